@@ -1,0 +1,24 @@
+//! The nouns every room speaks.
+//!
+//! Text and numbers from outside are parsed into these types once, at the edge; behind it a value
+//! is its own proof. Little behaviour lives here, and nothing that knows files, sockets or time.
+
+#![forbid(unsafe_code)]
+
+mod amount;
+mod group_name;
+mod ids;
+mod message_id;
+mod message_id_list;
+mod secret;
+mod shown;
+mod unix_time;
+
+pub use amount::{ByteCount, ByteRate, InvalidAmount};
+pub use group_name::{GroupName, InvalidGroupName};
+pub use ids::{JobId, ServerId};
+pub use message_id::{InvalidMessageId, MessageId};
+pub use message_id_list::MessageIdList;
+pub use secret::Secret;
+pub use shown::Shown;
+pub use unix_time::UnixTime;
