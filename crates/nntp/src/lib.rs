@@ -1,1 +1,34 @@
+//! The conversation with one news server.
+//!
+//! No socket and no clock in here: bytes and the time come in as arguments; commands, events and
+//! the next deadline are polled out. So each odd server we meet becomes a ten-line test.
+//!
+//! - [`Connection`]: the machine itself: greeting, capabilities, TLS upgrade, login, pipelining
+//! - [`Request`], [`Event`], [`Answer`], [`Ending`]: what goes in and what comes out
+//! - [`BodySink`]: where body bytes go, uncopied and still dot-stuffed
+//! - [`Refusal`]: what a provider means when it says no
+
 #![forbid(unsafe_code)]
+
+mod body;
+mod capabilities;
+mod connection;
+mod deadline;
+mod event;
+mod login;
+mod refusal;
+mod reply;
+mod request;
+mod settings;
+mod setup;
+mod status_line;
+
+pub use body::{BodySink, BodyStep};
+pub use capabilities::Capabilities;
+pub use connection::Connection;
+pub use event::{Answer, Ending, Event, Moment};
+pub use login::{InvalidLogin, Login};
+pub use refusal::Refusal;
+pub use reply::Reply;
+pub use request::{Request, RequestId};
+pub use settings::{Limits, ProgressFloor, Settings};

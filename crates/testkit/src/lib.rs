@@ -1,1 +1,11 @@
+//! What tests of several rooms share.
+//!
+//! - [`converse`]: plays a transcript against the NNTP machine, cut in every way packets can be cut
+
 #![forbid(unsafe_code)]
+
+mod converse;
+mod plain_sink;
+
+pub use converse::{Player, converse};
+pub use plain_sink::PlainSink;

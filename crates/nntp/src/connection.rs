@@ -1,0 +1,389 @@
+//! The machine: one connection from greeting to goodbye.
+
+use std::collections::VecDeque;
+use std::mem;
+use std::time::Instant;
+
+use bergamot_types::MessageId;
+use tracing::trace;
+
+use crate::body::BodySink;
+use crate::deadline::{Deadlines, Missed};
+use crate::event::{Answer, Ending, Event, Moment};
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::request::{Request, RequestId};
+use crate::settings::Settings;
+use crate::setup::{Setup, Step};
+use crate::status_line::{BadLine, StatusLine};
+
+/// After each `handle_*` or `ask` call poll transmits, then events, until there are none; then wait
+/// for bytes or the timeout.
+///
+/// Servers answer in order (RFC 3977, section 3.5): a queue of questions is all pipelining needs.
+#[derive(Debug)]
+pub struct Connection {
+    state: State,
+    setup: Setup,
+    line: StatusLine,
+    waiting: VecDeque<Asked>, // asked, not sent yet
+    sent: VecDeque<Asked>,    // sent, answer due
+    held: VecDeque<Asked>,    // answered with 480: sent again after a new login
+    outbox: Vec<u8>,
+    events: VecDeque<Event>,
+    deadlines: Deadlines,
+}
+
+type Asked = (RequestId, Request);
+
+#[derive(Debug)]
+enum State {
+    /// Before the first request, or logging in again.
+    Setup,
+    Ready,
+    Body {
+        request: RequestId,
+        id: MessageId,
+        taken: u64,
+        limit: u64,
+    },
+    Ended,
+}
+
+impl Connection {
+    pub fn new(now: Instant, settings: Settings) -> Self {
+        let mut deadlines = Deadlines::new(settings.limits);
+        deadlines.answer_due(now);
+        Self {
+            state: State::Setup,
+            setup: Setup::new(settings.login, settings.start_tls),
+            line: StatusLine::default(),
+            waiting: VecDeque::new(),
+            sent: VecDeque::new(),
+            held: VecDeque::new(),
+            outbox: Vec::new(),
+            events: VecDeque::new(),
+            deadlines,
+        }
+    }
+
+    /// Requests may be asked at any time and in any number; they are sent once the server is ready.
+    pub fn ask(&mut self, now: Instant, id: RequestId, request: Request) {
+        if matches!(self.state, State::Ended) {
+            let unanswered = vec![id];
+            let at = Moment::Idle;
+            self.events.push_back(Event::Ended { why: Ending::ClosedByServer { at }, unanswered });
+            return;
+        }
+        self.waiting.push_back((id, request));
+        self.send_waiting(now);
+    }
+
+    /// Body bytes go to `sink` as they lie in `bytes`, uncopied; only answer lines are kept here.
+    pub fn handle_input(&mut self, now: Instant, bytes: &[u8], sink: &mut impl BodySink) {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            match self.state {
+                State::Ended => return,
+                State::Body { .. } => self.on_body(now, &mut rest, sink),
+                State::Setup if self.setup.awaits_handshake() => {
+                    return self.end(Ending::TlsInjection);
+                }
+                State::Setup | State::Ready => self.on_line(now, &mut rest, sink),
+            }
+        }
+    }
+
+    /// The handshake that [`Event::StartTls`] asked for has succeeded.
+    pub fn handle_tls_started(&mut self, now: Instant) {
+        let step = self.setup.on_tls_started();
+        self.carry_out(now, step);
+    }
+
+    pub fn handle_end_of_stream(&mut self) {
+        let at = self.moment();
+        self.end(Ending::ClosedByServer { at });
+    }
+
+    pub fn handle_timeout(&mut self, now: Instant) {
+        match (self.deadlines.missed(now), &self.state) {
+            (None, _) => {}
+            (Some(Missed::Progress { bytes, window }), State::Body { id, .. }) => {
+                let id = id.clone();
+                self.end(Ending::TooSlow { id, bytes, window });
+            }
+            (Some(Missed::Progress { window: waited, .. } | Missed::Byte { waited }), _) => {
+                let at = self.moment();
+                self.end(Ending::Silent { waited, at });
+            }
+        }
+    }
+
+    /// Appends what is to be sent to `out`; `false` if there was nothing.
+    pub fn poll_transmit(&mut self, out: &mut Vec<u8>) -> bool {
+        let any = !self.outbox.is_empty();
+        out.append(&mut self.outbox);
+        any
+    }
+
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.deadlines.next()
+    }
+
+    /// Requests that have been asked and not answered.
+    pub fn outstanding(&self) -> usize {
+        let in_body = usize::from(matches!(self.state, State::Body { .. }));
+        in_body + self.sent.len() + self.held.len() + self.waiting.len()
+    }
+
+    fn on_line(&mut self, now: Instant, rest: &mut &[u8], sink: &mut impl BodySink) {
+        let line = match self.line.take(rest) {
+            Ok(Some(line)) => line,
+            Ok(None) => return self.deadlines.line_goes_on(now),
+            Err(bad) => return self.on_bad_line(bad),
+        };
+        if self.setup.reads_a_list() {
+            let step = self.setup.on_list_line(line);
+            return self.carry_out(now, step);
+        }
+        let Some(reply) = Reply::parse(line) else {
+            let line = line.escape_ascii().to_string().into();
+            let at = self.moment();
+            return self.end(Ending::Malformed { line, at });
+        };
+        trace!(%reply, "answer");
+        match self.state {
+            State::Setup => {
+                let step = self.setup.on_reply(reply);
+                self.carry_out(now, step);
+            }
+            _ => self.on_answer(now, reply, sink),
+        }
+    }
+
+    fn on_bad_line(&mut self, bad: BadLine) {
+        let at = self.moment();
+        self.end(match bad {
+            BadLine::LoneReturn => Ending::Malformed { line: "a lone carriage return".into(), at },
+            BadLine::TooLong => Ending::LineTooLong { at },
+        });
+    }
+
+    fn carry_out(&mut self, now: Instant, step: Step) {
+        match step {
+            Step::End(ending) => self.end(ending),
+            Step::Ready { first_time } => {
+                self.state = State::Ready;
+                if first_time {
+                    self.events.push_back(Event::Ready);
+                }
+                self.held.append(&mut self.waiting);
+                self.waiting = mem::take(&mut self.held);
+                self.deadlines.nothing_due();
+                self.send_waiting(now);
+            }
+            Step::Send(command) => {
+                self.outbox.extend_from_slice(command.as_bytes());
+                self.deadlines.answer_due(now);
+            }
+            Step::StartTls => {
+                self.events.push_back(Event::StartTls);
+                self.deadlines.nothing_due();
+            }
+            Step::Wait => self.deadlines.answer_due(now),
+        }
+    }
+
+    fn on_answer(&mut self, now: Instant, reply: Reply, sink: &mut impl BodySink) {
+        let Some((id, request)) = self.sent.pop_front() else {
+            return self.on_unasked(reply);
+        };
+        match reply.code {
+            code if request.body_code() == Some(code) => {
+                self.on_body_announced(now, id, request, &reply, sink)
+            }
+            400 | 481 | 482 | 502 => {
+                self.sent.push_front((id, request));
+                self.end_refused(reply);
+            }
+            480 => self.on_login_required(now, (id, request), reply),
+            _ => match answer_to(&request, &reply) {
+                Ok(answer) => self.answer(now, id, answer),
+                Err(ending) => {
+                    self.sent.push_front((id, request));
+                    self.end(
+                        ending
+                            .unwrap_or_else(|| Ending::Desynchronised { reply, at: self.moment() }),
+                    );
+                }
+            },
+        }
+    }
+
+    fn on_body_announced(
+        &mut self,
+        now: Instant,
+        request: RequestId,
+        asked: Request,
+        reply: &Reply,
+        sink: &mut impl BodySink,
+    ) {
+        if let Some(ending) = wrong_article(&asked, reply) {
+            self.sent.push_front((request, asked));
+            return self.end(ending);
+        }
+        let limit = asked.body_limit();
+        let (Request::Article { id, .. } | Request::Body { id, .. }) = asked else { return };
+        self.state = State::Body { request, id, taken: 0, limit };
+        self.deadlines.body_begins(now);
+        sink.begin(request);
+    }
+
+    fn on_body(&mut self, now: Instant, rest: &mut &[u8], sink: &mut impl BodySink) {
+        let State::Body { request, id, taken, limit } = &mut self.state else { return };
+        let step = sink.body(rest);
+        debug_assert!(step.ended || step.consumed == rest.len(), "the sink left bytes behind");
+        *taken += step.consumed as u64;
+        if *taken > *limit {
+            let ending = Ending::ArticleTooLarge { id: id.clone(), limit: *limit };
+            return self.end(ending);
+        }
+        if step.ended {
+            let request = *request;
+            *rest = &rest[step.consumed..];
+            self.state = State::Ready;
+            self.answer(now, request, Answer::Body);
+        } else {
+            *rest = &[];
+            self.deadlines.body_goes_on(now, step.consumed);
+        }
+    }
+
+    fn answer(&mut self, now: Instant, request: RequestId, answer: Answer) {
+        self.events.push_back(Event::Answered { request, answer });
+        self.after_answer(now);
+    }
+
+    fn after_answer(&mut self, now: Instant) {
+        if !self.sent.is_empty() {
+            self.deadlines.answer_due(now);
+        } else if self.held.is_empty() {
+            self.deadlines.nothing_due();
+            self.send_waiting(now);
+        } else {
+            self.state = State::Setup;
+            let step = self.setup.log_in_again();
+            self.carry_out(now, step);
+        }
+    }
+
+    /// Whatever is in flight will be answered first, most likely with 480 too; then we log in once
+    /// and ask for all of it again.
+    fn on_login_required(&mut self, now: Instant, asked: Asked, reply: Reply) {
+        if self.setup.may_log_in_again() {
+            self.held.push_back(asked);
+            self.after_answer(now);
+        } else {
+            self.sent.push_front(asked);
+            self.end(Ending::Refused { refusal: Refusal::Login, reply });
+        }
+    }
+
+    /// Servers announce that they close an idle connection with 400 or 205; anything else that
+    /// nobody asked for means that we no longer know which answer belongs to which question.
+    fn on_unasked(&mut self, reply: Reply) {
+        match reply.code {
+            205 | 503 => self.end(Ending::ClosedByServer { at: Moment::Idle }),
+            400 | 502 => self.end_refused(reply),
+            _ => self.end(Ending::Desynchronised { reply, at: Moment::Idle }),
+        }
+    }
+
+    fn end_refused(&mut self, reply: Reply) {
+        let refusal = Refusal::classify(&reply);
+        let ready = !matches!(self.state, State::Setup);
+        if reply.code == 400 && refusal == Refusal::Unclear && ready {
+            let at = self.moment();
+            return self.end(Ending::ClosedByServer { at });
+        }
+        self.end(Ending::Refused { refusal, reply });
+    }
+
+    fn send_waiting(&mut self, now: Instant) {
+        let sending = matches!(self.state, State::Ready | State::Body { .. });
+        if !sending || !self.held.is_empty() || self.waiting.is_empty() {
+            return;
+        }
+        if self.sent.is_empty() && matches!(self.state, State::Ready) {
+            self.deadlines.answer_due(now);
+        }
+        for (_, request) in &self.waiting {
+            request.write(&mut self.outbox);
+        }
+        self.sent.append(&mut self.waiting);
+    }
+
+    fn end(&mut self, why: Ending) {
+        let in_body = match mem::replace(&mut self.state, State::Ended) {
+            State::Body { request, .. } => Some(request),
+            State::Ended => return,
+            State::Setup | State::Ready => None,
+        };
+        let asked = [&mut self.held, &mut self.sent, &mut self.waiting];
+        let asked = asked.into_iter().flat_map(mem::take).map(|(id, _)| id);
+        let unanswered = in_body.into_iter().chain(asked).collect();
+        self.outbox.clear();
+        self.deadlines.nothing_due();
+        self.events.push_back(Event::Ended { why, unanswered });
+    }
+
+    fn moment(&self) -> Moment {
+        match (&self.state, self.sent.front()) {
+            (State::Setup, _) => Moment::Answer(self.setup.command()),
+            (State::Body { id, .. }, _) => Moment::Body(id.clone()),
+            (_, Some((_, Request::Date))) => Moment::Answer("DATE"),
+            (_, Some((_, Request::Group(name)))) => Moment::Group(name.clone()),
+            (_, Some((_, Request::Quit))) => Moment::Answer("QUIT"),
+            (_, Some((_, asked))) => {
+                asked.message_id().cloned().map_or(Moment::Idle, Moment::Article)
+            }
+            (_, None) => Moment::Idle,
+        }
+    }
+}
+
+/// What a code means for a request. `Err(None)` is an answer to some other question.
+fn answer_to(asked: &Request, reply: &Reply) -> Result<Answer, Option<Ending>> {
+    let reply_of = || reply.clone();
+    match (asked, reply.code) {
+        (Request::Quit, _) => Err(Some(Ending::Quit)),
+        (Request::Date, 111) => Ok(Answer::Date(reply.text.clone())),
+        (Request::Group(_), 211) => group_answer(reply).ok_or(None),
+        (Request::Group(_), 411) => Ok(Answer::NoSuchGroup(reply_of())),
+        (Request::Stat(_), 223) => {
+            wrong_article(asked, reply).map_or(Ok(Answer::Exists), |e| Err(Some(e)))
+        }
+        (_, 420 | 423 | 430 | 451) if asked.message_id().is_some() => {
+            Ok(Answer::Missing(reply_of()))
+        }
+        (_, 400..) => Ok(Answer::Refused(reply_of())),
+        _ => Err(None),
+    }
+}
+
+fn group_answer(reply: &Reply) -> Option<Answer> {
+    let mut numbers = reply.text.split_ascii_whitespace().map(|word| word.parse().ok());
+    let mut next = || numbers.next().flatten();
+    Some(Answer::Group { count: next()?, first: next()?, last: next()? })
+}
+
+/// Some servers leave the id out of their answer; one that names another has lost count.
+fn wrong_article(asked: &Request, reply: &Reply) -> Option<Ending> {
+    let (asked, given) = (asked.message_id()?, reply.message_id()?);
+    (asked.as_str() != given)
+        .then(|| Ending::WrongArticle { asked: asked.clone(), given: given.into() })
+}

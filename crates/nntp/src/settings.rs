@@ -1,0 +1,41 @@
+//! What one conversation is told beforehand.
+
+use std::time::Duration;
+
+use crate::login::Login;
+
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    pub login: Option<Login>,
+    /// Upgrade the plain connection by STARTTLS before anything else is said.
+    pub start_tls: bool,
+    pub limits: Limits,
+}
+
+/// How long a server may take. The net counts the time to connect and to shake hands.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// From a command, or the end of the answer before it, to the first byte of its answer.
+    pub first_byte: Duration,
+    /// Between two bytes of an answer.
+    pub silence: Duration,
+    pub floor: ProgressFloor,
+}
+
+/// A body must bring `bytes` in every `window`: a server that sends a byte now and then would
+/// otherwise hold a connection for ever.
+#[derive(Clone, Copy, Debug)]
+pub struct ProgressFloor {
+    pub bytes: u64,
+    pub window: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            first_byte: Duration::from_secs(30),
+            silence: Duration::from_secs(30),
+            floor: ProgressFloor { bytes: 30 << 10, window: Duration::from_secs(30) },
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! From the greeting to the first request: capabilities, reader mode, TLS and login.
+
+use crate::capabilities::Capabilities;
+use crate::event::Ending;
+use crate::login::Login;
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+
+/// One command at a time, each waiting for its answer: INN hands the socket to another process at
+/// MODE READER, and nothing may follow STARTTLS, so nothing here is pipelined.
+#[derive(Debug)]
+pub(crate) struct Setup {
+    stage: Stage,
+    login: Option<Login>,
+    wants_tls: bool, // and does not have it yet
+    is_reader: bool,
+    was_ready: bool,
+    logins: u8,
+    capabilities: Capabilities,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Stage {
+    Greeting,
+    Capabilities,
+    CapabilityList,
+    ModeReader,
+    StartTls,
+    Handshake,
+    UserName,
+    Password,
+    Done,
+}
+
+/// What the machine does next.
+#[derive(Debug)]
+pub(crate) enum Step {
+    End(Ending),
+    Ready { first_time: bool },
+    Send(String),
+    StartTls,
+    Wait,
+}
+
+impl Setup {
+    pub(crate) fn new(login: Option<Login>, wants_tls: bool) -> Self {
+        Self {
+            stage: Stage::Greeting,
+            login,
+            wants_tls,
+            is_reader: false,
+            was_ready: false,
+            logins: 0,
+            capabilities: Capabilities::default(),
+        }
+    }
+
+    pub(crate) fn awaits_handshake(&self) -> bool {
+        self.stage == Stage::Handshake
+    }
+
+    pub(crate) fn reads_a_list(&self) -> bool {
+        self.stage == Stage::CapabilityList
+    }
+
+    /// The command whose answer is due, for people.
+    pub(crate) fn command(&self) -> &'static str {
+        match self.stage {
+            Stage::Greeting => "the connection",
+            Stage::Capabilities | Stage::CapabilityList => "CAPABILITIES",
+            Stage::ModeReader => "MODE READER",
+            Stage::StartTls | Stage::Handshake => "STARTTLS",
+            Stage::UserName => "AUTHINFO USER",
+            Stage::Password => "AUTHINFO PASS",
+            Stage::Done => "nothing",
+        }
+    }
+
+    pub(crate) fn on_reply(&mut self, reply: Reply) -> Step {
+        match (self.stage, reply.code) {
+            (Stage::Greeting, 200 | 201) => self.ask_capabilities(),
+            (Stage::Capabilities, 101) => {
+                self.stage = Stage::CapabilityList;
+                Step::Wait
+            }
+            (Stage::ModeReader, 200 | 201) => {
+                self.capabilities = Capabilities::default();
+                if self.wants_tls { self.ask_capabilities() } else { self.log_in() }
+            }
+            // Servers that do not know the command, or want a login before they answer it.
+            (Stage::Capabilities | Stage::ModeReader, code) if !matches!(code, 400 | 502) => {
+                self.after_capabilities()
+            }
+            (Stage::StartTls, 382) => {
+                self.stage = Stage::Handshake;
+                Step::StartTls
+            }
+            (Stage::StartTls, _) => Step::End(Ending::StartTlsRefused(reply)),
+            (Stage::UserName | Stage::Password, 281) => self.done(),
+            (Stage::UserName, 381) => self.send_password(),
+            _ => refused(reply),
+        }
+    }
+
+    /// A line of the capability list; the lone dot ends it.
+    pub(crate) fn on_list_line(&mut self, line: &[u8]) -> Step {
+        if line == b"." {
+            return self.after_capabilities();
+        }
+        if self.capabilities.push(line) {
+            return Step::Wait;
+        }
+        let line = "an endless capability list".into();
+        Step::End(Ending::Malformed { line, at: crate::event::Moment::Answer("CAPABILITIES") })
+    }
+
+    /// What was said in the clear counts for nothing now (RFC 4642, section 2.2.2).
+    pub(crate) fn on_tls_started(&mut self) -> Step {
+        self.wants_tls = false;
+        self.is_reader = false;
+        self.ask_capabilities()
+    }
+
+    pub(crate) fn may_log_in_again(&self) -> bool {
+        self.login.is_some() && self.logins < MOST_LOGINS
+    }
+
+    pub(crate) fn log_in_again(&mut self) -> Step {
+        self.log_in()
+    }
+
+    fn ask_capabilities(&mut self) -> Step {
+        self.capabilities = Capabilities::default();
+        self.send(Stage::Capabilities, "CAPABILITIES".to_owned())
+    }
+
+    fn after_capabilities(&mut self) -> Step {
+        if !self.is_reader && self.capabilities.needs_mode_reader() {
+            self.is_reader = true;
+            return self.send(Stage::ModeReader, "MODE READER".to_owned());
+        }
+        if !self.wants_tls {
+            return self.log_in();
+        }
+        let unknown = self.capabilities == Capabilities::default();
+        if unknown || self.capabilities.has("STARTTLS") {
+            return self.send(Stage::StartTls, "STARTTLS".to_owned());
+        }
+        // Never a fall back to plain text: someone in between may have cut the word out.
+        Step::End(Ending::StartTlsMissing)
+    }
+
+    fn log_in(&mut self) -> Step {
+        let Some(login) = &self.login else { return self.done() };
+        let command = format!("AUTHINFO USER {}", login.name());
+        self.logins += 1;
+        self.send(Stage::UserName, command)
+    }
+
+    fn send_password(&mut self) -> Step {
+        let Some(login) = &self.login else { return self.done() };
+        let command = format!("AUTHINFO PASS {}", login.password().reveal());
+        self.send(Stage::Password, command)
+    }
+
+    fn done(&mut self) -> Step {
+        self.stage = Stage::Done;
+        Step::Ready { first_time: !std::mem::replace(&mut self.was_ready, true) }
+    }
+
+    fn send(&mut self, stage: Stage, mut command: String) -> Step {
+        self.stage = stage;
+        command.push_str("\r\n");
+        Step::Send(command)
+    }
+}
+
+fn refused(reply: Reply) -> Step {
+    Step::End(Ending::Refused { refusal: Refusal::classify(&reply), reply })
+}
+
+/// The first login, and one more when the server forgets it mid-way; then it is a loop.
+const MOST_LOGINS: u8 = 2;
