@@ -1,1 +1,23 @@
+//! Jobs, files and segments: what is still wanted, and in which order.
+//!
+//! The queue knows nothing of servers and never sees a byte of payload. It hands out the segments
+//! nobody has asked for yet, keeps where each decoded part belongs, and says when a file is whole:
+//! when its parts tile it from the first byte to the last.
+//!
+//! - [`Queue`]: all jobs, in the order of their priorities
+//! - [`Job`], [`File`]: one NZB's worth of work, and one target file in it
+//! - [`Part`], [`Conflict`]: what an article turned out to hold, and why that cannot be
+
 #![forbid(unsafe_code)]
+
+mod file;
+mod job;
+mod part;
+mod placements;
+mod queue;
+
+pub use file::{File, FileState, NewFile, SegmentState};
+pub use job::{Job, JobState, NewJob, Totals};
+pub use part::{Conflict, Part};
+pub use placements::{Layout, Piece, Placed};
+pub use queue::{FileKey, Queue, SegmentKey};

@@ -1,0 +1,247 @@
+//! One target file and its segments.
+
+use std::sync::Arc;
+
+use bergamot_types::{GroupName, MessageId, MessageIdList, UnixTime};
+
+use crate::part::{Conflict, Part};
+use crate::placements::{Layout, Placed, Placements};
+
+/// A file as an NZB lists it. The three lists of its segments run in parallel.
+#[derive(Clone, Debug, Default)]
+pub struct NewFile {
+    /// The name in the subject.
+    pub name: Option<String>,
+    pub posted: Option<UnixTime>,
+    pub groups: Arc<[GroupName]>,
+    pub ids: MessageIdList,
+    pub numbers: Vec<u32>,
+    /// Encoded sizes as the NZB claims them; 0 is unknown.
+    pub bytes: Vec<u32>,
+    /// Segments that the NZB should list and does not, or lists with an impossible id.
+    pub unlisted: u32,
+    /// A PAR2 volume that is only needed for repair.
+    pub is_extra: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct File {
+    listed: NewFile,
+    state: FileState,
+    segments: Vec<SegmentState>,
+    open: u32,  // segments that are neither done nor lost
+    fresh: u32, // segments before this one have been handed out
+    placements: Placements,
+    reserved: bool,
+    name_inside: Option<String>,
+}
+
+/// What became of a file.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum FileState {
+    /// A PAR2 volume that is not needed so far.
+    HeldBack,
+    Wanted,
+    /// All parts are written; the file is getting its name.
+    Finishing,
+    Whole {
+        verified: bool,
+    },
+    /// Some of it is nowhere to be had.
+    Holed,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum SegmentState {
+    /// Not in the file yet: not asked for, under way, or to be asked for again.
+    Wanted,
+    Written {
+        verified: bool,
+    },
+    Damaged,
+    Missing,
+}
+
+impl File {
+    pub(crate) fn new(listed: NewFile) -> Self {
+        let count = listed.ids.len();
+        assert!(count == listed.numbers.len() && count == listed.bytes.len(), "parallel lists");
+        let state = if count == 0 {
+            FileState::Holed
+        } else if listed.is_extra {
+            FileState::HeldBack
+        } else {
+            FileState::Wanted
+        };
+        Self {
+            state,
+            segments: vec![SegmentState::Wanted; count],
+            open: count as u32,
+            fresh: 0,
+            placements: Placements::new(largest_believable(&listed.bytes)),
+            reserved: false,
+            name_inside: None,
+            listed,
+        }
+    }
+
+    pub fn state(&self) -> FileState {
+        self.state
+    }
+
+    pub fn listed(&self) -> &NewFile {
+        &self.listed
+    }
+
+    /// The name that the articles themselves gave.
+    pub fn name_inside(&self) -> Option<&str> {
+        self.name_inside.as_deref()
+    }
+
+    pub fn segment_count(&self) -> u32 {
+        self.segments.len() as u32
+    }
+
+    pub fn segment(&self, segment: u32) -> SegmentState {
+        self.segments[segment as usize]
+    }
+
+    pub fn message_id(&self, segment: u32) -> MessageId {
+        self.listed.ids.id(segment as usize)
+    }
+
+    /// The encoded size that the NZB claims; 0 is unknown.
+    pub fn claimed_bytes(&self, segment: u32) -> u32 {
+        self.listed.bytes[segment as usize]
+    }
+
+    /// The ids of articles that could not be had, or only damaged.
+    pub fn lost_ids(&self) -> impl Iterator<Item = MessageId> + '_ {
+        let lost =
+            |state: &SegmentState| matches!(state, SegmentState::Damaged | SegmentState::Missing);
+        let lost = self.segments.iter().enumerate().filter(move |(_, state)| lost(state));
+        lost.map(|(index, _)| self.listed.ids.id(index))
+    }
+
+    pub(crate) fn release(&mut self) {
+        if self.state == FileState::HeldBack {
+            self.state = FileState::Wanted;
+        }
+    }
+
+    pub(crate) fn fresh_count(&self) -> usize {
+        let wanted = self.state == FileState::Wanted;
+        if wanted { (self.segment_count() - self.fresh) as usize } else { 0 }
+    }
+
+    /// The next segment that was never handed out.
+    pub(crate) fn take_fresh(&mut self) -> Option<u32> {
+        if self.state != FileState::Wanted {
+            return None;
+        }
+        let segment = self.fresh;
+        self.fresh += u32::from(segment < self.segment_count());
+        (segment < self.segment_count()).then_some(segment)
+    }
+
+    /// Finds the place of a good copy.
+    pub(crate) fn place(&mut self, segment: u32, part: &Part) -> Result<Placed, Conflict> {
+        debug_assert!(self.segment(segment) == SegmentState::Wanted, "placed once");
+        if self.name_inside.is_none() {
+            self.name_inside = part.name.clone();
+        }
+        let alone = self.segment_count() == 1 && self.listed.unlisted == 0;
+        let placed = match part.begin {
+            None if alone => {
+                let whole = Part { begin: Some(0), file_size: None, ..part.clone() };
+                self.placements.place(segment, self.number(segment), &whole)?
+            }
+            None => self.placements.place_in_slot(segment, self.slot(), part)?,
+            Some(_) => self.placements.place(segment, self.number(segment), part)?,
+        };
+        Ok(placed)
+    }
+
+    pub(crate) fn displace(&mut self, segment: u32) {
+        self.placements.displace(segment);
+    }
+
+    pub(crate) fn room_for_damaged(&self, segment: u32, part: &Part) -> Option<u64> {
+        self.placements.leaves_room_for(segment, part)
+    }
+
+    /// The size to reserve on disk, once, when it has become certain.
+    pub(crate) fn size_to_reserve(&mut self) -> Option<u64> {
+        let size = self.placements.certain_size().filter(|_| !self.reserved)?;
+        self.reserved = true;
+        Some(size)
+    }
+
+    pub(crate) fn resolve(&mut self, segment: u32, state: SegmentState) {
+        let before = std::mem::replace(&mut self.segments[segment as usize], state);
+        self.open -= u32::from(before == SegmentState::Wanted);
+    }
+
+    /// When nothing is open any more: how the parts make up the file, or `Holed`.
+    pub(crate) fn settle(&mut self) -> Option<Layout> {
+        if self.open > 0 || self.state != FileState::Wanted {
+            return None;
+        }
+        let all = self.segments.iter().all(|state| matches!(state, SegmentState::Written { .. }));
+        let layout = self.placements.layout(self.segment_count(), self.slot());
+        let layout = layout.filter(|_| all && self.listed.unlisted == 0);
+        self.state = if layout.is_some() { FileState::Finishing } else { FileState::Holed };
+        layout
+    }
+
+    pub(crate) fn finish(&mut self, whole: bool) {
+        let verified = |state: &SegmentState| *state == SegmentState::Written { verified: true };
+        let verified = self.segments.iter().all(verified);
+        self.state = if whole { FileState::Whole { verified } } else { FileState::Holed };
+    }
+
+    /// How many segments are in the file, and their claimed bytes.
+    pub(crate) fn written(&self) -> (u32, u64) {
+        let written = self.segments.iter().zip(&self.listed.bytes);
+        let written = written.filter(|(state, _)| matches!(state, SegmentState::Written { .. }));
+        written.fold((0, 0), |(count, sum), (_, &bytes)| (count + 1, sum + u64::from(bytes)))
+    }
+
+    /// The file lay finished on disk when the daemon started.
+    pub(crate) fn restore_whole(&mut self, verified: bool) {
+        self.state = FileState::Whole { verified };
+        self.open = 0;
+        self.fresh = self.segment_count();
+        self.segments.fill(SegmentState::Written { verified });
+    }
+
+    /// Wants the segment again; whether it had been written.
+    pub(crate) fn reopen(&mut self, segment: u32) -> bool {
+        let before = std::mem::replace(&mut self.segments[segment as usize], SegmentState::Wanted);
+        self.open += u32::from(before != SegmentState::Wanted);
+        matches!(before, SegmentState::Written { .. })
+    }
+
+    fn number(&self, segment: u32) -> u32 {
+        self.listed.numbers[segment as usize]
+    }
+
+    /// Decoding never makes an article longer, so no decoded part outgrows the longest encoded one.
+    fn slot(&self) -> u64 {
+        let known = self.listed.bytes.iter().copied().max().unwrap_or(0);
+        u64::from(known).max(SMALLEST_SLOT)
+    }
+}
+
+/// NZBs may be off by some; what is far beyond them is a lie about a file size.
+fn largest_believable(bytes: &[u32]) -> u64 {
+    let claimed =
+        bytes.iter().map(|&bytes| if bytes == 0 { UNKNOWN_ARTICLE } else { bytes.into() });
+    claimed.fold(SMALLEST_SLOT, |sum: u64, bytes: u64| sum.saturating_add(2 * bytes))
+}
+
+/// Where the NZB gives no sizes: the largest article that is read at all.
+const UNKNOWN_ARTICLE: u64 = 32 << 20;
+
+/// The largest articles that are common on Usenet, so that a wrong size in the NZB does no harm.
+const SMALLEST_SLOT: u64 = 4 << 20;

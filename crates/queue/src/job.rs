@@ -1,0 +1,183 @@
+//! One NZB's worth of work.
+
+use bergamot_types::JobId;
+
+use crate::file::{File, FileState, NewFile};
+
+#[derive(Clone, Debug)]
+pub struct NewJob {
+    pub id: JobId,
+    /// Higher goes first.
+    pub priority: i32,
+    pub files: Vec<NewFile>,
+    /// Files that lie finished on disk already, and whether each was verified.
+    pub finished: Vec<(u32, bool)>,
+    /// Fetch PAR2 volumes even where nothing needs repair.
+    pub wants_extras: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Job {
+    id: JobId,
+    priority: i32,
+    files: Vec<File>,
+    fresh_file: usize, // files before this one have no fresh segments
+    unsettled: u32,    // files that are neither whole, holed nor held back
+    segments: Totals,
+}
+
+/// What became of a job.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum JobState {
+    Downloading,
+    /// Every file is whole. `verified`: every byte passed a check.
+    Complete {
+        verified: bool,
+    },
+    Incomplete,
+}
+
+/// Sums over the segments that are wanted.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Totals {
+    pub bytes: u64,
+    pub bytes_done: u64,
+    pub segments: u32,
+    pub segments_done: u32,
+    pub segments_lost: u32,
+}
+
+impl Job {
+    pub(crate) fn new(new: NewJob) -> Self {
+        let mut job = Self {
+            id: new.id,
+            priority: new.priority,
+            files: new.files.into_iter().map(File::new).collect(),
+            fresh_file: 0,
+            unsettled: 0,
+            segments: Totals::default(),
+        };
+        for (file, verified) in new.finished {
+            if let Some(file) = job.files.get_mut(file as usize) {
+                file.restore_whole(verified);
+            }
+        }
+        // A post of nothing but PAR2 volumes is wanted for their own sake.
+        let only_extras = job.files.iter().all(|file| file.listed().is_extra);
+        if new.wants_extras || only_extras {
+            job.files.iter_mut().for_each(File::release);
+        }
+        job.count();
+        job
+    }
+
+    pub fn id(&self) -> JobId {
+        self.id
+    }
+
+    pub fn priority(&self) -> i32 {
+        self.priority
+    }
+
+    pub fn files(&self) -> &[File] {
+        &self.files
+    }
+
+    pub fn totals(&self) -> Totals {
+        self.segments
+    }
+
+    pub fn state(&self) -> JobState {
+        if self.unsettled > 0 {
+            return JobState::Downloading;
+        }
+        let mut all_verified = true;
+        for file in &self.files {
+            match file.state() {
+                FileState::Whole { verified } => all_verified &= verified,
+                FileState::HeldBack => {}
+                FileState::Finishing | FileState::Holed | FileState::Wanted => {
+                    return JobState::Incomplete;
+                }
+            }
+        }
+        JobState::Complete { verified: all_verified }
+    }
+
+    /// Lets go of the PAR2 volumes if a file has holes; whether there were any to let go of.
+    pub(crate) fn release_extras_if_needed(&mut self) -> bool {
+        let holed = self.files.iter().any(|file| file.state() == FileState::Holed);
+        let held = self.files.iter().any(|file| file.state() == FileState::HeldBack);
+        if self.unsettled > 0 || !holed || !held {
+            return false;
+        }
+        self.files.iter_mut().for_each(File::release);
+        self.fresh_file = 0;
+        self.count();
+        true
+    }
+
+    pub(crate) fn take_fresh(&mut self) -> Option<(u32, u32)> {
+        while let Some(file) = self.files.get_mut(self.fresh_file) {
+            if let Some(segment) = file.take_fresh() {
+                return Some((self.fresh_file as u32, segment));
+            }
+            self.fresh_file += 1;
+        }
+        None
+    }
+
+    pub(crate) fn fresh_count(&self) -> usize {
+        self.files[self.fresh_file..].iter().map(File::fresh_count).sum()
+    }
+
+    pub(crate) fn reopen(&mut self, file: u32, segment: u32) {
+        let file = &mut self.files[file as usize];
+        let bytes = u64::from(file.claimed_bytes(segment));
+        if file.reopen(segment) {
+            self.segments.segments_done -= 1;
+            self.segments.bytes_done -= bytes;
+        }
+    }
+
+    pub(crate) fn file_mut(&mut self, file: u32) -> &mut File {
+        &mut self.files[file as usize]
+    }
+
+    pub(crate) fn note_done(&mut self, bytes: u64) {
+        self.segments.segments_done += 1;
+        self.segments.bytes_done += bytes;
+    }
+
+    pub(crate) fn note_lost(&mut self) {
+        self.segments.segments_lost += 1;
+    }
+
+    pub(crate) fn note_settled(&mut self) {
+        self.unsettled -= 1;
+    }
+
+    fn count(&mut self) {
+        self.unsettled = 0;
+        let mut totals = Totals { segments_lost: self.segments.segments_lost, ..Totals::default() };
+        for file in self.files.iter().filter(|file| file.state() != FileState::HeldBack) {
+            let bytes: u64 = file.listed().bytes.iter().map(|&bytes| u64::from(bytes)).sum();
+            totals.bytes += bytes;
+            totals.segments += file.segment_count();
+            match file.state() {
+                FileState::Whole { .. } => {
+                    totals.bytes_done += bytes;
+                    totals.segments_done += file.segment_count();
+                }
+                FileState::Wanted | FileState::Finishing => self.unsettled += 1,
+                FileState::Holed => {
+                    let (done, done_bytes) = file.written();
+                    totals.segments_done += done;
+                    totals.bytes_done += done_bytes;
+                }
+                FileState::HeldBack => {}
+            }
+        }
+        self.segments = totals;
+    }
+}

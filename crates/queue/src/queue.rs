@@ -1,0 +1,296 @@
+//! All jobs, in the order of their priorities.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use bergamot_types::JobId;
+
+use crate::file::{File, SegmentState};
+use crate::job::{Job, JobState, NewJob};
+use crate::part::{Conflict, Part};
+use crate::placements::{Layout, Placed};
+
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct FileKey {
+    pub job: JobId,
+    pub file: u32,
+}
+
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct SegmentKey {
+    pub job: JobId,
+    pub file: u32,
+    pub segment: u32,
+}
+
+impl SegmentKey {
+    pub fn file_key(self) -> FileKey {
+        FileKey { job: self.job, file: self.file }
+    }
+}
+
+#[derive(Debug, Default)]
+pub struct Queue {
+    jobs: BTreeMap<JobId, Job>,
+    fresh: BTreeSet<(Reverse<i32>, JobId)>, // jobs that may still have segments nobody asked for
+}
+
+impl Queue {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    pub fn add(&mut self, new: NewJob) {
+        let job = Job::new(new);
+        self.fresh.insert((Reverse(job.priority()), job.id()));
+        self.jobs.insert(job.id(), job);
+    }
+
+    pub fn remove(&mut self, job: JobId) -> Option<Job> {
+        let job = self.jobs.remove(&job)?;
+        self.fresh.remove(&(Reverse(job.priority()), job.id()));
+        Some(job)
+    }
+
+    pub fn job(&self, job: JobId) -> Option<&Job> {
+        self.jobs.get(&job)
+    }
+
+    pub fn jobs(&self) -> impl Iterator<Item = &Job> {
+        self.jobs.values()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.jobs.is_empty()
+    }
+
+    pub fn file(&self, key: FileKey) -> Option<&File> {
+        self.jobs.get(&key.job)?.files().get(key.file as usize)
+    }
+
+    /// Whether the segment is still to be had: its job may be gone.
+    pub fn wants(&self, key: SegmentKey) -> bool {
+        self.file(key.file_key())
+            .is_some_and(|file| file.segment(key.segment) == SegmentState::Wanted)
+    }
+
+    /// How many segments nobody has asked for, counted up to `enough`.
+    pub fn fresh_up_to(&self, enough: usize) -> usize {
+        let mut found = 0;
+        for (_, job) in &self.fresh {
+            found += self.jobs.get(job).map_or(0, Job::fresh_count);
+            if found >= enough {
+                return enough;
+            }
+        }
+        found
+    }
+
+    /// The next segment nobody has asked for, of the first job that has one.
+    pub fn take_fresh(&mut self) -> Option<SegmentKey> {
+        while let Some(&entry) = self.fresh.first() {
+            let job = entry.1;
+            if let Some((file, segment)) = self.jobs.get_mut(&job).and_then(Job::take_fresh) {
+                return Some(SegmentKey { job, file, segment });
+            }
+            self.fresh.remove(&entry);
+        }
+        None
+    }
+
+    /// Finds the place of a good copy; the segments that were evicted for it are wanted again.
+    pub fn place(&mut self, key: SegmentKey, part: &Part) -> Option<Result<Placed, Conflict>> {
+        let job = self.jobs.get_mut(&key.job)?;
+        let placed = job.file_mut(key.file).place(key.segment, part);
+        for &evicted in placed.iter().flat_map(|placed| &placed.evicted) {
+            job.reopen(key.file, evicted);
+        }
+        Some(placed)
+    }
+
+    /// The part could not be written after all.
+    pub fn displace(&mut self, key: SegmentKey) {
+        if let Some(job) = self.jobs.get_mut(&key.job) {
+            job.file_mut(key.file).displace(key.segment);
+        }
+    }
+
+    /// Where a damaged copy may lie until a better one comes.
+    pub fn room_for_damaged(&self, key: SegmentKey, part: &Part) -> Option<u64> {
+        self.file(key.file_key())?.room_for_damaged(key.segment, part)
+    }
+
+    pub fn size_to_reserve(&mut self, key: FileKey) -> Option<u64> {
+        self.jobs.get_mut(&key.job)?.file_mut(key.file).size_to_reserve()
+    }
+
+    /// Records what became of a segment; the file's layout, if that made it whole.
+    pub fn resolve(&mut self, key: SegmentKey, state: SegmentState) -> Option<Layout> {
+        let job = self.jobs.get_mut(&key.job)?;
+        let file = job.file_mut(key.file);
+        if file.segment(key.segment) != SegmentState::Wanted {
+            return None;
+        }
+        let bytes = file.claimed_bytes(key.segment);
+        file.resolve(key.segment, state);
+        let layout = file.settle();
+        let holed = file.state() == crate::file::FileState::Holed;
+        match state {
+            SegmentState::Written { .. } => job.note_done(bytes.into()),
+            _ => job.note_lost(),
+        }
+        if holed {
+            self.settled(key.job);
+        }
+        layout
+    }
+
+    /// A file that was whole has got its name, or could not get it.
+    pub fn finish_file(&mut self, key: FileKey, whole: bool) {
+        if let Some(job) = self.jobs.get_mut(&key.job) {
+            job.file_mut(key.file).finish(whole);
+            self.settled(key.job);
+        }
+    }
+
+    pub fn state(&self, job: JobId) -> Option<JobState> {
+        self.jobs.get(&job).map(Job::state)
+    }
+
+    fn settled(&mut self, job: JobId) {
+        let Some(job) = self.jobs.get_mut(&job) else { return };
+        job.note_settled();
+        if job.release_extras_if_needed() {
+            self.fresh.insert((Reverse(job.priority()), job.id()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bergamot_types::MessageIdList;
+
+    use super::*;
+    use crate::file::{FileState, NewFile};
+
+    fn file(name: &str, segments: u32) -> NewFile {
+        let mut ids = MessageIdList::new();
+        (1..=segments).for_each(|n| ids.push(&format!("{name}.{n}@x")).unwrap());
+        NewFile {
+            name: Some(name.to_owned()),
+            ids,
+            numbers: (1..=segments).collect(),
+            bytes: vec![110; segments as usize],
+            ..NewFile::default()
+        }
+    }
+
+    fn job(id: u32, priority: i32, files: Vec<NewFile>) -> NewJob {
+        NewJob { id: JobId(id), priority, files, finished: Vec::new(), wants_extras: false }
+    }
+
+    fn key(job: u32, file: u32, segment: u32) -> SegmentKey {
+        SegmentKey { job: JobId(job), file, segment }
+    }
+
+    fn write(queue: &mut Queue, at: SegmentKey, of: u64) -> Option<Layout> {
+        let begin = Some(u64::from(at.segment) * 100);
+        let part = Part {
+            begin,
+            length: 100,
+            file_size: Some(of * 100),
+            verified: true,
+            ..Part::default()
+        };
+        queue.place(at, &part).unwrap().unwrap();
+        queue.resolve(at, SegmentState::Written { verified: true })
+    }
+
+    #[test]
+    fn fresh_segments_come_by_priority_then_age_then_place() {
+        let mut queue = Queue::new();
+        queue.add(job(1, 0, vec![file("a", 2)]));
+        queue.add(job(2, 0, vec![file("b", 1)]));
+        queue.add(job(3, 9, vec![file("c", 1), file("d", 1)]));
+        assert_eq!((queue.fresh_up_to(3), queue.fresh_up_to(99)), (3, 5));
+        let order: Vec<_> = std::iter::from_fn(|| queue.take_fresh()).collect();
+        assert_eq!(order, [key(3, 0, 0), key(3, 1, 0), key(1, 0, 0), key(1, 0, 1), key(2, 0, 0)]);
+        assert_eq!(queue.fresh_up_to(5), 0);
+    }
+
+    #[test]
+    fn a_job_is_complete_when_every_file_is_whole() {
+        let mut queue = Queue::new();
+        queue.add(job(1, 0, vec![file("a", 2), file("b", 1)]));
+        assert_eq!(write(&mut queue, key(1, 0, 1), 2), None);
+        assert_eq!(write(&mut queue, key(1, 0, 0), 2), Some(Layout::InPlace { size: 200 }));
+        assert_eq!(queue.file(key(1, 0, 0).file_key()).unwrap().state(), FileState::Finishing);
+        queue.finish_file(key(1, 0, 0).file_key(), true);
+        assert_eq!(queue.state(JobId(1)), Some(JobState::Downloading));
+        write(&mut queue, key(1, 1, 0), 1).unwrap();
+        queue.finish_file(key(1, 1, 0).file_key(), true);
+        assert_eq!(queue.state(JobId(1)), Some(JobState::Complete { verified: true }));
+        let totals = queue.job(JobId(1)).unwrap().totals();
+        assert_eq!((totals.segments_done, totals.bytes_done, totals.bytes), (3, 330, 330));
+    }
+
+    #[test]
+    fn a_lost_segment_leaves_a_hole_and_lets_go_of_the_par2_volumes() {
+        let mut queue = Queue::new();
+        let extra = NewFile { is_extra: true, ..file("v", 1) };
+        queue.add(job(1, 0, vec![extra, file("a", 2)]));
+        assert_eq!(queue.take_fresh(), Some(key(1, 1, 0)));
+        assert_eq!(queue.take_fresh(), Some(key(1, 1, 1)));
+        assert_eq!(queue.take_fresh(), None);
+        write(&mut queue, key(1, 1, 0), 2);
+        assert_eq!(queue.resolve(key(1, 1, 1), SegmentState::Missing), None);
+        assert_eq!(queue.take_fresh(), Some(key(1, 0, 0)), "the volume is wanted now");
+        write(&mut queue, key(1, 0, 0), 1).unwrap();
+        queue.finish_file(key(1, 0, 0).file_key(), true);
+        assert_eq!(queue.state(JobId(1)), Some(JobState::Incomplete));
+        let lost: Vec<_> = queue.job(JobId(1)).unwrap().files()[1].lost_ids().collect();
+        assert_eq!(lost[0].as_str(), "a.2@x");
+    }
+
+    #[test]
+    fn par2_volumes_stay_where_they_are_while_nothing_is_missing() {
+        let mut queue = Queue::new();
+        let extra = NewFile { is_extra: true, ..file("v", 1) };
+        queue.add(job(1, 0, vec![extra.clone(), file("a", 1)]));
+        write(&mut queue, key(1, 1, 0), 1).unwrap();
+        queue.finish_file(key(1, 1, 0).file_key(), true);
+        assert_eq!(queue.state(JobId(1)), Some(JobState::Complete { verified: true }));
+        queue.add(job(2, 0, vec![extra]));
+        assert_eq!(queue.take_fresh(), Some(key(2, 0, 0)), "there is nothing else in this job");
+    }
+
+    #[test]
+    fn unlisted_segments_and_empty_files_are_holes() {
+        let mut queue = Queue::new();
+        queue.add(job(1, 0, vec![NewFile { unlisted: 1, ..file("a", 1) }, file("none", 0)]));
+        write(&mut queue, key(1, 0, 0), 2);
+        assert_eq!(queue.state(JobId(1)), Some(JobState::Incomplete));
+    }
+
+    #[test]
+    fn parts_without_checksums_complete_unverified() {
+        let mut queue = Queue::new();
+        queue.add(job(1, 0, vec![file("a", 1)]));
+        let part = Part { length: 5, ..Part::default() };
+        assert_eq!(queue.place(key(1, 0, 0), &part).unwrap().unwrap().offset, 0);
+        queue.resolve(key(1, 0, 0), SegmentState::Written { verified: false }).unwrap();
+        queue.finish_file(key(1, 0, 0).file_key(), true);
+        assert_eq!(queue.state(JobId(1)), Some(JobState::Complete { verified: false }));
+    }
+
+    #[test]
+    fn files_finished_before_a_restart_are_not_wanted_again() {
+        let mut queue = Queue::new();
+        queue.add(NewJob {
+            finished: vec![(0, true), (7, true)],
+            ..job(1, 0, vec![file("a", 2), file("b", 1)])
+        });
+        assert_eq!(queue.take_fresh(), Some(key(1, 1, 0)));
+        assert_eq!(queue.job(JobId(1)).unwrap().totals().segments_done, 2);
+    }
+}
