@@ -135,13 +135,12 @@ impl File {
     }
 
     /// The next segment that was never handed out.
-    pub(crate) fn take_fresh(&mut self) -> Option<u32> {
-        if self.state != FileState::Wanted {
-            return None;
-        }
-        let segment = self.fresh;
-        self.fresh += u32::from(segment < self.segment_count());
-        (segment < self.segment_count()).then_some(segment)
+    pub(crate) fn peek_fresh(&self) -> Option<u32> {
+        (self.fresh_count() > 0).then_some(self.fresh)
+    }
+
+    pub(crate) fn take_fresh(&mut self) {
+        self.fresh += 1;
     }
 
     /// Finds the place of a good copy.
@@ -150,15 +149,20 @@ impl File {
         if self.name_inside.is_none() {
             self.name_inside = part.name.clone();
         }
-        let alone = self.segment_count() == 1 && self.listed.unlisted == 0;
-        let placed = match part.begin {
+        let all_listed = self.listed.unlisted == 0;
+        let alone = all_listed && self.segment_count() == 1;
+        let is_last = all_listed && segment + 1 == self.segment_count();
+        let number = self.number(segment);
+        let mut placed = match part.begin {
             None if alone => {
                 let whole = Part { begin: Some(0), file_size: None, ..part.clone() };
-                self.placements.place(segment, self.number(segment), &whole)?
+                self.placements.place(segment, number, is_last, &whole)?
             }
             None => self.placements.place_in_slot(segment, self.slot(), part)?,
-            Some(_) => self.placements.place(segment, self.number(segment), part)?,
+            Some(_) => self.placements.place(segment, number, is_last, part)?,
         };
+        // A refused segment that nobody has given up yet is being asked for as it is.
+        placed.vindicated.retain(|&other| self.segment(other) != SegmentState::Wanted);
         Ok(placed)
     }
 
@@ -215,11 +219,11 @@ impl File {
         self.segments.fill(SegmentState::Written { verified });
     }
 
-    /// Wants the segment again; whether it had been written.
-    pub(crate) fn reopen(&mut self, segment: u32) -> bool {
+    /// Wants the segment again; what it had been.
+    pub(crate) fn reopen(&mut self, segment: u32) -> SegmentState {
         let before = std::mem::replace(&mut self.segments[segment as usize], SegmentState::Wanted);
         self.open += u32::from(before != SegmentState::Wanted);
-        matches!(before, SegmentState::Written { .. })
+        before
     }
 
     fn number(&self, segment: u32) -> u32 {

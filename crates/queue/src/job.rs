@@ -2,7 +2,7 @@
 
 use bergamot_types::JobId;
 
-use crate::file::{File, FileState, NewFile};
+use crate::file::{File, FileState, NewFile, SegmentState};
 
 #[derive(Clone, Debug)]
 pub struct NewJob {
@@ -117,9 +117,9 @@ impl Job {
         true
     }
 
-    pub(crate) fn take_fresh(&mut self) -> Option<(u32, u32)> {
-        while let Some(file) = self.files.get_mut(self.fresh_file) {
-            if let Some(segment) = file.take_fresh() {
+    pub(crate) fn peek_fresh(&mut self) -> Option<(u32, u32)> {
+        while let Some(file) = self.files.get(self.fresh_file) {
+            if let Some(segment) = file.peek_fresh() {
                 return Some((self.fresh_file as u32, segment));
             }
             self.fresh_file += 1;
@@ -134,9 +134,13 @@ impl Job {
     pub(crate) fn reopen(&mut self, file: u32, segment: u32) {
         let file = &mut self.files[file as usize];
         let bytes = u64::from(file.claimed_bytes(segment));
-        if file.reopen(segment) {
-            self.segments.segments_done -= 1;
-            self.segments.bytes_done -= bytes;
+        match file.reopen(segment) {
+            SegmentState::Wanted => {}
+            SegmentState::Written { .. } => {
+                self.segments.segments_done -= 1;
+                self.segments.bytes_done -= bytes;
+            }
+            SegmentState::Damaged | SegmentState::Missing => self.segments.segments_lost -= 1,
         }
     }
 

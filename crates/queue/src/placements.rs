@@ -27,8 +27,10 @@ struct Span {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Placed {
     pub offset: u64,
-    /// Segments that had been believed before and no longer are.
+    /// Segments that had been believed and no longer are.
     pub evicted: Vec<u32>,
+    /// Segments that had been refused and should not have been.
+    pub vindicated: Vec<u32>,
 }
 
 /// How the written parts make up the file.
@@ -58,26 +60,31 @@ impl Placements {
         }
     }
 
-    /// Finds the place of `segment`, which the NZB lists as part `listed`.
+    /// Finds the place of `segment`, which the NZB lists as part `listed`, perhaps as the last.
     pub(crate) fn place(
         &mut self,
         segment: u32,
         listed: u32,
+        is_last: bool,
         part: &Part,
     ) -> Result<Placed, Conflict> {
         if let Some(given) = part.number.filter(|&given| given != listed) {
             return Err(Conflict::Number { given, listed });
         }
         let (begin, size) = self.claim(part)?;
-        let evicted = match self.agreed {
-            Some(agreed) if agreed != size => self.overturn(segment, size, agreed)?,
-            _ => Vec::new(),
-        };
+        let end = begin + part.length;
+        if is_last && end != size {
+            return Err(Conflict::Size { given: size, agreed: end });
+        }
+        let mut placed = Placed { offset: begin, evicted: Vec::new(), vindicated: Vec::new() };
+        if let Some(agreed) = self.agreed.filter(|&agreed| agreed != size) {
+            (placed.evicted, placed.vindicated) = self.overturn(segment, size, agreed)?;
+        }
         self.without_overlap(segment, begin, part.length)?;
         self.agreed = Some(size);
         self.dissent.remove(&segment);
         self.placed.insert(begin, Span { length: part.length, segment });
-        Ok(Placed { offset: begin, evicted })
+        Ok(placed)
     }
 
     /// The place of a part that does not say where it belongs: a slot of its own.
@@ -94,7 +101,8 @@ impl Placements {
             return Err(Conflict::Unbelievable { given: part.length, bound: slot });
         }
         self.unplaced.insert(segment, part.length);
-        Ok(Placed { offset: u64::from(segment) * slot, evicted: Vec::new() })
+        let offset = u64::from(segment) * slot;
+        Ok(Placed { offset, evicted: Vec::new(), vindicated: Vec::new() })
     }
 
     /// The part was placed and could not be written.
@@ -152,15 +160,22 @@ impl Placements {
 
     /// The first article to come may be the liar: once more parts disagree with it than agree, they
     /// are believed instead.
-    fn overturn(&mut self, segment: u32, size: u64, agreed: u64) -> Result<Vec<u32>, Conflict> {
+    fn overturn(
+        &mut self,
+        segment: u32,
+        size: u64,
+        agreed: u64,
+    ) -> Result<(Vec<u32>, Vec<u32>), Conflict> {
         self.dissent.insert(segment, size);
-        let against = self.dissent.values().filter(|&&claimed| claimed == size).count();
-        if against <= self.placed.len() {
+        let voters = self.dissent.iter().filter(|(_, claimed)| **claimed == size);
+        let voters: Vec<_> = voters.map(|(&voter, _)| voter).collect();
+        if voters.len() <= self.placed.len() {
             return Err(Conflict::Size { given: size, agreed });
         }
         self.dissent.retain(|_, claimed| *claimed != size);
-        let evicted = std::mem::take(&mut self.placed);
-        Ok(evicted.into_values().map(|span| span.segment).collect())
+        let evicted = std::mem::take(&mut self.placed).into_values().map(|span| span.segment);
+        let vindicated = voters.into_iter().filter(|&voter| voter != segment);
+        Ok((evicted.collect(), vindicated.collect()))
     }
 
     fn without_overlap(&self, segment: u32, begin: u64, length: u64) -> Result<(), Conflict> {
@@ -193,9 +208,9 @@ mod tests {
     #[test]
     fn parts_that_tile_the_file_make_it_whole() {
         let mut file = placements();
-        assert_eq!(file.place(1, 2, &part(100, 50, 150)).unwrap().offset, 100);
+        assert_eq!(file.place(1, 2, false, &part(100, 50, 150)).unwrap().offset, 100);
         assert_eq!((file.certain_size(), file.layout(2, 0)), (None, None));
-        file.place(0, 1, &part(0, 100, 150)).unwrap();
+        file.place(0, 1, false, &part(0, 100, 150)).unwrap();
         assert_eq!(file.certain_size(), Some(150));
         assert_eq!(file.layout(2, 0), Some(Layout::InPlace { size: 150 }));
     }
@@ -203,55 +218,65 @@ mod tests {
     #[test]
     fn one_part_that_is_the_whole_file_is_certain() {
         let mut file = placements();
-        file.place(0, 1, &part(0, 70, 70)).unwrap();
+        file.place(0, 1, false, &part(0, 70, 70)).unwrap();
         assert_eq!(file.certain_size(), Some(70));
     }
 
     #[test]
     fn a_gap_is_not_whole() {
         let mut file = placements();
-        file.place(0, 1, &part(0, 100, 300)).unwrap();
-        file.place(2, 3, &part(200, 100, 300)).unwrap();
+        file.place(0, 1, false, &part(0, 100, 300)).unwrap();
+        file.place(2, 3, false, &part(200, 100, 300)).unwrap();
         assert_eq!(file.layout(3, 0), None);
-        file.place(1, 2, &part(100, 99, 300)).unwrap();
+        file.place(1, 2, false, &part(100, 99, 300)).unwrap();
         assert_eq!(file.layout(3, 0), None);
     }
 
     #[test]
     fn parts_of_another_place_are_refused() {
         let mut file = placements();
-        file.place(0, 1, &part(0, 100, 300)).unwrap();
+        file.place(0, 1, false, &part(0, 100, 300)).unwrap();
         let third = Part { number: Some(3), ..part(200, 100, 300) };
-        assert_eq!(file.place(1, 2, &third), Err(Conflict::Number { given: 3, listed: 2 }));
+        assert_eq!(file.place(1, 2, false, &third), Err(Conflict::Number { given: 3, listed: 2 }));
         assert_eq!(
-            file.place(1, 2, &part(50, 100, 300)),
+            file.place(1, 2, false, &part(50, 100, 300)),
             Err(Conflict::Overlap { begin: 50, end: 150 })
         );
         assert_eq!(
-            file.place(1, 2, &part(100, 100, 301)),
+            file.place(1, 2, false, &part(100, 100, 301)),
             Err(Conflict::Size { given: 301, agreed: 300 })
         );
         assert_eq!(
-            file.place(1, 2, &part(100, 100, 1001)),
+            file.place(1, 2, false, &part(100, 100, 1001)),
             Err(Conflict::Unbelievable { given: 1001, bound: 1000 })
         );
         assert_eq!(
-            file.place(1, 2, &part(u64::MAX - 1, 100, 1)),
+            file.place(1, 2, false, &part(u64::MAX - 1, 100, 1)),
             Err(Conflict::Unbelievable { given: u64::MAX, bound: 1000 })
         );
-        assert!(file.place(1, 2, &part(100, 100, 300)).is_ok());
+        assert!(file.place(1, 2, false, &part(100, 100, 300)).is_ok());
+    }
+
+    #[test]
+    fn the_last_part_ends_where_the_file_does() {
+        let mut file = placements();
+        assert_eq!(
+            file.place(1, 2, true, &part(100, 50, 151)),
+            Err(Conflict::Size { given: 151, agreed: 150 })
+        );
+        assert!(file.place(1, 2, true, &part(100, 50, 150)).is_ok());
     }
 
     #[test]
     fn the_first_part_may_be_the_liar() {
         let mut file = placements();
-        file.place(0, 1, &part(0, 100, 900)).unwrap();
-        assert!(file.place(1, 2, &part(100, 100, 300)).is_err());
-        assert!(file.place(1, 2, &part(100, 100, 300)).is_err(), "a part has one vote");
-        let placed = file.place(2, 3, &part(200, 100, 300)).unwrap();
-        assert_eq!(placed, Placed { offset: 200, evicted: vec![0] });
-        file.place(1, 2, &part(100, 100, 300)).unwrap();
-        file.place(0, 1, &part(0, 100, 300)).unwrap();
+        file.place(0, 1, false, &part(0, 100, 900)).unwrap();
+        assert!(file.place(1, 2, false, &part(100, 100, 300)).is_err());
+        assert!(file.place(1, 2, false, &part(100, 100, 300)).is_err(), "a part has one vote");
+        let placed = file.place(2, 3, false, &part(200, 100, 300)).unwrap();
+        assert_eq!(placed, Placed { offset: 200, evicted: vec![0], vindicated: vec![1] });
+        file.place(1, 2, false, &part(100, 100, 300)).unwrap();
+        file.place(0, 1, false, &part(0, 100, 300)).unwrap();
         assert_eq!(file.layout(3, 0), Some(Layout::InPlace { size: 300 }));
     }
 
@@ -270,7 +295,7 @@ mod tests {
     #[test]
     fn a_damaged_copy_never_lies_over_a_good_one() {
         let mut file = placements();
-        file.place(0, 1, &part(0, 100, 300)).unwrap();
+        file.place(0, 1, false, &part(0, 100, 300)).unwrap();
         assert_eq!(file.leaves_room_for(1, &part(100, 100, 300)), Some(100));
         assert_eq!(file.leaves_room_for(1, &part(99, 100, 300)), None);
         assert_eq!(file.leaves_room_for(1, &part(100, 100, 301)), None);

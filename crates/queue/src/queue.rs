@@ -86,11 +86,11 @@ impl Queue {
         found
     }
 
-    /// The next segment nobody has asked for, of the first job that has one.
-    pub fn take_fresh(&mut self) -> Option<SegmentKey> {
+    /// The segment that [`Self::take_fresh`] would hand out.
+    pub fn peek_fresh(&mut self) -> Option<SegmentKey> {
         while let Some(&entry) = self.fresh.first() {
             let job = entry.1;
-            if let Some((file, segment)) = self.jobs.get_mut(&job).and_then(Job::take_fresh) {
+            if let Some((file, segment)) = self.jobs.get_mut(&job).and_then(Job::peek_fresh) {
                 return Some(SegmentKey { job, file, segment });
             }
             self.fresh.remove(&entry);
@@ -98,12 +98,21 @@ impl Queue {
         None
     }
 
+    /// The next segment nobody has asked for, of the first job that has one.
+    pub fn take_fresh(&mut self) -> Option<SegmentKey> {
+        let key = self.peek_fresh()?;
+        self.jobs.get_mut(&key.job)?.file_mut(key.file).take_fresh();
+        Some(key)
+    }
+
     /// Finds the place of a good copy; the segments that were evicted for it are wanted again.
     pub fn place(&mut self, key: SegmentKey, part: &Part) -> Option<Result<Placed, Conflict>> {
         let job = self.jobs.get_mut(&key.job)?;
         let placed = job.file_mut(key.file).place(key.segment, part);
-        for &evicted in placed.iter().flat_map(|placed| &placed.evicted) {
-            job.reopen(key.file, evicted);
+        for &again in
+            placed.iter().flat_map(|placed| placed.evicted.iter().chain(&placed.vindicated))
+        {
+            job.reopen(key.file, again);
         }
         Some(placed)
     }

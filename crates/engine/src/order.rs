@@ -1,0 +1,93 @@
+//! What the engine wants done.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bergamot_queue::{FileKey, Layout};
+use bergamot_types::{ByteCount, GroupName, JobId, MessageId, ServerId};
+
+use crate::event::Trouble;
+
+/// One article on its way: from the order to fetch it until it is written or discarded.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct Ticket(pub u64);
+
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct ConnectionId(pub u64);
+
+impl fmt::Display for ConnectionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Order {
+    Connect {
+        connection: ConnectionId,
+        server: ServerId,
+    },
+    /// Drop the decoded bytes.
+    Discard {
+        ticket: Ticket,
+    },
+    /// Say goodbye.
+    Disconnect {
+        connection: ConnectionId,
+    },
+    /// The job has ended short of being complete; what there is stays where it is.
+    FailJob {
+        job: JobId,
+        failure: Failure,
+    },
+    /// Ask for an article and decode it into at most `reserve` bytes.
+    Fetch {
+        connection: ConnectionId,
+        ticket: Ticket,
+        id: MessageId,
+        groups: Arc<[GroupName]>,
+        reserve: usize,
+        limit: ByteCount,
+    },
+    /// All parts are written: give the file its name.
+    FinishFile {
+        file: FileKey,
+        layout: Layout,
+    },
+    /// Every file is whole: move the job to its destination.
+    FinishJob {
+        job: JobId,
+        verified: bool,
+    },
+    /// Preallocate.
+    Reserve {
+        file: FileKey,
+        size: u64,
+    },
+    Tell(Notice),
+    /// Write the decoded bytes at `offset`.
+    Write {
+        ticket: Ticket,
+        file: FileKey,
+        offset: u64,
+    },
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Failure {
+    Disk,
+    Incomplete,
+}
+
+/// What people may want to know.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Notice {
+    ArticleLost { job: JobId, id: MessageId, damaged: bool },
+    ArticleRefused { job: JobId, id: MessageId, server: ServerId, why: String },
+    CeilingLowered { server: ServerId, to: usize },
+    DiskPaused { again_in: Duration },
+    DiskResumed,
+    ServerRests { server: ServerId, trouble: Trouble, again_in: Duration },
+    ServerWorks { server: ServerId },
+}

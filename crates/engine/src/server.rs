@@ -1,0 +1,214 @@
+//! One server: what it is willing to do just now.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use bergamot_queue::SegmentKey;
+use bergamot_types::ServerId;
+
+use crate::event::Trouble;
+use crate::random::Random;
+use crate::settings::ServerSettings;
+
+#[derive(Debug)]
+pub(crate) struct Server {
+    pub(crate) settings: ServerSettings,
+    /// Articles that may be asked here and did not come at the first asking, somewhere.
+    pub(crate) line: VecDeque<SegmentKey>,
+    /// Connections that are open or being opened.
+    pub(crate) open: usize,
+    pub(crate) working: usize,
+    trouble: Option<Trouble>,
+    rests_until: Option<Instant>,
+    breaks: usize, // connections lost since an article came
+    rests: u32,    // in a row
+    ceiling: usize,
+    raise_at: Option<Instant>,
+}
+
+/// What a connection's end came to.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Consequence {
+    GoesOn,
+    LowerCeiling(usize),
+    Rests(Duration),
+}
+
+impl Server {
+    pub(crate) fn new(settings: ServerSettings) -> Self {
+        Self {
+            line: VecDeque::new(),
+            open: 0,
+            working: 0,
+            trouble: None,
+            rests_until: None,
+            breaks: 0,
+            rests: 0,
+            ceiling: settings.connections,
+            raise_at: None,
+            settings,
+        }
+    }
+
+    pub(crate) fn id(&self) -> ServerId {
+        self.settings.id
+    }
+
+    pub(crate) fn is_active(&self) -> bool {
+        self.settings.active && self.settings.connections > 0
+    }
+
+    /// Whether articles are not to wait for it at the moment.
+    pub(crate) fn is_excused(&self) -> bool {
+        self.trouble.is_some_and(|trouble| trouble.excuses() || self.settings.optional)
+    }
+
+    pub(crate) fn in_trouble(&self) -> bool {
+        self.trouble.is_some()
+    }
+
+    /// How many connections may be opened beside those that are; only one as long as it is not
+    /// known whether the trouble is over.
+    pub(crate) fn room(&self) -> usize {
+        if !self.is_active() || self.rests_until.is_some() {
+            return 0;
+        }
+        let most = if self.in_trouble() { 1 } else { self.ceiling };
+        most.saturating_sub(self.open)
+    }
+
+    /// Whether the trouble is over now.
+    pub(crate) fn on_connected(&mut self) -> bool {
+        self.working += 1;
+        self.trouble.take().is_some()
+    }
+
+    /// An article came: whatever went wrong before was not the server's state.
+    pub(crate) fn on_success(&mut self) {
+        self.breaks = 0;
+        self.rests = 0;
+    }
+
+    pub(crate) fn on_ended(
+        &mut self,
+        now: Instant,
+        was_working: bool,
+        trouble: Trouble,
+        random: &mut Random,
+    ) -> Consequence {
+        self.open -= 1;
+        self.working -= usize::from(was_working);
+        match trouble {
+            Trouble::Closed => Consequence::GoesOn,
+            Trouble::TooManyConnections | Trouble::Refused if self.working > 0 => {
+                self.ceiling = self.working;
+                self.raise_at = Some(now + CEILING_PROBE);
+                Consequence::LowerCeiling(self.ceiling)
+            }
+            // All connections breaking at once is one mishap; each breaking twice is a habit.
+            Trouble::Broken if self.breaks < 2 * self.settings.connections => {
+                self.breaks += 1;
+                Consequence::GoesOn
+            }
+            _ => self.rest(now, trouble, random),
+        }
+    }
+
+    /// Whether anything changed because time passed.
+    pub(crate) fn on_time(&mut self, now: Instant) -> bool {
+        let rested = self.rests_until.is_some_and(|until| now >= until);
+        if rested {
+            self.rests_until = None;
+        }
+        let raise = self.raise_at.is_some_and(|at| now >= at);
+        if raise {
+            self.ceiling = (self.ceiling + 1).min(self.settings.connections);
+            let all = self.ceiling == self.settings.connections;
+            self.raise_at = (!all).then_some(now + CEILING_PROBE);
+        }
+        rested || raise
+    }
+
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        self.rests_until.into_iter().chain(self.raise_at).min()
+    }
+
+    fn rest(&mut self, now: Instant, trouble: Trouble, random: &mut Random) -> Consequence {
+        self.trouble = Some(trouble);
+        // Several connections failing while it rests are one failure.
+        self.rests += u32::from(self.rests_until.is_none());
+        let (first, longest) = if trouble.excuses() { (10.0, 600.0) } else { (1.0, 60.0) };
+        let doubled = first * f64::from(1u32 << (self.rests - 1).min(16));
+        let jitter = 0.75 + random.fraction() / 2.0;
+        let time = Duration::from_secs_f64(doubled.min(longest) * jitter);
+        let until = *self.rests_until.get_or_insert(now + time);
+        Consequence::Rests(until.saturating_duration_since(now))
+    }
+}
+
+/// How long a ceiling learned from "too many connections" is believed before one more is tried.
+const CEILING_PROBE: Duration = Duration::from_secs(60);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server(connections: usize) -> Server {
+        let settings = ServerSettings {
+            id: ServerId(1),
+            active: true,
+            level: 0,
+            group: 0,
+            optional: false,
+            connections,
+            retention: 0,
+        };
+        Server::new(settings)
+    }
+
+    #[test]
+    fn too_many_connections_teaches_a_ceiling_that_is_probed_later() {
+        let (mut server, now) = (server(8), Instant::now());
+        server.open = 8;
+        (0..5).for_each(|_| _ = server.on_connected());
+        let refused = Trouble::TooManyConnections;
+        let end = server.on_ended(now, false, refused, &mut Random::new(1));
+        assert_eq!(end, Consequence::LowerCeiling(5));
+        server.open = 5;
+        assert_eq!(server.room(), 0);
+        assert!(server.on_time(now + CEILING_PROBE));
+        assert_eq!(server.room(), 1);
+    }
+
+    #[test]
+    fn rests_grow_and_one_probe_ends_them() {
+        let (mut server, now, mut random) = (server(8), Instant::now(), Random::new(1));
+        let mut rests = Vec::new();
+        for _ in 0..10 {
+            server.open += 1;
+            match server.on_ended(now, false, Trouble::Unreachable, &mut random) {
+                Consequence::Rests(time) => rests.push(time.as_secs_f64()),
+                other => panic!("{other:?}"),
+            }
+            assert_eq!(server.room(), 0);
+            server.on_time(now + Duration::from_secs(100));
+            assert_eq!(server.room(), 1, "one probe");
+        }
+        assert!(rests[0] <= 1.25 && rests[9] >= 45.0 && rests[9] <= 75.0, "{rests:?}");
+        server.open = 1;
+        assert!(server.on_connected());
+        assert_eq!(server.room(), 7);
+    }
+
+    #[test]
+    fn a_wrong_password_excuses_and_a_dead_line_does_not() {
+        for (trouble, excused) in [(Trouble::Login, true), (Trouble::Unreachable, false)] {
+            let mut server = server(1);
+            server.open = 1;
+            server.on_ended(Instant::now(), false, trouble, &mut Random::new(1));
+            assert_eq!(server.is_excused(), excused);
+            server.settings.optional = true;
+            assert!(server.is_excused());
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! What has been tried for one article.
+
+use bergamot_types::ServerId;
+
+/// Kept only for articles that did not come at the first asking.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tries {
+    servers: Vec<(ServerId, ServerTries)>,
+    /// In the lines of the servers that may be asked for it.
+    pub(crate) waiting: bool,
+    /// The length of the best damaged copy, which lies in its place.
+    pub(crate) best_damaged: Option<u64>,
+    /// What an article that outgrew its reservation needs.
+    pub(crate) needs: u64,
+}
+
+/// What one server has done about the article.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ServerTries {
+    /// Connections that broke on it.
+    broken: u8,
+    /// Copies that were no good.
+    damaged: u8,
+    answered: bool,
+    /// It said that it does not have it, which mirrors need not be asked again.
+    missing: bool,
+}
+
+impl Tries {
+    pub(crate) fn answered(&self, server: ServerId) -> bool {
+        self.servers.iter().any(|(id, tries)| *id == server && tries.answered)
+    }
+
+    pub(crate) fn missing_at(&self, server: ServerId) -> bool {
+        self.servers.iter().any(|(id, tries)| *id == server && tries.missing)
+    }
+
+    /// The server does not have the article.
+    pub(crate) fn missing(&mut self, server: ServerId) {
+        let tries = self.of(server);
+        tries.answered = true;
+        tries.missing = true;
+    }
+
+    /// Its connection broke on the article; after `limit` of them it counts as an answer.
+    pub(crate) fn broke(&mut self, server: ServerId, limit: u8) {
+        let tries = self.of(server);
+        tries.broken += 1;
+        tries.answered |= tries.broken > limit;
+    }
+
+    /// Its copy was bad; one more try, in case it was the way here that spoiled it.
+    pub(crate) fn damaged(&mut self, server: ServerId) {
+        let tries = self.of(server);
+        tries.damaged += 1;
+        tries.answered |= tries.damaged > DAMAGED_RETRIES;
+    }
+
+    /// A server that is still owed a retry of its own keeps the article.
+    pub(crate) fn wanted_server(&self) -> Option<ServerId> {
+        let owed = |tries: &ServerTries| !tries.answered && (tries.broken > 0 || tries.damaged > 0);
+        self.servers.iter().find(|(_, tries)| owed(tries)).map(|(id, _)| *id)
+    }
+
+    fn of(&mut self, server: ServerId) -> &mut ServerTries {
+        let known = self.servers.iter().position(|(id, _)| *id == server);
+        let index = known.unwrap_or_else(|| {
+            self.servers.push((server, ServerTries::default()));
+            self.servers.len() - 1
+        });
+        &mut self.servers[index].1
+    }
+}
+
+/// "CRC mismatch: the same server once more, then the others."
+const DAMAGED_RETRIES: u8 = 1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: ServerId = ServerId(1);
+    const B: ServerId = ServerId(2);
+
+    #[test]
+    fn a_damaged_copy_is_asked_for_once_more_where_it_came_from() {
+        let mut tries = Tries::default();
+        tries.damaged(A);
+        assert_eq!((tries.answered(A), tries.wanted_server()), (false, Some(A)));
+        tries.damaged(A);
+        assert_eq!((tries.answered(A), tries.wanted_server()), (true, None));
+        assert!(!tries.answered(B));
+    }
+
+    #[test]
+    fn broken_connections_are_forgiven_as_often_as_configured() {
+        let mut tries = Tries::default();
+        (0..3).for_each(|_| tries.broke(A, 3));
+        assert!(!tries.answered(A));
+        tries.broke(A, 3);
+        assert!(tries.answered(A));
+    }
+}

@@ -1,0 +1,235 @@
+//! Whole downloads against servers that exist only as rules.
+
+mod world;
+
+use bergamot_engine::{DiskTrouble, Failure, Trouble};
+use world::{Reply, World, job, server};
+
+#[test]
+fn every_article_is_fetched_once_and_the_job_completes() {
+    let mut world = World::new(vec![server(1).connections(3)]);
+    world.add(job(1, &[10, 1, 25]));
+    world.run();
+    assert_eq!(world.completed, [(1, true)]);
+    assert_eq!(world.fetches.len(), 36);
+    assert_eq!(world.peak_connections[&1], 3);
+    assert_eq!(world.engine.reserved().0, 0, "all reservations came back");
+}
+
+#[test]
+fn few_articles_open_few_connections() {
+    let mut world = World::new(vec![server(1).connections(50)]);
+    world.add(job(1, &[2]));
+    world.run();
+    assert!(world.peak_connections[&1] <= 2);
+}
+
+#[test]
+fn a_higher_level_is_asked_only_for_what_the_lower_ones_do_not_have() {
+    let mut world = World::new(vec![server(1), server(2), server(7).level(3)]);
+    world.rule(|ask| match ask.server {
+        1 | 2 if ask.segment == 4 => Reply::Missing,
+        _ => Reply::Good,
+    });
+    world.add(job(1, &[10]));
+    world.run();
+    assert_eq!(world.completed, [(1, true)]);
+    assert_eq!(world.asked_of(7), [4]);
+}
+
+#[test]
+fn a_mirror_is_not_asked_for_what_the_other_does_not_have() {
+    let mut world = World::new(vec![server(1).group(1), server(2).group(1), server(3).level(1)]);
+    world.rule(|ask| if ask.server < 3 { Reply::Missing } else { Reply::Good });
+    world.add(job(1, &[20]));
+    world.run();
+    assert_eq!(world.completed, [(1, true)]);
+    assert_eq!(world.asked_of(1).len() + world.asked_of(2).len(), 20);
+    assert_eq!(world.asked_of(3).len(), 20);
+}
+
+#[test]
+fn what_is_too_old_for_a_server_is_not_asked_of_it() {
+    let mut world = World::new(vec![server(1).retention(100), server(2).level(1).retention(4000)]);
+    world.add(job(1, &[5]).posted_days_ago(200));
+    world.add(job(2, &[5]).posted_days_ago(99));
+    world.add(job(3, &[5]).posted_days_ago(5000));
+    world.run();
+    assert_eq!(world.asked_of(2).len(), 5);
+    assert_eq!(world.asked_of(1).len(), 5);
+    assert_eq!(world.completed, [(1, true), (2, true)]);
+    assert_eq!(world.failed, [(3, Failure::Incomplete)]);
+}
+
+#[test]
+fn a_damaged_copy_is_asked_for_once_more_then_elsewhere() {
+    let mut world = World::new(vec![server(1), server(2).level(1)]);
+    world
+        .rule(|ask| if ask.server == 1 && ask.segment == 0 { Reply::Damaged } else { Reply::Good });
+    world.add(job(1, &[3]));
+    world.run();
+    assert_eq!(world.completed, [(1, true)]);
+    assert_eq!(world.asked_of(1).iter().filter(|&&segment| segment == 0).count(), 2);
+    assert_eq!(world.asked_of(2), [0]);
+}
+
+#[test]
+fn what_nobody_has_whole_is_lost_and_the_best_copy_kept() {
+    let mut world = World::new(vec![server(1), server(2).level(1)]);
+    world.rule(|ask| match ask.segment {
+        1 => Reply::Missing,
+        2 => Reply::Damaged,
+        _ => Reply::Good,
+    });
+    world.add(job(1, &[4]));
+    world.run();
+    assert_eq!(world.failed, [(1, Failure::Incomplete)]);
+    assert_eq!(world.lost, ["0.1@1", "0.2@1 damaged"]);
+    assert_eq!(world.writes_of(2), 1, "one damaged copy lies in its place, the next is no better");
+}
+
+#[test]
+fn a_connection_that_breaks_gives_back_all_and_blames_one() {
+    let mut world = World::new(vec![server(1), server(2).level(1)]);
+    world.rule(|ask| if ask.server == 1 && ask.segment == 3 { Reply::Break } else { Reply::Good });
+    world.add(job(1, &[8]));
+    world.run();
+    assert_eq!(world.completed, [(1, true)]);
+    assert_eq!(world.asked_of(2), [3], "the level above gets only the one it broke on");
+    assert_eq!(world.breaks, 4, "the first try and three retries");
+}
+
+#[test]
+fn nothing_waits_for_a_wrong_password_and_all_waits_for_a_dead_line() {
+    let mut world = World::new(vec![server(1), server(2).level(1)]);
+    world.refuse(1, Trouble::Login);
+    world.add(job(1, &[5]));
+    world.run();
+    assert_eq!((world.completed.len(), world.asked_of(2).len()), (1, 5));
+
+    let mut world = World::new(vec![server(1), server(2).level(1)]);
+    world.refuse(1, Trouble::Unreachable);
+    world.add(job(1, &[5]));
+    world.run_for(300);
+    assert_eq!((world.completed.len(), world.asked_of(2).len()), (0, 0));
+    world.accept(1);
+    world.run();
+    assert_eq!((world.completed.len(), world.asked_of(1).len()), (1, 5));
+}
+
+#[test]
+fn an_optional_server_holds_nothing_back() {
+    let mut world = World::new(vec![server(1).optional(), server(2).level(1)]);
+    world.refuse(1, Trouble::Unreachable);
+    world.add(job(1, &[5]));
+    world.run();
+    assert_eq!((world.completed.len(), world.asked_of(2).len()), (1, 5));
+}
+
+#[test]
+fn a_wrong_password_everywhere_waits_for_a_right_one() {
+    let mut world = World::new(vec![server(1)]);
+    world.refuse(1, Trouble::Login);
+    world.add(job(1, &[5]));
+    world.run_for(3600);
+    assert_eq!((world.completed.len(), world.failed.len()), (0, 0));
+    world.accept(1);
+    world.run();
+    assert_eq!(world.completed, [(1, true)]);
+}
+
+#[test]
+fn too_many_connections_costs_no_article_anything() {
+    let mut world = World::new(vec![server(1).connections(10), server(2).level(1)]);
+    world.cap(1, 4);
+    world.add(job(1, &[200]));
+    world.run();
+    assert_eq!(world.completed, [(1, true)]);
+    assert_eq!(world.asked_of(2).len(), 0);
+    assert_eq!(world.fetches.len(), 200);
+}
+
+#[test]
+fn an_article_larger_than_announced_is_asked_for_again_with_room() {
+    let mut world = World::new(vec![server(1)]);
+    world.rule(|ask| if ask.segment == 1 { Reply::Needs(2 << 20) } else { Reply::Good });
+    world.add(job(1, &[3]));
+    world.run();
+    assert_eq!(world.completed, [(1, true)]);
+    assert_eq!(world.fetches.len(), 4);
+}
+
+#[test]
+fn an_article_beyond_all_bounds_is_no_good() {
+    let mut world = World::new(vec![server(1)]);
+    world.rule(|ask| if ask.segment == 1 { Reply::Needs(1 << 40) } else { Reply::Good });
+    world.add(job(1, &[3]));
+    world.run();
+    assert_eq!(world.failed, [(1, Failure::Incomplete)]);
+}
+
+#[test]
+fn a_full_disk_pauses_and_nothing_is_lost() {
+    let mut world = World::new(vec![server(1).connections(4)]);
+    world.disk = Some(DiskTrouble::Passing);
+    world.add(job(1, &[30]));
+    world.run_for(60);
+    assert!(world.completed.is_empty() && world.failed.is_empty());
+    assert!(world.fetches.len() < 400, "the download stands still: {}", world.fetches.len());
+    world.disk = None;
+    world.run();
+    assert_eq!(world.completed, [(1, true)]);
+}
+
+#[test]
+fn a_vanished_directory_fails_its_job_and_no_other() {
+    let mut world = World::new(vec![server(1)]);
+    world.disk = Some(DiskTrouble::Lasting);
+    world.add(job(1, &[5]));
+    world.run();
+    assert_eq!(world.failed, [(1, Failure::Disk)]);
+    world.disk = None;
+    world.add(job(2, &[5]));
+    world.run();
+    assert_eq!(world.completed, [(2, true)]);
+}
+
+#[test]
+fn the_budget_is_never_exceeded_and_never_stops_everything() {
+    for budget in [1, 1 << 20, 3 << 20] {
+        let mut world = World::with_budget(vec![server(1).connections(20)], budget);
+        world.add(job(1, &[300]));
+        world.run();
+        assert_eq!(world.completed, [(1, true)]);
+        assert!(world.peak_reserved <= budget.max(world::ARTICLE), "{}", world.peak_reserved);
+    }
+}
+
+#[test]
+fn wrong_articles_are_not_written_and_a_liar_in_front_does_not_win() {
+    let mut world = World::new(vec![server(1), server(2).level(1)]);
+    world.rule(
+        |ask| if ask.server == 1 && ask.segment == 0 { Reply::OtherSize(1) } else { Reply::Good },
+    );
+    world.add(job(1, &[9]));
+    world.run();
+    assert_eq!(world.completed, [(1, true)]);
+}
+
+#[test]
+fn bad_days_end_well_from_any_seed() {
+    for seed in 0..1000 {
+        let servers = vec![
+            server(1).connections(3),
+            server(2).connections(2).group(1),
+            server(3).level(5).connections(2),
+        ];
+        let mut world = World::new(servers);
+        world.bad_day(seed);
+        (1..=4).for_each(|id| world.add(job(id, &[30, 3, 1])));
+        world.run();
+        assert_eq!(world.completed.len() + world.failed.len(), 4, "seed {seed}");
+        assert_eq!(world.failed, [], "seed {seed}: level 5 has everything");
+        assert_eq!(world.engine.reserved().0, 0, "seed {seed}");
+    }
+}

@@ -1,0 +1,375 @@
+//! A world of rules: servers answer by a function, the disk writes at once, time jumps.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bergamot_engine::{
+    ConnectionId, DiskTrouble, Engine, Event, Failure, Fault, Notice, Now, Order, ServerSettings,
+    Settings, Ticket, Trouble,
+};
+use bergamot_queue::{NewFile, NewJob, Part};
+use bergamot_types::{ByteCount, JobId, MessageIdList, ServerId, UnixTime};
+
+pub(crate) const ARTICLE: u64 = 700_000;
+const TODAY: i64 = 20_000 * 86_400;
+
+#[derive(Clone, Copy)]
+pub(crate) enum Reply {
+    Break,
+    Damaged,
+    Good,
+    Missing,
+    Needs(u64),
+    OtherSize(u64),
+}
+
+pub(crate) struct Ask {
+    pub(crate) server: u16,
+    pub(crate) segment: u32,
+}
+
+type Rule = Box<dyn FnMut(&Ask) -> Reply>;
+
+pub(crate) struct World {
+    pub(crate) engine: Engine,
+    pub(crate) completed: Vec<(u32, bool)>,
+    pub(crate) failed: Vec<(u32, Failure)>,
+    pub(crate) lost: Vec<String>,
+    pub(crate) fetches: Vec<(u16, u32)>,
+    pub(crate) breaks: usize,
+    pub(crate) peak_connections: HashMap<u16, usize>,
+    pub(crate) peak_reserved: u64,
+    pub(crate) disk: Option<DiskTrouble>,
+    writes: Vec<u32>,
+    limits: HashMap<u16, usize>,
+    caps: HashMap<u16, usize>,
+    refusals: HashMap<u16, Trouble>,
+    rule: Rule,
+    now: Instant,
+    connections: BTreeMap<ConnectionId, Line>,
+    segments: HashMap<Ticket, (u32, u64)>, // segment and its file's number of segments
+    sizes: HashMap<(u32, u32), u64>,
+    happenings: VecDeque<Event>,
+}
+
+struct Line {
+    server: u16,
+    asked: VecDeque<(Ticket, String, usize)>,
+}
+
+impl World {
+    pub(crate) fn new(servers: Vec<Builder>) -> Self {
+        Self::with_budget(servers, 40 << 20)
+    }
+
+    pub(crate) fn with_budget(servers: Vec<Builder>, budget: u64) -> Self {
+        let servers: Vec<_> = servers.into_iter().map(|builder| builder.0).collect();
+        let limits = servers.iter().map(|server| (server.id.0, server.connections)).collect();
+        let settings = Settings { servers, budget: ByteCount(budget), ..Settings::default() };
+        Self {
+            engine: Engine::new(settings),
+            completed: Vec::new(),
+            failed: Vec::new(),
+            lost: Vec::new(),
+            fetches: Vec::new(),
+            breaks: 0,
+            peak_connections: HashMap::new(),
+            peak_reserved: 0,
+            disk: None,
+            writes: Vec::new(),
+            limits,
+            caps: HashMap::new(),
+            refusals: HashMap::new(),
+            rule: Box::new(|_| Reply::Good),
+            now: Instant::now(), // any instant does: only differences matter
+            connections: BTreeMap::new(),
+            segments: HashMap::new(),
+            sizes: HashMap::new(),
+            happenings: VecDeque::new(),
+        }
+    }
+
+    pub(crate) fn rule(&mut self, rule: impl FnMut(&Ask) -> Reply + 'static) {
+        self.rule = Box::new(rule);
+    }
+
+    /// Everything goes wrong now and then, except on servers of number 3 and above.
+    pub(crate) fn bad_day(&mut self, seed: u64) {
+        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        self.rule(move |ask| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            match state % 20 {
+                _ if ask.server >= 3 => Reply::Good,
+                0 | 1 => Reply::Missing,
+                2 => Reply::Damaged,
+                3 => Reply::Break,
+                4 => Reply::OtherSize(1 + state % 1000),
+                5 => Reply::Needs(ARTICLE + 1),
+                _ => Reply::Good,
+            }
+        });
+        self.cap(1, 2);
+    }
+
+    pub(crate) fn refuse(&mut self, server: u16, trouble: Trouble) {
+        self.refusals.insert(server, trouble);
+    }
+
+    pub(crate) fn accept(&mut self, server: u16) {
+        self.refusals.remove(&server);
+    }
+
+    pub(crate) fn cap(&mut self, server: u16, connections: usize) {
+        self.caps.insert(server, connections);
+    }
+
+    pub(crate) fn add(&mut self, job: JobBuilder) {
+        for (file, &segments) in job.files.iter().enumerate() {
+            self.sizes.insert((job.id, file as u32), u64::from(segments));
+        }
+        self.happenings.push_back(Event::JobAdded(job.build()));
+    }
+
+    pub(crate) fn asked_of(&self, server: u16) -> Vec<u32> {
+        self.fetches
+            .iter()
+            .filter(|(asked, _)| *asked == server)
+            .map(|(_, segment)| *segment)
+            .collect()
+    }
+
+    pub(crate) fn writes_of(&self, segment: u32) -> usize {
+        self.writes.iter().filter(|&&written| written == segment).count()
+    }
+
+    /// Until nothing is left to do.
+    pub(crate) fn run(&mut self) {
+        self.run_for(u64::MAX);
+        assert!(self.engine.jobs().next().is_none(), "it stopped with work left");
+    }
+
+    pub(crate) fn run_for(&mut self, seconds: u64) {
+        let end = self.now.checked_add(Duration::from_secs(seconds));
+        for _ in 0..1_000_000 {
+            if !self.step(end) {
+                return;
+            }
+        }
+        panic!("it never ends");
+    }
+
+    fn step(&mut self, end: Option<Instant>) -> bool {
+        let event = match self.happenings.pop_front() {
+            Some(event) => event,
+            None => match self.answer_one() {
+                Some(event) => event,
+                None => match self.engine.poll_timeout() {
+                    Some(at)
+                        if end.is_none_or(|end| at <= end)
+                            && self.engine.jobs().next().is_some() =>
+                    {
+                        self.now = self.now.max(at);
+                        Event::Timeout
+                    }
+                    _ => return false,
+                },
+            },
+        };
+        let now = Now { instant: self.now, date: UnixTime(TODAY) };
+        self.engine.handle(now, event);
+        while let Some(order) = self.engine.poll_order() {
+            self.carry_out(order);
+        }
+        self.peak_reserved = self.peak_reserved.max(self.engine.reserved().0);
+        true
+    }
+
+    fn carry_out(&mut self, order: Order) {
+        match order {
+            Order::Connect { connection, server } => self.connect(connection, server.0),
+            Order::Discard { ticket } => _ = self.segments.remove(&ticket),
+            Order::Disconnect { connection } => {
+                self.connections.remove(&connection);
+                self.ended(connection, Trouble::Closed, Vec::new());
+            }
+            Order::FailJob { job, failure } => {
+                self.failed.push((job.0, failure));
+                self.happenings.push_back(Event::JobRemoved(job));
+            }
+            Order::Fetch { connection, ticket, id, reserve, .. } => {
+                let line = self.connections.get_mut(&connection).expect("an open connection");
+                line.asked.push_back((ticket, id.to_string(), reserve));
+                assert!(line.asked.len() <= 4, "deeper than the pipeline");
+            }
+            Order::FinishFile { file, .. } => {
+                self.happenings.push_back(Event::FileFinished { file, result: self.on_disk() });
+            }
+            Order::FinishJob { job, verified } => {
+                self.completed.push((job.0, verified));
+                self.happenings.push_back(Event::JobMoved { job, result: Ok(()) });
+            }
+            Order::Tell(Notice::ArticleLost { id, damaged, .. }) => {
+                self.lost.push(format!("{id}{}", if damaged { " damaged" } else { "" }));
+            }
+            Order::Reserve { .. } | Order::Tell(_) => {}
+            Order::Write { ticket, offset, .. } => {
+                let (segment, _) = self.segments.remove(&ticket).expect("bytes to write");
+                assert_eq!(offset, u64::from(segment) * ARTICLE, "written where it belongs");
+                self.writes.push(segment);
+                self.happenings.push_back(Event::Written { ticket, result: self.on_disk() });
+            }
+        }
+    }
+
+    fn on_disk(&self) -> Result<(), DiskTrouble> {
+        self.disk.map_or(Ok(()), Err)
+    }
+
+    fn connect(&mut self, connection: ConnectionId, server: u16) {
+        let open = self.connections.values().filter(|line| line.server == server).count() + 1;
+        assert!(open <= self.limits[&server], "more connections than allowed");
+        if let Some(&trouble) = self.refusals.get(&server) {
+            return self.ended(connection, trouble, Vec::new());
+        }
+        if self.caps.get(&server).is_some_and(|&cap| open > cap) {
+            return self.ended(connection, Trouble::TooManyConnections, Vec::new());
+        }
+        let peak = self.peak_connections.entry(server).or_default();
+        *peak = open.max(*peak);
+        self.connections.insert(connection, Line { server, asked: VecDeque::new() });
+        self.happenings.push_back(Event::Connected { connection });
+    }
+
+    fn ended(&mut self, connection: ConnectionId, trouble: Trouble, unanswered: Vec<Ticket>) {
+        self.happenings.push_back(Event::Ended { connection, trouble, unanswered });
+    }
+
+    fn answer_one(&mut self) -> Option<Event> {
+        let (connection, line) =
+            self.connections.iter_mut().find(|(_, line)| !line.asked.is_empty())?;
+        let (connection, server) = (*connection, line.server);
+        let (ticket, id, reserve) = line.asked.pop_front()?;
+        let numbers: Vec<u32> =
+            id.split(['.', '@']).map(|n| n.parse().expect("a number")).collect();
+        let [file, segment, job] = numbers[..] else { panic!("{id}") };
+        self.fetches.push((server, segment));
+        let count = self.sizes[&(job, file)];
+        let reply = (self.rule)(&Ask { server, segment });
+        if let Reply::Break = reply {
+            let line = self.connections.remove(&connection).expect("it was just found");
+            let rest = line.asked.into_iter().map(|(ticket, ..)| ticket);
+            let unanswered = std::iter::once(ticket).chain(rest).collect();
+            self.breaks += 1;
+            return Some(Event::Ended { connection, trouble: Trouble::Broken, unanswered });
+        }
+        let mut part = Part {
+            begin: Some(u64::from(segment) * ARTICLE),
+            length: ARTICLE,
+            file_size: Some(count * ARTICLE),
+            number: Some(segment + 1),
+            verified: true,
+            name: None,
+        };
+        self.segments.insert(ticket, (segment, count));
+        let fault = match reply {
+            Reply::Missing => return Some(Event::Missing { ticket }),
+            Reply::Needs(needed) if needed > reserve as u64 => Some(Fault::TooLarge { needed }),
+            Reply::Damaged => {
+                part.verified = false;
+                Some(Fault::Damaged)
+            }
+            Reply::OtherSize(more) => {
+                part.file_size = Some(count * ARTICLE + more);
+                None
+            }
+            Reply::Break | Reply::Good | Reply::Needs(_) => None,
+        };
+        Some(Event::Fetched { ticket, part, fault })
+    }
+}
+
+pub(crate) struct Builder(ServerSettings);
+
+pub(crate) fn server(id: u16) -> Builder {
+    Builder(ServerSettings {
+        id: ServerId(id),
+        active: true,
+        level: 0,
+        group: 0,
+        optional: false,
+        connections: 2,
+        retention: 0,
+    })
+}
+
+impl Builder {
+    pub(crate) fn connections(mut self, connections: usize) -> Self {
+        self.0.connections = connections;
+        self
+    }
+
+    pub(crate) fn level(mut self, level: u32) -> Self {
+        self.0.level = level;
+        self
+    }
+
+    pub(crate) fn group(mut self, group: u32) -> Self {
+        self.0.group = group;
+        self
+    }
+
+    pub(crate) fn optional(mut self) -> Self {
+        self.0.optional = true;
+        self
+    }
+
+    pub(crate) fn retention(mut self, days: u32) -> Self {
+        self.0.retention = days;
+        self
+    }
+}
+
+pub(crate) struct JobBuilder {
+    id: u32,
+    files: Vec<u32>,
+    posted: Option<UnixTime>,
+}
+
+/// A job whose files have these numbers of segments.
+pub(crate) fn job(id: u32, files: &[u32]) -> JobBuilder {
+    JobBuilder { id, files: files.to_vec(), posted: None }
+}
+
+impl JobBuilder {
+    pub(crate) fn posted_days_ago(mut self, days: i64) -> Self {
+        self.posted = Some(UnixTime(TODAY - days * 86_400));
+        self
+    }
+
+    fn build(self) -> NewJob {
+        let file = |(index, &segments): (usize, &u32)| {
+            let mut ids = MessageIdList::new();
+            for segment in 0..segments {
+                ids.push(&format!("{index}.{segment}@{}", self.id)).expect("a good id");
+            }
+            NewFile {
+                ids,
+                numbers: (1..=segments).collect(),
+                bytes: vec![ARTICLE as u32; segments as usize],
+                posted: self.posted,
+                groups: Arc::from([]),
+                ..NewFile::default()
+            }
+        };
+        NewJob {
+            id: JobId(self.id),
+            priority: 0,
+            files: self.files.iter().enumerate().map(file).collect(),
+            finished: Vec::new(),
+            wants_extras: false,
+        }
+    }
+}
