@@ -96,6 +96,7 @@ impl World {
 
     /// Everything goes wrong now and then, except on servers of number 3 and above.
     pub(crate) fn bad_day(&mut self, seed: u64) {
+        let mut lies = 0; // no two alike: against liars who agree there is no majority
         let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         self.rule(move |ask| {
             state ^= state << 13;
@@ -106,7 +107,10 @@ impl World {
                 0 | 1 => Reply::Missing,
                 2 => Reply::Damaged,
                 3 => Reply::Break,
-                4 => Reply::OtherSize(1 + state % 1000),
+                4 => {
+                    lies += 1;
+                    Reply::OtherSize(lies)
+                }
                 5 => Reply::Needs(ARTICLE + 1),
                 _ => Reply::Good,
             }
