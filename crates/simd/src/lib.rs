@@ -1,1 +1,8 @@
+//! The loops that touch every byte we download.
+//!
+//! Each kernel is a safe function with a scalar twin in plain Rust. The scalar twin says what is
+//! right; a vector kernel beside it has to give the same answer for every input and every split.
+
 #![forbid(unsafe_code)]
+
+pub mod yenc;
