@@ -180,10 +180,10 @@ impl Engine {
         debug!(server = %id, %connection, ?trouble, ?end, "connection ended");
         // Only the article it broke on may be to blame; the others go back as they were.
         let blamed = if trouble == Trouble::Broken { unanswered.first() } else { None };
-        for ticket in unanswered {
-            let Some(key) = self.take_back(*ticket) else { continue };
+        for ticket in self.asked_over(connection) {
+            let Some(key) = self.take_back(ticket) else { continue };
             let tries = self.tries.entry(key).or_default();
-            if Some(ticket) == blamed {
+            if Some(&ticket) == blamed {
                 tries.broke(id, self.settings.article_retries);
             }
             self.ask_again(now, key);
@@ -417,6 +417,15 @@ impl Engine {
         if self.ended.insert(job) {
             self.orders.push_back(Order::FailJob { job, failure });
         }
+    }
+
+    /// What the connection was asked and has not reported on, whether or not it had heard of it.
+    fn asked_over(&self, gone: ConnectionId) -> Vec<Ticket> {
+        let over = |article: &Article| matches!(article.stage, Stage::Asked { connection, .. } if connection == gone);
+        let asked = self.tickets.iter().filter(|(_, article)| over(article));
+        let mut asked: Vec<_> = asked.map(|(ticket, _)| *ticket).collect();
+        asked.sort_unstable();
+        asked
     }
 
     /// Takes an unanswered article back from its connection, as if it had not been asked.

@@ -1,1 +1,27 @@
+//! Sockets and TLS around the NNTP machine; bodies are decoded here, beside the socket.
+//!
+//! - [`Server`]: one configured server: how it is reached, and its one TLS configuration
+//! - [`Connection`]: the handle of one running connection; orders go in, [`Report`]s come out
+//! - [`Buffer`], [`BufferPool`]: decoded articles, in memory that is used again
+//! - [`ConnectError`], [`Ended`]: why there is no connection, or no longer one
+//!
+//! This room knows nothing of jobs, retries or other connections.
+
 #![forbid(unsafe_code)]
+
+mod buffer;
+mod connection;
+mod dial;
+mod error;
+mod fetch;
+mod link;
+mod server;
+mod sink;
+mod tls;
+
+pub use buffer::{Buffer, BufferPool};
+pub use connection::{Connection, Report};
+pub use error::{ConnectError, Ended};
+pub use fetch::Fetch;
+pub use server::{ConnectLimits, Encryption, IpVersion, Server, ServerSettings};
+pub use tls::{TlsSettings, TlsSetupError, cipher_names};

@@ -1,0 +1,307 @@
+//! One connection, from dialling to goodbye.
+
+use std::collections::{HashSet, VecDeque};
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bergamot_nntp::{Answer, Ending, Event, Reply, Request, RequestId};
+use bergamot_types::GroupName;
+use bergamot_yenc::Outcome;
+use tokio::sync::mpsc;
+use tokio::time::{sleep_until, timeout};
+use tracing::debug;
+
+use crate::buffer::{Buffer, BufferPool};
+use crate::dial::{dial, shake_hands};
+use crate::error::Ended;
+use crate::fetch::Fetch;
+use crate::link::Link;
+use crate::server::{Encryption, Server};
+use crate::sink::Bodies;
+
+/// The handle of a running connection. Dropped, it says goodbye.
+#[derive(Debug)]
+pub struct Connection {
+    orders: mpsc::UnboundedSender<Fetch>, // bounded by the engine's budget
+}
+
+/// What a connection tells its owner. `Ended` is the last.
+#[derive(Debug)]
+pub enum Report {
+    Ended {
+        why: Ended,
+        unanswered: Vec<u64>,
+    },
+    Fetched {
+        ticket: u64,
+        bytes: Buffer,
+        outcome: Outcome,
+    },
+    Missing {
+        ticket: u64,
+        reply: Reply,
+    },
+    /// Greeted, encrypted and logged in.
+    Ready,
+    Refused {
+        ticket: u64,
+        reply: Reply,
+    },
+}
+
+impl Connection {
+    /// Starts a connection; must be called within a tokio runtime.
+    pub fn start(
+        server: Arc<Server>,
+        pool: BufferPool,
+        report: impl Fn(Report) + Send + Sync + 'static,
+    ) -> Self {
+        let (orders, inbox) = mpsc::unbounded_channel();
+        tokio::spawn(async move {
+            let mut session = Session::new(server, pool, inbox, report);
+            let why = session.run().await;
+            session.end(why);
+        });
+        Self { orders }
+    }
+
+    /// Fetches asked of a connection that has ended are in its last report or come back here.
+    pub fn fetch(&self, fetch: Fetch) -> Result<(), Fetch> {
+        self.orders.send(fetch).map_err(|refused| refused.0)
+    }
+}
+
+struct Session<R> {
+    server: Arc<Server>,
+    machine: bergamot_nntp::Connection,
+    bodies: Bodies,
+    inbox: mpsc::UnboundedReceiver<Fetch>,
+    report: R,
+    asking: Asking,
+    out: Vec<u8>,
+    unanswered: Vec<u64>,
+}
+
+/// Fetches that wait for their group to be selected, and what is known of groups.
+#[derive(Default)]
+struct Asking {
+    waiting: VecDeque<Fetch>,
+    selected: Option<GroupName>,
+    selecting: Option<GroupName>,
+    unknown: HashSet<GroupName>,
+}
+
+enum Happening {
+    Bytes(usize),
+    Goodbye,
+    Order(Fetch),
+    Timeout,
+}
+
+impl<R: Fn(Report)> Session<R> {
+    fn new(
+        server: Arc<Server>,
+        pool: BufferPool,
+        inbox: mpsc::UnboundedReceiver<Fetch>,
+        report: R,
+    ) -> Self {
+        let conversation = server.settings().conversation.clone();
+        Self {
+            machine: bergamot_nntp::Connection::new(Instant::now(), conversation),
+            bodies: Bodies::new(pool),
+            server,
+            inbox,
+            report,
+            asking: Asking::default(),
+            out: Vec::new(),
+            unanswered: Vec::new(),
+        }
+    }
+
+    async fn run(&mut self) -> Ended {
+        match self.open().await {
+            Ok(link) => self.converse(link).await.unwrap_or_else(|ended| ended),
+            Err(ended) => ended,
+        }
+    }
+
+    async fn open(&mut self) -> Result<Link, Ended> {
+        let server = self.server.clone();
+        let socket = dial(&server).await?;
+        let link = match server.settings().encryption {
+            Encryption::Tls => Link::Tls(Box::new(shake_hands(&server, socket).await?)),
+            Encryption::None | Encryption::StartTls => Link::Plain(socket),
+        };
+        // The time to greet begins now.
+        let conversation = server.settings().conversation.clone();
+        self.machine = bergamot_nntp::Connection::new(Instant::now(), conversation);
+        Ok(link)
+    }
+
+    async fn converse(&mut self, mut link: Link) -> Result<Ended, Ended> {
+        let mut input = vec![0; READ_BUFFER];
+        loop {
+            self.machine.poll_transmit(&mut self.out);
+            if self.on_events()? {
+                link = self.upgrade(link).await?;
+                continue;
+            }
+            match self.next(&mut link, &mut input).await? {
+                Happening::Bytes(0) => self.machine.handle_end_of_stream(),
+                Happening::Bytes(count) => {
+                    self.machine.handle_input(Instant::now(), &input[..count], &mut self.bodies);
+                }
+                Happening::Goodbye => return Ok(self.say_goodbye(link).await),
+                Happening::Order(fetch) => self.on_order(fetch),
+                Happening::Timeout => self.machine.handle_timeout(Instant::now()),
+            }
+        }
+    }
+
+    async fn next(&mut self, link: &mut Link, input: &mut [u8]) -> Result<Happening, Ended> {
+        let deadline = self.machine.poll_timeout();
+        let out = &mut self.out;
+        tokio::select! {
+            biased;
+            order = self.inbox.recv() => Ok(order.map_or(Happening::Goodbye, Happening::Order)),
+            count = poll_fn(|context| link.poll_exchange(context, out, input)) => {
+                Ok(Happening::Bytes(count?))
+            }
+            () = wait_until(deadline) => Ok(Happening::Timeout),
+        }
+    }
+
+    /// Whether the server waits for a TLS handshake.
+    fn on_events(&mut self) -> Result<bool, Ended> {
+        let mut upgrade = false;
+        while let Some(event) = self.machine.poll_event() {
+            match event {
+                Event::Answered { request, answer } => self.on_answer(request, answer),
+                Event::Ended { why, unanswered } => {
+                    let tickets = unanswered.into_iter().map(|request| request.0);
+                    self.unanswered.extend(tickets.filter(|&ticket| ticket < GROUP_REQUEST.0));
+                    return Err(why.into());
+                }
+                Event::Ready => (self.report)(Report::Ready),
+                Event::StartTls => upgrade = true,
+            }
+            self.machine.poll_transmit(&mut self.out);
+        }
+        Ok(upgrade)
+    }
+
+    async fn upgrade(&mut self, link: Link) -> Result<Link, Ended> {
+        let Link::Plain(socket) = link else {
+            return Err(Ended::Conversation(Ending::TlsInjection));
+        };
+        let stream = shake_hands(&self.server, socket).await?;
+        self.machine.handle_tls_started(Instant::now());
+        Ok(Link::Tls(Box::new(stream)))
+    }
+
+    fn on_answer(&mut self, request: RequestId, answer: Answer) {
+        let ticket = request.0;
+        match answer {
+            Answer::Body => {
+                let Some((bytes, outcome)) = self.bodies.take() else { return };
+                (self.report)(Report::Fetched { ticket, bytes, outcome });
+            }
+            Answer::Group { .. } => self.on_group(true),
+            Answer::Missing(reply) => {
+                self.bodies.forget(request);
+                (self.report)(Report::Missing { ticket, reply });
+            }
+            Answer::NoSuchGroup(_) => self.on_group(false),
+            Answer::Refused(_) if request == GROUP_REQUEST => self.on_group(false),
+            Answer::Refused(reply) => {
+                self.bodies.forget(request);
+                (self.report)(Report::Refused { ticket, reply });
+            }
+            Answer::Date(_) | Answer::Exists => {}
+        }
+    }
+
+    fn on_order(&mut self, fetch: Fetch) {
+        self.asking.waiting.push_back(fetch);
+        self.ask_waiting();
+    }
+
+    fn on_group(&mut self, exists: bool) {
+        let group = self.asking.selecting.take();
+        if exists {
+            self.asking.selected = group;
+        } else {
+            debug!(server = self.server.settings().name, ?group, "no such group");
+            self.asking.unknown.extend(group);
+        }
+        self.ask_waiting();
+    }
+
+    /// Asks for everything whose group is selected, or needs none, or has none that exists here.
+    fn ask_waiting(&mut self) {
+        while self.asking.selecting.is_none()
+            && let Some(fetch) = self.asking.waiting.pop_front()
+        {
+            let now = Instant::now();
+            if let Some(group) = self.group_to_select(&fetch) {
+                self.asking.selecting = Some(group.clone());
+                self.asking.waiting.push_front(fetch);
+                return self.machine.ask(now, GROUP_REQUEST, Request::Group(group));
+            }
+            let request = RequestId(fetch.ticket);
+            self.bodies.expect(request, fetch.reserve);
+            self.machine.ask(now, request, Request::Body { id: fetch.id, limit: fetch.limit });
+        }
+    }
+
+    fn group_to_select(&self, fetch: &Fetch) -> Option<GroupName> {
+        let asking = &self.asking;
+        let selected = |group: &&GroupName| asking.selected.as_ref() == Some(*group);
+        if !self.server.settings().join_group || fetch.groups.iter().any(|group| selected(&group)) {
+            return None;
+        }
+        fetch.groups.iter().find(|group| !asking.unknown.contains(*group)).cloned()
+    }
+
+    async fn say_goodbye(&mut self, mut link: Link) -> Ended {
+        self.machine.ask(Instant::now(), QUIT_REQUEST, Request::Quit);
+        self.machine.poll_transmit(&mut self.out);
+        let out = &mut self.out;
+        let mut input = [0; 512];
+        let exchange = poll_fn(|context| link.poll_exchange(context, out, &mut input));
+        // Whatever the server answers, or if it does not, we are gone.
+        let _ = timeout(GOODBYE_LIMIT, exchange).await;
+        link.close().await;
+        Ended::Goodbye
+    }
+
+    /// Everything that was ordered and not reported comes back with the last report.
+    fn end(mut self, why: Ended) {
+        self.machine.handle_end_of_stream();
+        let _ = self.on_events();
+        self.inbox.close();
+        self.unanswered.extend(self.asking.waiting.drain(..).map(|fetch| fetch.ticket));
+        while let Ok(fetch) = self.inbox.try_recv() {
+            self.unanswered.push(fetch.ticket);
+        }
+        (self.report)(Report::Ended { why, unanswered: self.unanswered });
+    }
+}
+
+async fn wait_until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Requests of our own have numbers that no ticket reaches.
+const GROUP_REQUEST: RequestId = RequestId(u64::MAX - 1);
+const QUIT_REQUEST: RequestId = RequestId(u64::MAX);
+
+/// Two TLS records, or what a fast line brings between two looks at the socket.
+const READ_BUFFER: usize = 64 << 10;
+
+/// A goodbye is a courtesy; stopping must not wait for it.
+const GOODBYE_LIMIT: Duration = Duration::from_millis(500);

@@ -1,0 +1,157 @@
+//! TLS for one server.
+
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use thiserror::Error;
+
+#[derive(Clone, Debug)]
+pub struct TlsSettings {
+    /// Whether the server has to prove who it is.
+    pub verify: bool,
+    /// Certificates in PEM that are trusted beside the usual ones.
+    pub extra_roots: Option<Vec<u8>>,
+    /// The only suites to be offered, by their rustls names; empty offers all.
+    pub ciphers: Vec<String>,
+}
+
+impl Default for TlsSettings {
+    fn default() -> Self {
+        Self { verify: true, extra_roots: None, ciphers: Vec::new() }
+    }
+}
+
+/// Why TLS settings make no configuration.
+#[derive(Debug, Error)]
+pub enum TlsSetupError {
+    #[error("the CA file holds a certificate that cannot be used: {0}")]
+    BadRoot(String),
+    #[error("the CA file holds no certificate")]
+    NoRoots,
+    #[error("there is no cipher {name}; known are {known}")]
+    UnknownCipher { name: String, known: String },
+    #[error("the ciphers {0} fit no version of TLS")]
+    UselessCiphers(String),
+}
+
+/// The names of all cipher suites that can be configured.
+pub fn cipher_names() -> Vec<String> {
+    let suites = aws_lc_rs::default_provider().cipher_suites;
+    suites.iter().map(|suite| format!("{:?}", suite.suite())).collect()
+}
+
+pub(crate) fn client_config(settings: &TlsSettings) -> Result<Arc<ClientConfig>, TlsSetupError> {
+    let provider = Arc::new(provider(&settings.ciphers)?);
+    let builder = ClientConfig::builder_with_provider(provider.clone());
+    let builder = builder
+        .with_safe_default_protocol_versions()
+        .map_err(|_| TlsSetupError::UselessCiphers(settings.ciphers.join(", ")))?;
+    let config = if settings.verify {
+        builder
+            .with_root_certificates(roots(settings.extra_roots.as_deref())?)
+            .with_no_client_auth()
+    } else {
+        let verifier = Arc::new(Unverified(provider));
+        builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()
+    };
+    Ok(Arc::new(config))
+}
+
+fn provider(ciphers: &[String]) -> Result<CryptoProvider, TlsSetupError> {
+    let mut provider = aws_lc_rs::default_provider();
+    if ciphers.is_empty() {
+        return Ok(provider);
+    }
+    let known = cipher_names();
+    if let Some(name) =
+        ciphers.iter().find(|name| !known.iter().any(|k| k.eq_ignore_ascii_case(name)))
+    {
+        return Err(TlsSetupError::UnknownCipher { name: name.clone(), known: known.join(", ") });
+    }
+    provider.cipher_suites.retain(|suite| {
+        let name = format!("{:?}", suite.suite());
+        ciphers.iter().any(|wanted| wanted.eq_ignore_ascii_case(&name))
+    });
+    Ok(provider)
+}
+
+fn roots(extra: Option<&[u8]>) -> Result<RootCertStore, TlsSetupError> {
+    let mut store = RootCertStore::empty();
+    store.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+    let Some(pem) = extra else { return Ok(store) };
+    let before = store.len();
+    for certificate in CertificateDer::pem_slice_iter(pem) {
+        let certificate = certificate.map_err(|error| TlsSetupError::BadRoot(error.to_string()))?;
+        store.add(certificate).map_err(|error| TlsSetupError::BadRoot(error.to_string()))?;
+    }
+    if store.len() == before { Err(TlsSetupError::NoRoots) } else { Ok(store) }
+}
+
+/// Takes any certificate, for servers whose owner turned verification off. The handshake itself is
+/// still checked, so the server does hold the key it shows.
+#[derive(Debug)]
+struct Unverified(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Unverified {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signed, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signed, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ciphers_are_known_by_their_rustls_names() {
+        let with = |ciphers: &[&str]| {
+            let ciphers = ciphers.iter().map(|name| (*name).to_owned()).collect();
+            client_config(&TlsSettings { ciphers, ..TlsSettings::default() })
+        };
+        assert!(with(&["TLS13_AES_128_GCM_SHA256"]).is_ok());
+        let error = with(&["ROT13"]).unwrap_err().to_string();
+        assert!(error.contains("ROT13") && error.contains("TLS13_AES_128_GCM_SHA256"), "{error}");
+    }
+
+    #[test]
+    fn a_ca_file_without_a_certificate_is_an_error() {
+        let settings =
+            TlsSettings { extra_roots: Some(b"hello".to_vec()), ..TlsSettings::default() };
+        assert!(matches!(client_config(&settings), Err(TlsSetupError::NoRoots)));
+    }
+}

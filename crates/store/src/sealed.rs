@@ -1,0 +1,99 @@
+//! Records that show whether they are whole.
+//!
+//! A first line with version and checksum, then TOML that a person can read:
+//!
+//! ```text
+//! bergamot-job 1 5f3a0c11
+//! id = 7
+//! ```
+
+use thiserror::Error;
+
+use crate::record::Record;
+
+/// Why bytes are no record.
+#[derive(Debug, Error)]
+pub(crate) enum Unsealed {
+    #[error("it is damaged")]
+    Damaged,
+    #[error("it was written by a newer bergamot (version {0})")]
+    Newer(u32),
+}
+
+pub(crate) fn seal(record: &Record) -> String {
+    let body = toml::to_string(record).expect("a record has only what TOML can hold");
+    format!("{WORD} {VERSION} {:08x}\n{body}", crc32fast::hash(body.as_bytes()))
+}
+
+pub(crate) fn unseal(bytes: &[u8]) -> Result<Record, Unsealed> {
+    let text = std::str::from_utf8(bytes).map_err(|_| Unsealed::Damaged)?;
+    let (head, body) = text.split_once('\n').ok_or(Unsealed::Damaged)?;
+    let words: Vec<_> = head.split(' ').collect();
+    let [WORD, version, checksum] = words[..] else { return Err(Unsealed::Damaged) };
+    let version: u32 = version.parse().map_err(|_| Unsealed::Damaged)?;
+    let checksum = u32::from_str_radix(checksum, 16).map_err(|_| Unsealed::Damaged)?;
+    if checksum != crc32fast::hash(body.as_bytes()) {
+        return Err(Unsealed::Damaged);
+    }
+    if version > VERSION {
+        return Err(Unsealed::Newer(version));
+    }
+    toml::from_str(body).map_err(|_| Unsealed::Damaged)
+}
+
+const WORD: &str = "bergamot-job";
+const VERSION: u32 = 1;
+
+#[cfg(test)]
+mod tests {
+    use bergamot_types::{JobId, UnixTime};
+
+    use super::*;
+    use crate::record::{FinishedFile, JobState};
+
+    fn record() -> Record {
+        Record {
+            id: JobId(7),
+            name: "a \"name\" = [odd]\n".to_owned(),
+            category: Some("tv".to_owned()),
+            priority: -100,
+            added: UnixTime(1_800_000_000),
+            source: "x.nzb".to_owned(),
+            fingerprint: "00ff".to_owned(),
+            password: None,
+            directory: Some("a name".to_owned()),
+            state: JobState::Queued,
+            reason: None,
+            destination: None,
+            missing: vec!["a@x".to_owned()],
+            finished: vec![FinishedFile { index: 3, name: "f.rar".to_owned(), verified: true }],
+        }
+    }
+
+    #[test]
+    fn a_record_comes_back_as_it_went_in() {
+        assert_eq!(unseal(seal(&record()).as_bytes()).unwrap(), record());
+    }
+
+    #[test]
+    fn no_flipped_byte_and_no_cut_goes_unnoticed() {
+        let sealed = seal(&record()).into_bytes();
+        for at in 0..sealed.len() {
+            assert!(unseal(&sealed[..at]).is_err(), "cut at {at}");
+            for bit in 0..8 {
+                let mut flipped = sealed.clone();
+                flipped[at] ^= 1 << bit;
+                // Letters of the checksum mean the same in either case.
+                if !flipped.eq_ignore_ascii_case(&sealed) {
+                    assert!(unseal(&flipped).is_err(), "bit {bit} of byte {at}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_newer_version_is_told_apart_from_damage() {
+        let newer = seal(&record()).replacen(" 1 ", " 2 ", 1);
+        assert!(matches!(unseal(newer.as_bytes()), Err(Unsealed::Newer(2))));
+    }
+}
