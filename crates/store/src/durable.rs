@@ -10,7 +10,7 @@ use crate::error::StoreError;
 /// Writes `content` beside `path` and syncs it. [`publish`] gives it its name.
 pub(crate) fn prepare(path: &Path, content: &mut dyn Read) -> Result<(), StoreError> {
     let draft = path.with_added_extension(DRAFT);
-    let write = || -> io::Result<()> {
+    let mut write = || -> io::Result<()> {
         let mut options = OpenOptions::new();
         // Records may hold passwords, and so may NZBs.
         let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
@@ -18,7 +18,6 @@ pub(crate) fn prepare(path: &Path, content: &mut dyn Read) -> Result<(), StoreEr
         file.flush()?;
         file.sync_all()
     };
-    let mut write = write;
     write().map_err(at(&draft))
 }
 

@@ -22,7 +22,7 @@ pub(crate) enum Unsealed {
 
 pub(crate) fn seal(record: &Record) -> String {
     let body = toml::to_string(record).expect("a record has only what TOML can hold");
-    format!("{WORD} {VERSION} {:08x}\n{body}", crc32fast::hash(body.as_bytes()))
+    format!("{WORD} {VERSION} {:08x}\n{body}", checksum(VERSION, &body))
 }
 
 pub(crate) fn unseal(bytes: &[u8]) -> Result<Record, Unsealed> {
@@ -31,14 +31,22 @@ pub(crate) fn unseal(bytes: &[u8]) -> Result<Record, Unsealed> {
     let words: Vec<_> = head.split(' ').collect();
     let [WORD, version, checksum] = words[..] else { return Err(Unsealed::Damaged) };
     let version: u32 = version.parse().map_err(|_| Unsealed::Damaged)?;
-    let checksum = u32::from_str_radix(checksum, 16).map_err(|_| Unsealed::Damaged)?;
-    if checksum != crc32fast::hash(body.as_bytes()) {
+    let stated = u32::from_str_radix(checksum, 16).map_err(|_| Unsealed::Damaged)?;
+    if stated != self::checksum(version, body) {
         return Err(Unsealed::Damaged);
     }
     if version > VERSION {
         return Err(Unsealed::Newer(version));
     }
     toml::from_str(body).map_err(|_| Unsealed::Damaged)
+}
+
+/// Over the version too: one that flipped must not pass for a newer record.
+fn checksum(version: u32, body: &str) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&version.to_le_bytes());
+    hasher.update(body.as_bytes());
+    hasher.finalize()
 }
 
 const WORD: &str = "bergamot-job";
@@ -93,7 +101,7 @@ mod tests {
 
     #[test]
     fn a_newer_version_is_told_apart_from_damage() {
-        let newer = seal(&record()).replacen(" 1 ", " 2 ", 1);
+        let newer = format!("{WORD} 2 {:08x}\nwhat = 1\n", checksum(2, "what = 1\n"));
         assert!(matches!(unseal(newer.as_bytes()), Err(Unsealed::Newer(2))));
     }
 }
