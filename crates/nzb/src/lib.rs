@@ -1,1 +1,36 @@
+//! Read NZB files, streaming and bounded.
+//!
+//! An NZB comes from a stranger and may be anything: gzip under any name, any encoding, broken
+//! entities, a bomb. [`read`] takes it in one pass with a fixed bound on everything it keeps, and
+//! is generous with what posters get wrong: only a file that is cut, empty, hostile or no NZB at
+//! all is refused. What was put right on the way is told in [`Nzb::warnings`].
+//!
+//! Names stay as they were written; making them safe is the business of whoever creates files.
+
 #![forbid(unsafe_code)]
+
+mod entity;
+mod error;
+mod file;
+mod label;
+mod limits;
+mod name;
+mod nzb;
+mod par2;
+mod reader;
+mod segments;
+mod source;
+mod subject;
+mod text;
+mod warning;
+
+pub use error::{NzbError, Place};
+pub use file::NzbFile;
+pub use label::Label;
+pub use limits::Limits;
+pub use name::{better_name, is_obfuscated};
+pub use nzb::{Meta, Nzb};
+pub use par2::Par2;
+pub use reader::read;
+pub use segments::{Entry, Segment, Segments};
+pub use warning::{Problem, Warning};

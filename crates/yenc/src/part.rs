@@ -26,6 +26,7 @@ pub struct Part {
     pub range: Option<Range<u64>>,
     /// How many bytes were decoded, with those that found no room.
     pub length: u64,
+    /// Of the bytes that found room.
     pub crc32: u32,
     pub check: Check,
 }

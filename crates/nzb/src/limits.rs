@@ -1,0 +1,30 @@
+//! How much of an NZB is taken.
+
+/// Bounds on one NZB. The values are generous for any real post and small for a bomb.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Limits {
+    /// Bytes after decompression.
+    pub size: u64,
+    pub files: usize,
+    /// Over all files, repeated ones counted once.
+    pub segments: usize,
+    /// Bytes of one attribute as written.
+    pub attribute: usize,
+    /// Elements within each other.
+    pub depth: usize,
+    /// Bytes all segments together say they have.
+    pub declared: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            size: 128 << 20,
+            files: 100_000,
+            segments: 1_000_000,
+            attribute: 256 << 10,
+            depth: 32,
+            declared: 16 << 40,
+        }
+    }
+}

@@ -1,0 +1,425 @@
+//! The one pass over an NZB.
+
+use std::borrow::Cow;
+use std::io::{self, BufRead};
+use std::sync::Arc;
+
+use bergamot_types::{GroupName, UnixTime};
+use quick_xml::events::{BytesStart, Event};
+
+use crate::entity;
+use crate::error::{NzbError, Place};
+use crate::file::NzbFile;
+use crate::limits::Limits;
+use crate::nzb::{Meta, Nzb};
+use crate::segments::{Entry, Segments};
+use crate::source;
+use crate::text::{Failure, Text};
+use crate::warning::{Problem, Warnings};
+
+/// Reads an NZB, plain or gzipped, to its end.
+pub fn read(input: impl BufRead, limits: &Limits) -> Result<Nzb, NzbError> {
+    let source = source::open(input)?;
+    let token_limit = limits.attribute as u64 * TOKEN_FACTOR;
+    let text = Text::new(source, limits.size, token_limit).map_err(broken_source)?;
+    let mut reader = quick_xml::Reader::from_reader(text);
+    reader.config_mut().allow_dangling_amp = true;
+    reader.config_mut().expand_empty_elements = true;
+    let mut reading = Reading::new(limits);
+    let mut buffer = Vec::new();
+    while !reading.is_done() {
+        buffer.clear();
+        reader.get_mut().start_token();
+        let event = reader.read_event_into(&mut buffer);
+        reading.line = reader.get_ref().line();
+        match event {
+            Ok(event) => reading.on_event(event)?,
+            Err(error) => return Err(reading.on_xml_error(error, reader.get_ref())),
+        }
+    }
+    reading.finish(reader.into_inner())
+}
+
+/// What is known between two events.
+struct Reading<'a> {
+    limits: &'a Limits,
+    line: u64,
+    element: String, // that began last, in lower case
+    depth: usize,
+    has_begun: bool,
+    has_content: bool,
+    open: Option<OpenFile>,
+    capture: Option<Capture>,
+    meta: Meta,
+    files: Vec<NzbFile>,
+    segments: usize, // of the files closed
+    groups: usize,   // kept, those shared counted once
+    warnings: Warnings,
+}
+
+struct OpenFile {
+    depth: usize,
+    groups: Vec<GroupName>,
+    file: NzbFile,
+}
+
+/// An element whose text is wanted.
+struct Capture {
+    depth: usize,
+    what: Wanted,
+    raw: String, // with references unresolved
+    is_overlong: bool,
+}
+
+enum Wanted {
+    Group,
+    Meta { kind: String },
+    Segment(Entry),
+}
+
+impl<'a> Reading<'a> {
+    fn new(limits: &'a Limits) -> Self {
+        Self {
+            limits,
+            line: 1,
+            element: String::new(),
+            depth: 0,
+            has_begun: false,
+            has_content: false,
+            open: None,
+            capture: None,
+            meta: Meta::default(),
+            files: Vec::new(),
+            segments: 0,
+            groups: 0,
+            warnings: Warnings::default(),
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.has_begun && self.depth == 0
+    }
+
+    fn on_event(&mut self, event: Event<'_>) -> Result<(), NzbError> {
+        match event {
+            Event::Start(tag) => return self.on_start(&tag),
+            Event::End(_) => return self.on_end(),
+            Event::Text(text) => return self.on_text(&text),
+            Event::CData(text) => return self.on_text(&text.replace('&', "&amp;")),
+            Event::GeneralRef(name) => return self.on_text(&format!("&{};", &*name)),
+            Event::DocType(text) => return self.on_doctype(&text),
+            Event::Eof => return Err(self.on_eof()),
+            Event::Empty(_) | Event::Comment(_) | Event::Decl(_) | Event::PI(_) => {}
+        }
+        self.has_content = true;
+        Ok(())
+    }
+
+    fn on_start(&mut self, tag: &BytesStart<'_>) -> Result<(), NzbError> {
+        self.element.clear();
+        self.element.extend(tag.local_name().as_ref().chars().take(LONGEST_ELEMENT));
+        self.element.make_ascii_lowercase();
+        self.check_attributes(tag)?;
+        if self.depth == 0 {
+            self.on_root(tag)?;
+        }
+        self.depth += 1;
+        if self.depth > self.limits.depth {
+            return Err(NzbError::TooDeep { at: self.place(), limit: self.limits.depth });
+        }
+        match (self.element.as_str(), self.open.is_some()) {
+            ("file", false) => self.open_file(tag)?,
+            ("group", true) => self.capture(Wanted::Group),
+            ("meta", false) => {
+                let kind = self.attribute(tag, "type").to_ascii_lowercase();
+                self.capture(Wanted::Meta { kind: cut(&kind, LONGEST_ELEMENT).to_owned() });
+            }
+            ("segment", true) => {
+                let entry = self.segment_entry(tag);
+                self.capture(Wanted::Segment(entry));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn on_root(&mut self, tag: &BytesStart<'_>) -> Result<(), NzbError> {
+        self.has_begun = true;
+        match self.element.as_str() {
+            "nzb" => Ok(()),
+            "error" => Err(NzbError::Indexer {
+                code: cut(&self.attribute(tag, "code"), LONGEST_KEPT_ERROR).to_owned(),
+                description: cut(&self.attribute(tag, "description"), LONGEST_KEPT_ERROR)
+                    .to_owned(),
+            }),
+            other => Err(NzbError::NotNzb { line: self.line, found: format!("<{other}>") }),
+        }
+    }
+
+    fn on_end(&mut self) -> Result<(), NzbError> {
+        self.depth = self.depth.saturating_sub(1);
+        if let Some(capture) = self.capture.take_if(|capture| capture.depth > self.depth) {
+            return self.on_captured(capture);
+        }
+        if let Some(open) = self.open.take_if(|open| open.depth > self.depth) {
+            return self.close_file(open);
+        }
+        Ok(())
+    }
+
+    fn on_text(&mut self, text: &str) -> Result<(), NzbError> {
+        if self.depth == 0 && !text.trim_ascii().is_empty() {
+            return Err(NzbError::NotNzb { line: self.line, found: "text".to_owned() });
+        }
+        if let Some(capture) = &mut self.capture {
+            let kept = cut(text, LONGEST_CAPTURE - capture.raw.len());
+            capture.is_overlong |= kept.len() < text.len();
+            capture.raw.push_str(kept);
+        }
+        Ok(())
+    }
+
+    /// The document type of NZBs names a file far away, which nobody needs; entities are another
+    /// matter, for a few lines of them can unfold to gigabytes.
+    fn on_doctype(&mut self, text: &str) -> Result<(), NzbError> {
+        self.has_content = true;
+        match text.to_ascii_uppercase().contains("<!ENTITY") {
+            true => Err(NzbError::DtdEntities { line: self.line }),
+            false => Ok(()),
+        }
+    }
+
+    fn on_eof(&self) -> NzbError {
+        match self.has_begun || self.has_content {
+            true => NzbError::Truncated { at: self.place() },
+            false => NzbError::Empty,
+        }
+    }
+
+    fn on_xml_error(&self, error: quick_xml::Error, text: &Text<'_>) -> NzbError {
+        let (at, limit) = (self.place(), self.limits.attribute);
+        match (text.failure(), error) {
+            (Some(Failure::Size), _) => NzbError::TooLarge { limit: self.limits.size },
+            (Some(Failure::Tag), _) => {
+                NzbError::AttributeTooLong { at, limit, length: limit * TOKEN_FACTOR as usize }
+            }
+            (Some(Failure::Words), _) => {
+                NzbError::TextTooLong { at, limit: limit as u64 * TOKEN_FACTOR }
+            }
+            (None, quick_xml::Error::Io(error)) => match error.kind() {
+                io::ErrorKind::UnexpectedEof => NzbError::Truncated { at },
+                kind => broken_source(io::Error::new(kind, error)),
+            },
+            (None, quick_xml::Error::Syntax(_)) if text.is_at_end() => NzbError::Truncated { at },
+            (None, error) => NzbError::Malformed { at, source: Box::new(error) },
+        }
+    }
+
+    fn check_attributes(&self, tag: &BytesStart<'_>) -> Result<(), NzbError> {
+        let limit = self.limits.attribute;
+        if tag.len() <= limit {
+            return Ok(());
+        }
+        let longest = attributes(tag).map(|(_, value)| value.len()).max().unwrap_or(0);
+        match longest > limit {
+            true => Err(NzbError::AttributeTooLong { at: self.place(), limit, length: longest }),
+            false => Ok(()),
+        }
+    }
+
+    fn attribute(&mut self, tag: &BytesStart<'_>, key: &str) -> String {
+        let found = attributes(tag).find(|(name, _)| name.eq_ignore_ascii_case(key));
+        let value = found.map_or(Cow::Borrowed(""), |(_, value)| value);
+        self.resolved(&value)
+    }
+
+    fn resolved(&mut self, raw: &str) -> String {
+        let (text, unknown) = entity::resolve(raw);
+        self.warnings.add(Problem::UnknownEntity, self.line, unknown);
+        text.into_owned()
+    }
+
+    fn capture(&mut self, what: Wanted) {
+        let (depth, raw) = (self.depth, String::new());
+        self.capture.get_or_insert(Capture { depth, what, raw, is_overlong: false });
+    }
+
+    fn on_captured(&mut self, capture: Capture) -> Result<(), NzbError> {
+        let text = self.resolved(&capture.raw);
+        match capture.what {
+            Wanted::Group => self.on_group(&text),
+            Wanted::Meta { kind } => {
+                let fits = !capture.is_overlong;
+                let value = text.trim();
+                let kept = value.is_empty() || fits && self.meta.add(&kind, value.to_owned());
+                self.warnings.add(Problem::MetaDropped, self.line, u64::from(!kept));
+            }
+            Wanted::Segment(entry) => return self.on_segment(entry, &text),
+        }
+        Ok(())
+    }
+
+    fn on_group(&mut self, text: &str) {
+        let Some(open) = &mut self.open else { return };
+        match GroupName::parse(text) {
+            Ok(group) if open.groups.contains(&group) => {}
+            Ok(group) if open.groups.len() < MOST_GROUPS => open.groups.push(group),
+            _ => self.warnings.add(Problem::BadGroup, self.line, 1),
+        }
+    }
+
+    fn segment_entry(&mut self, tag: &BytesStart<'_>) -> Entry {
+        let mut entry = Entry { number: 0, bytes: 0 };
+        for (key, value) in attributes(tag) {
+            match key {
+                "bytes" => entry.bytes = value.trim().parse().unwrap_or(0),
+                "number" => entry.number = value.trim().parse().unwrap_or(0),
+                _ => {}
+            }
+        }
+        entry
+    }
+
+    fn on_segment(&mut self, mut entry: Entry, id: &str) -> Result<(), NzbError> {
+        let Some(open) = &mut self.open else { return Ok(()) };
+        let segments = &mut open.file.segments;
+        if entry.number == 0 || entry.number as usize > self.limits.segments {
+            self.warnings.add(Problem::BadNumber, self.line, 1);
+            entry.number = segments.highest().saturating_add(1);
+        }
+        if segments.repeats_last(entry) {
+            self.warnings.add(Problem::DuplicateSegment, self.line, 1);
+            return Ok(());
+        }
+        if segments.push(entry, id).is_err() {
+            self.warnings.add(Problem::BadMessageId, self.line, 1);
+        }
+        // Repeated ones must not count, but finding them takes a sort: so only now and then.
+        if self.segments + segments.count() > self.limits.segments + self.limits.segments / 8 {
+            let dropped = segments.settle();
+            self.warnings.add(Problem::DuplicateSegment, self.line, dropped);
+            return self.check_segments();
+        }
+        Ok(())
+    }
+
+    fn check_segments(&self) -> Result<(), NzbError> {
+        let open = self.open.as_ref().map_or(0, |open| open.file.segments.count());
+        match self.segments + open > self.limits.segments {
+            true => {
+                let (at, limit) = (self.place(), self.limits.segments);
+                Err(NzbError::TooManySegments { at, limit })
+            }
+            false => Ok(()),
+        }
+    }
+
+    fn open_file(&mut self, tag: &BytesStart<'_>) -> Result<(), NzbError> {
+        if self.files.len() == self.limits.files {
+            let (at, limit) = (self.place(), self.limits.files);
+            return Err(NzbError::TooManyFiles { at, limit });
+        }
+        let file = NzbFile {
+            subject: cut(&self.attribute(tag, "subject"), LONGEST_SUBJECT).into(),
+            poster: cut(&self.attribute(tag, "poster"), LONGEST_POSTER).into(),
+            date: date(&self.attribute(tag, "date")),
+            groups: Arc::default(),
+            segments: Segments::new(),
+        };
+        self.open = Some(OpenFile { depth: self.depth, groups: Vec::new(), file });
+        Ok(())
+    }
+
+    fn close_file(&mut self, open: OpenFile) -> Result<(), NzbError> {
+        let mut file = open.file;
+        file.groups = self.shared_groups(open.groups);
+        let dropped = file.segments.settle();
+        self.warnings.add(Problem::DuplicateSegment, self.line, dropped);
+        file.segments.shrink_to_fit();
+        self.segments += file.segments.count();
+        self.files.push(file);
+        self.check_segments()
+    }
+
+    /// Most NZBs name the same groups for all of their files.
+    fn shared_groups(&mut self, groups: Vec<GroupName>) -> Arc<[GroupName]> {
+        if let Some(last) = self.files.last().filter(|last| *last.groups == *groups) {
+            return last.groups.clone();
+        }
+        if self.groups + groups.len() > MOST_GROUPS_OF_ALL {
+            self.warnings.add(Problem::BadGroup, self.line, groups.len() as u64);
+            return Arc::default();
+        }
+        self.groups += groups.len();
+        groups.into()
+    }
+
+    fn finish(mut self, mut text: Text<'_>) -> Result<Nzb, NzbError> {
+        text.drain();
+        if text.failure() == Some(Failure::Size) {
+            return Err(NzbError::TooLarge { limit: self.limits.size });
+        }
+        if self.files.is_empty() {
+            return Err(NzbError::NoFiles);
+        }
+        self.warnings.add(Problem::InvalidBytes, 1, u64::from(text.has_invalid_bytes()));
+        self.warnings.add(Problem::UnknownEncoding, 1, u64::from(text.has_unknown_encoding()));
+        let warnings = self.warnings.into_list();
+        let nzb = Nzb { meta: self.meta, files: self.files, warnings };
+        let (declared, limit) = (nzb.bytes(), self.limits.declared);
+        if declared > limit {
+            return Err(NzbError::DeclaresTooMuch { limit, declared });
+        }
+        Ok(nzb)
+    }
+
+    fn place(&self) -> Place {
+        Place { line: self.line, element: self.element.clone() }
+    }
+}
+
+/// The attributes of a tag with their raw values; what is malformed is passed over.
+fn attributes<'t>(tag: &'t BytesStart<'_>) -> impl Iterator<Item = (&'t str, Cow<'t, str>)> {
+    let mut list = tag.html_attributes();
+    list.with_checks(false);
+    list.flatten().map(|attribute| (attribute.key.local_name().into_inner(), attribute.value))
+}
+
+/// Seconds since 1970, if it can be the date of an article.
+fn date(text: &str) -> Option<UnixTime> {
+    text.trim().parse().ok().filter(|time| PLAUSIBLE.contains(time)).map(UnixTime)
+}
+
+/// The text up to `limit` bytes, on a character boundary.
+fn cut(text: &str, limit: usize) -> &str {
+    let mut end = limit.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+fn broken_source(error: io::Error) -> NzbError {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => {
+            NzbError::Truncated { at: Place { line: 1, element: String::new() } }
+        }
+        io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => NzbError::CorruptGzip(error),
+        _ => NzbError::Unreadable(error),
+    }
+}
+
+/// A tag may have several attributes at their limit before it is too long as a whole.
+const TOKEN_FACTOR: u64 = 4;
+const LONGEST_ELEMENT: usize = 64;
+/// No message-id, group or password needs more.
+const LONGEST_CAPTURE: usize = 4096;
+const LONGEST_KEPT_ERROR: usize = 256;
+/// A header line has at most 998 bytes (RFC 5536, section 2.2).
+const LONGEST_SUBJECT: usize = 1024;
+const LONGEST_POSTER: usize = 256;
+/// Groups of one file; the number posters really use is below ten.
+const MOST_GROUPS: usize = 64;
+const MOST_GROUPS_OF_ALL: usize = 1 << 16;
+/// From the first newsgroups to the year 2100.
+const PLAUSIBLE: std::ops::Range<i64> = 315_532_800..4_102_444_800;
