@@ -1,1 +1,16 @@
+//! When anything is due: one queue of targets.
+//!
+//! No clock and no chance in here: the time and a source of numbers are arguments. The caller takes
+//! what is due, does it, says how it went, and sleeps until [`Queue::next_wake`].
+
 #![forbid(unsafe_code)]
+
+mod queue;
+mod settings;
+mod split_mix;
+mod target;
+
+pub use queue::Queue;
+pub use settings::Settings;
+pub use split_mix::SplitMix;
+pub use target::{Status, Target, Wanted};

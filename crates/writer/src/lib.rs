@@ -1,1 +1,28 @@
+//! Articles to files: place, flush, finish, move.
+//!
+//! Decoded bytes go straight to their place in `0007.part`; a file gets its own name only when it
+//! is complete, and a job its place in the destination only when all its files are. Names come from
+//! strangers and directories may be shared with them, so every operation starts at the handle of a
+//! directory and follows no link (see `Folder`); nothing is ever made outside a job's directory.
+//!
+//! Disks block, so [`Writer`] puts a few threads in front: orders in, [`Done`] out.
+
 #![forbid(unsafe_code)]
+
+mod error;
+mod folder;
+mod job_dir;
+mod kernel;
+mod moving;
+mod names;
+mod part_cache;
+mod part_file;
+mod root;
+mod tree;
+mod writer;
+
+pub use error::{DiskError, Obstacle};
+pub use job_dir::{JobDir, Piece};
+pub use part_file::PartFile;
+pub use root::{Root, free_space};
+pub use writer::{Done, Order, Outcome, Settings, Task, Writer};

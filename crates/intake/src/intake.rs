@@ -1,0 +1,251 @@
+//! The watch folder as the daemon uses it.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use tracing::debug;
+
+use crate::error::WatchError;
+use crate::folder::Folder;
+use crate::identity::Identity;
+use crate::judge::{Judge, Next, Verdict};
+use crate::marking;
+use crate::scan::{self, Listing};
+use crate::watch::{News, Watch};
+
+#[derive(Debug)]
+pub struct Intake {
+    settings: Settings,
+    judge: Judge,
+    reported: HashSet<WatchError>,
+    wake: Waker,
+    watch: Option<Watch>,
+    trust: Trust,
+    untold: Vec<PathBuf>, // new at the last scan, without a notice so far
+}
+
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub path: PathBuf,
+    /// Between scans, as long as nothing else tells of new files.
+    pub interval: Duration,
+    /// Between scans while the kernel does.
+    pub watched_interval: Duration,
+    /// Whether to ask the kernel at all.
+    pub watch: bool,
+}
+
+impl Settings {
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self {
+            path: path.into(),
+            interval: Duration::from_secs(5),
+            watched_interval: Duration::from_secs(60),
+            watch: true,
+        }
+    }
+}
+
+/// A file that may be complete.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Found {
+    /// Relative to the watch folder; as the system has it, which need not be text.
+    pub path: PathBuf,
+    pub identity: Identity,
+    /// The folder it lies in, as `a/b`.
+    pub category: Option<String>,
+}
+
+#[derive(Debug)]
+pub struct Scan {
+    /// The oldest first, and never more than a bounded number.
+    pub found: Vec<Found>,
+    /// What was not said before.
+    pub problems: Vec<WatchError>,
+    /// How long the next scan may wait; nothing when there is more to find.
+    pub next: Duration,
+}
+
+/// A file to be read, and then to be marked. As long as it is open, no other file can have its
+/// inode; so a mark hits this one or none.
+#[derive(Debug)]
+pub struct Opened {
+    pub file: File,
+    identity: Identity,
+    path: PathBuf,
+}
+
+impl Opened {
+    /// What the file was when it was opened.
+    pub fn identity(&self) -> Identity {
+        self.identity
+    }
+}
+
+/// Whether notices can be relied upon: shares accept a watch and stay silent.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Trust {
+    Unproven,
+    Proven,
+}
+
+#[derive(Clone)]
+struct Waker(Arc<dyn Fn() + Send + Sync>);
+
+impl std::fmt::Debug for Waker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Waker")
+    }
+}
+
+impl Intake {
+    /// `wake` is called, from another thread, when a scan before its time would find something.
+    pub fn new(settings: Settings, wake: impl Fn() + Send + Sync + 'static) -> Self {
+        Self {
+            settings,
+            judge: Judge::new(),
+            reported: HashSet::new(),
+            wake: Waker(Arc::new(wake)),
+            watch: None,
+            trust: Trust::Unproven,
+            untold: Vec::new(),
+        }
+    }
+
+    /// Whether the kernel was seen to tell of new files.
+    pub fn is_watched(&self) -> bool {
+        self.watch.is_some() && self.trust == Trust::Proven
+    }
+
+    /// Files that may be complete now. Each is found once; then a [`Intake::verdict`] is due.
+    pub fn scan(&mut self, now: Instant) -> Scan {
+        self.start_watch();
+        let news = self.watch.as_ref().map(Watch::take_news).unwrap_or_default();
+        let watch = self.watch.as_ref();
+        let mut followed = Vec::new();
+        let mut follow =
+            |folder: &Path| followed.push(watch.is_some_and(|watch| watch.follow(folder)));
+        let listing = scan::scan(&self.settings.path, &mut follow);
+        let all_watched = !followed.is_empty() && followed.iter().all(|&watched| watched);
+        self.judge_watch(&listing, &news, all_watched);
+        let (found, more) = self.ready(now, &listing, &news);
+        self.judge.retain(&listing.files.into_iter().map(|(path, _)| path).collect());
+        let problems = self.unreported(listing.problems);
+        Scan { found, problems, next: self.pause(now, more) }
+    }
+
+    fn start_watch(&mut self) {
+        if !self.settings.watch || self.watch.is_some() {
+            return;
+        }
+        let wake = self.wake.clone();
+        match Watch::start(&self.settings.path, move || (wake.0)()) {
+            Ok(watch) => self.watch = Some(watch),
+            Err(errno) => debug!(%errno, "the watch folder is only polled"),
+        }
+    }
+
+    /// A new file of which no notice comes by the next scan says that notices do not come; one with
+    /// a notice, that they do.
+    fn judge_watch(&mut self, listing: &Listing, news: &News, all_watched: bool) {
+        let told = |path: &PathBuf| news.touched.contains(path);
+        let missed = self.untold.iter().any(|path| !told(path));
+        let new = listing.files.iter().map(|(path, _)| path).filter(|path| !self.judge.knows(path));
+        self.untold = new.filter(|path| !told(path)).cloned().collect();
+        if missed || !all_watched {
+            self.trust = Trust::Unproven;
+        } else if listing.files.iter().any(|(path, _)| told(path)) {
+            self.trust = Trust::Proven;
+        }
+    }
+
+    fn ready(&mut self, now: Instant, listing: &Listing, news: &News) -> (Vec<Found>, bool) {
+        let mut found: Vec<Found> = Vec::new();
+        for (path, identity) in &listing.files {
+            if self.judge.observe(now, path, *identity, news.closed.contains(path)) {
+                let category = category(path);
+                found.push(Found { path: path.clone(), identity: *identity, category });
+            }
+        }
+        found.sort_by(|a, b| (a.identity.modified, &a.path).cmp(&(b.identity.modified, &b.path)));
+        let more = found.len() > MOST_FOUND;
+        found.truncate(MOST_FOUND);
+        found.iter().for_each(|found| self.judge.offer(&found.path));
+        (found, more)
+    }
+
+    fn unreported(&mut self, problems: Vec<WatchError>) -> Vec<WatchError> {
+        let known = std::mem::take(&mut self.reported);
+        self.reported = problems.iter().cloned().collect();
+        problems.into_iter().filter(|problem| !known.contains(problem)).collect()
+    }
+
+    fn pause(&self, now: Instant, more: bool) -> Duration {
+        if more {
+            return Duration::ZERO;
+        }
+        let Settings { interval, watched_interval, .. } = self.settings;
+        let longest = if self.is_watched() { watched_interval } else { interval };
+        let ready = self.judge.next_ready().map(|at| at.saturating_duration_since(now));
+        ready.map_or(longest, |ready| ready.min(longest))
+    }
+
+    /// Opens a file that was found, if it is still a plain file and the same.
+    pub fn open(&self, found: &Found) -> Result<Opened, WatchError> {
+        let path = self.settings.path.join(&found.path);
+        let opened = Folder::parent_of(&self.settings.path, &found.path)
+            .and_then(|(folder, name)| folder.open_file(name));
+        match opened {
+            Ok((file, stat)) if Identity::of(&stat).is_same_file(&found.identity) => {
+                let (file, identity) = (File::from(file), Identity::of(&stat));
+                Ok(Opened { file, identity, path: found.path.clone() })
+            }
+            Ok(_) | Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR | Errno::STALE) => {
+                Err(WatchError::Vanished { path })
+            }
+            Err(errno) => Err(WatchError::Unreadable { path, errno }),
+        }
+    }
+
+    /// What reading the file came to. It is remembered, so a file that cannot be renamed is not
+    /// found again by every scan.
+    pub fn verdict(&mut self, now: Instant, found: &Found, verdict: Verdict) -> Next {
+        self.judge.verdict(now, &found.path, verdict)
+    }
+
+    /// `name.nzb.queued`. Like the other marks it returns the new path, and leaves a file alone that
+    /// is not the one that was read any more.
+    pub fn mark_queued(&self, opened: &Opened) -> Result<PathBuf, WatchError> {
+        self.mark(opened, "queued")
+    }
+
+    /// `name.nzb.error`, and beside it `name.nzb.error.txt` with the reason.
+    pub fn mark_failed(&self, opened: &Opened, reason: &str) -> Result<PathBuf, WatchError> {
+        let marked = self.mark(opened, "error")?;
+        marking::explain(&self.settings.path, &marked, reason)?;
+        Ok(marked)
+    }
+
+    /// `name.nzb.duplicate`, with the reason likewise.
+    pub fn mark_duplicate(&self, opened: &Opened, reason: &str) -> Result<PathBuf, WatchError> {
+        let marked = self.mark(opened, "duplicate")?;
+        marking::explain(&self.settings.path, &marked, reason)?;
+        Ok(marked)
+    }
+
+    fn mark(&self, opened: &Opened, suffix: &str) -> Result<PathBuf, WatchError> {
+        marking::mark(&self.settings.path, &opened.path, &opened.identity, suffix)
+    }
+}
+
+fn category(path: &Path) -> Option<String> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty())?;
+    Some(folder.to_string_lossy().into_owned())
+}
+
+/// Of one scan: ten thousand files at once must not keep the daemon from all else.
+const MOST_FOUND: usize = 256;

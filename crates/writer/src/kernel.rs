@@ -1,0 +1,44 @@
+//! The few system calls that fail in ways a test cannot provoke.
+
+use std::ffi::OsStr;
+use std::fmt::Debug;
+use std::os::fd::BorrowedFd;
+
+use rustix::fs::{self, FallocateFlags, RenameFlags};
+use rustix::io::{self, Result};
+
+/// Each method is the call itself; tests override one to make a full, old or odd file system.
+pub(crate) trait Kernel: Debug + Send + Sync {
+    fn pwrite(&self, file: BorrowedFd<'_>, bytes: &[u8], offset: u64) -> Result<usize> {
+        io::pwrite(file, bytes, offset)
+    }
+
+    fn fallocate(&self, file: BorrowedFd<'_>, size: u64) -> Result<()> {
+        fs::fallocate(file, FallocateFlags::empty(), 0, size)
+    }
+
+    fn ftruncate(&self, file: BorrowedFd<'_>, size: u64) -> Result<()> {
+        fs::ftruncate(file, size)
+    }
+
+    fn fdatasync(&self, file: BorrowedFd<'_>) -> Result<()> {
+        fs::fdatasync(file)
+    }
+
+    fn rename_exclusive(
+        &self,
+        from: (BorrowedFd<'_>, &OsStr),
+        to: (BorrowedFd<'_>, &OsStr),
+    ) -> Result<()> {
+        fs::renameat_with(from.0, from.1, to.0, to.1, RenameFlags::NOREPLACE)
+    }
+
+    fn unlink(&self, folder: BorrowedFd<'_>, name: &OsStr) -> Result<()> {
+        fs::unlinkat(folder, name, fs::AtFlags::empty())
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Linux;
+
+impl Kernel for Linux {}

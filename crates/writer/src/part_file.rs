@@ -1,0 +1,298 @@
+//! One file while it is incomplete.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs;
+use rustix::io::{self, Errno};
+
+use crate::error::DiskError;
+use crate::job_dir::Piece;
+use crate::kernel::Kernel;
+
+/// Named by its index in the job, as `0007.part`; its own name comes with its last byte.
+#[derive(Debug)]
+pub struct PartFile {
+    index: u32,
+    file: OwnedFd,
+    path: PathBuf,
+    kernel: Arc<dyn Kernel>,
+}
+
+impl PartFile {
+    pub(crate) fn new(index: u32, file: OwnedFd, path: PathBuf, kernel: Arc<dyn Kernel>) -> Self {
+        Self { index, file, path, kernel }
+    }
+
+    pub fn index(&self) -> u32 {
+        self.index
+    }
+
+    /// Writes all of it or fails; a file somebody deleted meanwhile takes bytes, but keeps none.
+    pub fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), DiskError> {
+        let stat = fs::fstat(&self.file).map_err(|errno| self.error(errno, 0))?;
+        if stat.st_nlink == 0 {
+            return Err(DiskError::Vanished { path: self.path.clone() });
+        }
+        self.target().write_all(offset, bytes)
+    }
+
+    /// Sets the space aside, where the file system can; a sparse file is as good as none elsewhere.
+    ///
+    /// Never shrinks the file.
+    pub fn reserve(&self, size: u64) -> Result<(), DiskError> {
+        if size <= self.size()? {
+            return Ok(());
+        }
+        match self.kernel.fallocate(self.file.as_fd(), size) {
+            Ok(()) => Ok(()),
+            Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => self.reserve_sparsely(size),
+            Err(errno) => Err(self.error(errno, size)),
+        }
+    }
+
+    fn reserve_sparsely(&self, size: u64) -> Result<(), DiskError> {
+        match self.kernel.ftruncate(self.file.as_fd(), size) {
+            // FAT refuses to grow a file that way; then it grows as it is written.
+            Ok(()) | Err(Errno::PERM | Errno::OPNOTSUPP | Errno::INVAL) => Ok(()),
+            Err(errno) => Err(self.error(errno, size)),
+        }
+    }
+
+    /// Makes what was written durable. After an error nothing since the last success may be trusted:
+    /// the kernel reports a failed flush once and forgets it.
+    pub fn sync(&self) -> Result<(), DiskError> {
+        self.kernel.fdatasync(self.file.as_fd()).map_err(|errno| self.error(errno, 0))
+    }
+
+    pub(crate) fn set_size(&self, size: u64) -> Result<(), DiskError> {
+        if self.size()? == size {
+            return Ok(());
+        }
+        self.kernel.ftruncate(self.file.as_fd(), size).map_err(|errno| self.error(errno, size))
+    }
+
+    pub(crate) fn identity(&self) -> Result<(u64, u64), DiskError> {
+        let stat = fs::fstat(&self.file).map_err(|errno| self.error(errno, 0))?;
+        Ok((stat.st_dev, stat.st_ino))
+    }
+
+    /// Whether the pieces still lie apart. A file that is as long as all pieces together, although
+    /// they reach further, was joined before a crash.
+    pub(crate) fn is_scattered(&self, pieces: &[Piece]) -> Result<bool, DiskError> {
+        let total: u64 = pieces.iter().map(|piece| piece.length).sum();
+        let end = pieces.last().map_or(0, |last| last.from.saturating_add(last.length));
+        Ok(end > total && self.size()? != total)
+    }
+
+    pub(crate) fn copy_pieces(&self, from: &PartFile, pieces: &[Piece]) -> Result<(), DiskError> {
+        let mut buffer = vec![0; COPIED_AT_ONCE];
+        let mut end = 0;
+        for piece in pieces {
+            let mut done = 0;
+            while done < piece.length {
+                let want = (piece.length - done).min(COPIED_AT_ONCE as u64) as usize;
+                let got = from.read_at(piece.from + done, &mut buffer[..want])?;
+                self.target().write_all(end, &buffer[..got])?;
+                done += got as u64;
+                end += got as u64;
+            }
+        }
+        Ok(())
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, DiskError> {
+        loop {
+            match io::pread(&self.file, &mut *buffer, offset) {
+                Ok(0) => return Err(DiskError::Vanished { path: self.path.clone() }),
+                Ok(count) => return Ok(count),
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(self.error(errno, 0)),
+            }
+        }
+    }
+
+    fn size(&self) -> Result<u64, DiskError> {
+        let stat = fs::fstat(&self.file).map_err(|errno| self.error(errno, 0))?;
+        Ok(stat.st_size.cast_unsigned())
+    }
+
+    fn target(&self) -> Target<'_> {
+        Target { file: self.file.as_fd(), path: &self.path, kernel: &*self.kernel }
+    }
+
+    fn error(&self, errno: Errno, needed: u64) -> DiskError {
+        DiskError::new(errno, &self.path, needed, &self.file)
+    }
+}
+
+/// A file to write to, and its name for messages.
+pub(crate) struct Target<'a> {
+    pub(crate) file: BorrowedFd<'a>,
+    pub(crate) path: &'a Path,
+    pub(crate) kernel: &'a dyn Kernel,
+}
+
+impl Target<'_> {
+    pub(crate) fn write_all(&self, offset: u64, bytes: &[u8]) -> Result<(), DiskError> {
+        let fail = |errno, rest: &[u8]| {
+            Err(DiskError::new(errno, self.path, rest.len() as u64, self.file))
+        };
+        if offset.checked_add(bytes.len() as u64).is_none_or(|end| end > i64::MAX as u64) {
+            return fail(Errno::FBIG, bytes);
+        }
+        let mut rest = bytes;
+        let mut interruptions = 0;
+        while !rest.is_empty() {
+            let place = offset + (bytes.len() - rest.len()) as u64;
+            match self.kernel.pwrite(self.file, rest, place) {
+                Ok(0) => return fail(Errno::IO, rest),
+                Ok(count) => {
+                    rest = &rest[count..];
+                    interruptions = 0;
+                }
+                Err(Errno::INTR | Errno::AGAIN) if interruptions < MOST_INTERRUPTIONS => {
+                    interruptions += 1;
+                    std::thread::yield_now();
+                }
+                Err(errno) => return fail(errno, rest),
+            }
+        }
+        Ok(())
+    }
+}
+
+const COPIED_AT_ONCE: usize = 256 << 10;
+/// In a row, without a byte written: more than any burst of signals.
+const MOST_INTERRUPTIONS: u32 = 1_000;
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use bergamot_types::SafeName;
+    use rustix::io::Result;
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::Root;
+    use crate::kernel::Linux;
+
+    /// Answers each call from a script, then does as it is told.
+    #[derive(Debug, Default)]
+    struct Faulty {
+        writes: Mutex<Vec<Result<usize>>>, // last first; a number is how many bytes it takes
+        fallocate: Option<Errno>,
+        ftruncate: Option<Errno>,
+        fdatasync: Option<Errno>,
+    }
+
+    impl Kernel for Faulty {
+        fn pwrite(&self, file: BorrowedFd<'_>, bytes: &[u8], offset: u64) -> Result<usize> {
+            match self.writes.lock().unwrap().pop() {
+                Some(Ok(count)) => Linux.pwrite(file, &bytes[..count.min(bytes.len())], offset),
+                Some(Err(errno)) => Err(errno),
+                None => Linux.pwrite(file, bytes, offset),
+            }
+        }
+
+        fn fallocate(&self, file: BorrowedFd<'_>, size: u64) -> Result<()> {
+            self.fallocate.map_or_else(|| Linux.fallocate(file, size), Err)
+        }
+
+        fn ftruncate(&self, file: BorrowedFd<'_>, size: u64) -> Result<()> {
+            self.ftruncate.map_or_else(|| Linux.ftruncate(file, size), Err)
+        }
+
+        fn fdatasync(&self, file: BorrowedFd<'_>) -> Result<()> {
+            self.fdatasync.map_or_else(|| Linux.fdatasync(file), Err)
+        }
+    }
+
+    fn part(kernel: Faulty) -> (TempDir, PartFile) {
+        let temp = TempDir::new().unwrap();
+        let root = Root::with_kernel(temp.path(), Arc::new(kernel)).unwrap();
+        let part = root.job_dir(&SafeName::from_raw("job")).unwrap().part(7).unwrap();
+        (temp, part)
+    }
+
+    fn content(temp: &TempDir) -> Vec<u8> {
+        std::fs::read(temp.path().join("job/0007.part")).unwrap()
+    }
+
+    #[test]
+    fn short_and_interrupted_writes_are_taken_up_where_they_ended() {
+        let writes = vec![Ok(3), Err(Errno::AGAIN), Ok(1), Err(Errno::INTR), Ok(2)];
+        let (temp, part) = part(Faulty { writes: Mutex::new(writes), ..Faulty::default() });
+        part.write_at(2, b"abcdefghij").unwrap();
+        assert_eq!(content(&temp), b"\0\0abcdefghij");
+    }
+
+    #[test]
+    fn each_fault_of_the_disk_has_its_code() {
+        for (errno, code) in [
+            (Errno::NOSPC, "disk.full"),
+            (Errno::DQUOT, "disk.full"),
+            (Errno::FBIG, "disk.file_too_large"),
+            (Errno::ROFS, "disk.readonly"),
+            (Errno::ACCESS, "disk.readonly"),
+            (Errno::IO, "disk.error"),
+            (Errno::STALE, "disk.vanished"),
+        ] {
+            let writes = Mutex::new(vec![Err(errno)]);
+            let (_temp, part) = part(Faulty { writes, ..Faulty::default() });
+            let error = part.write_at(0, b"abc").unwrap_err();
+            assert_eq!(error.code(), code);
+            assert!(error.to_string().contains("job/0007.part"), "{error}");
+            part.write_at(0, b"abc").expect("the fault has passed");
+        }
+    }
+
+    #[test]
+    fn a_full_disk_names_what_is_needed_and_free() {
+        let writes = Mutex::new(vec![Err(Errno::NOSPC), Ok(4)]);
+        let (_temp, part) = part(Faulty { writes, ..Faulty::default() });
+        let DiskError::Full { needed, free, .. } = part.write_at(0, b"0123456789").unwrap_err()
+        else {
+            panic!("not full");
+        };
+        assert_eq!(needed.0, 6);
+        assert!(free.0 > 0);
+    }
+
+    #[test]
+    fn space_is_reserved_as_well_as_the_file_system_can() {
+        for (fallocate, ftruncate, size) in [
+            (None, None, 5_000),
+            (Some(Errno::OPNOTSUPP), None, 5_000),
+            (Some(Errno::NOSYS), None, 5_000),
+            (Some(Errno::INVAL), Some(Errno::PERM), 0),
+        ] {
+            let (temp, part) = part(Faulty { fallocate, ftruncate, ..Faulty::default() });
+            part.reserve(5_000).unwrap();
+            assert_eq!(content(&temp).len(), size);
+            part.write_at(0, b"abc").unwrap();
+            part.reserve(2).unwrap();
+            assert_eq!(&content(&temp)[..3], b"abc", "never shrunk");
+        }
+        for (errno, code) in [(Errno::FBIG, "disk.file_too_large"), (Errno::NOSPC, "disk.full")] {
+            let (_temp, part) = part(Faulty { fallocate: Some(errno), ..Faulty::default() });
+            assert_eq!(part.reserve(5 << 30).unwrap_err().code(), code);
+        }
+    }
+
+    #[test]
+    fn a_place_beyond_all_files_is_refused() {
+        let (_temp, part) = part(Faulty::default());
+        for offset in [u64::MAX, i64::MAX as u64] {
+            assert_eq!(part.write_at(offset, b"a").unwrap_err().code(), "disk.file_too_large");
+        }
+    }
+
+    #[test]
+    fn a_failed_flush_is_an_error() {
+        let (_temp, part) = part(Faulty { fdatasync: Some(Errno::IO), ..Faulty::default() });
+        assert_eq!(part.sync().unwrap_err().code(), "disk.error");
+    }
+}

@@ -1,0 +1,130 @@
+//! A directory of the user's that holds jobs.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bergamot_types::{ByteCount, SafeName};
+use rustix::fs;
+use rustix::io::Errno;
+
+use crate::error::DiskError;
+use crate::folder::Folder;
+use crate::job_dir::JobDir;
+use crate::kernel::{Kernel, Linux};
+use crate::names::Names;
+
+/// The incomplete directory or a destination.
+///
+/// No handle is kept: it would hinder the user from unmounting the disk. Instead the path is opened
+/// for each use, and refused when it has fallen back to the disk below an unmounted one.
+#[derive(Clone, Debug)]
+pub struct Root {
+    path: PathBuf,
+    devices: Devices,
+    kernel: Arc<dyn Kernel>,
+}
+
+impl Root {
+    /// The directory must exist.
+    pub fn open(path: &Path) -> Result<Self, DiskError> {
+        Self::with_kernel(path, Arc::new(Linux))
+    }
+
+    /// Makes the directory, and those above it, where they are missing.
+    pub fn create(path: &Path) -> Result<Self, DiskError> {
+        match std::fs::create_dir_all(path) {
+            Ok(()) => Self::open(path),
+            Err(error) => {
+                let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
+                let nearest = path.ancestors().find_map(|parent| std::fs::File::open(parent).ok());
+                Err(match nearest {
+                    Some(nearest) => DiskError::new(errno, path, 0, &nearest),
+                    None => DiskError::Broken { path: path.to_owned(), errno },
+                })
+            }
+        }
+    }
+
+    pub(crate) fn with_kernel(path: &Path, kernel: Arc<dyn Kernel>) -> Result<Self, DiskError> {
+        let missing = || DiskError::DestinationMissing { path: path.to_owned() };
+        let path = path.canonicalize().map_err(|_| missing())?;
+        let devices = Devices::of(&path).ok_or_else(missing)?;
+        Ok(Self { path, devices, kernel })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A new directory for a job, under this name or, where it is taken, a numbered one.
+    pub fn job_dir(&self, wanted: &SafeName) -> Result<JobDir, DiskError> {
+        let folder = self.folder()?;
+        let name = Names::of(&folder)?.make_folder(&folder, wanted)?;
+        folder.sync()?;
+        JobDir::open(self.clone(), &folder, name)
+    }
+
+    /// The directory a job had before a restart.
+    pub fn reopen(&self, name: &SafeName) -> Result<JobDir, DiskError> {
+        JobDir::open(self.clone(), &self.folder()?, name.clone())
+    }
+
+    pub fn free_space(&self) -> Result<ByteCount, DiskError> {
+        free_space(&self.path)
+    }
+
+    pub(crate) fn folder(&self) -> Result<Folder, DiskError> {
+        let missing = || DiskError::DestinationMissing { path: self.path.clone() };
+        let folder = match Folder::open_path(&self.path, self.kernel.clone()) {
+            Ok(folder) => folder,
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::STALE) => return Err(missing()),
+            Err(errno) => return Err(DiskError::new(errno, &self.path, 0, rustix::fs::CWD)),
+        };
+        let device = folder.status()?.st_dev;
+        if self.devices.unmounted(device) { Err(missing()) } else { Ok(folder) }
+    }
+
+    pub(crate) fn subfolder(&self, name: &SafeName) -> Result<Folder, DiskError> {
+        self.folder()?.subfolder(OsStr::new(name.as_str()))
+    }
+}
+
+/// What an ordinary user may still write there.
+pub fn free_space(path: &Path) -> Result<ByteCount, DiskError> {
+    let disk = fs::statvfs(path).map_err(|errno| DiskError::new(errno, path, 0, fs::CWD))?;
+    Ok(ByteCount(disk.f_bavail.saturating_mul(disk.f_frsize)))
+}
+
+/// The device a directory was on at first, and those of the directories above it.
+#[derive(Clone, Debug)]
+struct Devices {
+    own: u64,
+    above: Vec<u64>,
+}
+
+impl Devices {
+    fn of(path: &Path) -> Option<Self> {
+        let device = |path: &Path| fs::stat(path).map(|stat| stat.st_dev).ok();
+        let own = device(path)?;
+        Some(Self { own, above: path.ancestors().skip(1).filter_map(device).collect() })
+    }
+
+    /// A disk mounted anew may have another number, but never that of a directory above.
+    fn unmounted(&self, now: u64) -> bool {
+        now != self.own && self.above.contains(&now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_disk_below_an_unmounted_one_is_not_the_destination() {
+        let devices = Devices { own: 7, above: vec![7, 1] };
+        assert!(devices.unmounted(1));
+        assert!(!devices.unmounted(7));
+        assert!(!devices.unmounted(8), "mounted again under another number");
+    }
+}
