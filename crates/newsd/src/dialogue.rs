@@ -1,0 +1,248 @@
+//! Which answer a command gets, now.
+
+use std::sync::Arc;
+
+use crate::command::{Command, Target};
+use crate::delivery::{Form, deliver};
+use crate::fault::{Fault, Stage};
+use crate::faults::Rule;
+use crate::manners::{Capabilities, Login};
+use crate::outbox::Outbox;
+use crate::session::Output;
+use crate::site::Site;
+
+/// What a server remembers of one reader.
+#[derive(Debug)]
+pub(crate) struct Dialogue {
+    site: Arc<Site>,
+    fault: Option<Rule>, // of the connection as such
+    reader: bool,        // reader commands are open
+    login_due: bool,
+    user: Option<String>,
+    tls: bool,
+}
+
+impl Dialogue {
+    /// Begins with the greeting, or what stands in its place. `connection` counts from 0, `open`
+    /// includes this one.
+    pub(crate) fn begin(site: Arc<Site>, connection: u32, open: u32, outbox: &mut Outbox) -> Self {
+        let manners = &site.manners;
+        let fault = site.faults.for_nth(Stage::Connect, connection).cloned();
+        match &fault {
+            Some(rule) if rule.fault() == Fault::NeverGreeted => {
+                site.tally.fire(rule.fault());
+                outbox.silence();
+            }
+            Some(rule)
+                if matches!(rule.fault(), Fault::GreetingRefused | Fault::TooManyConnections) =>
+            {
+                site.tally.fire(rule.fault());
+                outbox.line(rule.line());
+                outbox.act(Output::Close);
+            }
+            _ if manners.connections.is_some_and(|limit| open > limit) => {
+                site.tally.fire(Fault::TooManyConnections);
+                outbox.line(&manners.too_many);
+                outbox.act(Output::Close);
+            }
+            _ => outbox.line(&manners.greeting),
+        }
+        let (reader, login_due) = (!manners.transit, manners.login.is_some());
+        Self { site, fault, reader, login_due, user: None, tls: false }
+    }
+
+    /// A new layer of TLS: what was said in plain text no longer counts (RFC 4642, section 2.2.2).
+    pub(crate) fn handle_tls(&mut self) {
+        self.tls = true;
+        self.user = None;
+        self.login_due = self.site.manners.login.is_some();
+    }
+
+    pub(crate) fn answer(&mut self, command: Command<'_>, outbox: &mut Outbox) {
+        match command {
+            Command::AuthPassword(password) => self.on_password(password, outbox),
+            Command::AuthUser(user) => self.on_user(user, outbox),
+            Command::Capabilities => self.on_capabilities(outbox),
+            Command::ModeReader => {
+                self.reader = true;
+                outbox.line("200 Reader mode, posting permitted");
+            }
+            Command::Quit => {
+                outbox.line("205 Bye");
+                outbox.act(Output::Close);
+            }
+            Command::StartTls => self.on_start_tls(outbox),
+            Command::Unknown => outbox.line("500 What?"),
+            _ if !self.reader => outbox.line("401 MODE-READER"),
+            _ if self.login_due => outbox.line("480 Authentication required"),
+            Command::Article(target) => self.on_article(Form::Article, target, outbox),
+            Command::Body(target) => self.on_article(Form::Body, target, outbox),
+            Command::Date => outbox.line(&format!("111 {}", self.site.manners.date)),
+            Command::Group(name) => self.on_group(name, outbox),
+            Command::Head(target) => self.on_head(target, outbox),
+            Command::Stat(target) => {
+                if let Some(id) = self.found(target, outbox) {
+                    outbox.line(&format!("223 0 <{id}>"));
+                }
+            }
+        }
+    }
+
+    fn on_article(&mut self, form: Form, target: Target<'_>, outbox: &mut Outbox) {
+        let site = Arc::clone(&self.site);
+        let Target::Id(id) = target else { return no_article(target, outbox) };
+        if !site.articles.contains(id) {
+            return no_article(target, outbox);
+        }
+        let asked = site.tally.ask(id);
+        let rule = site.faults.for_article(id, asked);
+        if rule.is_some_and(|rule| rule.fault() == Fault::LoginAgain) {
+            self.login_due = true;
+        }
+        deliver(&site, form, id, site.faults.die(id, asked), rule, outbox);
+    }
+
+    fn on_head(&self, target: Target<'_>, outbox: &mut Outbox) {
+        if let Some(id) = self.found(target, outbox) {
+            let headers = self.site.headers(id);
+            outbox.bytes(format!("221 0 <{id}>\r\n{headers}.\r\n").into_bytes());
+        }
+    }
+
+    /// The id of an article that is here and not struck by [`Fault::Missing`]; other faults wait
+    /// for the body, as `STAT` proves nothing on a real server either.
+    fn found<'a>(&self, target: Target<'a>, outbox: &mut Outbox) -> Option<&'a str> {
+        let Target::Id(id) = target else {
+            no_article(target, outbox);
+            return None;
+        };
+        let asked = self.site.tally.asked(id);
+        let rule = self.site.faults.for_article(id, asked);
+        if !self.site.articles.contains(id) {
+            no_article(target, outbox);
+            return None;
+        }
+        match rule.filter(|rule| rule.fault() == Fault::Missing) {
+            Some(rule) => {
+                self.site.tally.fire(Fault::Missing);
+                outbox.line(rule.line());
+                None
+            }
+            None => Some(id),
+        }
+    }
+
+    fn on_group(&self, name: &str, outbox: &mut Outbox) {
+        let groups = &self.site.manners.groups;
+        if name.is_empty() {
+            outbox.line("501 Which group?");
+        } else if groups.is_empty() || groups.iter().any(|group| group == name) {
+            outbox.line(&format!("211 0 1 0 {name}"));
+        } else {
+            outbox.line("411 No such group");
+        }
+    }
+
+    fn on_capabilities(&self, outbox: &mut Outbox) {
+        let lines = match &self.site.manners.capabilities {
+            Capabilities::Claimed(lines) => lines.clone(),
+            Capabilities::Honest => self.capabilities(),
+            Capabilities::Unknown => return outbox.line("500 What?"),
+        };
+        let mut answer = "101 Capability list:\r\n".to_owned();
+        for line in lines {
+            answer += &line;
+            answer += "\r\n";
+        }
+        outbox.bytes((answer + ".\r\n").into_bytes());
+    }
+
+    fn capabilities(&self) -> Vec<String> {
+        let manners = &self.site.manners;
+        let mut lines = vec!["VERSION 2".to_owned(), "IMPLEMENTATION newsd".to_owned()];
+        lines.push(if self.reader { "READER" } else { "MODE-READER" }.to_owned());
+        if let Some(login) = manners.login.as_ref().filter(|_| self.login_due) {
+            let open = self.tls || !login.needs_tls;
+            lines.push(if open { "AUTHINFO USER" } else { "AUTHINFO" }.to_owned());
+        }
+        if manners.start_tls && !self.tls && !self.stripped() {
+            lines.push("STARTTLS".to_owned());
+        }
+        lines
+    }
+
+    fn on_start_tls(&self, outbox: &mut Outbox) {
+        if self.tls {
+            return outbox.line("502 Already under TLS");
+        }
+        if !self.site.manners.start_tls || self.stripped() {
+            return outbox.line("500 What?");
+        }
+        let mut answer = b"382 Go on with TLS\r\n".to_vec();
+        if let Some(rule) =
+            self.fault.as_ref().filter(|rule| rule.fault() == Fault::InjectedPlaintext)
+        {
+            self.site.tally.fire(Fault::InjectedPlaintext);
+            let injected = rule.own_line().unwrap_or("281 Welcome");
+            answer.extend_from_slice(format!("{injected}\r\n").as_bytes());
+        }
+        outbox.bytes(answer);
+        outbox.act(Output::StartTls);
+    }
+
+    /// Whether someone in the middle hides `STARTTLS`; asking is noticing.
+    fn stripped(&self) -> bool {
+        let fault = self.fault.as_ref().map(Rule::fault);
+        let stripped = fault == Some(Fault::StartTlsStripped);
+        if stripped {
+            self.site.tally.fire(Fault::StartTlsStripped);
+        }
+        stripped
+    }
+
+    fn on_user(&mut self, user: &str, outbox: &mut Outbox) {
+        let Some(login) = &self.site.manners.login else { return self.welcome(outbox) };
+        if login.needs_tls && !self.tls {
+            return outbox.line("483 Encryption required");
+        }
+        if login.user_suffices && login.user == user {
+            return self.welcome(outbox);
+        }
+        self.user = Some(user.to_owned());
+        outbox.line("381 Password required");
+    }
+
+    fn on_password(&mut self, password: &str, outbox: &mut Outbox) {
+        let site = Arc::clone(&self.site);
+        let Some(user) = self.user.take() else { return outbox.line("482 User name first") };
+        if let Some(rule) = site.faults.for_nth(Stage::Login, site.tally.login()) {
+            site.tally.fire(rule.fault());
+            if rule.fault() == Fault::LoginLoop {
+                self.user = Some(user);
+                return outbox.line("381 Password required");
+            }
+            return outbox.line(rule.line());
+        }
+        match &site.manners.login {
+            Some(Login { user: known, password: secret, .. })
+                if *known != user || secret.reveal() != password =>
+            {
+                outbox.line(Fault::LoginRefused.line());
+            }
+            _ => self.welcome(outbox),
+        }
+    }
+
+    fn welcome(&mut self, outbox: &mut Outbox) {
+        self.login_due = false;
+        outbox.line("281 Welcome");
+    }
+}
+
+fn no_article(target: Target<'_>, outbox: &mut Outbox) {
+    outbox.line(match target {
+        Target::Current => "420 No article selected",
+        Target::Id(_) => Fault::Missing.line(),
+        Target::Number => "423 No article with that number",
+    });
+}
