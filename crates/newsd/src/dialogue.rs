@@ -20,14 +20,16 @@ pub(crate) struct Dialogue {
     login_due: bool,
     user: Option<String>,
     tls: bool,
+    admitted: bool, // not one connection too many
 }
 
 impl Dialogue {
-    /// Begins with the greeting, or what stands in its place. `connection` counts from 0, `open`
-    /// includes this one.
-    pub(crate) fn begin(site: Arc<Site>, connection: u32, open: u32, outbox: &mut Outbox) -> Self {
+    /// Begins with the greeting, or what stands in its place. `nth` is how many connections came
+    /// before.
+    pub(crate) fn begin(site: Arc<Site>, nth: u32, outbox: &mut Outbox) -> Self {
         let manners = &site.manners;
-        let fault = site.faults.for_nth(Stage::Connect, connection).cloned();
+        let fault = site.faults.for_nth(Stage::Connect, nth).cloned();
+        let admitted = site.tally.admit(manners.connections.unwrap_or(u32::MAX));
         match &fault {
             Some(rule) if rule.fault() == Fault::NeverGreeted => {
                 site.tally.fire(rule.fault());
@@ -40,15 +42,15 @@ impl Dialogue {
                 outbox.line(rule.line());
                 outbox.act(Output::Close);
             }
-            _ if manners.connections.is_some_and(|limit| open > limit) => {
-                site.tally.fire(Fault::TooManyConnections);
-                outbox.line(&manners.too_many);
-                outbox.act(Output::Close);
-            }
+            _ if !admitted && !manners.too_many_at_login => refuse_one_too_many(&site, outbox),
             _ => outbox.line(&manners.greeting),
         }
         let (reader, login_due) = (!manners.transit, manners.login.is_some());
-        Self { site, fault, reader, login_due, user: None, tls: false }
+        Self { site, fault, reader, login_due, user: None, tls: false, admitted }
+    }
+
+    pub(crate) fn is_admitted(&self) -> bool {
+        self.admitted
     }
 
     /// A new layer of TLS: what was said in plain text no longer counts (RFC 4642, section 2.2.2).
@@ -215,6 +217,9 @@ impl Dialogue {
     fn on_password(&mut self, password: &str, outbox: &mut Outbox) {
         let site = Arc::clone(&self.site);
         let Some(user) = self.user.take() else { return outbox.line("482 User name first") };
+        if !self.admitted {
+            return refuse_one_too_many(&site, outbox);
+        }
         if let Some(rule) = site.faults.for_nth(Stage::Login, site.tally.login()) {
             site.tally.fire(rule.fault());
             if rule.fault() == Fault::LoginLoop {
@@ -237,6 +242,12 @@ impl Dialogue {
         self.login_due = false;
         outbox.line("281 Welcome");
     }
+}
+
+fn refuse_one_too_many(site: &Site, outbox: &mut Outbox) {
+    site.tally.fire(Fault::TooManyConnections);
+    outbox.line(&site.manners.too_many);
+    outbox.act(Output::Close);
 }
 
 fn no_article(target: Target<'_>, outbox: &mut Outbox) {

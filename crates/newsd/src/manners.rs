@@ -22,6 +22,8 @@ pub struct Manners {
     /// How many connections may be open; the next one is told [`Manners::too_many`] and closed.
     pub connections: Option<u32>,
     pub too_many: String,
+    /// Says so to the password instead of greeting with it, as many providers do.
+    pub too_many_at_login: bool,
     /// Every answer leaves this long after its command came, without holding up the next.
     pub round_trip: Duration,
     /// How fast one connection sends.
@@ -64,6 +66,7 @@ impl Default for Manners {
             date: "20260101000000".into(),
             connections: None,
             too_many: "502 Too many connections".into(),
+            too_many_at_login: false,
             round_trip: Duration::ZERO,
             pace: None,
             transcript: false,

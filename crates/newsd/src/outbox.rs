@@ -44,7 +44,9 @@ impl Outbox {
     }
 
     pub(crate) fn bytes(&mut self, bytes: Vec<u8>) {
-        self.steps.push_back(Step::Bytes { bytes, pace: None });
+        if !bytes.is_empty() {
+            self.steps.push_back(Step::Bytes { bytes, pace: None });
+        }
     }
 
     pub(crate) fn slow_bytes(&mut self, bytes: Vec<u8>, pace: ByteRate) {
@@ -73,7 +75,10 @@ impl Outbox {
         loop {
             match self.steps.front_mut()? {
                 Step::Silence => return None,
-                Step::Endless(bytes) => return Some(Output::Send(bytes.clone())),
+                Step::Endless(bytes) => {
+                    let bytes = bytes.clone();
+                    self.steps.push_front(Step::Bytes { bytes, pace: None });
+                }
                 Step::Wait(delay) => {
                     let until = now + *delay;
                     self.steps[0] = Step::WaitUntil(until);

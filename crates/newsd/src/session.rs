@@ -60,7 +60,7 @@ impl Session {
         let connections = site.tally.open();
         let mut outbox = Outbox::new(now, site.manners.pace);
         let nth = connections.accepted - 1;
-        let dialogue = Dialogue::begin(Arc::clone(&site), nth, connections.open, &mut outbox);
+        let dialogue = Dialogue::begin(Arc::clone(&site), nth, &mut outbox);
         let greeting_due = Some(now + site.manners.round_trip);
         Self {
             site,
@@ -120,7 +120,7 @@ impl Session {
         }
         let output = self.outbox.poll(now)?;
         match &output {
-            Output::Close | Output::Cut => self.state = State::Closed,
+            Output::Close | Output::Cut => self.leave(),
             Output::Send(bytes) => self.site.tally.send(bytes.len()),
             Output::StartTls => {
                 self.state = State::Handshake;
@@ -146,6 +146,14 @@ impl Session {
     /// How many connections the site had before this one.
     pub(crate) fn nth(&self) -> u32 {
         self.number - 1
+    }
+
+    /// Frees the slot, once.
+    fn leave(&mut self) {
+        if self.state != State::Closed {
+            self.state = State::Closed;
+            self.site.tally.close(self.dialogue.is_admitted());
+        }
     }
 
     fn on_line(&mut self, now: Instant) {
@@ -183,7 +191,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.site.tally.close();
+        self.leave();
     }
 }
 

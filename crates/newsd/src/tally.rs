@@ -15,7 +15,8 @@ pub struct Tally {
     counts: Mutex<Counts>,
 }
 
-/// How many connections there were.
+/// How many connections there were, refused ones included. One counts as open until the server
+/// closes it or notices that the reader did.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Connections {
     pub accepted: u32,
@@ -37,6 +38,7 @@ struct Counts {
     articles: BTreeMap<String, ArticleCount>,
     connections: Connections,
     handshakes: Handshakes,
+    admitted: u32, // connections that hold one of the slots there are
     logins: u32,
     sent: u64,
     transcript: Vec<String>,
@@ -158,8 +160,18 @@ impl Tally {
         *connections
     }
 
-    pub(crate) fn close(&self) {
-        self.counts().connections.open -= 1;
+    /// Takes one of `slots`, if one is free.
+    pub(crate) fn admit(&self, slots: u32) -> bool {
+        let mut counts = self.counts();
+        let free = counts.admitted < slots;
+        counts.admitted += u32::from(free);
+        free
+    }
+
+    pub(crate) fn close(&self, admitted: bool) {
+        let mut counts = self.counts();
+        counts.connections.open -= 1;
+        counts.admitted -= u32::from(admitted);
     }
 
     pub(crate) fn handshake(&self, done: bool) {

@@ -255,8 +255,30 @@ fn connections_that_begin_badly() {
     assert_eq!(second.receive(), b"502 Too many connections for ann\r\n");
     assert_eq!(second.action(), Some(Output::Close));
     drop(first);
-    drop(second);
     assert_eq!(Reader::new(site.clone()).receive(), b"200 newsd ready\r\n");
+    assert_eq!(site.tally().fired(Fault::TooManyConnections), 1);
+}
+
+#[test]
+fn one_connection_too_many_may_hear_of_it_at_the_login() {
+    let manners = Manners {
+        connections: Some(0),
+        too_many: "481 max connections reached".into(),
+        too_many_at_login: true,
+        login: Some(Login::new("ann", "x")),
+        ..Manners::default()
+    };
+    let site = converse(
+        || site(manners.clone(), Faults::none()),
+        "
+        [S] 200 newsd ready
+        [C] AUTHINFO USER ann
+        [S] 381 Password required
+        [C] AUTHINFO PASS x
+        [S] 481 max connections reached
+        close
+    ",
+    );
     assert_eq!(site.tally().fired(Fault::TooManyConnections), 1);
 }
 
