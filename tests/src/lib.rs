@@ -1,1 +1,15 @@
+//! What the tests of the whole share: the real binary in a sealed directory of its own, and news
+//! servers on loopback to feed it.
+//!
+//! Nothing here sleeps. The daemon's log lines are its events: a test waits for the line that says
+//! what it waits for, and fails with the whole log if it does not come.
+
 #![forbid(unsafe_code)]
+
+mod daemon;
+mod home;
+mod news;
+
+pub use daemon::{Daemon, Stopped};
+pub use home::{Home, sha256};
+pub use news::{News, content_of, sample};

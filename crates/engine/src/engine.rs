@@ -6,13 +6,12 @@ use std::time::{Duration, Instant};
 use bergamot_queue::{
     FileKey, Job, JobState, Layout, NewJob, Part, Queue, SegmentKey, SegmentState,
 };
-use bergamot_types::{ByteCount, JobId, ServerId};
+use bergamot_types::{ByteCount, JobId, ServerId, SplitMix};
 use tracing::{debug, trace};
 
 use crate::budget::Budget;
 use crate::event::{DiskTrouble, Event, Fault, Now, Trouble};
 use crate::order::{ConnectionId, Failure, Notice, Order, Ticket};
-use crate::random::Random;
 use crate::route::{Route, route};
 use crate::server::{Consequence, Server};
 use crate::settings::Settings;
@@ -31,7 +30,7 @@ pub struct Engine {
     budget: Budget,
     disk: Disk,
     ended: HashSet<JobId>, // jobs whose last order has gone out
-    random: Random,
+    chance: SplitMix,
     last_number: u64,
     orders: VecDeque<Order>,
 }
@@ -87,7 +86,7 @@ impl Engine {
             budget: Budget::new(settings.budget.0),
             disk: Disk::default(),
             ended: HashSet::new(),
-            random: Random::new(settings.seed),
+            chance: SplitMix::seeded(settings.seed),
             last_number: 0,
             orders: VecDeque::new(),
             settings,
@@ -176,7 +175,7 @@ impl Engine {
         let Some(gone) = self.connections.remove(&connection) else { return };
         let server = &mut self.servers[gone.server];
         let id = server.id();
-        let end = server.on_ended(now.instant, gone.working, trouble, &mut self.random);
+        let end = server.on_ended(now.instant, gone.working, trouble, &mut self.chance);
         debug!(server = %id, %connection, ?trouble, ?end, "connection ended");
         // Only the article it broke on may be to blame; the others go back as they were.
         let blamed = if trouble == Trouble::Broken { unanswered.first() } else { None };

@@ -17,7 +17,6 @@ mod budget;
 mod engine;
 mod event;
 mod order;
-mod random;
 mod route;
 mod server;
 mod settings;

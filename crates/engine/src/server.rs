@@ -4,10 +4,9 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use bergamot_queue::SegmentKey;
-use bergamot_types::ServerId;
+use bergamot_types::{ServerId, SplitMix};
 
 use crate::event::Trouble;
-use crate::random::Random;
 use crate::settings::ServerSettings;
 
 #[derive(Debug)]
@@ -94,7 +93,7 @@ impl Server {
         now: Instant,
         was_working: bool,
         trouble: Trouble,
-        random: &mut Random,
+        chance: &mut SplitMix,
     ) -> Consequence {
         self.open -= 1;
         self.working -= usize::from(was_working);
@@ -110,7 +109,7 @@ impl Server {
                 self.breaks += 1;
                 Consequence::GoesOn
             }
-            _ => self.rest(now, trouble, random),
+            _ => self.rest(now, trouble, chance),
         }
     }
 
@@ -133,13 +132,13 @@ impl Server {
         self.rests_until.into_iter().chain(self.raise_at).min()
     }
 
-    fn rest(&mut self, now: Instant, trouble: Trouble, random: &mut Random) -> Consequence {
+    fn rest(&mut self, now: Instant, trouble: Trouble, chance: &mut SplitMix) -> Consequence {
         self.trouble = Some(trouble);
         // Several connections failing while it rests are one failure.
         self.rests += u32::from(self.rests_until.is_none());
         let (first, longest) = if trouble.excuses() { (10.0, 600.0) } else { (1.0, 60.0) };
         let doubled = first * f64::from(1u32 << (self.rests - 1).min(16));
-        let jitter = 0.75 + random.fraction() / 2.0;
+        let jitter = 0.75 + chance.up_to(500) as f64 / 1000.0;
         let time = Duration::from_secs_f64(doubled.min(longest) * jitter);
         let until = *self.rests_until.get_or_insert(now + time);
         Consequence::Rests(until.saturating_duration_since(now))
@@ -172,7 +171,7 @@ mod tests {
         server.open = 8;
         (0..5).for_each(|_| _ = server.on_connected());
         let refused = Trouble::TooManyConnections;
-        let end = server.on_ended(now, false, refused, &mut Random::new(1));
+        let end = server.on_ended(now, false, refused, &mut SplitMix::seeded(1));
         assert_eq!(end, Consequence::LowerCeiling(5));
         server.open = 5;
         assert_eq!(server.room(), 0);
@@ -182,11 +181,11 @@ mod tests {
 
     #[test]
     fn rests_grow_and_one_probe_ends_them() {
-        let (mut server, now, mut random) = (server(8), Instant::now(), Random::new(1));
+        let (mut server, now, mut chance) = (server(8), Instant::now(), SplitMix::seeded(1));
         let mut rests = Vec::new();
         for _ in 0..10 {
             server.open += 1;
-            match server.on_ended(now, false, Trouble::Unreachable, &mut random) {
+            match server.on_ended(now, false, Trouble::Unreachable, &mut chance) {
                 Consequence::Rests(time) => rests.push(time.as_secs_f64()),
                 other => panic!("{other:?}"),
             }
@@ -205,7 +204,7 @@ mod tests {
         for (trouble, excused) in [(Trouble::Login, true), (Trouble::Unreachable, false)] {
             let mut server = server(1);
             server.open = 1;
-            server.on_ended(Instant::now(), false, trouble, &mut Random::new(1));
+            server.on_ended(Instant::now(), false, trouble, &mut SplitMix::seeded(1));
             assert_eq!(server.is_excused(), excused);
             server.settings.optional = true;
             assert!(server.is_excused());

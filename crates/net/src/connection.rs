@@ -23,7 +23,7 @@ use crate::sink::Bodies;
 /// The handle of a running connection. Dropped, it says goodbye.
 #[derive(Debug)]
 pub struct Connection {
-    orders: mpsc::UnboundedSender<Fetch>, // bounded by the engine's budget
+    orders: Option<mpsc::UnboundedSender<Fetch>>, // bounded by the engine's budget
 }
 
 /// What a connection tells its owner. `Ended` is the last.
@@ -63,12 +63,20 @@ impl Connection {
             let why = session.run().await;
             session.end(why);
         });
-        Self { orders }
+        Self { orders: Some(orders) }
     }
 
     /// Fetches asked of a connection that has ended are in its last report or come back here.
     pub fn fetch(&self, fetch: Fetch) -> Result<(), Fetch> {
-        self.orders.send(fetch).map_err(|refused| refused.0)
+        match &self.orders {
+            Some(orders) => orders.send(fetch).map_err(|refused| refused.0),
+            None => Err(fetch),
+        }
+    }
+
+    /// Says goodbye; what was asked and not answered comes back with the last report.
+    pub fn hang_up(&mut self) {
+        self.orders = None;
     }
 }
 

@@ -203,7 +203,7 @@ impl Connection {
             return self.on_unasked(reply);
         };
         match reply.code {
-            code if request.body_code() == Some(code) => {
+            code if request.is_body_code(code) => {
                 self.on_body_announced(now, id, request, &reply, sink)
             }
             400 | 481 | 482 | 502 => {

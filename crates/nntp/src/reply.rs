@@ -12,14 +12,14 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// `None` unless the line begins with three digits, the first of them 1 to 5, and a blank or
-    /// its end (RFC 3977, section 3.2).
+    /// `None` unless the line begins with a number of three digits, the first of them 1 to 5
+    /// (RFC 3977, section 3.2). A blank should follow; nzbget's server writes a comma.
     pub fn parse(line: &[u8]) -> Option<Self> {
         let (digits, rest) = line.split_at_checked(3)?;
         if !matches!(digits[0], b'1'..=b'5') || !digits.iter().all(u8::is_ascii_digit) {
             return None;
         }
-        if !matches!(rest.first(), None | Some(b' ' | b'\t')) {
+        if rest.first().is_some_and(u8::is_ascii_alphanumeric) {
             return None;
         }
         let code = digits.iter().fold(0, |code, digit| code * 10 + u16::from(digit - b'0'));
@@ -48,7 +48,10 @@ mod tests {
         let reply = Reply::parse(b"222 0 <a@x> body").unwrap();
         assert_eq!((reply.code, reply.message_id()), (222, Some("a@x")));
         assert_eq!(Reply::parse(b"205").unwrap().code, 205);
-        for line in [&b""[..], b"20", b"2000 x", b"abc", b"999 x", b".", b"=ybegin", b"-22 x"] {
+        assert_eq!(Reply::parse(b"220, 0 <a@x>").unwrap().code, 220);
+        for line in
+            [&b""[..], b"20", b"2000 x", b"200x", b"abc", b"999 x", b".", b"=ybegin", b"-22 x"]
+        {
             assert_eq!(Reply::parse(line), None, "{}", line.escape_ascii());
         }
     }

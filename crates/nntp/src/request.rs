@@ -47,13 +47,10 @@ impl Request {
         out.extend_from_slice(b"\r\n");
     }
 
-    /// The code that says a body follows, where one may.
-    pub(crate) fn body_code(&self) -> Option<u16> {
-        match self {
-            Self::Article { .. } => Some(220),
-            Self::Body { .. } => Some(222),
-            _ => None,
-        }
+    /// Whether the code says that a body follows. Some servers answer BODY as if it were ARTICLE,
+    /// with or without the headers; whoever decodes the body looks for its beginning anyway.
+    pub(crate) fn is_body_code(&self, code: u16) -> bool {
+        matches!((self, code), (Self::Article { .. }, 220) | (Self::Body { .. }, 220 | 222))
     }
 
     pub(crate) fn message_id(&self) -> Option<&MessageId> {

@@ -578,3 +578,18 @@ fn answers_may_leave_the_message_id_out() {
         ),
     );
 }
+
+#[test]
+fn a_body_may_be_announced_as_an_article_and_with_a_comma() {
+    converse(
+        plain(),
+        &ready(
+            "ask: body a.bin?1=0:300
+            [C] BODY <a.bin?1=0:300>
+            [S] 220, 0 <a.bin?1=0:300>
+            [S] x
+            [S] .
+            event: body a.bin?1=0:300 \"x\\r\\n\"",
+        ),
+    );
+}

@@ -7,10 +7,8 @@
 
 mod queue;
 mod settings;
-mod split_mix;
 mod target;
 
 pub use queue::Queue;
 pub use settings::Settings;
-pub use split_mix::SplitMix;
 pub use target::{Status, Target, Wanted};

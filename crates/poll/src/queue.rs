@@ -4,8 +4,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
+use bergamot_types::SplitMix;
+
 use crate::settings::Settings;
-use crate::split_mix::SplitMix;
 use crate::target::{Status, Target, Wanted};
 
 /// Targets by id, and of those enabled and at rest a set ordered by when they are due.

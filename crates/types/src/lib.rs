@@ -13,6 +13,7 @@ mod message_id_list;
 mod safe_name;
 mod secret;
 mod shown;
+mod split_mix;
 mod unix_time;
 
 pub use amount::{ByteCount, ByteRate, InvalidAmount};
@@ -23,4 +24,5 @@ pub use message_id_list::MessageIdList;
 pub use safe_name::SafeName;
 pub use secret::Secret;
 pub use shown::Shown;
+pub use split_mix::SplitMix;
 pub use unix_time::UnixTime;

@@ -1,6 +1,6 @@
 //! Numbers by chance, the same for the same seed.
 
-/// SplitMix64: small, and good enough to keep targets from marching in step.
+/// SplitMix64: small, and good enough to keep things from marching in step.
 #[derive(Clone, Debug)]
 pub struct SplitMix(u64);
 

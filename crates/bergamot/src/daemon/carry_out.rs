@@ -1,0 +1,222 @@
+//! What the engine's orders mean out here.
+
+use std::sync::Arc;
+
+use bergamot_engine::{ConnectionId, Event, Failure, Notice, Order, Ticket, Trouble};
+use bergamot_net::{Connection, Fetch};
+use bergamot_nzb::better_name;
+use bergamot_queue::{FileKey, FileState, Layout};
+use bergamot_store::{FinishedFile, JobState};
+use bergamot_types::{ByteCount, JobId, SafeName, ServerId, Shown};
+use bergamot_writer::{Piece, Task};
+use tracing::{debug, info, warn};
+
+use super::core::{AtDisk, Daemon, OpenConnection};
+use super::happening::Happening;
+use super::jobs::ActiveJob;
+
+impl Daemon {
+    pub(super) fn carry_out(&mut self, order: Order) {
+        match order {
+            Order::Connect { connection, server } => self.connect(connection, server),
+            Order::Discard { ticket } => drop(self.decoded.remove(&ticket)),
+            Order::Disconnect { connection } => {
+                if let Some(known) = self.connections.get_mut(&connection) {
+                    known.handle.hang_up();
+                }
+            }
+            Order::FailJob { job, failure } => self.fail_job(job, failure),
+            Order::Fetch { connection, ticket, id, groups, reserve, limit } => {
+                let fetch = Fetch { ticket: ticket.0, id, groups, reserve, limit };
+                if let Some(known) = self.connections.get(&connection) {
+                    // A connection that ended meanwhile reports so, and the engine takes it back.
+                    let _ = known.handle.fetch(fetch);
+                }
+            }
+            Order::FinishFile { file, layout } => self.finish_file(file, layout),
+            Order::FinishJob { job, verified } => self.finish_job(job, verified),
+            Order::Reserve { file, size } => {
+                let task = Task::Reserve { file: file.file, size: ByteCount(size) };
+                self.at_disk(file.job, AtDisk::Reserve, task);
+            }
+            Order::Tell(notice) => self.tell_people(notice),
+            Order::Write { ticket, file, offset } => self.write(ticket, file, offset),
+        }
+    }
+
+    fn connect(&mut self, connection: ConnectionId, server: ServerId) {
+        let configured = self.servers[usize::from(server.0) - 1].clone();
+        let outbox = self.outbox.clone();
+        let handle = Connection::start(configured, self.pool.clone(), move |report| {
+            outbox.tell(Happening::Connection { connection, report });
+        });
+        self.connections.insert(connection, OpenConnection { handle, server, ready: false });
+    }
+
+    fn write(&mut self, ticket: Ticket, file: FileKey, offset: u64) {
+        let Some(bytes) = self.decoded.remove(&ticket) else { return };
+        let task = Task::Write { file: file.file, offset, bytes };
+        if !self.at_disk(file.job, AtDisk::Write(ticket), task) {
+            // The job is gone; so is its place on the disk.
+            self.events.push_back(Event::Written { ticket, result: Ok(()) });
+        }
+    }
+
+    fn finish_file(&mut self, file: FileKey, layout: Layout) {
+        let name = self.name_of(file);
+        let (size, pieces) = match layout {
+            Layout::InPlace { size } => (size, Vec::new()),
+            Layout::Pieces(pieces) => {
+                let size = pieces.iter().map(|piece| piece.length).sum();
+                let piece = |piece: &bergamot_queue::Piece| Piece {
+                    from: piece.offset,
+                    length: piece.length,
+                };
+                (size, pieces.iter().map(piece).collect())
+            }
+        };
+        let task = Task::FinishFile { file: file.file, size: ByteCount(size), pieces, name };
+        self.at_disk(file.job, AtDisk::FinishFile(file), task);
+    }
+
+    /// The unobfuscated one of subject and yEnc name, else yEnc's.
+    fn name_of(&self, file: FileKey) -> SafeName {
+        let known = self.engine.job(file.job).and_then(|job| job.files().get(file.file as usize));
+        let subject = known.and_then(|known| known.listed().name.as_deref());
+        let inside = known.and_then(|known| known.name_inside());
+        match better_name(subject, inside) {
+            Some(name) => SafeName::from_raw(name),
+            None => SafeName::from_raw(&format!("file {}", file.file + 1)),
+        }
+    }
+
+    pub(super) fn note_finished(&mut self, file: FileKey, name: &str) {
+        let files = self.engine.job(file.job).map(|job| job.files());
+        let verified = files.and_then(|files| files.get(file.file as usize)).is_some_and(|known| {
+            (0..known.segment_count()).all(|segment| {
+                known.segment(segment) == bergamot_queue::SegmentState::Written { verified: true }
+            })
+        });
+        let Some(job) = self.jobs.get_mut(file.job) else { return };
+        debug!(job = %file.job, name = %Shown(name), verified, "file finished");
+        let finished = FinishedFile { index: file.file, name: name.to_owned(), verified };
+        job.record.finished.push(finished);
+        self.record(file.job);
+    }
+
+    fn finish_job(&mut self, job: JobId, verified: bool) {
+        let Some(known) = self.jobs.get(job) else { return };
+        let name = SafeName::from_raw(&known.record.name);
+        let task = Task::FinishJob { job, destination: known.destination.clone(), name };
+        self.at_disk(job, AtDisk::FinishJob { job, verified }, task);
+    }
+
+    pub(super) fn settle(&mut self, job: &ActiveJob) {
+        let name = job.record.destination.as_deref().map(std::path::Path::new);
+        let name = name.and_then(|path| path.file_name()?.to_str()).and_then(SafeName::recorded);
+        let Some(name) = name else { return };
+        let task = Task::Settle { job: job.record.id, destination: job.destination.clone(), name };
+        self.submit(job.directory.clone(), AtDisk::Settle, task);
+    }
+
+    fn fail_job(&mut self, job: JobId, failure: Failure) {
+        let lost = self.lost_articles(job);
+        let reason = match failure {
+            Failure::Disk => self.progress.last_disk_error().unwrap_or("disk.error").to_owned(),
+            Failure::Incomplete => self.what_is_missing(job, lost.len()),
+        };
+        if let Some(known) = self.jobs.get_mut(job) {
+            let path = known.directory.path().to_string_lossy().into_owned();
+            warn!(%job, name = %Shown(&known.record.name), path = %Shown(&path), "failed: {reason}");
+            known.record.state = JobState::Failed;
+            known.record.reason = Some(reason);
+            known.record.missing = lost.into_iter().take(MOST_MISSING_LISTED).collect();
+            self.record(job);
+        }
+        self.events.push_back(Event::JobRemoved(job));
+    }
+
+    fn lost_articles(&self, job: JobId) -> Vec<String> {
+        let files = self.engine.job(job).map(|job| job.files()).unwrap_or_default();
+        files.iter().flat_map(|file| file.lost_ids()).map(|id| id.to_string()).collect()
+    }
+
+    fn what_is_missing(&self, job: JobId, lost: usize) -> String {
+        let files = self.engine.job(job).map(|job| job.files()).unwrap_or_default();
+        let holed = files.iter().filter(|file| file.state() == FileState::Holed).count();
+        let unlisted: u64 = files.iter().map(|file| u64::from(file.listed().unlisted)).sum();
+        let more =
+            if unlisted > 0 { format!(", and the NZB lacks {unlisted}") } else { String::new() };
+        format!(
+            "job.incomplete: {holed} of {} files are incomplete, {lost} articles lost{more}",
+            files.len()
+        )
+    }
+
+    /// `false` if the job is gone.
+    fn at_disk(&mut self, job: JobId, what: AtDisk, task: Task<bergamot_net::Buffer>) -> bool {
+        let Some(directory) = self.jobs.get(job).map(|known| known.directory.clone()) else {
+            return false;
+        };
+        self.submit(directory, what, task);
+        true
+    }
+
+    fn submit(
+        &mut self,
+        dir: Arc<bergamot_writer::JobDir>,
+        what: AtDisk,
+        task: Task<bergamot_net::Buffer>,
+    ) {
+        self.last_disk_order += 1;
+        let ticket = self.last_disk_order;
+        self.at_disk.insert(ticket, what);
+        self.writer.submit(bergamot_writer::Order { ticket, dir, task });
+    }
+
+    fn tell_people(&mut self, notice: Notice) {
+        match notice {
+            Notice::ArticleLost { job, id, damaged } => {
+                warn!(%job, %id, damaged, "no server has this article");
+            }
+            Notice::ArticleRefused { job, id, server, why } => {
+                debug!(%job, %id, server = self.name(server), "not accepted: {why}");
+            }
+            Notice::CeilingLowered { server, to } => {
+                warn!(
+                    server = self.name(server),
+                    connections = to,
+                    "the server allows fewer connections"
+                );
+            }
+            Notice::DiskPaused { again_in } => {
+                let why = self.progress.last_disk_error().unwrap_or("the disk is in trouble");
+                warn!(again_in = ?again_in, "paused: {why}");
+            }
+            Notice::DiskResumed => info!("the disk works again"),
+            Notice::ServerRests { server, trouble, again_in } => {
+                let why = self.troubles.get(&server).map_or("?", String::as_str);
+                let seconds = again_in.as_secs_f32().round();
+                warn!(server = self.name(server), seconds, "{}: {why}", spoken(trouble));
+            }
+            Notice::ServerWorks { server } => info!(server = self.name(server), "works again"),
+        }
+    }
+}
+
+fn spoken(trouble: Trouble) -> &'static str {
+    match trouble {
+        Trouble::AccountShared => "the account is used from elsewhere",
+        Trouble::Broken => "connections keep breaking",
+        Trouble::Certificate => "not trusted",
+        Trouble::Closed => "closed",
+        Trouble::Login => "the login was refused",
+        Trouble::OutOfCredit => "the account is used up",
+        Trouble::Refused => "refused",
+        Trouble::TooManyConnections => "no connection is free",
+        Trouble::Unreachable => "unreachable",
+    }
+}
+
+/// A record must stay small; whoever loses more than this needs no list.
+const MOST_MISSING_LISTED: usize = 1000;

@@ -1,0 +1,238 @@
+//! The desk: takes NZB files from the watch folder into the spool.
+//!
+//! One thread of its own, for it waits for the disk: a file is read to its end, spooled, synced and
+//! recorded, and only then renamed.
+
+use std::io::{BufReader, Seek};
+use std::path::Path;
+use std::sync::{Arc, mpsc};
+use std::thread;
+
+use bergamot_intake::{Found, Intake, Next, Opened, Verdict, WatchError};
+use bergamot_nzb::{Label, Limits, Nzb, NzbError};
+use bergamot_store::{JobState, Record, Spool, StoreError};
+use bergamot_types::Shown;
+use tracing::{debug, info, warn};
+
+use super::happening::{Happening, Outbox};
+use super::nzb_job::fingerprint;
+use super::settings::JobSettings;
+use crate::clock;
+
+pub(crate) struct Desk {
+    intake: Intake,
+    spool: Arc<Spool>,
+    settings: Arc<JobSettings>,
+    outbox: Outbox,
+}
+
+/// Tells the desk to scan. Dropped, it ends the desk.
+#[derive(Debug)]
+pub(crate) struct DeskBell(mpsc::Sender<()>);
+
+impl DeskBell {
+    pub(crate) fn ring(&self) {
+        // The desk ends before its bell only when the daemon does.
+        let _ = self.0.send(());
+    }
+}
+
+/// What becomes of one file.
+enum Ruling {
+    Accept(Box<Record>),
+    /// Taken before a crash that came between spooling and marking it.
+    Mark,
+    Duplicate(String),
+    Refuse(String),
+    /// It breaks off, and may still be growing.
+    Truncated(String),
+    /// Our own disk is in the way.
+    Hold(String),
+}
+
+impl Desk {
+    pub(crate) fn start(
+        intake: bergamot_intake::Settings,
+        spool: Arc<Spool>,
+        settings: Arc<JobSettings>,
+        outbox: Outbox,
+    ) -> std::io::Result<DeskBell> {
+        let (bell, rings) = mpsc::channel();
+        let waker = outbox.clone();
+        let intake = Intake::new(intake, move || waker.tell(Happening::WatchFolderTouched));
+        let mut desk = Self { intake, spool, settings, outbox };
+        thread::Builder::new().name("desk".to_owned()).spawn(move || {
+            while rings.recv().is_ok() {
+                desk.scan();
+            }
+        })?;
+        Ok(DeskBell(bell))
+    }
+
+    fn scan(&mut self) {
+        let scan = self.intake.scan(clock::now().instant);
+        for problem in &scan.problems {
+            warn!(code = problem.code(), "{problem}");
+        }
+        for found in &scan.found {
+            self.take(found);
+        }
+        self.outbox.tell(Happening::Scanned { next: scan.next });
+    }
+
+    fn take(&mut self, found: &Found) {
+        match self.intake.open(found) {
+            Ok(mut opened) => {
+                let ruling = self.rule(found, &mut opened);
+                self.execute(found, &opened, ruling);
+            }
+            Err(error @ WatchError::Vanished { .. }) => {
+                debug!("{error}");
+                self.conclude(found, Verdict::Taken);
+            }
+            Err(error) => {
+                if let Next::Wait { warn: true } = self.conclude(found, Verdict::Unreadable) {
+                    warn!(code = error.code(), "{error}");
+                }
+            }
+        }
+    }
+
+    fn rule(&self, found: &Found, opened: &mut Opened) -> Ruling {
+        let nzb = match bergamot_nzb::read(BufReader::new(&opened.file), &Limits::default()) {
+            Ok(nzb) => nzb,
+            Err(error @ (NzbError::Empty | NzbError::Truncated { .. })) => {
+                return Ruling::Truncated(explained(&error));
+            }
+            Err(error) => return Ruling::Refuse(explained(&error)),
+        };
+        let source = source(found);
+        let print = fingerprint(&nzb);
+        if !self.settings.accept_duplicates
+            && let Some((job, known)) = self.spool.same_articles(&print)
+        {
+            let why = format!("nzb.duplicate: job {job} has the same articles");
+            return if known == source { Ruling::Mark } else { Ruling::Duplicate(why) };
+        }
+        let record = self.record(found, &nzb, source, print);
+        for warning in &nzb.warnings {
+            debug!(job = %record.id, ?warning, "odd NZB");
+        }
+        match self.spool_it(&record, opened) {
+            Ok(()) => Ruling::Accept(Box::new(record)),
+            Err(error) => Ruling::Hold(format!("{}: {error}", error.code())),
+        }
+    }
+
+    fn record(&self, found: &Found, nzb: &Nzb, source: String, fingerprint: String) -> Record {
+        let file_name = found.path.file_name().unwrap_or_default().to_string_lossy();
+        let label = Label::parse(&file_name, |text| self.settings.category(text).is_some());
+        let category =
+            [found.category.as_ref(), label.category.as_ref(), nzb.meta.category.as_ref()];
+        let category = category.into_iter().flatten().next();
+        let known = category.and_then(|text| self.settings.category(text));
+        let password = nzb.meta.passwords.first().or(label.password.as_ref());
+        Record {
+            id: self.spool.next_id(),
+            name: job_name(label.name, nzb),
+            category: known.map(|known| known.name.clone()).or(category.cloned()),
+            priority: known.map_or(0, |known| known.priority),
+            added: clock::now().date,
+            source,
+            fingerprint,
+            password: password.map(|secret| secret.reveal().to_owned()),
+            directory: None,
+            state: JobState::Queued,
+            reason: None,
+            destination: None,
+            missing: Vec::new(),
+            finished: Vec::new(),
+        }
+    }
+
+    fn spool_it(&self, record: &Record, opened: &mut Opened) -> Result<(), StoreError> {
+        let rewound = opened.file.rewind();
+        rewound.map_err(|error| StoreError::Io { path: record.source.clone().into(), error })?;
+        self.spool.add(record, &mut opened.file)
+    }
+
+    fn execute(&mut self, found: &Found, opened: &Opened, ruling: Ruling) {
+        match ruling {
+            Ruling::Accept(record) => {
+                self.outbox.tell(Happening::Accepted(record));
+                self.conclude(found, Verdict::Taken);
+                self.marked(self.intake.mark_queued(opened));
+            }
+            Ruling::Mark => {
+                self.conclude(found, Verdict::Taken);
+                self.marked(self.intake.mark_queued(opened));
+            }
+            Ruling::Duplicate(why) => {
+                info!(file = %shown(&found.path), "{why}");
+                self.conclude(found, Verdict::Refused);
+                self.marked(self.intake.mark_duplicate(opened, &why));
+            }
+            Ruling::Refuse(why) => self.refuse(found, opened, &why, Verdict::Refused),
+            Ruling::Truncated(why) => {
+                if self.conclude(found, Verdict::Truncated) == Next::Refuse {
+                    self.refuse(found, opened, &why, Verdict::Refused);
+                }
+            }
+            Ruling::Hold(why) => {
+                if let Next::Wait { warn: true } = self.conclude(found, Verdict::Unreadable) {
+                    warn!(file = %shown(&found.path), "not taken: {why}");
+                }
+            }
+        }
+    }
+
+    fn refuse(&mut self, found: &Found, opened: &Opened, why: &str, verdict: Verdict) {
+        warn!(file = %shown(&found.path), "refused: {why}");
+        self.conclude(found, verdict);
+        self.marked(self.intake.mark_failed(opened, why));
+    }
+
+    fn conclude(&mut self, found: &Found, verdict: Verdict) -> Next {
+        self.intake.verdict(clock::now().instant, found, verdict)
+    }
+
+    fn marked(&self, result: Result<std::path::PathBuf, WatchError>) {
+        match result {
+            Ok(_) => {}
+            Err(error @ WatchError::Vanished { .. }) => debug!("{error}"),
+            Err(error) => warn!(code = error.code(), "{error}"),
+        }
+    }
+}
+
+/// The file itself, not only its name: the same name may be dropped again tomorrow.
+fn source(found: &Found) -> String {
+    let identity = &found.identity;
+    let (seconds, nanoseconds) = identity.modified;
+    format!("{} {}:{seconds}.{nanoseconds:09}", shown(&found.path), identity.inode)
+}
+
+fn job_name(label: String, nzb: &Nzb) -> String {
+    let meta = || nzb.meta.title.clone().or_else(|| nzb.meta.name.clone());
+    let first_file = || nzb.files.iter().find_map(|file| file.name().map(str::to_owned));
+    Some(label)
+        .filter(|name| !name.is_empty())
+        .or_else(meta)
+        .or_else(first_file)
+        .unwrap_or_default()
+}
+
+/// The error with its causes, behind its code.
+fn explained(error: &NzbError) -> String {
+    let mut text = format!("{}: {error}", error.code());
+    let mut cause = std::error::Error::source(error);
+    while let Some(next) = cause {
+        text.push_str(&format!(": {next}"));
+        cause = next.source();
+    }
+    text
+}
+
+fn shown(path: &Path) -> String {
+    Shown(&path.to_string_lossy()).to_string()
+}

@@ -1,0 +1,59 @@
+//! All that can happen to the daemon.
+
+use std::time::Duration;
+
+use bergamot_engine::ConnectionId;
+use bergamot_net::{Buffer, Report};
+use bergamot_store::Record;
+use bergamot_types::JobId;
+use bergamot_writer::Done;
+use tokio::sync::mpsc;
+
+use super::keeper::Loaded;
+
+#[derive(Debug)]
+pub(crate) enum Happening {
+    /// An NZB is in the spool.
+    Accepted(Box<Record>),
+    Connection {
+        connection: ConnectionId,
+        report: Report,
+    },
+    Disk(Done<Buffer>),
+    /// A job is ready to be downloaded, or cannot be.
+    Loaded {
+        job: JobId,
+        result: Box<Result<Loaded, String>>,
+    },
+    /// A record is on disk, or could not be written.
+    Recorded {
+        job: JobId,
+        result: Result<(), String>,
+    },
+    /// A scan of the watch folder ended; the next may wait this long.
+    Scanned {
+        next: Duration,
+    },
+    Stop,
+    /// There may be something new in the watch folder.
+    WatchFolderTouched,
+}
+
+/// Unbounded, for what comes in is bounded where it comes from: connections by the engine's budget,
+/// the disk by the same, the desk by the pace of its scans.
+pub(crate) type Inbox = mpsc::UnboundedReceiver<Happening>;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Outbox(mpsc::UnboundedSender<Happening>);
+
+impl Outbox {
+    pub(crate) fn new() -> (Self, Inbox) {
+        let (sender, inbox) = mpsc::unbounded_channel();
+        (Self(sender), inbox)
+    }
+
+    pub(crate) fn tell(&self, happening: Happening) {
+        // When the loop has ended nobody needs to know any more.
+        let _ = self.0.send(happening);
+    }
+}

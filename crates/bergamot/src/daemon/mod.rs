@@ -1,0 +1,23 @@
+//! The daemon: the engine in the middle, and around it the threads and sockets that carry out its
+//! orders.
+//!
+//! - [`run`]: from settings to the last goodbye
+//! - `happening`: the closed list of all that can happen
+//! - `daemon`: the loop; `carry_out`: what each order of the engine means out here
+//! - `desk`: the thread that takes NZB files in; `keeper`: the thread that reads and writes the spool
+//! - `jobs`: what the daemon knows of its jobs beside what the engine knows
+
+mod carry_out;
+mod core;
+mod desk;
+mod happening;
+mod jobs;
+mod keeper;
+mod nzb_job;
+mod settings;
+mod trouble;
+
+pub(crate) use core::run;
+pub(crate) use happening::{Happening, Outbox};
+pub(crate) use jobs::Jobs;
+pub(crate) use settings::{Category, JobSettings, Settings};

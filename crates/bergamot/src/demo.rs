@@ -1,0 +1,128 @@
+//! A download from start to finish, without an account.
+//!
+//! The news server is `newsd` on loopback; everything else is the real thing: this very binary runs
+//! as the daemon, with a configuration file, and takes an NZB from its watch folder.
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+use bergamot_newsd::{Generated, Options, Server};
+use bergamot_types::{ByteCount, ByteRate};
+use rustix::process::{Pid, Signal, kill_process};
+use sha2::{Digest, Sha256};
+
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) size: ByteCount,
+    pub(crate) connections: u16,
+}
+
+pub(crate) fn run(settings: &Settings) -> anyhow::Result<()> {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let post = Arc::new(Generated::new(SEED, ARTICLE).file(FILE, settings.size));
+    let server = runtime
+        .block_on(Server::start(Options { articles: post.clone(), ..Options::default() }))?;
+    println!(
+        "A news server is listening on {}; it has posted {} of sample data.",
+        server.address(),
+        settings.size
+    );
+    let home = tempfile::Builder::new().prefix("bergamot-demo-").tempdir()?.keep();
+    let config = write_config(&home, server.address().port(), settings.connections)?;
+    println!("The daemon runs with {}.", config.display());
+    let mut daemon = start_daemon(&config)?;
+    let result = download(&home, &post, &mut daemon);
+    stop_daemon(&mut daemon);
+    runtime.block_on(server.stop());
+    let (path, took) = result?;
+    verify(&path, &post)?;
+    let rate = ByteRate((settings.size.0 as f64 / took.as_secs_f64()) as u64);
+    println!("The file is right, byte for byte: {}", path.display());
+    println!(
+        "{} in {:.2} s, {rate}, from the drop of the NZB to the finished file.",
+        settings.size,
+        took.as_secs_f64()
+    );
+    println!("To tidy up: rm -r {}", home.display());
+    Ok(())
+}
+
+fn write_config(home: &Path, port: u16, connections: u16) -> anyhow::Result<PathBuf> {
+    fs::create_dir(home.join("watch"))?;
+    let path = home.join("bergamot.toml");
+    let text = format!(
+        "[[server]]\nname = \"demo\"\nhost = \"127.0.0.1\"\nport = {port}\nencryption = \"none\"\nconnections = {connections}\n"
+    );
+    fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(path)
+}
+
+fn start_daemon(config: &Path) -> anyhow::Result<Child> {
+    let program = std::env::current_exe().context("cannot find this program")?;
+    let mut command = Command::new(program);
+    command.arg("run").arg("--config").arg(config).stdin(Stdio::null());
+    command.spawn().context("cannot start the daemon")
+}
+
+fn stop_daemon(daemon: &mut Child) {
+    // It may have ended by itself, which `download` has told already.
+    let _ = kill_process(Pid::from_child(daemon), Signal::TERM);
+    let _ = daemon.wait();
+}
+
+/// Drops the NZB and waits for the file.
+fn download(
+    home: &Path,
+    post: &Generated,
+    daemon: &mut Child,
+) -> anyhow::Result<(PathBuf, Duration)> {
+    let (draft, nzb) = (home.join("watch/demo.tmp"), home.join("watch/demo.nzb"));
+    fs::write(&draft, post.nzb())?;
+    let start = Instant::now();
+    fs::rename(&draft, &nzb)?;
+    println!("Dropped {}.", nzb.display());
+    let finished = home.join("complete/demo").join(FILE);
+    while !finished.exists() {
+        if let Some(status) = daemon.try_wait()? {
+            bail!("the daemon ended before the download did: {status}");
+        }
+        ensure!(start.elapsed() < PATIENCE, "nothing came within {PATIENCE:?}");
+        std::thread::sleep(LOOK_AGAIN);
+    }
+    Ok((finished, start.elapsed()))
+}
+
+fn verify(path: &Path, post: &Generated) -> anyhow::Result<()> {
+    let file = fs::File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let (found, wanted) = (digest(file)?, digest(post.open(0))?);
+    ensure!(found == wanted, "{} is not what was posted", path.display());
+    println!("SHA-256 {found}");
+    Ok(())
+}
+
+fn digest(mut source: impl Read) -> io::Result<String> {
+    let mut hasher = Sha256::new();
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        match source.read(&mut buffer)? {
+            0 => break,
+            count => hasher.update(&buffer[..count]),
+        }
+    }
+    Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+const SEED: u64 = 0x0be6_a307;
+const FILE: &str = "sample.bin";
+
+/// What most posters use.
+const ARTICLE: ByteCount = ByteCount(700 << 10);
+
+const PATIENCE: Duration = Duration::from_secs(600);
+const LOOK_AGAIN: Duration = Duration::from_millis(10);

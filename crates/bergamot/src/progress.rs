@@ -1,0 +1,125 @@
+//! How far things are, for a person at a terminal.
+
+use std::collections::VecDeque;
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use bergamot_engine::Engine;
+use bergamot_types::{ByteCount, ByteRate, Shown};
+
+use crate::daemon::Jobs;
+
+/// Measures the pace, and draws a live line where there is a terminal to draw it on.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    visible: bool,
+    drawn: bool,
+    last_draw: Option<Instant>,
+    since_draw: u64,
+    paces: VecDeque<(Instant, u64)>, // bytes between two draws
+    disk_error: Option<String>,
+}
+
+impl Progress {
+    pub(crate) fn new(visible: bool) -> Self {
+        Self {
+            visible,
+            drawn: false,
+            last_draw: None,
+            since_draw: 0,
+            paces: VecDeque::new(),
+            disk_error: None,
+        }
+    }
+
+    pub(crate) fn on_bytes(&mut self, count: usize) {
+        self.since_draw += count as u64;
+    }
+
+    pub(crate) fn on_disk_error(&mut self, error: String) {
+        self.disk_error = Some(error);
+    }
+
+    pub(crate) fn last_disk_error(&self) -> Option<&str> {
+        self.disk_error.as_deref()
+    }
+
+    /// When to draw again; never, if nobody looks or nothing moves.
+    pub(crate) fn next_draw(&self, busy: bool) -> Option<Instant> {
+        (self.visible && busy)
+            .then(|| self.last_draw.map_or_else(Instant::now, |last| last + CADENCE))
+    }
+
+    pub(crate) fn draw_if_due(&mut self, now: Instant, engine: &Engine, jobs: &Jobs) {
+        if !self.visible || self.last_draw.is_some_and(|last| now < last + CADENCE) {
+            return;
+        }
+        self.last_draw = Some(now);
+        self.paces.push_back((now, std::mem::take(&mut self.since_draw)));
+        while self.paces.front().is_some_and(|(at, _)| *at + WINDOW < now) {
+            self.paces.pop_front();
+        }
+        match self.line(now, engine, jobs) {
+            Some(line) => self.draw(&line),
+            None => self.clear(),
+        }
+    }
+
+    /// Takes the line off the terminal.
+    pub(crate) fn clear(&mut self) {
+        if std::mem::take(&mut self.drawn) {
+            put("\r\x1b[K");
+        }
+    }
+
+    fn draw(&mut self, line: &str) {
+        self.drawn = true;
+        put(&format!("\r\x1b[K{line}"));
+    }
+
+    fn line(&self, now: Instant, engine: &Engine, jobs: &Jobs) -> Option<String> {
+        let first =
+            engine.jobs().max_by_key(|job| (job.priority(), std::cmp::Reverse(job.id())))?;
+        let name = jobs.get(first.id()).map_or("", |job| &job.record.name);
+        let totals = first.totals();
+        let percent = 100.0 * totals.bytes_done as f64 / totals.bytes.max(1) as f64;
+        let pace = self.pace(now);
+        let left =
+            engine.jobs().map(|job| job.totals().bytes - job.totals().bytes_done).sum::<u64>();
+        let time = left.checked_div(pace).map_or("–".to_owned(), clock_face);
+        let others = engine.jobs().count() + jobs.waiting_count() - 1;
+        let others = if others > 0 { format!("  +{others} more") } else { String::new() };
+        let name: String = Shown(name).to_string().chars().take(LONGEST_NAME).collect();
+        let (done, all) = (ByteCount(totals.bytes_done), ByteCount(totals.bytes));
+        Some(format!(
+            "{name}  {percent:.0} %  {done} of {all}  {}  {time} left{others}",
+            ByteRate(pace)
+        ))
+    }
+
+    fn pace(&self, now: Instant) -> u64 {
+        let bytes: u64 = self.paces.iter().map(|(_, bytes)| bytes).sum();
+        let first = self.paces.front().map_or(now, |(at, _)| *at);
+        let time = (now - first + CADENCE).as_secs_f64();
+        (bytes as f64 / time) as u64
+    }
+}
+
+/// A closed terminal is no reason to stop.
+fn put(text: &str) {
+    let mut terminal = std::io::stderr().lock();
+    let _ = terminal.write_all(text.as_bytes()).and_then(|()| terminal.flush());
+}
+
+fn clock_face(seconds: u64) -> String {
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{}:{:02} min", seconds / 60, seconds % 60),
+        _ => format!("{}:{:02} h", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+/// Quick enough to look alive, slow enough to cost nothing.
+const CADENCE: Duration = Duration::from_millis(250);
+const WINDOW: Duration = Duration::from_secs(5);
+const LONGEST_NAME: usize = 40;

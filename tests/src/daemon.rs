@@ -1,0 +1,166 @@
+//! The real binary.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::home::Home;
+
+/// A running daemon. Whatever it says is kept; a test waits for what it will say.
+#[derive(Debug)]
+pub struct Daemon {
+    child: Child,
+    lines: Receiver<String>,
+    log: Vec<String>,
+}
+
+/// How a daemon ended.
+#[derive(Debug)]
+pub struct Stopped {
+    pub code: Option<i32>,
+    pub took: Duration,
+    pub log: Vec<String>,
+}
+
+impl Daemon {
+    /// Writes `config` into the home and starts the daemon there.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub fn start(home: &Home, config: &str) -> Self {
+        let mut daemon = Self::launch(home, config, Self::command());
+        daemon.wait_for(&["INFO ready"]);
+        daemon
+    }
+
+    /// The program, to be run with other arguments or in another way.
+    pub fn command() -> Command {
+        Command::new(program())
+    }
+
+    /// Starts `command` as a daemon, without waiting for it to be ready.
+    ///
+    /// # Panics
+    /// When it cannot be started at all.
+    pub fn launch(home: &Home, config: &str, mut command: Command) -> Self {
+        let path = home.join("bergamot.toml");
+        fs::write(&path, config).expect("a configuration");
+        command.arg("run").arg("--config").arg(&path);
+        command.env("RUST_LOG", "debug").stdin(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the daemon starts");
+        let stderr = child.stderr.take().expect("it was piped");
+        let (sender, lines) = channel();
+        thread::spawn(move || {
+            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        Self { child, lines, log: Vec::new() }
+    }
+
+    /// Reads on until a line holds all of `words`; that line.
+    ///
+    /// # Panics
+    /// When it does not come in time, with all that was said instead.
+    pub fn wait_for(&mut self, words: &[&str]) -> String {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.lines.recv_timeout(left) {
+                Ok(line) => {
+                    self.log.push(line.clone());
+                    if words.iter().all(|word| line.contains(word)) {
+                        return line;
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => self.fail(&format!("no line with {words:?}")),
+                Err(RecvTimeoutError::Disconnected) => {
+                    self.fail(&format!("it ended before {words:?}"))
+                }
+            }
+        }
+    }
+
+    /// Waits until the job of this name is complete.
+    pub fn wait_complete(&mut self, name: &str) -> String {
+        self.wait_for(&["INFO complete", &format!("name={name} ")])
+    }
+
+    pub fn wait_failed(&mut self, name: &str) -> String {
+        self.wait_for(&["WARN failed", &format!("name={name} ")])
+    }
+
+    pub fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    /// All that was said so far and read by a `wait_for`.
+    pub fn log(&self) -> &[String] {
+        &self.log
+    }
+
+    /// Ends it as a power cut would, as far as the process is concerned.
+    pub fn kill(mut self) -> Vec<String> {
+        self.child.kill().expect("it runs");
+        self.finish().log
+    }
+
+    /// Asks it to stop and waits until it has.
+    ///
+    /// # Panics
+    /// When it does not stop in good order, within three seconds and without a panic.
+    pub fn stop(self) -> Stopped {
+        kill_process(self.pid(), Signal::TERM).expect("it runs");
+        let stopped = self.finish();
+        assert_eq!(stopped.code, Some(0), "it stops in good order\n{}", stopped.log.join("\n"));
+        assert!(stopped.took < Duration::from_secs(3), "it stops in time: {:?}", stopped.took);
+        stopped
+    }
+
+    /// Waits for it to end by itself.
+    pub fn finish(mut self) -> Stopped {
+        let start = Instant::now();
+        let status = self.child.wait().expect("it can be waited for");
+        let took = start.elapsed();
+        while let Ok(line) = self.lines.recv() {
+            self.log.push(line);
+        }
+        let panicked = self.log.iter().any(|line| line.contains("panicked"));
+        assert!(!panicked, "it panicked\n{}", self.log.join("\n"));
+        Stopped { code: status.code(), took, log: std::mem::take(&mut self.log) }
+    }
+
+    fn fail(&mut self, what: &str) -> ! {
+        // Only this test's own child, which has failed it.
+        let _ = self.child.kill();
+        panic!("{what}; the daemon said:\n{}", self.log.join("\n"));
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        // A test that failed must not leave its daemon behind.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Tests lie in `target/*/deps`, the program one level above.
+fn program() -> PathBuf {
+    let test = std::env::current_exe().expect("the test knows where it lies");
+    let directory = test.parent().and_then(|deps| deps.parent()).expect("a target directory");
+    let program = directory.join("bergamot");
+    assert!(program.exists(), "{} is not built; run cargo build --workspace", program.display());
+    program
+}
+
+/// Far more than anything here takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(120);

@@ -1,0 +1,104 @@
+//! Downloads from real servers of other projects: INN and nzbget's own test server, with posts made
+//! by Nyuu. `tests/interop/setup` installs them; `./check` runs this with `--ignored`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use bergamot_tests::{Daemon, Home, sha256};
+
+#[test]
+#[ignore = "needs INN and Nyuu; ./check installs them"]
+fn inn_by_every_way_in() {
+    let _inn = Peer::start("inn", &["start"]);
+    let home = Home::new();
+    let posted = make_files(&home.join("posted"), &[5_000_000, 700_000, 1, 123_457]);
+    run("post", &["11120", path(&home.join("post.nzb")), path(&home.join("posted"))]);
+    let nzb = fs::read(home.join("post.nzb")).unwrap();
+    let certificate = interop().join("../../target/interop/inn/tls/cert.pem");
+    let certificate = fs::canonicalize(certificate).unwrap();
+    let trust = format!("ca_file = {:?}", path(&certificate));
+    let login = "username = \"ann\"\npassword = \"tangerine\"";
+    let ways = [
+        ("innd", 11119, "encryption = \"none\"".to_owned()),
+        ("nnrpd", 11120, "encryption = \"none\"\njoin_group = true".to_owned()),
+        ("starttls", 11120, format!("encryption = \"starttls\"\n{trust}")),
+        ("tls", 11563, format!("encryption = \"tls\"\n{trust}")),
+        ("login", 11121, format!("encryption = \"none\"\n{login}")),
+        ("login-starttls", 11121, format!("encryption = \"starttls\"\n{trust}\n{login}")),
+        ("login-tls", 11564, format!("encryption = \"tls\"\n{trust}\n{login}")),
+    ];
+    for (name, port, keys) in ways {
+        download(name, port, &keys, &nzb, &posted);
+        println!("{name}: {} files equal by SHA-256", posted.len());
+    }
+}
+
+#[test]
+#[ignore = "needs nzbget; ./check installs it"]
+fn nzbgets_own_test_server() {
+    let home = Home::new();
+    let posted = make_files(&home.join("posted"), &[3_000_000]);
+    let _nserv = Peer::start("nserv", &["start", path(&home.join("posted"))]);
+    let nzb = fs::read(home.join("posted/file0.bin.nzb")).unwrap();
+    download("nserv", 16791, "encryption = \"none\"", &nzb, &posted);
+}
+
+fn download(name: &str, port: u16, keys: &str, nzb: &[u8], posted: &[(String, String)]) {
+    let home = Home::new();
+    let config = format!(
+        "[[server]]\nname = \"{name}\"\nhost = \"127.0.0.1\"\nport = {port}\nconnections = 4\n{keys}\n"
+    );
+    let mut daemon = Daemon::start(&home, &config);
+    home.drop_nzb(&format!("{name}.nzb"), nzb);
+    let line = daemon.wait_complete(name);
+    assert!(line.contains("verified=true"), "{line}");
+    let found = home.inventory(Path::new("complete").join(name));
+    let found: Vec<_> = found.into_iter().map(|(path, sum)| (path.display().to_string(), sum)).collect();
+    assert_eq!(found, posted, "{name}");
+    daemon.stop();
+}
+
+/// Files of these sizes, and their names and sums.
+fn make_files(directory: &Path, sizes: &[usize]) -> Vec<(String, String)> {
+    fs::create_dir(directory).unwrap();
+    let make = |(index, &size): (usize, &usize)| {
+        let name = format!("file{index}.bin");
+        let seed = (index as u64 + 1) << 32;
+        let content: Vec<u8> =
+            (0..size as u64).map(|n| ((seed + n).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8).collect();
+        fs::write(directory.join(&name), &content).unwrap();
+        (name, sha256(&content))
+    };
+    sizes.iter().enumerate().map(make).collect()
+}
+
+/// A server of another project, stopped by its script whatever becomes of the test.
+struct Peer(&'static str);
+
+impl Peer {
+    fn start(script: &'static str, arguments: &[&str]) -> Self {
+        run(script, arguments);
+        Self(script)
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        let _ = Command::new(interop().join(self.0)).arg("stop").status();
+    }
+}
+
+fn run(script: &str, arguments: &[&str]) {
+    let output = Command::new(interop().join(script)).args(arguments).output().expect(script);
+    let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(output.status.success(), "{script}: {}{}", said(&output.stdout), said(&output.stderr));
+}
+
+fn interop() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("interop")
+}
+
+fn path(path: &Path) -> &str {
+    path.to_str().expect("test paths are text")
+}

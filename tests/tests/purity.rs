@@ -1,0 +1,105 @@
+//! The pure rooms stay pure: no runtime, no clock, no files, no sockets, and nothing that brings
+//! them in.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Time and bytes are arguments in these.
+const PURE: [&str; 8] = ["types", "simd", "yenc", "nzb", "nntp", "queue", "poll", "engine"];
+
+/// What they may build on. Each was looked at: it computes, and asks nothing of the system.
+const ALLOWED: [&str; 25] = [
+    "adler2",
+    "cfg-if",
+    "core_detect",
+    "crc32fast",
+    "encoding_rs",
+    "flate2",
+    "memchr",
+    "miniz_oxide",
+    "multiversion_no_op",
+    "once_cell",
+    "pin-project-lite",
+    "proc-macro2",
+    "quick-xml",
+    "quote",
+    "scopeguard",
+    "simd-adler32",
+    "simdutf8",
+    "syn",
+    "thiserror",
+    "thiserror-impl",
+    "tinyvec",
+    "tracing",
+    "tracing-core",
+    "unicode-ident",
+    "unicode-normalization",
+];
+
+/// Words by which std would let the world in.
+const FORBIDDEN: [&str; 9] = [
+    "std::env",
+    "std::fs",
+    "std::net",
+    "std::os",
+    "std::process",
+    "std::thread",
+    "Instant::now",
+    "SystemTime",
+    "File::open",
+];
+
+#[test]
+fn nothing_impure_is_in_their_dependency_trees() {
+    for room in PURE {
+        let package = format!("bergamot-{room}");
+        let output = Command::new(env!("CARGO"))
+            .args(["tree", "--package", &package, "--edges", "normal", "--prefix", "none"])
+            .args(["--format", "{p}", "--offline"])
+            .current_dir(workspace())
+            .output()
+            .expect("cargo tree runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let tree = String::from_utf8_lossy(&output.stdout);
+        let names: BTreeSet<_> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
+        assert!(names.contains(package.as_str()), "{tree}");
+        for name in names {
+            let ours = name.strip_prefix("bergamot-").is_some_and(|room| PURE.contains(&room));
+            assert!(ours || ALLOWED.contains(&name), "{package} must not depend on {name}");
+        }
+    }
+}
+
+#[test]
+fn nothing_impure_is_in_their_sources() {
+    for room in PURE {
+        let mut sources = Vec::new();
+        collect(&workspace().join("crates").join(room).join("src"), &mut sources);
+        assert!(!sources.is_empty(), "{room} has sources");
+        for path in sources {
+            let text = fs::read_to_string(&path).expect("a source file");
+            // Tests stand at the foot of a file; there any instant does.
+            let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+            for word in FORBIDDEN {
+                assert!(!code.contains(word), "{} says {word}", path.display());
+            }
+        }
+    }
+}
+
+fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests lie in the workspace").to_owned()
+}
+
+fn collect(directory: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).expect("a source directory").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            collect(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
