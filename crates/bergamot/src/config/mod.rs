@@ -10,6 +10,7 @@
 
 mod catalogue;
 mod category;
+mod check;
 mod credentials;
 mod directories;
 mod download;
@@ -32,6 +33,7 @@ use bergamot_types::{ServerId, Shown};
 use toml::de::DeTable;
 
 pub(crate) use category::Category;
+pub(crate) use check::check;
 pub(crate) use directories::Directories;
 pub(crate) use download::{Download, Par2Volumes};
 pub(crate) use environment::Environment;
