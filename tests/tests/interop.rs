@@ -54,20 +54,22 @@ fn download(name: &str, port: u16, keys: &str, nzb: &[u8], posted: &[(String, St
     let line = daemon.wait_complete(name);
     assert!(line.contains("verified=true"), "{line}");
     let found = home.inventory(Path::new("complete").join(name));
-    let found: Vec<_> = found.into_iter().map(|(path, sum)| (path.display().to_string(), sum)).collect();
+    let found: Vec<_> =
+        found.into_iter().map(|(path, sum)| (path.display().to_string(), sum)).collect();
     assert_eq!(found, posted, "{name}");
     daemon.stop();
 }
 
 /// Files of these sizes, and their names and sums.
 fn make_files(directory: &Path, sizes: &[usize]) -> Vec<(String, String)> {
-    fs::create_dir(directory).unwrap();
+    fs::create_dir(directory).expect("a directory");
     let make = |(index, &size): (usize, &usize)| {
         let name = format!("file{index}.bin");
         let seed = (index as u64 + 1) << 32;
-        let content: Vec<u8> =
-            (0..size as u64).map(|n| ((seed + n).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8).collect();
-        fs::write(directory.join(&name), &content).unwrap();
+        let content: Vec<u8> = (0..size as u64)
+            .map(|n| ((seed + n).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8)
+            .collect();
+        fs::write(directory.join(&name), &content).expect("a file");
         (name, sha256(&content))
     };
     sizes.iter().enumerate().map(make).collect()

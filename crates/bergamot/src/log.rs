@@ -6,24 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context;
-use bergamot_types::ByteCount;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
-#[derive(Clone, Debug)]
-pub(crate) struct Settings {
-    /// A filter as `RUST_LOG` has it; that variable wins.
-    pub(crate) level: String,
-    /// Standard error, if there is none.
-    pub(crate) file: Option<PathBuf>,
-    pub(crate) rotate_at: ByteCount,
-    /// How many older files are kept.
-    pub(crate) keep: u32,
-}
+use crate::config::Log;
 
 /// From here on events are written. Lines that cannot be written are dropped: a full log disk must
 /// not stop a download.
-pub(crate) fn start(settings: &Settings) -> anyhow::Result<()> {
+pub(crate) fn start(settings: &Log) -> anyhow::Result<()> {
     let filter = std::env::var("RUST_LOG").unwrap_or_else(|_| settings.level.clone());
     let filter =
         EnvFilter::try_new(&filter).with_context(|| format!("no log filter: {filter:?}"))?;

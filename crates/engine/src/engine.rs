@@ -612,7 +612,7 @@ impl Engine {
 
     fn open_connections(&mut self, now: Now) {
         for server in 0..self.servers.len() {
-            let room = self.servers[server].room();
+            let room = self.servers[server].room().min(self.room_in_account(server));
             if room == 0 {
                 continue;
             }
@@ -620,6 +620,14 @@ impl Engine {
                 self.connect(server);
             }
         }
+    }
+
+    /// Servers of one account share what the provider allows it.
+    fn room_in_account(&self, server: usize) -> usize {
+        let Some(account) = self.servers[server].settings.account else { return usize::MAX };
+        let sharing = self.servers.iter().filter(|other| other.settings.account == Some(account));
+        let allowed = sharing.clone().map(|other| other.settings.connections).max().unwrap_or(0);
+        allowed.saturating_sub(sharing.map(|other| other.open).sum())
     }
 
     /// How many connections more than those being opened could find something to do.

@@ -160,6 +160,7 @@ mod tests {
             group: 0,
             optional: false,
             connections,
+            account: None,
             retention: 0,
         };
         Server::new(settings)

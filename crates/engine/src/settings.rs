@@ -43,6 +43,9 @@ pub struct ServerSettings {
     /// Its trouble never holds an article back.
     pub optional: bool,
     pub connections: usize,
+    /// Servers with the same number share one account: together they have no more connections than
+    /// the one of them that may have most.
+    pub account: Option<u16>,
     /// Days; 0 is for ever.
     pub retention: u32,
 }

@@ -150,6 +150,20 @@ fn too_many_connections_costs_no_article_anything() {
 }
 
 #[test]
+fn servers_of_one_account_share_its_connections() {
+    let mut world = World::new(vec![
+        server(1).connections(3).account(1),
+        server(2).connections(5).account(1),
+        server(3).connections(4),
+    ]);
+    world.add(job(1, &[300]));
+    world.run();
+    assert_eq!(world.completed, [(1, true)]);
+    assert_eq!((world.peak_connections[&1], world.peak_connections[&2]), (3, 2));
+    assert_eq!(world.peak_connections[&3], 4);
+}
+
+#[test]
 fn an_article_larger_than_announced_is_asked_for_again_with_room() {
     let mut world = World::new(vec![server(1)]);
     world.rule(|ask| if ask.segment == 1 { Reply::Needs(2 << 20) } else { Reply::Good });

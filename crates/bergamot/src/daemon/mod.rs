@@ -20,4 +20,4 @@ mod trouble;
 pub(crate) use core::run;
 pub(crate) use happening::{Happening, Outbox};
 pub(crate) use jobs::Jobs;
-pub(crate) use settings::{Category, JobSettings, Settings};
+pub(crate) use settings::Settings;

@@ -1,58 +1,77 @@
 //! What the daemon is told beforehand.
 
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use bergamot_types::SafeName;
 
-/// Built from the configuration file.
+use crate::clock;
+use crate::config::{Category, Config, Duplicates, Par2Volumes};
+
+/// The configuration, cut to what each room needs to know.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    pub(crate) engine: bergamot_engine::Settings,
+    pub(super) engine: bergamot_engine::Settings,
     /// In the order of their ids, from 1.
-    pub(crate) servers: Vec<bergamot_net::ServerSettings>,
-    pub(crate) intake: bergamot_intake::Settings,
-    pub(crate) jobs: Arc<JobSettings>,
-    pub(crate) state: PathBuf,
+    pub(super) servers: Vec<bergamot_net::ServerSettings>,
+    pub(super) intake: bergamot_intake::Settings,
+    pub(super) jobs: Arc<JobSettings>,
+    pub(super) state: PathBuf,
     /// Draw a live line on the terminal.
-    pub(crate) progress: bool,
+    pub(super) progress: bool,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct JobSettings {
-    pub(crate) incomplete: PathBuf,
-    pub(crate) complete: PathBuf,
-    pub(crate) categories: Vec<Category>,
+pub(super) struct JobSettings {
+    pub(super) incomplete: PathBuf,
+    complete: PathBuf,
+    categories: Vec<Category>,
     /// Take an NZB whose articles are queued or done already.
-    pub(crate) accept_duplicates: bool,
-    pub(crate) wants_par2_volumes: bool,
+    pub(super) accept_duplicates: bool,
+    pub(super) wants_par2_volumes: bool,
 }
 
-#[derive(Clone, Debug)]
-pub(crate) struct Category {
-    pub(crate) name: String,
-    pub(crate) aliases: Vec<String>,
-    /// Below the complete directory.
-    pub(crate) directory: PathBuf,
-    pub(crate) priority: i32,
+impl Settings {
+    pub(crate) fn new(config: &Config) -> Self {
+        let servers = config.server_settings().into_iter().map(|(_, server)| server);
+        Self {
+            engine: config.engine_settings(clock::seed()),
+            servers: servers.collect(),
+            intake: config.intake_settings(),
+            jobs: Arc::new(JobSettings::new(config)),
+            state: config.directories.state.clone(),
+            progress: config.log.file.is_none() && std::io::stderr().is_terminal(),
+        }
+    }
 }
 
 impl JobSettings {
-    pub(crate) fn category(&self, text: &str) -> Option<&Category> {
-        let is = |name: &String| name.to_lowercase() == text.trim().to_lowercase();
-        self.categories.iter().find(|known| is(&known.name) || known.aliases.iter().any(is))
+    fn new(config: &Config) -> Self {
+        Self {
+            incomplete: config.directories.incomplete.clone(),
+            complete: config.directories.complete.clone(),
+            categories: config.categories.clone(),
+            accept_duplicates: config.watch.duplicates == Duplicates::Accept,
+            wants_par2_volumes: config.download.par2_volumes == Par2Volumes::Always,
+        }
+    }
+
+    /// By its name or an alias, in any case.
+    pub(super) fn category(&self, name: &str) -> Option<&Category> {
+        self.categories.iter().find(|category| category.is_called(name))
     }
 
     /// Where the finished jobs of a category go. One that nobody configured gets a directory of its
     /// own name, made safe.
-    pub(crate) fn destination(&self, category: Option<&str>) -> PathBuf {
-        let Some(text) = category.filter(|text| !text.trim().is_empty()) else {
+    pub(super) fn destination(&self, category: Option<&str>) -> PathBuf {
+        let Some(name) = category.filter(|name| !name.trim().is_empty()) else {
             return self.complete.clone();
         };
-        match self.category(text) {
-            Some(known) => self.complete.join(&known.directory),
+        match self.category(name) {
+            Some(known) => known.directory.clone(),
             None => {
-                self.complete.join(SafeName::from_raw(&text.replace(['/', '\\'], "-")).as_str())
+                self.complete.join(SafeName::from_raw(&name.replace(['/', '\\'], "-")).as_str())
             }
         }
     }
@@ -67,7 +86,7 @@ mod tests {
         let tv = Category {
             name: "TV".to_owned(),
             aliases: vec!["series".to_owned()],
-            directory: "shows/tv".into(),
+            directory: "/c/shows/tv".into(),
             priority: 50,
         };
         let settings = JobSettings {
@@ -80,7 +99,7 @@ mod tests {
         for (category, directory) in [
             (None, "/c"),
             (Some("tv"), "/c/shows/tv"),
-            (Some("Series "), "/c/shows/tv"),
+            (Some("Series"), "/c/shows/tv"),
             (Some("books"), "/c/books"),
             (Some("a/b"), "/c/a-b"),
             (Some("../../etc"), "/c/_..-..-etc"),

@@ -305,6 +305,7 @@ pub(crate) fn server(id: u16) -> Builder {
         group: 0,
         optional: false,
         connections: 2,
+        account: None,
         retention: 0,
     })
 }
@@ -312,6 +313,11 @@ pub(crate) fn server(id: u16) -> Builder {
 impl Builder {
     pub(crate) fn connections(mut self, connections: usize) -> Self {
         self.0.connections = connections;
+        self
+    }
+
+    pub(crate) fn account(mut self, account: u16) -> Self {
+        self.0.account = Some(account);
         self
     }
 

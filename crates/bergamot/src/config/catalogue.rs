@@ -1,0 +1,392 @@
+//! Every table and key of the configuration, in the order of the sample file.
+//!
+//! This is the one place where a key is named: reading, its error messages, the sample and the
+//! documentation all come from here, so they cannot disagree.
+
+use std::time::Duration;
+
+use super::kind::Kind;
+
+#[derive(Debug)]
+pub(super) struct Table {
+    pub(super) name: &'static str,
+    /// Written `[[name]]`, once for each thing it describes.
+    pub(super) repeated: bool,
+    pub(super) about: &'static str,
+    pub(super) keys: &'static [Key],
+}
+
+#[derive(Debug)]
+pub(super) struct Key {
+    pub(super) name: &'static str,
+    pub(super) kind: Kind,
+    pub(super) default: Fallback,
+    pub(super) about: &'static str,
+}
+
+/// What holds when a key is not there. Values are written as in TOML.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Fallback {
+    /// Always the same.
+    Is(&'static str),
+    /// There has to be a value.
+    Required { example: &'static str },
+    /// It depends, or there is none.
+    Told { words: &'static str, example: &'static str },
+}
+
+impl Table {
+    pub(super) fn key(&self, name: &str) -> Option<&'static Key> {
+        self.keys.iter().find(|key| key.name == name)
+    }
+
+    pub(super) fn header(&self) -> String {
+        if self.repeated { format!("[[{}]]", self.name) } else { format!("[{}]", self.name) }
+    }
+}
+
+pub(super) static TABLES: &[&Table] =
+    &[&DIRECTORIES, &WATCH, &DOWNLOAD, &LIMITS, &LOG, &SERVER, &CATEGORY];
+
+pub(super) static DIRECTORIES: Table = Table {
+    name: "directories",
+    repeated: false,
+    about: "Where things lie. A relative path starts at the directory of the configuration file.",
+    keys: &[
+        Key {
+            name: "watch",
+            kind: Kind::Path("a path"),
+            default: Fallback::Is("\"watch\""),
+            about: "NZB files put here are downloaded; the name of a subfolder is the category.",
+        },
+        Key {
+            name: "incomplete",
+            kind: Kind::Path("a path"),
+            default: Fallback::Is("\"incomplete\""),
+            about: "Downloads that are under way, and those that failed.",
+        },
+        Key {
+            name: "complete",
+            kind: Kind::Path("a path"),
+            default: Fallback::Is("\"complete\""),
+            about: "Finished downloads, each in a directory of its own.",
+        },
+        Key {
+            name: "state",
+            kind: Kind::Path("a path"),
+            default: Fallback::Is("\"state\""),
+            about: "The queue and its progress, which outlive a restart.",
+        },
+    ],
+};
+
+pub(super) static WATCH: Table = Table {
+    name: "watch",
+    repeated: false,
+    about: "How the watch folder is looked after.",
+    keys: &[
+        Key {
+            name: "scan_interval",
+            kind: Kind::Time { least: SECOND, most: HOUR },
+            default: Fallback::Is("\"5 s\""),
+            about: "The pause between two looks into the folder.",
+        },
+        Key {
+            name: "inotify",
+            kind: Kind::Flag,
+            default: Fallback::Is("true"),
+            about: "Let the kernel tell of new files as well; network shares do not, so they are \
+                    still looked for.",
+        },
+        Key {
+            name: "duplicates",
+            kind: Kind::Choice(&["refuse", "accept"]),
+            default: Fallback::Is("\"refuse\""),
+            about: "Whether an NZB that was queued before is refused, or downloaded again.",
+        },
+    ],
+};
+
+pub(super) static DOWNLOAD: Table = Table {
+    name: "download",
+    repeated: false,
+    about: "How articles are fetched, whatever the server.",
+    keys: &[
+        Key {
+            name: "article_retries",
+            kind: Kind::Number { least: 0, most: 99 },
+            default: Fallback::Is("3"),
+            about: "New connections that one article may cost a server before another is asked.",
+        },
+        Key {
+            name: "memory",
+            kind: Kind::Size { least: 4 * MIB, most: 64 << 30 },
+            default: Fallback::Is("\"40 MiB\""),
+            about: "The room for articles that are under way or not yet on the disk.",
+        },
+        Key {
+            name: "pipeline",
+            kind: Kind::Number { least: 1, most: 64 },
+            default: Fallback::Is("4"),
+            about: "Articles asked for ahead on each connection; 1 waits for each answer.",
+        },
+        Key {
+            name: "par2_volumes",
+            kind: Kind::Choice(&["needed", "always"]),
+            default: Fallback::Is("\"needed\""),
+            about: "Fetch recovery volumes only when a download is damaged, or always.",
+        },
+        Key {
+            name: "idle",
+            kind: Kind::Time { least: SECOND, most: HOUR },
+            default: Fallback::Is("\"30 s\""),
+            about: "A connection with nothing to do is kept this long.",
+        },
+    ],
+};
+
+pub(super) static LIMITS: Table = Table {
+    name: "limits",
+    repeated: false,
+    about: "How long a server may take before its connection is given up.",
+    keys: &[
+        Key {
+            name: "connect",
+            kind: Kind::Time { least: SECOND, most: TEN_MINUTES },
+            default: Fallback::Is("\"15 s\""),
+            about: "To look up the host and reach it.",
+        },
+        Key {
+            name: "handshake",
+            kind: Kind::Time { least: SECOND, most: TEN_MINUTES },
+            default: Fallback::Is("\"15 s\""),
+            about: "To agree on TLS.",
+        },
+        Key {
+            name: "first_byte",
+            kind: Kind::Time { least: SECOND, most: TEN_MINUTES },
+            default: Fallback::Is("\"30 s\""),
+            about: "To begin an answer.",
+        },
+        Key {
+            name: "silence",
+            kind: Kind::Time { least: SECOND, most: TEN_MINUTES },
+            default: Fallback::Is("\"30 s\""),
+            about: "Between two bytes of an answer.",
+        },
+        Key {
+            name: "slowest_bytes",
+            kind: Kind::Size { least: 0, most: 1 << 30 },
+            default: Fallback::Is("\"30 KiB\""),
+            about: "An article has to bring this much in every slowest_window; \"0 B\" lets it \
+                    crawl.",
+        },
+        Key {
+            name: "slowest_window",
+            kind: Kind::Time { least: SECOND, most: HOUR },
+            default: Fallback::Is("\"30 s\""),
+            about: "The time for slowest_bytes.",
+        },
+    ],
+};
+
+pub(super) static LOG: Table = Table {
+    name: "log",
+    repeated: false,
+    about: "What is written down, and where.",
+    keys: &[
+        Key {
+            name: "level",
+            kind: Kind::Text(
+                "\"off\", \"error\", \"warn\", \"info\", \"debug\" or \"trace\", or a list such \
+                 as \"info,bergamot_net=debug\"",
+            ),
+            default: Fallback::Is("\"info\""),
+            about: "How much is logged, for everything or for each part of the program.",
+        },
+        Key {
+            name: "file",
+            kind: Kind::Path("a path"),
+            default: Fallback::Told { words: "standard error", example: "\"bergamot.log\"" },
+            about: "The file for the log; a relative path starts at the directory of the configuration \
+                    file.",
+        },
+        Key {
+            name: "rotate_at",
+            kind: Kind::Size { least: 64 << 10, most: 64 << 30 },
+            default: Fallback::Is("\"10 MiB\""),
+            about: "A log file of this size is put aside and a new one begun.",
+        },
+        Key {
+            name: "keep",
+            kind: Kind::Number { least: 0, most: 1000 },
+            default: Fallback::Is("5"),
+            about: "Log files kept beside the one being written.",
+        },
+    ],
+};
+
+pub(super) static SERVER: Table = Table {
+    name: "server",
+    repeated: true,
+    about: "A news server. Repeat the table for each one; without any, nothing can be downloaded.",
+    keys: &[
+        Key {
+            name: "name",
+            kind: Kind::Text("a name of at most 64 characters that no other server has"),
+            default: Fallback::Required { example: "\"example\"" },
+            about: "What the server is called in logs and records, for good.",
+        },
+        Key {
+            name: "active",
+            kind: Kind::Flag,
+            default: Fallback::Is("true"),
+            about: "Whether the server is used at all.",
+        },
+        Key {
+            name: "host",
+            kind: Kind::Text("a host name or an IP address, without a port"),
+            default: Fallback::Required { example: "\"news.example.com\"" },
+            about: "Where the server is found.",
+        },
+        Key {
+            name: "port",
+            kind: Kind::Number { least: 1, most: 65_535 },
+            default: Fallback::Told {
+                words: "563 with encryption = \"tls\", else 119",
+                example: "563",
+            },
+            about: "The port it listens on.",
+        },
+        Key {
+            name: "username",
+            kind: Kind::Secret(CREDENTIAL),
+            default: Fallback::Told { words: "no login", example: "\"ann\"" },
+            about: "The name to log in with; the environment may give it instead.",
+        },
+        Key {
+            name: "password",
+            kind: Kind::Secret(CREDENTIAL),
+            default: Fallback::Told { words: "none", example: "\"secret\"" },
+            about: "The password to log in with; the environment may give it instead.",
+        },
+        Key {
+            name: "password_file",
+            kind: Kind::Path("the path of a file that holds the password and nothing else"),
+            default: Fallback::Told { words: "none", example: "\"example.password\"" },
+            about: "Read the password from this file instead; a line end after it is left out.",
+        },
+        Key {
+            name: "encryption",
+            kind: Kind::Choice(&["tls", "starttls", "none"]),
+            default: Fallback::Is("\"tls\""),
+            about: "TLS from the first byte, TLS after STARTTLS, or none.",
+        },
+        Key {
+            name: "cipher",
+            kind: Kind::Text("names of cipher suites with : or , between them"),
+            default: Fallback::Is("\"\""),
+            about: "The only cipher suites to offer; empty offers all that are sound.",
+        },
+        Key {
+            name: "cert_verification",
+            kind: Kind::Flag,
+            default: Fallback::Is("true"),
+            about: "Whether the server has to prove who it is; without, anyone on the way can read \
+                    the password.",
+        },
+        Key {
+            name: "ca_file",
+            kind: Kind::Path("the path of a file with certificates in PEM"),
+            default: Fallback::Told { words: "none", example: "\"example-ca.pem\"" },
+            about: "Certificates to trust beside the usual ones.",
+        },
+        Key {
+            name: "connections",
+            kind: Kind::Number { least: 1, most: 500 },
+            default: Fallback::Is("8"),
+            about: "Connections at the same time, at most.",
+        },
+        Key {
+            name: "account",
+            kind: Kind::Text("a name in one line"),
+            default: Fallback::Told { words: "its own", example: "\"example\"" },
+            about: "Servers of the same account together have no more connections than the largest `connections` among them.",
+        },
+        Key {
+            name: "retention",
+            kind: Kind::Days { most: 36_500 },
+            default: Fallback::Is("0"),
+            about: "Articles older than this are not asked for here; 0 asks for all.",
+        },
+        Key {
+            name: "level",
+            kind: Kind::Number { least: 0, most: 99 },
+            default: Fallback::Is("0"),
+            about: "Level 0 is asked first; a higher one only for what those below do not have.",
+        },
+        Key {
+            name: "optional",
+            kind: Kind::Flag,
+            default: Fallback::Is("false"),
+            about: "A download does not wait for this server when it is out of order.",
+        },
+        Key {
+            name: "group",
+            kind: Kind::Number { least: 0, most: 99 },
+            default: Fallback::Is("0"),
+            about: "Servers with the same group are mirrors: what one does not have, none has; 0 \
+                    is no group.",
+        },
+        Key {
+            name: "join_group",
+            kind: Kind::Flag,
+            default: Fallback::Is("false"),
+            about: "Select the newsgroup before asking for an article; few servers need it.",
+        },
+        Key {
+            name: "ip_version",
+            kind: Kind::Choice(&["auto", "ipv4", "ipv6"]),
+            default: Fallback::Is("\"auto\""),
+            about: "The kind of address to reach it by.",
+        },
+    ],
+};
+
+pub(super) static CATEGORY: Table = Table {
+    name: "category",
+    repeated: true,
+    about: "A category of downloads. Repeat the table for each one.",
+    keys: &[
+        Key {
+            name: "name",
+            kind: Kind::Text("a name that no other category or alias has"),
+            default: Fallback::Required { example: "\"tv\"" },
+            about: "What the category is called; case does not matter when it is looked up.",
+        },
+        Key {
+            name: "directory",
+            kind: Kind::Path("a path without \"..\""),
+            default: Fallback::Told { words: "the name", example: "\"tv\"" },
+            about: "Where its downloads go; a relative path starts at directories.complete.",
+        },
+        Key {
+            name: "aliases",
+            kind: Kind::Texts("a list of names that no other category or alias has"),
+            default: Fallback::Is("[]"),
+            about: "Other names for it, such as those that indexers use.",
+        },
+        Key {
+            name: "priority",
+            kind: Kind::Number { least: -1000, most: 1000 },
+            default: Fallback::Is("0"),
+            about: "Downloads of a higher priority come first.",
+        },
+    ],
+};
+
+const CREDENTIAL: &str = "a text in one line, at most 1024 bytes long";
+const MIB: u64 = 1 << 20;
+const SECOND: Duration = Duration::from_secs(1);
+const TEN_MINUTES: Duration = Duration::from_secs(600);
+const HOUR: Duration = Duration::from_secs(3600);

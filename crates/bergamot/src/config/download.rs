@@ -1,0 +1,38 @@
+//! How articles are fetched, whatever the server.
+
+use std::time::Duration;
+
+use bergamot_types::ByteCount;
+
+use super::fields::Fields;
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Download {
+    pub(crate) article_retries: u8,
+    pub(crate) memory: ByteCount,
+    pub(crate) pipeline: usize,
+    pub(crate) par2_volumes: Par2Volumes,
+    pub(crate) idle: Duration,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Par2Volumes {
+    Always,
+    /// Only when a download is damaged.
+    Needed,
+}
+
+impl Download {
+    pub(super) fn read(mut fields: Fields<'_, '_>) -> Self {
+        Self {
+            article_retries: fields.number("article_retries"),
+            memory: fields.size("memory"),
+            pipeline: fields.number("pipeline"),
+            par2_volumes: fields.choice(
+                "par2_volumes",
+                &[("needed", Par2Volumes::Needed), ("always", Par2Volumes::Always)],
+            ),
+            idle: fields.time("idle"),
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! What works and should still be known.
+
+use thiserror::Error;
+
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+pub(crate) enum Warning {
+    #[error("server {server}: {key} has no effect, for {reason}")]
+    NoEffect { server: String, key: &'static str, reason: &'static str },
+    #[error("server {server}: there is a username but no password")]
+    NoPassword { server: String },
+    #[error("no server is active, so nothing can be downloaded")]
+    NothingActive,
+    #[error("server {server}: the login is sent without encryption, for anyone on the way to read")]
+    PlainLogin { server: String },
+    #[error(
+        "server {server}: CERTIFICATE VERIFICATION IS OFF, so anyone on the way can pose as the \
+         server and read the login"
+    )]
+    Unverified { server: String },
+    #[error("{name} is set, but no server goes by that name")]
+    UnusedVariable { name: String },
+}
