@@ -111,12 +111,14 @@ impl Daemon {
         self.at_disk(job, AtDisk::FinishJob { job, verified }, task);
     }
 
-    pub(super) fn settle(&mut self, job: &ActiveJob) {
+    /// Takes the writer's mark off a job that is on record as complete.
+    pub(super) fn settle(&mut self, job: ActiveJob) {
         let name = job.record.destination.as_deref().map(std::path::Path::new);
         let name = name.and_then(|path| path.file_name()?.to_str()).and_then(SafeName::recorded);
         let Some(name) = name else { return };
+        let directory = job.directory.clone();
         let task = Task::Settle { job: job.record.id, destination: job.destination.clone(), name };
-        self.submit(job.directory.clone(), AtDisk::Settle, task);
+        self.submit(directory, AtDisk::Settle(Box::new(job)), task);
     }
 
     fn fail_job(&mut self, job: JobId, failure: Failure) {

@@ -18,7 +18,7 @@ use tracing::{debug, error, info, warn};
 
 use super::desk::{Desk, DeskBell};
 use super::happening::{Happening, Inbox, Outbox};
-use super::jobs::{ActiveJob, Jobs, Recording};
+use super::jobs::{ActiveJob, Farewell, Jobs, Recording};
 use super::keeper::{Keeper, Loaded, Ready, path_of};
 use super::nzb_job::new_job;
 use super::settings::{JobSettings, Settings};
@@ -69,7 +69,7 @@ pub(super) enum AtDisk {
     FinishFile(FileKey),
     FinishJob { job: JobId, verified: bool },
     Reserve,
-    Settle,
+    Settle(Box<ActiveJob>),
     Write(Ticket),
 }
 
@@ -233,7 +233,15 @@ impl Daemon {
         let job = new_job(&record, nzb, self.job_settings.wants_par2_volumes);
         let started = clock::now().instant;
         let recording = Recording::Current;
-        self.jobs.start(ActiveJob { record, directory, destination, started, segments, recording });
+        self.jobs.start(ActiveJob {
+            record,
+            directory,
+            destination,
+            started,
+            segments,
+            recording,
+            farewell: None,
+        });
         self.tell_engine(Event::JobAdded(job));
     }
 
@@ -313,7 +321,8 @@ impl Daemon {
                 self.tell_engine(Event::JobMoved { job, result });
             }
             (AtDisk::Write(ticket), _) => self.tell_engine(Event::Written { ticket, result }),
-            (AtDisk::Reserve | AtDisk::Settle, _) => {}
+            (AtDisk::Reserve, _) => {}
+            (AtDisk::Settle(job), _) => announce(&job),
         }
     }
 
@@ -321,11 +330,11 @@ impl Daemon {
         let totals = self.engine.job(job).map(|job| job.totals()).unwrap_or_default();
         let Some(known) = self.jobs.get_mut(job) else { return };
         let path = path_of(&known.destination, name);
-        let took = clock::now().instant - known.started;
-        info!(
-            job = %job, name = %Shown(&known.record.name), size = %ByteCount(totals.bytes_done),
-            seconds = format!("{:.1}", took.as_secs_f64()), verified, path = %Shown(&path), "complete"
-        );
+        known.farewell = Some(Farewell {
+            size: ByteCount(totals.bytes_done),
+            took: clock::now().instant - known.started,
+            verified,
+        });
         let state = if verified { JobState::Completed } else { JobState::CompletedUnverified };
         known.record.state = state;
         known.record.destination = Some(path);
@@ -365,8 +374,8 @@ impl Daemon {
     fn let_go(&mut self, job: JobId) {
         let Some(gone) = self.jobs.remove(job) else { return };
         if gone.record.state != JobState::Failed {
-            self.settle(&gone);
             self.keeper.drop_nzb(job);
+            self.settle(gone);
         }
         self.load_next();
     }
@@ -419,6 +428,17 @@ impl Daemon {
             self.note_finished(file, name.as_str());
         }
     }
+}
+
+/// The job lies where it belongs and is on record: whoever waits for it may take it.
+fn announce(job: &ActiveJob) {
+    let Some(farewell) = &job.farewell else { return };
+    let path = job.record.destination.as_deref().unwrap_or_default();
+    info!(
+        job = %job.record.id, name = %Shown(&job.record.name), size = %farewell.size,
+        seconds = format!("{:.1}", farewell.took.as_secs_f64()), verified = farewell.verified,
+        path = %Shown(path), "complete"
+    );
 }
 
 fn part_of(part: bergamot_yenc::Part) -> Part {

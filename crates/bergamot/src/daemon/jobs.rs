@@ -3,10 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bergamot_store::Record;
-use bergamot_types::JobId;
+use bergamot_types::{ByteCount, JobId};
 use bergamot_writer::{JobDir, Root};
 
 /// Jobs wait in the spool until their turn is near; only then are their articles read in.
@@ -25,6 +25,15 @@ pub(crate) struct ActiveJob {
     pub(crate) started: Instant,
     pub(crate) segments: usize,
     pub(crate) recording: Recording,
+    pub(crate) farewell: Option<Farewell>,
+}
+
+/// What is said of a job that is complete.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Farewell {
+    pub(crate) size: ByteCount,
+    pub(crate) took: Duration,
+    pub(crate) verified: bool,
 }
 
 /// Whether the record on disk is the one in memory.
