@@ -82,6 +82,13 @@ fn download(
     post: &Generated,
     daemon: &mut Child,
 ) -> anyhow::Result<(PathBuf, Duration)> {
+    // Ready to be told of new files: a person would be slower than this.
+    let lock = home.join("state/spool/lock");
+    let begun = Instant::now();
+    while !lock.exists() && begun.elapsed() < PATIENCE {
+        std::thread::sleep(LOOK_AGAIN);
+    }
+    std::thread::sleep(SETTLING);
     let (draft, nzb) = (home.join("watch/demo.tmp"), home.join("watch/demo.nzb"));
     fs::write(&draft, post.nzb())?;
     let start = Instant::now();
@@ -126,3 +133,4 @@ const ARTICLE: ByteCount = ByteCount(700 << 10);
 
 const PATIENCE: Duration = Duration::from_secs(600);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
+const SETTLING: Duration = Duration::from_millis(300);
