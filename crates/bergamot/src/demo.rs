@@ -95,7 +95,7 @@ fn download(
     fs::rename(&draft, &nzb)?;
     println!("Dropped {}.", nzb.display());
     let finished = home.join("complete/demo").join(FILE);
-    while !finished.exists() {
+    while !is_done(&finished) {
         if let Some(status) = daemon.try_wait()? {
             bail!("the daemon ended before the download did: {status}");
         }
@@ -103,6 +103,12 @@ fn download(
         std::thread::sleep(LOOK_AGAIN);
     }
     Ok((finished, start.elapsed()))
+}
+
+/// The job has moved, and the daemon has taken its mark off it.
+fn is_done(finished: &Path) -> bool {
+    let files = finished.parent().map(fs::read_dir);
+    finished.exists() && files.is_some_and(|files| files.is_ok_and(|files| files.count() == 1))
 }
 
 fn verify(path: &Path, post: &Generated) -> anyhow::Result<()> {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use bergamot_engine::Engine;
 use bergamot_types::{ByteCount, ByteRate, Shown};
 
+use crate::clock;
 use crate::daemon::Jobs;
 
 /// Measures the pace, and draws a live line where there is a terminal to draw it on.
