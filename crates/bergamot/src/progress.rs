@@ -48,7 +48,7 @@ impl Progress {
     /// When to draw again; never, if nobody looks or nothing moves.
     pub(crate) fn next_draw(&self, busy: bool) -> Option<Instant> {
         (self.visible && busy)
-            .then(|| self.last_draw.map_or_else(Instant::now, |last| last + CADENCE))
+            .then(|| self.last_draw.map_or_else(|| clock::now().instant, |last| last + CADENCE))
     }
 
     pub(crate) fn draw_if_due(&mut self, now: Instant, engine: &Engine, jobs: &Jobs) {

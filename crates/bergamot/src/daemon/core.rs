@@ -55,6 +55,7 @@ pub(super) struct Daemon {
     polls: PollQueue<Poll, ()>,
     chance: SplitMix,
     records_again: Option<Instant>, // when to try again to write records that could not be
+    load_again: Option<Instant>,    // when to try again to start jobs that could not be
 }
 
 pub(super) struct OpenConnection {
@@ -117,6 +118,7 @@ impl Daemon {
             bell: bell.context("cannot start the desk")?,
             polls: PollQueue::new(bergamot_poll::Settings::default()),
             records_again: None,
+            load_again: None,
         };
         daemon.take_up(found.records, found.set_aside);
         let scan = Wanted { kind: (), interval, priority: 0, enabled: true };
@@ -162,8 +164,9 @@ impl Daemon {
     fn next_deadline(&self) -> Option<Instant> {
         let engine = self.engine.poll_timeout();
         let progress = self.progress.next_draw(self.engine.jobs().next().is_some());
-        let all = [engine, self.polls.next_wake(), progress, self.records_again];
-        all.into_iter().flatten().min()
+        let again = [self.records_again, self.load_again];
+        let all = [engine, self.polls.next_wake(), progress].into_iter().chain(again);
+        all.flatten().min()
     }
 
     fn on_time(&mut self) {
@@ -179,6 +182,10 @@ impl Daemon {
             let stale: Vec<_> = self.jobs.active().map(|job| job.record.id).collect();
             stale.into_iter().for_each(|job| self.record(job));
         }
+        if self.load_again.is_some_and(|at| now >= at) {
+            self.load_again = None;
+            self.load_next();
+        }
         self.progress.draw_if_due(now, &self.engine, &self.jobs);
     }
 
@@ -187,7 +194,7 @@ impl Daemon {
             Happening::Accepted(record) => self.on_accepted(*record),
             Happening::Connection { connection, report } => self.on_report(connection, report),
             Happening::Disk(done) => self.on_disk(done),
-            Happening::Loaded { job, result } => self.on_loaded(job, *result),
+            Happening::Loaded(loaded) => self.on_loaded(*loaded),
             Happening::Recorded { job, result } => self.on_recorded(job, result),
             Happening::Scanned { next } => {
                 let now = clock::now().instant;
@@ -209,19 +216,35 @@ impl Daemon {
     }
 
     fn load_next(&mut self) {
-        while let Some(record) = self.jobs.next_to_load() {
+        while self.load_again.is_none()
+            && let Some(record) = self.jobs.next_to_load()
+        {
             self.keeper.load(record);
         }
     }
 
-    fn on_loaded(&mut self, job: JobId, result: Result<Loaded, String>) {
-        self.jobs.loaded(job);
-        match result {
-            Ok(Loaded::Ready(ready)) => self.start_job(*ready),
-            Ok(Loaded::Done(record)) => {
+    fn on_loaded(&mut self, loaded: Loaded) {
+        match loaded {
+            Loaded::Done(record) => {
                 info!(job = %record.id, destination = record.destination, "had been completed");
+                self.keeper.drop_nzb(record.id);
+                self.jobs.loaded(record.id);
             }
-            Err(why) => error!(job = %job, "cannot be started: {why}"),
+            Loaded::Held { record, why } => {
+                warn!(job = %record.id, "waits: {why}");
+                self.load_again = Some(clock::now().instant + DISK_PAUSE);
+                self.jobs.loaded(record.id);
+                self.jobs.wait(record);
+            }
+            Loaded::Lost(record) => {
+                let why = record.reason.as_deref().unwrap_or_default();
+                error!(job = %record.id, name = %Shown(&record.name), "failed: {why}");
+                self.jobs.loaded(record.id);
+            }
+            Loaded::Ready(ready) => {
+                self.jobs.loaded(ready.record.id);
+                self.start_job(ready);
+            }
         }
         self.load_next();
     }
@@ -359,7 +382,7 @@ impl Daemon {
         let was = std::mem::replace(&mut known.recording, Recording::Current);
         if let Err(why) = result {
             warn!(%job, "the record could not be written: {why}");
-            self.records_again = Some(clock::now().instant + RECORD_PAUSE);
+            self.records_again = Some(clock::now().instant + DISK_PAUSE);
             return;
         }
         if was == Recording::Stale {
@@ -462,8 +485,8 @@ async fn wait_until(deadline: Option<Instant>) {
 /// Enough to catch up, and not so much that a stop would have to wait.
 const LONGEST_BATCH: usize = 256;
 
-/// How long to wait before a record that could not be written is tried again.
-const RECORD_PAUSE: Duration = Duration::from_secs(5);
+/// How long to leave a disk alone that would not take a record or start a job.
+const DISK_PAUSE: Duration = Duration::from_secs(5);
 
 /// A stop has three seconds in all: for the servers, the writer (one second) and the keeper.
 const GOODBYE_PATIENCE: Duration = Duration::from_millis(700);

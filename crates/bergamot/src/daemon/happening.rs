@@ -20,11 +20,8 @@ pub(crate) enum Happening {
         report: Report,
     },
     Disk(Done<Buffer>),
-    /// A job is ready to be downloaded, or cannot be.
-    Loaded {
-        job: JobId,
-        result: Box<Result<Loaded, String>>,
-    },
+    /// A job was read from the spool.
+    Loaded(Box<Loaded>),
     /// A record is on disk, or could not be written.
     Recorded {
         job: JobId,

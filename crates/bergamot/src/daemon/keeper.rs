@@ -13,12 +13,19 @@ use bergamot_writer::{DiskError, JobDir, Root};
 use super::happening::{Happening, Outbox};
 use super::settings::JobSettings;
 
-/// A job out of the spool.
+/// What came of reading a job from the spool.
 #[derive(Debug)]
 pub(crate) enum Loaded {
     /// It had reached its destination when the daemon was killed, and only the record had not.
-    Done(Box<Record>),
-    Ready(Box<Ready>),
+    Done(Record),
+    /// Not now: a disk is in trouble.
+    Held {
+        record: Record,
+        why: String,
+    },
+    /// Never: it is on record as failed.
+    Lost(Record),
+    Ready(Ready),
 }
 
 /// A job that can be downloaded: its NZB, its directory, and where it will go.
@@ -28,6 +35,12 @@ pub(crate) struct Ready {
     pub(crate) nzb: Nzb,
     pub(crate) directory: Arc<JobDir>,
     pub(crate) destination: Arc<Root>,
+}
+
+/// Why a job cannot be started.
+enum Unready {
+    Lasting(String),
+    Passing(String),
 }
 
 enum Errand {
@@ -96,41 +109,57 @@ impl Worker {
                     }
                 }
                 Errand::Load(record) => {
-                    let job = record.id;
-                    let result = Box::new(self.load(*record));
-                    self.outbox.tell(Happening::Loaded { job, result });
+                    let loaded = Box::new(self.load(*record));
+                    self.outbox.tell(Happening::Loaded(loaded));
                 }
                 Errand::Stop(done) => {
                     let _ = done.send(());
                     return;
                 }
                 Errand::Update(record) => {
-                    let result = self.spool.update(&record);
-                    let result = result.map_err(|error| format!("{}: {error}", error.code()));
+                    let result = self.record(&record);
                     self.outbox.tell(Happening::Recorded { job: record.id, result });
                 }
             }
         }
     }
 
-    fn load(&self, mut record: Record) -> Result<Loaded, String> {
-        let file = self.spool.nzb(record.id).map_err(|error| format!("state.missing: {error}"))?;
+    fn load(&self, mut record: Record) -> Loaded {
+        let opened = self.open(&mut record);
+        match opened {
+            Ok(Some((nzb, directory, destination))) => {
+                let (directory, destination) = (Arc::new(directory), Arc::new(destination));
+                Loaded::Ready(Ready { record, nzb, directory, destination })
+            }
+            Ok(None) => Loaded::Done(record),
+            Err(Unready::Passing(why)) => Loaded::Held { record, why },
+            Err(Unready::Lasting(why)) => {
+                record.state = JobState::Failed;
+                record.reason = Some(why);
+                match self.record(&record) {
+                    Ok(()) => Loaded::Lost(record),
+                    Err(why) => Loaded::Held { record, why },
+                }
+            }
+        }
+    }
+
+    fn open(&self, record: &mut Record) -> Result<Option<(Nzb, JobDir, Root)>, Unready> {
+        let file = self.spool.nzb(record.id);
+        let file = file.map_err(|error| Unready::Lasting(format!("state.missing: {error}")))?;
         let nzb = bergamot_nzb::read(BufReader::new(file), &Limits::default());
-        let nzb = nzb.map_err(|error| format!("{}: {error}", error.code()))?;
-        let disk = |error: DiskError| format!("{}: {error}", error.code());
+        let nzb = nzb.map_err(|error| Unready::Lasting(format!("{}: {error}", error.code())))?;
+        let disk = |error: DiskError| Unready::Passing(format!("{}: {error}", error.code()));
         let incomplete = Root::create(&self.settings.incomplete).map_err(disk)?;
         let destination = self.settings.destination(record.category.as_deref());
         let destination = Root::create(&destination).map_err(disk)?;
-        let directory = self.directory(&mut record, &incomplete, &destination).map_err(disk)?;
-        let result = self.spool.update(&record);
-        result.map_err(|error| format!("{}: {error}", error.code()))?;
-        Ok(match directory.map(Arc::new) {
-            Some(directory) => {
-                let destination = Arc::new(destination);
-                Loaded::Ready(Box::new(Ready { record, nzb, directory, destination }))
-            }
-            None => Loaded::Done(Box::new(record)),
-        })
+        let directory = self.directory(record, &incomplete, &destination).map_err(disk)?;
+        self.record(record).map_err(Unready::Passing)?;
+        Ok(directory.map(|directory| (nzb, directory, destination)))
+    }
+
+    fn record(&self, record: &Record) -> Result<(), String> {
+        self.spool.update(record).map_err(|error| format!("{}: {error}", error.code()))
     }
 
     /// The job's directory: the one it had, with what lies finished there, or a new one. None if the
