@@ -36,7 +36,9 @@ pub(crate) fn route(
         .collect();
     let askable = open.iter().filter(|server| !server.is_excused());
     let Some(level) = askable.clone().map(|server| server.settings.level).min() else {
-        let waits = open.iter().any(|server| !server.settings.optional);
+        // Without any server there is nobody who could have answered.
+        let nobody = !servers.iter().any(Server::is_active);
+        let waits = nobody || open.iter().any(|server| !server.settings.optional);
         return if waits { Route::Wait } else { Route::Exhausted };
     };
     Route::Ask(

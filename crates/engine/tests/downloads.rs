@@ -139,6 +139,14 @@ fn a_wrong_password_everywhere_waits_for_a_right_one() {
 }
 
 #[test]
+fn without_a_server_jobs_wait() {
+    let mut world = World::new(vec![server(1).inactive()]);
+    world.add(job(1, &[5]));
+    world.run_for(3600);
+    assert_eq!((world.completed.len(), world.failed.len()), (0, 0));
+}
+
+#[test]
 fn too_many_connections_costs_no_article_anything() {
     let mut world = World::new(vec![server(1).connections(10), server(2).level(1)]);
     world.cap(1, 4);

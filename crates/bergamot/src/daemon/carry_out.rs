@@ -179,7 +179,15 @@ impl Daemon {
     fn tell_people(&mut self, notice: Notice) {
         match notice {
             Notice::ArticleLost { job, id, damaged } => {
-                warn!(%job, %id, damaged, "no server has this article");
+                let told = self.jobs.get_mut(job).map_or(0, |known| {
+                    known.losses_told += 1;
+                    known.losses_told
+                });
+                match told {
+                    0..LOSSES_TOLD => warn!(%job, %id, damaged, "no server has this article"),
+                    LOSSES_TOLD => warn!(%job, %id, damaged, "nor this one; no more are told"),
+                    _ => debug!(%job, %id, damaged, "no server has this article"),
+                }
             }
             Notice::ArticleRefused { job, id, server, why } => {
                 debug!(%job, %id, server = self.name(server), "not accepted: {why}");
@@ -219,6 +227,9 @@ fn spoken(trouble: Trouble) -> &'static str {
         Trouble::Unreachable => "unreachable",
     }
 }
+
+/// A post that was taken down would fill the log with its articles.
+const LOSSES_TOLD: u32 = 20;
 
 /// A record must stay small; whoever loses more than this needs no list.
 const MOST_MISSING_LISTED: usize = 1000;

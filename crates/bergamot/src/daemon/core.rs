@@ -255,14 +255,14 @@ impl Daemon {
         info!(job = %record.id, name = %Shown(&record.name), size = %ByteCount(nzb.bytes()), "started");
         let job = new_job(&record, nzb, self.job_settings.wants_par2_volumes);
         let started = clock::now().instant;
-        let recording = Recording::Current;
         self.jobs.start(ActiveJob {
             record,
             directory,
             destination,
             started,
             segments,
-            recording,
+            recording: Recording::Current,
+            losses_told: 0,
             farewell: None,
         });
         self.tell_engine(Event::JobAdded(job));

@@ -25,6 +25,7 @@ pub(crate) struct ActiveJob {
     pub(crate) started: Instant,
     pub(crate) segments: usize,
     pub(crate) recording: Recording,
+    pub(crate) losses_told: u32,
     pub(crate) farewell: Option<Farewell>,
 }
 

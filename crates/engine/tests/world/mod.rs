@@ -321,6 +321,11 @@ impl Builder {
         self
     }
 
+    pub(crate) fn inactive(mut self) -> Self {
+        self.0.active = false;
+        self
+    }
+
     pub(crate) fn level(mut self, level: u32) -> Self {
         self.0.level = level;
         self
