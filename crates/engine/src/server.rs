@@ -135,13 +135,16 @@ impl Server {
     fn rest(&mut self, now: Instant, trouble: Trouble, chance: &mut SplitMix) -> Consequence {
         self.trouble = Some(trouble);
         // Several connections failing while it rests are one failure.
-        self.rests += u32::from(self.rests_until.is_none());
+        if self.rests_until.is_some() {
+            return Consequence::GoesOn;
+        }
+        self.rests += 1;
         let (first, longest) = if trouble.excuses() { (10.0, 600.0) } else { (1.0, 60.0) };
         let doubled = first * f64::from(1u32 << (self.rests - 1).min(16));
         let jitter = 0.75 + chance.up_to(500) as f64 / 1000.0;
         let time = Duration::from_secs_f64(doubled.min(longest) * jitter);
-        let until = *self.rests_until.get_or_insert(now + time);
-        Consequence::Rests(until.saturating_duration_since(now))
+        self.rests_until = Some(now + time);
+        Consequence::Rests(time)
     }
 }
 

@@ -206,8 +206,9 @@ impl Daemon {
             Notice::DiskResumed => info!("the disk works again"),
             Notice::ServerRests { server, trouble, again_in } => {
                 let why = self.troubles.get(&server).map_or("?", String::as_str);
-                let seconds = again_in.as_secs_f32().round();
-                warn!(server = self.name(server), seconds, "{}: {why}", spoken(trouble));
+                let seconds = again_in.as_secs_f32().ceil();
+                let spoken = spoken(trouble);
+                warn!(server = self.name(server), "{spoken}: {why}; tried again in {seconds} s");
             }
             Notice::ServerWorks { server } => info!(server = self.name(server), "works again"),
         }
