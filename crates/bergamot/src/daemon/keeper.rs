@@ -101,6 +101,7 @@ struct Worker {
 
 impl Worker {
     fn run(&self, errands: &mpsc::Receiver<Errand>) {
+        self.sweep();
         while let Ok(errand) = errands.recv() {
             match errand {
                 Errand::DropNzb(job) => {
@@ -120,6 +121,17 @@ impl Worker {
                     let result = self.record(&record);
                     self.outbox.tell(Happening::Recorded { job: record.id, result });
                 }
+            }
+        }
+    }
+
+    /// Clears away half copies of earlier runs, while nothing is being moved yet.
+    fn sweep(&self) {
+        for destination in self.settings.destinations() {
+            match Root::open(destination).and_then(|root| root.sweep()) {
+                Ok(()) | Err(DiskError::Vanished { .. } | DiskError::DestinationMissing { .. }) => {
+                }
+                Err(error) => tracing::warn!(code = error.code(), "{error}"),
             }
         }
     }

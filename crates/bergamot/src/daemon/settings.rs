@@ -1,7 +1,7 @@
 //! What the daemon is told beforehand.
 
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bergamot_types::SafeName;
@@ -60,6 +60,12 @@ impl JobSettings {
     /// By its name or an alias, in any case.
     pub(super) fn category(&self, name: &str) -> Option<&Category> {
         self.categories.iter().find(|category| category.is_called(name))
+    }
+
+    /// Every directory that finished jobs may be in, as far as it is configured.
+    pub(super) fn destinations(&self) -> impl Iterator<Item = &Path> {
+        let categories = self.categories.iter().map(|category| category.directory.as_path());
+        std::iter::once(self.complete.as_path()).chain(categories)
     }
 
     /// Where the finished jobs of a category go. One that nobody configured gets a directory of its
