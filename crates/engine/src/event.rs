@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use bergamot_pool::Trouble;
 use bergamot_queue::{FileKey, NewJob, Part};
 use bergamot_types::{JobId, UnixTime};
 
@@ -58,33 +59,6 @@ pub enum Event {
         ticket: Ticket,
         result: Result<(), DiskTrouble>,
     },
-}
-
-/// Why a connection ended, as far as it decides what happens next.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum Trouble {
-    /// The account is used from elsewhere.
-    AccountShared,
-    /// It was working and broke: reset, silence, nonsense.
-    Broken,
-    Certificate,
-    /// In good order, by either side, with nothing to do.
-    Closed,
-    Login,
-    OutOfCredit,
-    /// Refused in words we do not understand.
-    Refused,
-    TooManyConnections,
-    /// No connection came to be.
-    Unreachable,
-}
-
-impl Trouble {
-    /// As long as it lasts, the server counts as having answered for every article: nothing waits
-    /// for a wrong password.
-    pub(crate) fn excuses(self) -> bool {
-        matches!(self, Self::AccountShared | Self::Certificate | Self::Login | Self::OutOfCredit)
-    }
 }
 
 /// What is wrong with a copy of an article.

@@ -8,21 +8,22 @@
 //! - [`Event`], [`Order`], [`Notice`]: what it hears, what it wants done, what people may know
 //! - [`Settings`], [`ServerSettings`]: what it is told beforehand
 //!
-//! The policy (`server`, `tries`, `route`) is the plain one: levels, mirrors, retries and rests as
-//! documented, a fixed pipeline depth, and no averages yet.
+//! Which server may be asked, the pool says; among those, the first connection with room asks. The
+//! depth of the pipelines is fixed, and there are no averages yet.
 
 #![forbid(unsafe_code)]
 
+mod article;
 mod budget;
+mod disk;
 mod engine;
 mod event;
+mod hand_out;
 mod order;
-mod route;
-mod server;
 mod settings;
-mod tries;
 
+pub use bergamot_pool::{ServerSettings, Trouble};
 pub use engine::Engine;
-pub use event::{DiskTrouble, Event, Fault, Now, Trouble};
+pub use event::{DiskTrouble, Event, Fault, Now};
 pub use order::{ConnectionId, Failure, Notice, Order, Ticket};
-pub use settings::{ServerSettings, Settings};
+pub use settings::Settings;

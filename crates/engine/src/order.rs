@@ -4,10 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bergamot_pool::Trouble;
 use bergamot_queue::{FileKey, Layout};
 use bergamot_types::{ByteCount, GroupName, JobId, MessageId, ServerId};
-
-use crate::event::Trouble;
 
 /// One article on its way: from the order to fetch it until it is written or discarded.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use bergamot_types::{ByteCount, ServerId};
+use bergamot_pool::ServerSettings;
+use bergamot_types::ByteCount;
 
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -30,22 +31,4 @@ impl Default for Settings {
             seed: 0,
         }
     }
-}
-
-#[derive(Clone, Debug)]
-pub struct ServerSettings {
-    pub id: ServerId,
-    pub active: bool,
-    /// Servers of a higher level are asked only for what the lower ones have answered for.
-    pub level: u32,
-    /// Servers of one group above 0 are mirrors: what one does not have, none of them has.
-    pub group: u32,
-    /// Its trouble never holds an article back.
-    pub optional: bool,
-    pub connections: usize,
-    /// Servers with the same number share one account: together they have no more connections than
-    /// the one of them that may have most.
-    pub account: Option<u16>,
-    /// Days; 0 is for ever.
-    pub retention: u32,
 }

@@ -204,6 +204,22 @@ fn a_full_disk_pauses_and_nothing_is_lost() {
 }
 
 #[test]
+fn a_file_gets_its_name_once_whatever_the_disk_does_meanwhile() {
+    let mut world = World::new(vec![server(1).connections(4)]);
+    world.slow_finish = true;
+    world.add(job(1, &[3, 3]));
+    world.run_for(1);
+    world.disk = Some(DiskTrouble::Passing);
+    world.add(job(2, &[30]));
+    world.run_for(60);
+    world.disk = None;
+    world.slow_finish = false;
+    world.run();
+    assert_eq!(world.completed.len(), 2);
+    assert!(world.finishes.values().all(|&orders| orders == 1), "{:?}", world.finishes);
+}
+
+#[test]
 fn a_vanished_directory_fails_its_job_and_no_other() {
     let mut world = World::new(vec![server(1)]);
     world.disk = Some(DiskTrouble::Lasting);

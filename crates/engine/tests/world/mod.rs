@@ -8,7 +8,7 @@ use bergamot_engine::{
     ConnectionId, DiskTrouble, Engine, Event, Failure, Fault, Notice, Now, Order, ServerSettings,
     Settings, Ticket, Trouble,
 };
-use bergamot_queue::{NewFile, NewJob, Part};
+use bergamot_queue::{FileKey, NewFile, NewJob, Part};
 use bergamot_types::{ByteCount, JobId, MessageIdList, ServerId, UnixTime};
 
 pub(crate) const ARTICLE: u64 = 700_000;
@@ -41,6 +41,10 @@ pub(crate) struct World {
     pub(crate) peak_connections: HashMap<u16, usize>,
     pub(crate) peak_reserved: u64,
     pub(crate) disk: Option<DiskTrouble>,
+    /// Files wait for their names as long as this holds.
+    pub(crate) slow_finish: bool,
+    pub(crate) finishes: BTreeMap<FileKey, usize>,
+    unnamed: Vec<FileKey>,
     writes: Vec<u32>,
     limits: HashMap<u16, usize>,
     caps: HashMap<u16, usize>,
@@ -77,6 +81,9 @@ impl World {
             peak_connections: HashMap::new(),
             peak_reserved: 0,
             disk: None,
+            slow_finish: false,
+            finishes: BTreeMap::new(),
+            unnamed: Vec::new(),
             writes: Vec::new(),
             limits,
             caps: HashMap::new(),
@@ -166,6 +173,11 @@ impl World {
     }
 
     fn step(&mut self, end: Option<Instant>) -> bool {
+        if !self.slow_finish {
+            let result = self.on_disk();
+            let named = self.unnamed.drain(..).map(|file| Event::FileFinished { file, result });
+            self.happenings.extend(named);
+        }
         let event = match self.happenings.pop_front() {
             Some(event) => event,
             None => match self.answer_one() {
@@ -209,7 +221,8 @@ impl World {
                 assert!(line.asked.len() <= 4, "deeper than the pipeline");
             }
             Order::FinishFile { file, .. } => {
-                self.happenings.push_back(Event::FileFinished { file, result: self.on_disk() });
+                *self.finishes.entry(file).or_default() += 1;
+                self.unnamed.push(file);
             }
             Order::FinishJob { job, verified } => {
                 self.completed.push((job.0, verified));

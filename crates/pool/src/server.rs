@@ -1,22 +1,18 @@
 //! One server: what it is willing to do just now.
 
-use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use bergamot_queue::SegmentKey;
 use bergamot_types::{ServerId, SplitMix};
 
-use crate::event::Trouble;
 use crate::settings::ServerSettings;
+use crate::trouble::Trouble;
 
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) settings: ServerSettings,
-    /// Articles that may be asked here and did not come at the first asking, somewhere.
-    pub(crate) line: VecDeque<SegmentKey>,
     /// Connections that are open or being opened.
-    pub(crate) open: usize,
-    pub(crate) working: usize,
+    open: usize,
+    working: usize,
     trouble: Option<Trouble>,
     rests_until: Option<Instant>,
     breaks: usize, // connections lost since an article came
@@ -27,7 +23,7 @@ pub(crate) struct Server {
 
 /// What a connection's end came to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Consequence {
+pub enum Consequence {
     GoesOn,
     LowerCeiling(usize),
     Rests(Duration),
@@ -36,7 +32,6 @@ pub(crate) enum Consequence {
 impl Server {
     pub(crate) fn new(settings: ServerSettings) -> Self {
         Self {
-            line: VecDeque::new(),
             open: 0,
             working: 0,
             trouble: None,
@@ -47,6 +42,24 @@ impl Server {
             raise_at: None,
             settings,
         }
+    }
+
+    pub(crate) fn open(&self) -> usize {
+        self.open
+    }
+
+    /// Connections that are being opened, or closed.
+    pub(crate) fn opening(&self) -> usize {
+        self.open - self.working
+    }
+
+    pub(crate) fn on_opening(&mut self) {
+        self.open += 1;
+    }
+
+    /// We say goodbye to a working connection; it counts as open until it has ended.
+    pub(crate) fn on_closing(&mut self) {
+        self.working -= 1;
     }
 
     pub(crate) fn id(&self) -> ServerId {

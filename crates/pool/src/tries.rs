@@ -4,19 +4,13 @@ use bergamot_types::ServerId;
 
 /// Kept only for articles that did not come at the first asking.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Tries {
+pub struct Tries {
     servers: Vec<(ServerId, ServerTries)>,
-    /// In the lines of the servers that may be asked for it.
-    pub(crate) waiting: bool,
-    /// The length of the best damaged copy, which lies in its place.
-    pub(crate) best_damaged: Option<u64>,
-    /// What an article that outgrew its reservation needs.
-    pub(crate) needs: u64,
 }
 
 /// What one server has done about the article.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct ServerTries {
+struct ServerTries {
     /// Connections that broke on it.
     broken: u8,
     /// Copies that were no good.
@@ -27,37 +21,37 @@ pub(crate) struct ServerTries {
 }
 
 impl Tries {
-    pub(crate) fn answered(&self, server: ServerId) -> bool {
+    pub fn answered(&self, server: ServerId) -> bool {
         self.servers.iter().any(|(id, tries)| *id == server && tries.answered)
     }
 
-    pub(crate) fn missing_at(&self, server: ServerId) -> bool {
+    pub fn missing_at(&self, server: ServerId) -> bool {
         self.servers.iter().any(|(id, tries)| *id == server && tries.missing)
     }
 
     /// The server does not have the article.
-    pub(crate) fn missing(&mut self, server: ServerId) {
+    pub fn missing(&mut self, server: ServerId) {
         let tries = self.of(server);
         tries.answered = true;
         tries.missing = true;
     }
 
     /// Its connection broke on the article; after `limit` of them it counts as an answer.
-    pub(crate) fn broke(&mut self, server: ServerId, limit: u8) {
+    pub fn broke(&mut self, server: ServerId, limit: u8) {
         let tries = self.of(server);
         tries.broken += 1;
         tries.answered |= tries.broken > limit;
     }
 
     /// Its copy was bad; one more try, in case it was the way here that spoiled it.
-    pub(crate) fn damaged(&mut self, server: ServerId) {
+    pub fn damaged(&mut self, server: ServerId) {
         let tries = self.of(server);
         tries.damaged += 1;
         tries.answered |= tries.damaged > DAMAGED_RETRIES;
     }
 
     /// A server that is still owed a retry of its own keeps the article.
-    pub(crate) fn wanted_server(&self) -> Option<ServerId> {
+    pub fn wanted_server(&self) -> Option<ServerId> {
         let owed = |tries: &ServerTries| !tries.answered && (tries.broken > 0 || tries.damaged > 0);
         self.servers.iter().find(|(_, tries)| owed(tries)).map(|(id, _)| *id)
     }

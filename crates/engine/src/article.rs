@@ -1,0 +1,243 @@
+//! What becomes of an article that was asked for.
+
+use bergamot_pool::{Route, Tries};
+use bergamot_queue::{Part, SegmentKey, SegmentState};
+use bergamot_types::ServerId;
+
+use crate::engine::Engine;
+use crate::event::{Fault, Now};
+use crate::hand_out::LARGEST_ARTICLE;
+use crate::order::{ConnectionId, Notice, Order, Ticket};
+
+/// An article under way, and what it holds.
+#[derive(Debug)]
+pub(crate) struct Article {
+    pub(crate) key: SegmentKey,
+    pub(crate) reserved: u64,
+    pub(crate) stage: Stage,
+}
+
+#[derive(Debug)]
+pub(crate) enum Stage {
+    Asked {
+        server: ServerId,
+        connection: ConnectionId,
+    },
+    Writing {
+        then: SegmentState,
+    },
+    /// A damaged copy is being kept until a better one comes; nothing follows from it.
+    Keeping,
+}
+
+/// An article that did not come at the first asking.
+#[derive(Debug, Default)]
+pub(crate) struct Troubled {
+    pub(crate) tries: Tries,
+    /// In the lines of the servers that may be asked for it.
+    pub(crate) waiting: bool,
+    /// What an article that outgrew its reservation needs.
+    pub(crate) needs: u64,
+    /// The length of the best damaged copy, which lies in its place.
+    best_damaged: Option<u64>,
+}
+
+impl Engine {
+    pub(crate) fn on_missing(&mut self, now: Now, ticket: Ticket) {
+        let Some((key, server)) = self.answered(now, ticket) else { return };
+        self.pool.on_success(server);
+        self.troubled.entry(key).or_default().tries.missing(server);
+        self.ask_again(now, key);
+    }
+
+    pub(crate) fn on_refused(&mut self, now: Now, ticket: Ticket) {
+        let Some((key, server)) = self.answered(now, ticket) else { return };
+        let retries = self.settings.article_retries;
+        self.troubled.entry(key).or_default().tries.broke(server, retries);
+        self.ask_again(now, key);
+    }
+
+    /// Releases what the ticket of an answer without a body held.
+    fn answered(&mut self, now: Now, ticket: Ticket) -> Option<(SegmentKey, ServerId)> {
+        let article = self.tickets.remove(&ticket)?;
+        self.budget.release(article.reserved);
+        let Stage::Asked { server, connection } = article.stage else { return None };
+        self.free_slot(now, connection);
+        Some((article.key, server))
+    }
+
+    pub(crate) fn on_fetched(
+        &mut self,
+        now: Now,
+        ticket: Ticket,
+        part: &Part,
+        fault: Option<Fault>,
+    ) {
+        let Some(article) = self.tickets.get(&ticket) else {
+            return self.orders.push_back(Order::Discard { ticket });
+        };
+        let Stage::Asked { server, connection } = article.stage else { return };
+        let key = article.key;
+        self.free_slot(now, connection);
+        self.pool.on_success(server);
+        if !self.queue.wants(key) {
+            return self.discard(ticket);
+        }
+        match fault {
+            Some(Fault::Damaged) => self.on_damaged(now, ticket, server, part, "it is damaged"),
+            Some(Fault::TooLarge { needed }) => {
+                self.on_too_large(now, ticket, server, part, needed);
+            }
+            None => self.on_good(now, ticket, server, part),
+        }
+    }
+
+    /// The NZB was wrong about the size: asked for again with room enough, once.
+    fn on_too_large(
+        &mut self,
+        now: Now,
+        ticket: Ticket,
+        server: ServerId,
+        part: &Part,
+        needed: u64,
+    ) {
+        let Some(article) = self.tickets.get(&ticket) else { return };
+        let (key, had) = (article.key, article.reserved);
+        if needed > LARGEST_ARTICLE || needed <= had {
+            return self.on_damaged(now, ticket, server, part, "it is too large");
+        }
+        self.discard(ticket);
+        self.troubled.entry(key).or_default().needs = needed;
+        self.ask_again(now, key);
+    }
+
+    fn on_good(&mut self, now: Now, ticket: Ticket, server: ServerId, part: &Part) {
+        let Some(article) = self.tickets.get_mut(&ticket) else { return };
+        let key = article.key;
+        match self.queue.place(key, part) {
+            None => self.discard(ticket),
+            Some(Err(conflict)) => {
+                self.on_damaged(now, ticket, server, part, &conflict.to_string());
+            }
+            Some(Ok(placed)) => {
+                let then = SegmentState::Written { verified: part.verified };
+                article.stage = Stage::Writing { then };
+                let file = key.file_key();
+                if let Some(size) = self.queue.size_to_reserve(file) {
+                    self.orders.push_back(Order::Reserve { file, size });
+                }
+                self.orders.push_back(Order::Write { ticket, file, offset: placed.offset });
+                for segment in placed.evicted.into_iter().chain(placed.vindicated) {
+                    self.on_evicted(now, SegmentKey { segment, ..key });
+                }
+            }
+        }
+    }
+
+    /// What was believed of a segment no longer is; if it is being written, that counts for nothing.
+    fn on_evicted(&mut self, now: Now, key: SegmentKey) {
+        for article in self.tickets.values_mut() {
+            if article.key == key && matches!(article.stage, Stage::Writing { .. }) {
+                article.stage = Stage::Keeping;
+            }
+        }
+        self.ask_again(now, key);
+    }
+
+    /// The best damaged copy is kept in its place for repair, until a better one comes.
+    fn on_damaged(&mut self, now: Now, ticket: Ticket, server: ServerId, part: &Part, why: &str) {
+        let Some(article) = self.tickets.get_mut(&ticket) else { return };
+        let key = article.key;
+        let troubled = self.troubled.entry(key).or_default();
+        troubled.tries.damaged(server);
+        let better = troubled.best_damaged.is_none_or(|best| part.length > best);
+        match self.queue.room_for_damaged(key, part).filter(|_| better) {
+            Some(offset) => {
+                troubled.best_damaged = Some(part.length);
+                article.stage = Stage::Keeping;
+                self.orders.push_back(Order::Write { ticket, file: key.file_key(), offset });
+            }
+            None => self.discard(ticket),
+        }
+        if let Some(file) = self.queue.file(key.file_key()) {
+            let id = file.message_id(key.segment);
+            self.tell(Notice::ArticleRefused { job: key.job, id, server, why: why.to_owned() });
+        }
+        self.ask_again(now, key);
+    }
+
+    /// Takes an unanswered article back from its connection; `blamed` if it broke on this one.
+    pub(crate) fn take_back(&mut self, now: Now, ticket: Ticket, blamed: bool) {
+        let Some(article) = self.tickets.remove(&ticket) else { return };
+        self.budget.release(article.reserved);
+        let troubled = self.troubled.entry(article.key).or_default();
+        if let (Stage::Asked { server, .. }, true) = (article.stage, blamed) {
+            troubled.tries.broke(server, self.settings.article_retries);
+        }
+        self.ask_again(now, article.key);
+    }
+
+    fn discard(&mut self, ticket: Ticket) {
+        if let Some(article) = self.tickets.remove(&ticket) {
+            self.budget.release(article.reserved);
+        }
+        self.orders.push_back(Order::Discard { ticket });
+    }
+
+    fn free_slot(&mut self, now: Now, connection: ConnectionId) {
+        if let Some(connection) = self.connections.get_mut(&connection) {
+            connection.in_flight -= 1;
+            connection.idle_since = (connection.in_flight == 0).then_some(now.instant);
+        }
+    }
+
+    /// Puts an article that did not come into the lines of those who may still have it.
+    pub(crate) fn ask_again(&mut self, now: Now, key: SegmentKey) {
+        if !self.queue.wants(key) {
+            self.troubled.remove(&key);
+            return;
+        }
+        let posted = self.queue.file(key.file_key()).and_then(|file| file.listed().posted);
+        let troubled = self.troubled.entry(key).or_default();
+        match self.pool.route(&troubled.tries, posted, now.date) {
+            Route::Ask(servers) => {
+                troubled.waiting = true;
+                for server in servers {
+                    self.lines.entry(server).or_default().push_back(key);
+                }
+            }
+            Route::Exhausted => self.give_up(key),
+            Route::Wait => self.parked.push(key),
+        }
+    }
+
+    pub(crate) fn give_up(&mut self, key: SegmentKey) {
+        let troubled = self.troubled.remove(&key).unwrap_or_default();
+        let damaged = troubled.best_damaged.is_some();
+        if let Some(file) = self.queue.file(key.file_key()) {
+            let id = file.message_id(key.segment);
+            self.tell(Notice::ArticleLost { job: key.job, id, damaged });
+        }
+        self.resolve(key, if damaged { SegmentState::Damaged } else { SegmentState::Missing });
+    }
+
+    /// A server's state has changed: what waits may wait for the wrong one now.
+    pub(crate) fn reroute(&mut self, now: Now) {
+        let mut waiting = std::mem::take(&mut self.parked);
+        for line in self.lines.values_mut() {
+            waiting.extend(line.drain(..));
+        }
+        waiting.sort_unstable();
+        waiting.dedup();
+        for key in waiting {
+            let waits = self.troubled.get(&key).is_none_or(|troubled| troubled.waiting);
+            if waits || !self.is_asked(key) {
+                self.ask_again(now, key);
+            }
+        }
+    }
+
+    fn is_asked(&self, key: SegmentKey) -> bool {
+        self.tickets.values().any(|article| article.key == key)
+    }
+}

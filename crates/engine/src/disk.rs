@@ -1,0 +1,150 @@
+//! What comes back from the disk.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use bergamot_queue::{FileKey, Layout, SegmentKey, SegmentState};
+use bergamot_types::JobId;
+
+use crate::article::Stage;
+use crate::engine::Engine;
+use crate::event::{DiskTrouble, Now};
+use crate::order::{Failure, Notice, Order, Ticket};
+
+/// Whether the disk takes anything just now, and what it still owes.
+#[derive(Debug, Default)]
+pub(crate) struct Disk {
+    paused_until: Option<Instant>,
+    was_paused: bool,
+    finishing: BTreeMap<FileKey, Finishing>,
+    unmoved: Vec<JobId>,
+}
+
+/// A file that is to get its name.
+#[derive(Debug)]
+struct Finishing {
+    layout: Layout,
+    failed: bool,
+}
+
+impl Disk {
+    /// Until then nothing is fetched, for it could not be written.
+    pub(crate) fn paused_until(&self) -> Option<Instant> {
+        self.paused_until
+    }
+
+    pub(crate) fn forget(&mut self, job: JobId) {
+        self.finishing.retain(|file, _| file.job != job);
+        self.unmoved.retain(|unmoved| *unmoved != job);
+    }
+}
+
+impl Engine {
+    pub(crate) fn on_written(&mut self, now: Now, ticket: Ticket, result: Result<(), DiskTrouble>) {
+        let Some(article) = self.tickets.remove(&ticket) else { return };
+        self.budget.release(article.reserved);
+        let key = article.key;
+        match (result, article.stage) {
+            (Ok(()), Stage::Writing { then }) => {
+                self.disk_works();
+                self.troubled.remove(&key);
+                self.resolve(key, then);
+            }
+            (Ok(()), _) => {}
+            (Err(trouble), stage) => {
+                if matches!(stage, Stage::Writing { .. }) {
+                    self.queue.displace(key);
+                    self.ask_again(now, key);
+                }
+                self.on_disk_trouble(now, key.job, trouble);
+            }
+        }
+    }
+
+    /// Records what became of a segment; if that made its file whole, the file gets its name.
+    pub(crate) fn resolve(&mut self, key: SegmentKey, state: SegmentState) {
+        if let Some(layout) = self.queue.resolve(key, state) {
+            let file = key.file_key();
+            let finishing = Finishing { layout: layout.clone(), failed: false };
+            self.disk.finishing.insert(file, finishing);
+            self.orders.push_back(Order::FinishFile { file, layout });
+        }
+        self.end_job_if_settled(key.job);
+    }
+
+    pub(crate) fn on_file_finished(
+        &mut self,
+        now: Now,
+        file: FileKey,
+        result: Result<(), DiskTrouble>,
+    ) {
+        match result {
+            Ok(()) => self.disk_works(),
+            Err(trouble) => {
+                if let Some(finishing) = self.disk.finishing.get_mut(&file) {
+                    finishing.failed = true;
+                }
+                return self.on_disk_trouble(now, file.job, trouble);
+            }
+        }
+        self.disk.finishing.remove(&file);
+        self.queue.finish_file(file, true);
+        self.end_job_if_settled(file.job);
+    }
+
+    pub(crate) fn on_job_moved(&mut self, now: Now, job: JobId, result: Result<(), DiskTrouble>) {
+        match result {
+            Ok(()) => self.on_job_removed(job),
+            Err(DiskTrouble::Passing) => {
+                self.disk.unmoved.push(job);
+                self.pause_disk(now);
+            }
+            Err(DiskTrouble::Lasting) => {
+                self.ended.remove(&job);
+                self.fail_job(job, Failure::Disk);
+            }
+        }
+    }
+
+    fn on_disk_trouble(&mut self, now: Now, job: JobId, trouble: DiskTrouble) {
+        match trouble {
+            DiskTrouble::Passing => self.pause_disk(now),
+            DiskTrouble::Lasting => self.fail_job(job, Failure::Disk),
+        }
+    }
+
+    fn pause_disk(&mut self, now: Now) {
+        self.disk.paused_until = Some(now.instant + PAUSE);
+        if !std::mem::replace(&mut self.disk.was_paused, true) {
+            self.tell(Notice::DiskPaused { again_in: PAUSE });
+        }
+    }
+
+    fn disk_works(&mut self) {
+        if std::mem::take(&mut self.disk.was_paused) {
+            self.disk.paused_until = None;
+            self.tell(Notice::DiskResumed);
+        }
+    }
+
+    /// What could not be done while the disk was in trouble is tried again.
+    pub(crate) fn resume_disk_if_due(&mut self, now: Now) {
+        if self.disk.paused_until.is_none_or(|until| now.instant < until) {
+            return;
+        }
+        self.disk.paused_until = None;
+        for (&file, finishing) in &mut self.disk.finishing {
+            if std::mem::take(&mut finishing.failed) {
+                let layout = finishing.layout.clone();
+                self.orders.push_back(Order::FinishFile { file, layout });
+            }
+        }
+        for job in std::mem::take(&mut self.disk.unmoved) {
+            self.ended.remove(&job);
+            self.end_job_if_settled(job);
+        }
+    }
+}
+
+/// How long to leave a full or failing disk alone.
+const PAUSE: Duration = Duration::from_secs(5);

@@ -1,0 +1,159 @@
+//! All servers.
+
+use std::time::Instant;
+
+use bergamot_types::{ServerId, SplitMix, UnixTime};
+
+use crate::server::{Consequence, Server};
+use crate::settings::ServerSettings;
+use crate::tries::Tries;
+use crate::trouble::Trouble;
+
+/// Servers go by their ids; an id that is not configured is a bug of the caller's and panics.
+#[derive(Debug)]
+pub struct Pool {
+    servers: Vec<Server>,
+    chance: SplitMix,
+}
+
+/// Where an article goes next.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Route {
+    /// Ask any of these, or wait until one of them can be asked.
+    Ask(Vec<ServerId>),
+    /// Every server has answered for it.
+    Exhausted,
+    /// Only servers that are excused for now have not answered.
+    Wait,
+}
+
+impl Pool {
+    /// `seed` is where the jitter of rests begins.
+    pub fn new(servers: impl IntoIterator<Item = ServerSettings>, seed: u64) -> Self {
+        let servers = servers.into_iter().map(Server::new).collect();
+        Self { servers, chance: SplitMix::seeded(seed) }
+    }
+
+    pub fn ids(&self) -> impl Iterator<Item = ServerId> + '_ {
+        self.servers.iter().map(Server::id)
+    }
+
+    pub fn settings(&self, server: ServerId) -> &ServerSettings {
+        &self.server(server).settings
+    }
+
+    pub fn in_trouble(&self, server: ServerId) -> bool {
+        self.server(server).in_trouble()
+    }
+
+    /// Connections that are being opened, or closed.
+    pub fn opening(&self, server: ServerId) -> usize {
+        self.server(server).opening()
+    }
+
+    /// How many connections may be opened beside those that are.
+    pub fn room(&self, server: ServerId) -> usize {
+        let server = self.server(server);
+        server.room().min(self.room_in_account(server))
+    }
+
+    pub fn on_opening(&mut self, server: ServerId) {
+        self.server_mut(server).on_opening();
+    }
+
+    /// Whether a trouble is over now.
+    pub fn on_connected(&mut self, server: ServerId) -> bool {
+        self.server_mut(server).on_connected()
+    }
+
+    /// We say goodbye to a working connection; it counts as open until it has ended.
+    pub fn on_closing(&mut self, server: ServerId) {
+        self.server_mut(server).on_closing();
+    }
+
+    /// `was_working`: it had connected and was not being closed.
+    pub fn on_ended(
+        &mut self,
+        now: Instant,
+        server: ServerId,
+        was_working: bool,
+        trouble: Trouble,
+    ) -> Consequence {
+        let position = self.position(server);
+        self.servers[position].on_ended(now, was_working, trouble, &mut self.chance)
+    }
+
+    /// The server answered: whatever went wrong before was not its state.
+    pub fn on_success(&mut self, server: ServerId) {
+        self.server_mut(server).on_success();
+    }
+
+    /// Rests end and ceilings rise by the passing of time.
+    pub fn on_time(&mut self, now: Instant) {
+        self.servers.iter_mut().for_each(|server| _ = server.on_time(now));
+    }
+
+    pub fn next_deadline(&self) -> Option<Instant> {
+        self.servers.iter().filter_map(Server::next_deadline).min()
+    }
+
+    /// An article moves up a level only when every server below has answered for it; a server that
+    /// is busy or unreachable has not.
+    pub fn route(&self, tries: &Tries, posted: Option<UnixTime>, today: UnixTime) -> Route {
+        if let Some(wanted) = tries.wanted_server()
+            && !self.server(wanted).is_excused()
+        {
+            return Route::Ask(vec![wanted]);
+        }
+        let open: Vec<_> = self
+            .servers
+            .iter()
+            .filter(|server| server.is_active() && !self.has_answered(server, tries))
+            .filter(|server| !is_too_old(server, posted, today))
+            .collect();
+        let askable = open.iter().filter(|server| !server.is_excused());
+        let Some(level) = askable.clone().map(|server| server.settings.level).min() else {
+            // Without any server there is nobody who could have answered.
+            let nobody = !self.servers.iter().any(Server::is_active);
+            let waits = nobody || open.iter().any(|server| !server.settings.optional);
+            return if waits { Route::Wait } else { Route::Exhausted };
+        };
+        let of_level = askable.filter(|server| server.settings.level == level);
+        Route::Ask(of_level.map(|server| server.id()).collect())
+    }
+
+    /// What one mirror does not have, none of its group has.
+    fn has_answered(&self, server: &Server, tries: &Tries) -> bool {
+        let group = server.settings.group;
+        let is_mirror = |other: &&Server| group > 0 && other.settings.group == group;
+        let mut mirrors = self.servers.iter().filter(is_mirror);
+        tries.answered(server.id()) || mirrors.any(|mirror| tries.missing_at(mirror.id()))
+    }
+
+    /// Servers of one account share what the provider allows it.
+    fn room_in_account(&self, server: &Server) -> usize {
+        let Some(account) = server.settings.account else { return usize::MAX };
+        let sharing = self.servers.iter().filter(|other| other.settings.account == Some(account));
+        let allowed = sharing.clone().map(|other| other.settings.connections).max().unwrap_or(0);
+        allowed.saturating_sub(sharing.map(Server::open).sum())
+    }
+
+    fn position(&self, server: ServerId) -> usize {
+        let position = self.servers.iter().position(|known| known.id() == server);
+        position.expect("ids come from the settings")
+    }
+
+    fn server(&self, server: ServerId) -> &Server {
+        &self.servers[self.position(server)]
+    }
+
+    fn server_mut(&mut self, server: ServerId) -> &mut Server {
+        let position = self.position(server);
+        &mut self.servers[position]
+    }
+}
+
+fn is_too_old(server: &Server, posted: Option<UnixTime>, today: UnixTime) -> bool {
+    let retention = u64::from(server.settings.retention);
+    retention > 0 && posted.is_some_and(|posted| today.days_since(posted) > retention)
+}

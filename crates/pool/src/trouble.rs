@@ -1,0 +1,28 @@
+//! Why connections end.
+
+/// Why a connection ended, as far as it decides what happens next.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Trouble {
+    /// The account is used from elsewhere.
+    AccountShared,
+    /// It was working and broke: reset, silence, nonsense.
+    Broken,
+    Certificate,
+    /// In good order, by either side, with nothing to do.
+    Closed,
+    Login,
+    OutOfCredit,
+    /// Refused in words we do not understand.
+    Refused,
+    TooManyConnections,
+    /// No connection came to be.
+    Unreachable,
+}
+
+impl Trouble {
+    /// As long as it lasts, the server counts as having answered for every article: nothing waits
+    /// for a wrong password.
+    pub(crate) fn excuses(self) -> bool {
+        matches!(self, Self::AccountShared | Self::Certificate | Self::Login | Self::OutOfCredit)
+    }
+}
