@@ -1,5 +1,7 @@
 //! What becomes of an article that was asked for.
 
+use std::time::Duration;
+
 use bergamot_pool::{Route, Tries};
 use bergamot_queue::{Part, SegmentKey, SegmentState};
 use bergamot_types::ServerId;
@@ -34,12 +36,25 @@ pub(crate) enum Stage {
 #[derive(Debug, Default)]
 pub(crate) struct Troubled {
     pub(crate) tries: Tries,
-    /// In the lines of the servers that may be asked for it.
-    pub(crate) waiting: bool,
+    pub(crate) whereabouts: Whereabouts,
     /// What an article that outgrew its reservation needs.
     pub(crate) needs: u64,
     /// The length of the best damaged copy, which lies in its place.
     best_damaged: Option<u64>,
+}
+
+/// Where such an article is; it is in one place only.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) enum Whereabouts {
+    /// Asked for, or being written.
+    #[default]
+    UnderWay,
+    /// Waits out a pause.
+    Delayed,
+    /// In the lines of the servers that may be asked for it. A line may hold it after it has left.
+    InLine,
+    /// Waits for a server that is excused.
+    Parked,
 }
 
 impl Engine {
@@ -52,9 +67,7 @@ impl Engine {
 
     pub(crate) fn on_refused(&mut self, now: Now, ticket: Ticket) {
         let Some((key, server)) = self.answered(now, ticket) else { return };
-        let retries = self.settings.article_retries;
-        self.troubled.entry(key).or_default().tries.broke(server, retries);
-        self.ask_again(now, key);
+        self.ask_later(now, key, server);
     }
 
     /// Releases what the ticket of an answer without a body held.
@@ -170,11 +183,20 @@ impl Engine {
     pub(crate) fn take_back(&mut self, now: Now, ticket: Ticket, blamed: bool) {
         let Some(article) = self.tickets.remove(&ticket) else { return };
         self.budget.release(article.reserved);
-        let troubled = self.troubled.entry(article.key).or_default();
         if let (Stage::Asked { server, .. }, true) = (article.stage, blamed) {
-            troubled.tries.broke(server, self.settings.article_retries);
+            return self.ask_later(now, article.key, server);
         }
         self.ask_again(now, article.key);
+    }
+
+    /// After a pause, which grows: when a whole server goes, all its connections go at once, and an
+    /// article must not use up its retries on those that are only about to.
+    fn ask_later(&mut self, now: Now, key: SegmentKey, server: ServerId) {
+        let troubled = self.troubled.entry(key).or_default();
+        troubled.whereabouts = Whereabouts::Delayed;
+        let breaks = troubled.tries.broke(server, self.settings.article_retries);
+        let pause = BREAK_PAUSE * (1 << breaks.saturating_sub(1).min(LONGEST_DOUBLING));
+        self.delayed.insert((now.instant + pause, key));
     }
 
     fn discard(&mut self, ticket: Ticket) {
@@ -201,13 +223,16 @@ impl Engine {
         let troubled = self.troubled.entry(key).or_default();
         match self.pool.route(&troubled.tries, posted, now.date) {
             Route::Ask(servers) => {
-                troubled.waiting = true;
+                troubled.whereabouts = Whereabouts::InLine;
                 for server in servers {
                     self.lines.entry(server).or_default().push_back(key);
                 }
             }
             Route::Exhausted => self.give_up(key),
-            Route::Wait => self.parked.push(key),
+            Route::Wait => {
+                troubled.whereabouts = Whereabouts::Parked;
+                self.parked.push(key);
+            }
         }
     }
 
@@ -230,14 +255,14 @@ impl Engine {
         waiting.sort_unstable();
         waiting.dedup();
         for key in waiting {
-            let waits = self.troubled.get(&key).is_none_or(|troubled| troubled.waiting);
-            if waits || !self.is_asked(key) {
+            let whereabouts = self.troubled.get(&key).map(|troubled| troubled.whereabouts);
+            if let Some(Whereabouts::InLine | Whereabouts::Parked) = whereabouts {
                 self.ask_again(now, key);
             }
         }
     }
-
-    fn is_asked(&self, key: SegmentKey) -> bool {
-        self.tickets.values().any(|article| article.key == key)
-    }
 }
+
+/// Before an article is asked for again on a new connection; doubled each time.
+const BREAK_PAUSE: Duration = Duration::from_millis(250);
+const LONGEST_DOUBLING: u8 = 6;

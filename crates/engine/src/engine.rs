@@ -1,6 +1,6 @@
 //! The machine itself.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::time::Instant;
 
 use bergamot_pool::{Pool, Trouble};
@@ -24,6 +24,7 @@ pub struct Engine {
     pub(crate) connections: BTreeMap<ConnectionId, Connection>,
     pub(crate) lines: BTreeMap<ServerId, VecDeque<SegmentKey>>, // who may be asked again for what
     pub(crate) parked: Vec<SegmentKey>,                         // wait for a server that is excused
+    pub(crate) delayed: BTreeSet<(Instant, SegmentKey)>,        // wait until then, after a break
     pub(crate) troubled: HashMap<SegmentKey, Troubled>,
     pub(crate) tickets: HashMap<Ticket, Article>,
     pub(crate) budget: Budget,
@@ -50,6 +51,7 @@ impl Engine {
             lines: pool.ids().map(|server| (server, VecDeque::new())).collect(),
             pool,
             parked: Vec::new(),
+            delayed: BTreeSet::new(),
             troubled: HashMap::new(),
             tickets: HashMap::new(),
             budget: Budget::new(settings.budget.0),
@@ -89,7 +91,9 @@ impl Engine {
     pub fn poll_timeout(&self) -> Option<Instant> {
         let idle = self.connections.values().filter_map(|connection| connection.idle_since);
         let idle = idle.map(|since| since + self.settings.idle);
-        idle.chain(self.pool.next_deadline()).chain(self.disk.paused_until()).min()
+        let delayed = self.delayed.first().map(|(at, _)| *at);
+        let others = [self.pool.next_deadline(), self.disk.paused_until(), delayed];
+        idle.chain(others.into_iter().flatten()).min()
     }
 
     pub fn job(&self, job: JobId) -> Option<&Job> {
@@ -116,6 +120,7 @@ impl Engine {
         self.ended.remove(&job);
         self.troubled.retain(|key, _| key.job != job);
         self.parked.retain(|key| key.job != job);
+        self.delayed.retain(|(_, key)| key.job != job);
         self.disk.forget(job);
     }
 
@@ -187,6 +192,12 @@ impl Engine {
     fn on_time(&mut self, now: Now) {
         self.resume_disk_if_due(now);
         self.pool.on_time(now.instant);
+        while let Some(&(at, key)) = self.delayed.first()
+            && now.instant >= at
+        {
+            self.delayed.pop_first();
+            self.ask_again(now, key);
+        }
         let idle = self.settings.idle;
         for (&id, connection) in &mut self.connections {
             if connection.idle_since.is_some_and(|since| now.instant >= since + idle) {

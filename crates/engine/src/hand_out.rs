@@ -4,7 +4,7 @@ use bergamot_pool::{Route, Tries};
 use bergamot_queue::SegmentKey;
 use bergamot_types::{ByteCount, ServerId};
 
-use crate::article::{Article, Stage, Troubled};
+use crate::article::{Article, Stage, Troubled, Whereabouts};
 use crate::engine::{Connection, Engine};
 use crate::event::Now;
 use crate::order::{ConnectionId, Order, Ticket};
@@ -70,7 +70,7 @@ impl Engine {
             self.queue.take_fresh();
         } else {
             self.lines.entry(server).or_default().pop_front();
-            self.troubled.entry(key).or_default().waiting = false;
+            self.troubled.entry(key).or_default().whereabouts = Whereabouts::UnderWay;
         }
         let stage = Stage::Asked { server, connection };
         self.tickets.insert(ticket, Article { key, reserved: reserve, stage });
@@ -84,7 +84,10 @@ impl Engine {
     fn next_article(&mut self, now: Now, server: ServerId) -> Option<(SegmentKey, bool)> {
         let line = self.lines.entry(server).or_default();
         while let Some(&key) = line.front() {
-            let waits = |troubled: &Troubled| troubled.waiting && !troubled.tries.answered(server);
+            let waits = |troubled: &Troubled| {
+                let in_line = troubled.whereabouts == Whereabouts::InLine;
+                in_line && !troubled.tries.answered(server)
+            };
             if self.troubled.get(&key).is_some_and(waits) && self.queue.wants(key) {
                 return Some((key, false));
             }

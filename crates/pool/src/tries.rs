@@ -36,11 +36,13 @@ impl Tries {
         tries.missing = true;
     }
 
-    /// Its connection broke on the article; after `limit` of them it counts as an answer.
-    pub fn broke(&mut self, server: ServerId, limit: u8) {
+    /// Its connection broke on the article; after `limit` of them it counts as an answer. How many
+    /// there have been.
+    pub fn broke(&mut self, server: ServerId, limit: u8) -> u8 {
         let tries = self.of(server);
-        tries.broken += 1;
+        tries.broken = tries.broken.saturating_add(1);
         tries.answered |= tries.broken > limit;
+        tries.broken
     }
 
     /// Its copy was bad; one more try, in case it was the way here that spoiled it.
@@ -89,7 +91,7 @@ mod tests {
     #[test]
     fn broken_connections_are_forgiven_as_often_as_configured() {
         let mut tries = Tries::default();
-        (0..3).for_each(|_| tries.broke(A, 3));
+        (1..=3).for_each(|count| assert_eq!(tries.broke(A, 3), count));
         assert!(!tries.answered(A));
         tries.broke(A, 3);
         assert!(tries.answered(A));

@@ -12,15 +12,22 @@ use crate::part::{Conflict, Part};
 pub(crate) struct Placements {
     bound: u64,
     agreed: Option<u64>,
-    placed: BTreeMap<u64, Span>,  // by where they begin
-    dissent: BTreeMap<u32, u64>,  // segment -> another size it claimed
-    unplaced: BTreeMap<u32, u64>, // segment -> length, where parts do not say where they belong
+    placed: BTreeMap<u64, Span>,   // by where they begin
+    dissent: BTreeMap<u32, Claim>, // what other segments claimed
+    unplaced: BTreeMap<u32, u64>,  // segment -> length, where parts do not say where they belong
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Span {
     length: u64,
     segment: u32,
+    votes: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Claim {
+    size: u64,
+    votes: u32,
 }
 
 /// Where a part is to be written.
@@ -76,14 +83,17 @@ impl Placements {
         if is_last && end != size {
             return Err(Conflict::Size { given: size, agreed: end });
         }
+        // The last part ends where it says the file does: that is worth more than a bare claim.
+        let votes = if is_last { 2 } else { 1 };
         let mut placed = Placed { offset: begin, evicted: Vec::new(), vindicated: Vec::new() };
         if let Some(agreed) = self.agreed.filter(|&agreed| agreed != size) {
-            (placed.evicted, placed.vindicated) = self.overturn(segment, size, agreed)?;
+            (placed.evicted, placed.vindicated) =
+                self.overturn(segment, Claim { size, votes }, agreed)?;
         }
         self.without_overlap(segment, begin, part.length)?;
         self.agreed = Some(size);
         self.dissent.remove(&segment);
-        self.placed.insert(begin, Span { length: part.length, segment });
+        self.placed.insert(begin, Span { length: part.length, segment, votes });
         Ok(placed)
     }
 
@@ -163,19 +173,22 @@ impl Placements {
     fn overturn(
         &mut self,
         segment: u32,
-        size: u64,
+        claim: Claim,
         agreed: u64,
     ) -> Result<(Vec<u32>, Vec<u32>), Conflict> {
-        self.dissent.insert(segment, size);
-        let voters = self.dissent.iter().filter(|(_, claimed)| **claimed == size);
-        let voters: Vec<_> = voters.map(|(&voter, _)| voter).collect();
-        if voters.len() <= self.placed.len() {
+        let size = claim.size;
+        self.dissent.insert(segment, claim);
+        let against = self.dissent.iter().filter(|(_, claim)| claim.size == size);
+        let votes_against: u32 = against.clone().map(|(_, claim)| claim.votes).sum();
+        let votes_for: u32 = self.placed.values().map(|span| span.votes).sum();
+        if votes_against <= votes_for {
             return Err(Conflict::Size { given: size, agreed });
         }
-        self.dissent.retain(|_, claimed| *claimed != size);
+        let vindicated = against.map(|(&voter, _)| voter).filter(|&voter| voter != segment);
+        let vindicated = vindicated.collect();
+        self.dissent.retain(|_, claim| claim.size != size);
         let evicted = std::mem::take(&mut self.placed).into_values().map(|span| span.segment);
-        let vindicated = voters.into_iter().filter(|&voter| voter != segment);
-        Ok((evicted.collect(), vindicated.collect()))
+        Ok((evicted.collect(), vindicated))
     }
 
     fn without_overlap(&self, segment: u32, begin: u64, length: u64) -> Result<(), Conflict> {
@@ -278,6 +291,17 @@ mod tests {
         file.place(1, 2, false, &part(100, 100, 300)).unwrap();
         file.place(0, 1, false, &part(0, 100, 300)).unwrap();
         assert_eq!(file.layout(3, 0), Some(Layout::InPlace { size: 300 }));
+    }
+
+    #[test]
+    fn the_last_part_outvotes_one_liar() {
+        let mut file = placements();
+        file.place(0, 1, false, &part(0, 100, 900)).unwrap();
+        let placed = file.place(1, 2, true, &part(100, 100, 200)).unwrap();
+        assert_eq!(placed.evicted, [0]);
+        assert!(file.place(0, 1, false, &part(0, 100, 900)).is_err());
+        file.place(0, 1, false, &part(0, 100, 200)).unwrap();
+        assert_eq!(file.layout(2, 0), Some(Layout::InPlace { size: 200 }));
     }
 
     #[test]
