@@ -1,11 +1,13 @@
 //! What tests of several rooms share.
 //!
+//! - [`sim`]: whole downloads in virtual time, from a seed
 //! - [`converse`]: plays a transcript against the NNTP machine, cut in every way packets can be cut
 
 #![forbid(unsafe_code)]
 
 mod converse;
 mod plain_sink;
+pub mod sim;
 
 pub use converse::{Player, converse};
 pub use plain_sink::PlainSink;
