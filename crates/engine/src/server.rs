@@ -133,15 +133,19 @@ impl Server {
     }
 
     fn rest(&mut self, now: Instant, trouble: Trouble, chance: &mut SplitMix) -> Consequence {
-        self.trouble = Some(trouble);
+        let known = self.trouble.replace(trouble) == Some(trouble);
         // Several connections failing while it rests are one failure.
-        self.rests += u32::from(self.rests_until.is_none());
+        if let Some(until) = self.rests_until {
+            let left = until.saturating_duration_since(now);
+            return if known { Consequence::GoesOn } else { Consequence::Rests(left) };
+        }
+        self.rests += 1;
         let (first, longest) = if trouble.excuses() { (10.0, 600.0) } else { (1.0, 60.0) };
         let doubled = first * f64::from(1u32 << (self.rests - 1).min(16));
         let jitter = 0.75 + chance.up_to(500) as f64 / 1000.0;
         let time = Duration::from_secs_f64(doubled.min(longest) * jitter);
-        let until = *self.rests_until.get_or_insert(now + time);
-        Consequence::Rests(until.saturating_duration_since(now))
+        self.rests_until = Some(now + time);
+        Consequence::Rests(time)
     }
 }
 
@@ -198,6 +202,20 @@ mod tests {
         server.open = 1;
         assert!(server.on_connected());
         assert_eq!(server.room(), 7);
+    }
+
+    #[test]
+    fn an_article_that_still_comes_while_it_rests_changes_nothing() {
+        let (mut server, now, mut chance) = (server(3), Instant::now(), SplitMix::seeded(1));
+        server.open = 3;
+        (0..3).for_each(|_| _ = server.on_connected());
+        let first = server.on_ended(now, true, Trouble::Login, &mut chance);
+        assert!(matches!(first, Consequence::Rests(_)));
+        server.on_success();
+        let second = server.on_ended(now, true, Trouble::Login, &mut chance);
+        assert_eq!(second, Consequence::GoesOn, "it is one failure");
+        let other = server.on_ended(now, true, Trouble::OutOfCredit, &mut chance);
+        assert_eq!(other, first, "the rest is no longer for another reason");
     }
 
     #[test]
