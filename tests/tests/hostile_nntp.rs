@@ -212,9 +212,8 @@ fn p24_capabilities_are_not_believed() {
         &["VERSION 2", "MODE-READER", "SASL PLAIN", "AUTHINFO SASL"],
         &["x\u{1b}[2J\u{202e}", ""],
     ];
-    let claimed = claims.map(|lines| {
-        Capabilities::Claimed(lines.iter().map(|&line| line.to_owned()).collect())
-    });
+    let claimed = claims
+        .map(|lines| Capabilities::Claimed(lines.iter().map(|&line| line.to_owned()).collect()));
     for capabilities in claimed.into_iter().chain([Capabilities::Unknown]) {
         let post = post(1, "job.bin", 6);
         let manners = Manners { capabilities, ..Manners::default() };
@@ -468,7 +467,8 @@ fn nowhere(rule: impl Into<Rule>) {
     let (rule, post) = (rule.into(), post(1, "job.bin", 6));
     let fault = rule.fault();
     let struck = post.id(0, 3);
-    let options = Options { faults: Faults::seeded(1).with(rule.only([&struck])), ..serving(&post) };
+    let options =
+        Options { faults: Faults::seeded(1).with(rule.only([&struck])), ..serving(&post) };
     let mut trial = Trial::start(QUICK, [(options, "connections = 2")]);
     let line = trial.fails("job", &post.nzb());
     assert!(line.contains("job.incomplete") && line.contains("1 articles lost"), "{line}");
@@ -493,7 +493,8 @@ fn at_the_login(rule: impl Into<Rule>) -> Aftermath {
     let (rule, post) = (rule.into(), post(1, "job.bin", 6));
     let fault = rule.fault();
     let refusing = Options { faults: Faults::none().with(rule), ..serving(&post) };
-    let mut trial = Trial::start("", [(refusing, "connections = 1"), (serving(&post), "level = 1")]);
+    let mut trial =
+        Trial::start("", [(refusing, "connections = 1"), (serving(&post), "level = 1")]);
     trial.completes("job", &post);
     let after = trial.end();
     let tally = after.news.tally(0);
