@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use bergamot_queue::{
     FileKey, Job, JobState, Layout, NewJob, Part, Queue, SegmentKey, SegmentState,
 };
-use bergamot_types::{ByteCount, JobId, ServerId, SplitMix};
+use bergamot_types::{ByteCount, JobId, MessageId, ServerId, SplitMix};
 use tracing::{debug, trace};
 
 use crate::budget::Budget;
@@ -131,6 +131,12 @@ impl Engine {
 
     pub fn jobs(&self) -> impl Iterator<Item = &Job> {
         self.queue.jobs()
+    }
+
+    /// The article that a ticket is for.
+    pub fn article(&self, ticket: Ticket) -> Option<MessageId> {
+        let key = self.tickets.get(&ticket)?.key;
+        self.queue.file(key.file_key()).map(|file| file.message_id(key.segment))
     }
 
     /// Bytes of the budget that articles hold at the moment.
@@ -262,7 +268,8 @@ impl Engine {
         match self.queue.place(key, part) {
             None => self.discard(ticket),
             Some(Err(conflict)) => {
-                self.on_damaged(now, ticket, server, part, &conflict.to_string());
+                let why = format!("{}: {conflict}", conflict.code());
+                self.on_stranger(now, ticket, server, &why);
             }
             Some(Ok(placed)) => {
                 article.stage =
@@ -293,9 +300,7 @@ impl Engine {
     fn on_damaged(&mut self, now: Now, ticket: Ticket, server: usize, part: &Part, why: &str) {
         let Some(article) = self.tickets.get_mut(&ticket) else { return };
         let key = article.key;
-        let server = self.servers[server].id();
         let tries = self.tries.entry(key).or_default();
-        tries.damaged(server);
         let better = tries.best_damaged.is_none_or(|best| part.length > best);
         match self.queue.room_for_damaged(key, part).filter(|_| better) {
             Some(offset) => {
@@ -305,6 +310,19 @@ impl Engine {
             }
             None => self.discard(ticket),
         }
+        self.on_bad_copy(now, key, server, why);
+    }
+
+    /// A sound article that is not the one that was asked for: no use to anyone.
+    fn on_stranger(&mut self, now: Now, ticket: Ticket, server: usize, why: &str) {
+        let Some(key) = self.tickets.get(&ticket).map(|article| article.key) else { return };
+        self.discard(ticket);
+        self.on_bad_copy(now, key, server, why);
+    }
+
+    fn on_bad_copy(&mut self, now: Now, key: SegmentKey, server: usize, why: &str) {
+        let server = self.servers[server].id();
+        self.tries.entry(key).or_default().damaged(server);
         if let Some(file) = self.queue.file(key.file_key()) {
             let id = file.message_id(key.segment);
             let why = why.to_owned();
