@@ -112,6 +112,10 @@ impl Connection {
                 let id = id.clone();
                 self.end(Ending::TooSlow { id, bytes, window });
             }
+            (Some(Missed::Line { limit }), _) => {
+                let at = self.moment();
+                self.end(Ending::LineTooSlow { limit, at });
+            }
             (Some(Missed::Progress { window: waited, .. } | Missed::Byte { waited }), _) => {
                 let at = self.moment();
                 self.end(Ending::Silent { waited, at });
@@ -143,6 +147,8 @@ impl Connection {
     fn on_line(&mut self, now: Instant, rest: &mut &[u8], sink: &mut impl BodySink) {
         let line = match self.line.take(rest) {
             Ok(Some(line)) => line,
+            // A list is due as a whole, and its deadline stands.
+            Ok(None) if self.setup.reads_a_list() => return,
             Ok(None) => return self.deadlines.line_goes_on(now),
             Err(bad) => return self.on_bad_line(bad),
         };
@@ -194,7 +200,8 @@ impl Connection {
                 self.events.push_back(Event::StartTls);
                 self.deadlines.nothing_due();
             }
-            Step::Wait => self.deadlines.answer_due(now),
+            Step::ReadList => self.deadlines.answer_due(now),
+            Step::ReadOn => {}
         }
     }
 

@@ -54,6 +54,8 @@ pub enum Ending {
     Desynchronised { reply: Reply, at: Moment },
     #[error("an answer line is longer than 4096 bytes, {at}")]
     LineTooLong { at: Moment },
+    #[error("an answer line took more than {} s {at}", limit.as_secs())]
+    LineTooSlow { limit: Duration, at: Moment },
     #[error("an answer line makes no sense, {at}: {line}")]
     Malformed { line: Box<str>, at: Moment },
     #[error("we said goodbye")]
@@ -88,7 +90,7 @@ impl Ending {
             Self::Silent { .. } => "nntp.silent",
             Self::StartTlsMissing | Self::StartTlsRefused(_) => "tls.starttls",
             Self::TlsInjection => "tls.injection",
-            Self::TooSlow { .. } => "nntp.too_slow",
+            Self::LineTooSlow { .. } | Self::TooSlow { .. } => "nntp.too_slow",
             Self::WrongArticle { .. } => "nntp.wrong_article",
         }
     }

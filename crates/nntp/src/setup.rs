@@ -36,10 +36,11 @@ enum Stage {
 #[derive(Debug)]
 pub(crate) enum Step {
     End(Ending),
+    ReadList,
+    ReadOn,
     Ready { first_time: bool },
     Send(String),
     StartTls,
-    Wait,
 }
 
 impl Setup {
@@ -81,7 +82,7 @@ impl Setup {
             (Stage::Greeting, 200 | 201) => self.ask_capabilities(),
             (Stage::Capabilities, 101) => {
                 self.stage = Stage::CapabilityList;
-                Step::Wait
+                Step::ReadList
             }
             (Stage::ModeReader, 200 | 201) => {
                 self.capabilities = Capabilities::default();
@@ -108,7 +109,7 @@ impl Setup {
             return self.after_capabilities();
         }
         if self.capabilities.push(line) {
-            return Step::Wait;
+            return Step::ReadOn;
         }
         let line = "an endless capability list".into();
         Step::End(Ending::Malformed { line, at: crate::event::Moment::Answer("CAPABILITIES") })

@@ -551,6 +551,45 @@ fn a_body_that_only_drips_is_too_slow() {
 }
 
 #[test]
+fn an_answer_line_that_only_drips_is_too_slow() {
+    converse(
+        plain(),
+        &ready(
+            "ask: body a@x
+            [C] BODY <a@x>
+            wait: 29s
+            [S-] 2
+            wait: 10s
+            [S-] 2
+            wait: 10s
+            [S-] 2
+            wait: 10s
+            event: ended nntp.too_slow: an answer line took more than 30 s where the answer for <a@x> was due; unanswered a@x",
+        ),
+    );
+}
+
+#[test]
+fn a_list_of_capabilities_that_only_drips_is_given_up() {
+    converse(
+        plain(),
+        "
+        [S] 200 hi
+        [C] CAPABILITIES
+        wait: 20s
+        [S] 101 list
+        [S] VERSION 2
+        wait: 9s
+        [S] READER
+        wait: 20s
+        [S] OVER
+        wait: 1s
+        event: ended nntp.silent: the server said nothing for 30 s where the answer to CAPABILITIES was due; unanswered nothing
+        ",
+    );
+}
+
+#[test]
 fn an_endless_status_line_is_cut_off() {
     use bergamot_nntp::{Connection, Event};
     let now = std::time::Instant::now();
