@@ -157,11 +157,10 @@ impl Connection {
             return self.carry_out(now, step);
         }
         let Some(reply) = Reply::parse(line) else {
-            let line = line.escape_ascii().to_string().into();
-            let at = self.moment();
-            return self.end(Ending::Malformed { line, at });
+            let line = line.escape_ascii().to_string();
+            return self.on_nonsense(line.into());
         };
-        trace!(%reply, "answer");
+        trace!(code = reply.code, "answer");
         match self.state {
             State::Setup => {
                 let step = self.setup.on_reply(reply);
@@ -169,6 +168,15 @@ impl Connection {
             }
             _ => self.on_answer(now, reply, sink),
         }
+    }
+
+    /// Behind the first answers, what is none is more likely the rest of one.
+    fn on_nonsense(&mut self, line: Box<str>) {
+        let at = self.moment();
+        self.end(match self.state {
+            State::Setup => Ending::Malformed { line, at },
+            _ => Ending::Desynchronised { line, at },
+        });
     }
 
     fn on_bad_line(&mut self, bad: BadLine) {
@@ -222,10 +230,9 @@ impl Connection {
                 Ok(answer) => self.answer(now, id, answer),
                 Err(ending) => {
                     self.sent.push_front((id, request));
-                    self.end(
-                        ending
-                            .unwrap_or_else(|| Ending::Desynchronised { reply, at: self.moment() }),
-                    );
+                    let line = reply.to_string().into();
+                    let desync = Ending::Desynchronised { line, at: self.moment() };
+                    self.end(ending.unwrap_or(desync));
                 }
             },
         }
@@ -306,7 +313,10 @@ impl Connection {
         match reply.code {
             205 | 503 => self.end(Ending::ClosedByServer { at: Moment::Idle }),
             400 | 502 => self.end_refused(reply),
-            _ => self.end(Ending::Desynchronised { reply, at: Moment::Idle }),
+            _ => {
+                let line = reply.to_string().into();
+                self.end(Ending::Desynchronised { line, at: Moment::Idle });
+            }
         }
     }
 

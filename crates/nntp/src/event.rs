@@ -50,8 +50,8 @@ pub enum Ending {
     ArticleTooLarge { id: MessageId, limit: u64 },
     #[error("the server closed the connection {at}")]
     ClosedByServer { at: Moment },
-    #[error("the answers no longer match the questions: {reply} came {at}")]
-    Desynchronised { reply: Reply, at: Moment },
+    #[error("the answers no longer match the questions: {line} came {at}")]
+    Desynchronised { line: Box<str>, at: Moment },
     #[error("an answer line is longer than 4096 bytes, {at}")]
     LineTooLong { at: Moment },
     #[error("an answer line took more than {} s {at}", limit.as_secs())]

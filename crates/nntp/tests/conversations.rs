@@ -399,7 +399,19 @@ fn a_second_terminator_is_never_read_as_an_answer() {
             [S] .
             [S] .
             event: body a@x \"\"
-            event: ended nntp.malformed: an answer line makes no sense, where the answer for <b@x> was due: .; unanswered b@x",
+            event: ended nntp.desync: the answers no longer match the questions: . came where the answer for <b@x> was due; unanswered b@x",
+        ),
+    );
+    converse(
+        plain(),
+        &ready(
+            "ask: body a@x
+            [C] BODY <a@x>
+            [S] 222 0 <a@x>
+            [S] .
+            [S] .
+            event: body a@x \"\"
+            event: ended nntp.desync: the answers no longer match the questions: . came while nothing was asked; unanswered nothing",
         ),
     );
 }
