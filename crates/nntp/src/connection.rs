@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::mem;
 use std::time::Instant;
 
-use bergamot_types::MessageId;
+use bergamot_types::{MessageId, Shown};
 use tracing::trace;
 
 use crate::body::BodySink;
@@ -157,7 +157,8 @@ impl Connection {
             return self.carry_out(now, step);
         }
         let Some(reply) = Reply::parse(line) else {
-            let line = line.escape_ascii().to_string();
+            let line = self.setup.hide(&String::from_utf8_lossy(line));
+            let line = Shown(&line).to_string();
             return self.on_nonsense(line.into());
         };
         trace!(code = reply.code, "answer");
@@ -327,6 +328,7 @@ impl Connection {
             let at = self.moment();
             return self.end(Ending::ClosedByServer { at });
         }
+        let reply = Reply { text: self.setup.hide(&reply.text), ..reply };
         self.end(Ending::Refused { refusal, reply });
     }
 
@@ -401,6 +403,6 @@ fn group_answer(reply: &Reply) -> Option<Answer> {
 /// Some servers leave the id out of their answer; one that names another has lost count.
 fn wrong_article(asked: &Request, reply: &Reply) -> Option<Ending> {
     let (asked, given) = (asked.message_id()?, reply.message_id()?);
-    (asked.as_str() != given)
-        .then(|| Ending::WrongArticle { asked: asked.clone(), given: given.into() })
+    let shown = || Shown(given).to_string().into();
+    (asked.as_str() != given).then(|| Ending::WrongArticle { asked: asked.clone(), given: shown() })
 }

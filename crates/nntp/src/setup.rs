@@ -99,8 +99,19 @@ impl Setup {
             (Stage::StartTls, _) => Step::End(Ending::StartTlsRefused(reply)),
             (Stage::UserName | Stage::Password, 281) => self.done(),
             (Stage::UserName, 381) => self.send_password(),
-            _ => refused(reply),
+            _ => self.refused(reply),
         }
+    }
+
+    /// A line as it may be shown.
+    pub(crate) fn hide(&self, text: &str) -> Box<str> {
+        self.login.as_ref().map_or_else(|| text.into(), |login| login.hide(text))
+    }
+
+    fn refused(&self, reply: Reply) -> Step {
+        let refusal = Refusal::classify(&reply);
+        let reply = Reply { text: self.hide(&reply.text), ..reply };
+        Step::End(Ending::Refused { refusal, reply })
     }
 
     /// A line of the capability list; the lone dot ends it.
@@ -174,10 +185,6 @@ impl Setup {
         command.push_str("\r\n");
         Step::Send(command)
     }
-}
-
-fn refused(reply: Reply) -> Step {
-    Step::End(Ending::Refused { refusal: Refusal::classify(&reply), reply })
 }
 
 /// The first login, and one more when the server forgets it mid-way; then it is a loop.

@@ -450,6 +450,38 @@ fn a_cut_in_mid_body_gives_back_all_that_was_asked() {
 }
 
 #[test]
+fn a_server_that_repeats_the_password_is_not_quoted() {
+    for (said, shown) in [
+        (
+            "500 unknown command: AUTHINFO PASS secret",
+            "nntp.refused: the server refused: 500 unknown command: AUTHINFO PASS •••",
+        ),
+        (
+            "481 bad password secret, secret",
+            "nntp.login: the server refused: 481 bad password •••, •••",
+        ),
+        (
+            "AUTHINFO PASS secret",
+            "nntp.malformed: an answer line makes no sense, where the answer to AUTHINFO PASS was due: AUTHINFO PASS •••",
+        ),
+    ] {
+        converse(
+            ann(),
+            &format!(
+                "[S] 200 hi
+                [C] CAPABILITIES
+                [S] 500 what?
+                [C] AUTHINFO USER ann
+                [S] 381 more
+                [C] AUTHINFO PASS secret
+                [S] {said}
+                event: ended {shown}; unanswered nothing"
+            ),
+        );
+    }
+}
+
+#[test]
 fn a_refusal_mid_way_gives_back_what_was_asked() {
     converse(
         plain(),
