@@ -301,11 +301,15 @@ impl Connection {
     fn on_login_required(&mut self, now: Instant, asked: Asked, reply: Reply) {
         if self.setup.may_log_in_again() {
             self.held.push_back(asked);
-            self.after_answer(now);
-        } else {
-            self.sent.push_front(asked);
-            self.end(Ending::Refused { refusal: Refusal::Login, reply });
+            return self.after_answer(now);
         }
+        self.sent.push_front(asked);
+        // The login itself was accepted each time, so it is this conversation that is no good.
+        if self.setup.has_login() && Refusal::classify(&reply) == Refusal::Login {
+            let at = self.moment();
+            return self.end(Ending::LoginForgotten { at });
+        }
+        self.end_refused(reply);
     }
 
     /// Servers announce that they close an idle connection with 400 or 205; anything else that

@@ -56,6 +56,8 @@ pub enum Ending {
     LineTooLong { at: Moment },
     #[error("an answer line took more than {} s {at}", limit.as_secs())]
     LineTooSlow { limit: Duration, at: Moment },
+    #[error("the server forgot the login once more {at}")]
+    LoginForgotten { at: Moment },
     #[error("an answer line makes no sense, {at}: {line}")]
     Malformed { line: Box<str>, at: Moment },
     #[error("we said goodbye")]
@@ -84,6 +86,7 @@ impl Ending {
             Self::ClosedByServer { .. } => "nntp.closed",
             Self::Desynchronised { .. } => "nntp.desync",
             Self::LineTooLong { .. } => "nntp.line_too_long",
+            Self::LoginForgotten { .. } => "nntp.login_forgotten",
             Self::Malformed { .. } => "nntp.malformed",
             Self::Quit => "nntp.quit",
             Self::Refused { refusal, .. } => refusal.code(),

@@ -133,6 +133,10 @@ impl Setup {
         self.ask_capabilities()
     }
 
+    pub(crate) fn has_login(&self) -> bool {
+        self.login.is_some()
+    }
+
     pub(crate) fn may_log_in_again(&self) -> bool {
         self.login.is_some() && self.logins < MOST_LOGINS
     }

@@ -298,7 +298,7 @@ fn a_login_forgotten_mid_way_is_repeated_once_and_nothing_is_lost() {
         [S] 223 0 <a@x>
         event: exists a@x
         [S] 480 log in
-        event: ended nntp.login: the server refused: 480 log in; unanswered b@x c@x
+        event: ended nntp.login_forgotten: the server forgot the login once more where the answer for <b@x> was due; unanswered b@x c@x
         ",
     );
 }
