@@ -163,4 +163,4 @@ fn program() -> PathBuf {
 }
 
 /// Far more than anything here takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);

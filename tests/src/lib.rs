@@ -9,7 +9,9 @@
 mod daemon;
 mod home;
 mod news;
+mod trial;
 
 pub use daemon::{Daemon, Stopped};
 pub use home::{Home, sha256};
 pub use news::{News, content_of, sample};
+pub use trial::{Aftermath, PLANTED, Trial, ids, post};

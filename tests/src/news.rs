@@ -1,10 +1,14 @@
 //! News servers on loopback.
 
 use std::io::Read;
+use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Instant;
 
 use bergamot_newsd::{Articles, Generated, Options, Posted, Server, Tally};
 use tokio::runtime::Runtime;
+
+use crate::daemon::PATIENCE;
 
 /// Some servers that run beside the test.
 #[derive(Debug)]
@@ -29,8 +33,12 @@ impl News {
         Self::start([Options { articles, ..Options::default() }])
     }
 
+    pub fn address(&self, server: usize) -> SocketAddr {
+        self.servers[server].address()
+    }
+
     pub fn port(&self, server: usize) -> u16 {
-        self.servers[server].address().port()
+        self.address(server).port()
     }
 
     pub fn tally(&self, server: usize) -> &Tally {
@@ -44,6 +52,18 @@ impl News {
             "[[server]]\nname = \"s{server}\"\nhost = \"127.0.0.1\"\nport = {}\n{encryption}{more}\n",
             self.port(server)
         )
+    }
+
+    /// Waits for something that shows only in a tally.
+    ///
+    /// # Panics
+    /// When it does not come in time.
+    pub fn wait_until(&self, holds: impl Fn(&Self) -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        while !holds(self) {
+            assert!(Instant::now() < deadline, "what was waited for has not come");
+            std::thread::yield_now();
+        }
     }
 
     /// Ends one server, as an outage would.

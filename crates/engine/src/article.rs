@@ -130,7 +130,8 @@ impl Engine {
         match self.queue.place(key, part) {
             None => self.discard(ticket),
             Some(Err(conflict)) => {
-                self.on_damaged(now, ticket, server, part, &conflict.to_string());
+                let why = format!("{}: {conflict}", conflict.code());
+                self.on_stranger(now, ticket, server, &why);
             }
             Some(Ok(placed)) => {
                 let then = SegmentState::Written { verified: part.verified };
@@ -162,7 +163,6 @@ impl Engine {
         let Some(article) = self.tickets.get_mut(&ticket) else { return };
         let key = article.key;
         let troubled = self.troubled.entry(key).or_default();
-        troubled.tries.damaged(server);
         let better = troubled.best_damaged.is_none_or(|best| part.length > best);
         match self.queue.room_for_damaged(key, part).filter(|_| better) {
             Some(offset) => {
@@ -172,6 +172,18 @@ impl Engine {
             }
             None => self.discard(ticket),
         }
+        self.on_bad_copy(now, key, server, why);
+    }
+
+    /// A sound article that is not the one that was asked for: no use to anyone.
+    fn on_stranger(&mut self, now: Now, ticket: Ticket, server: ServerId, why: &str) {
+        let Some(key) = self.tickets.get(&ticket).map(|article| article.key) else { return };
+        self.discard(ticket);
+        self.on_bad_copy(now, key, server, why);
+    }
+
+    fn on_bad_copy(&mut self, now: Now, key: SegmentKey, server: ServerId, why: &str) {
+        self.troubled.entry(key).or_default().tries.damaged(server);
         if let Some(file) = self.queue.file(key.file_key()) {
             let id = file.message_id(key.segment);
             self.tell(Notice::ArticleRefused { job: key.job, id, server, why: why.to_owned() });

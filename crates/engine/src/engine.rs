@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use bergamot_pool::{Pool, Trouble};
 use bergamot_queue::{Job, JobState, NewJob, Queue, SegmentKey};
-use bergamot_types::{ByteCount, JobId, ServerId};
+use bergamot_types::{ByteCount, JobId, MessageId, ServerId};
 use tracing::{debug, trace};
 
 use crate::article::{Article, Stage, Troubled};
@@ -102,6 +102,12 @@ impl Engine {
 
     pub fn jobs(&self) -> impl Iterator<Item = &Job> {
         self.queue.jobs()
+    }
+
+    /// The article that a ticket is for.
+    pub fn article(&self, ticket: Ticket) -> Option<MessageId> {
+        let key = self.tickets.get(&ticket)?.key;
+        self.queue.file(key.file_key()).map(|file| file.message_id(key.segment))
     }
 
     /// Bytes of the budget that articles hold at the moment.

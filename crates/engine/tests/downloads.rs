@@ -255,6 +255,17 @@ fn wrong_articles_are_not_written_and_a_liar_in_front_does_not_win() {
 }
 
 #[test]
+fn another_article_than_was_asked_for_is_not_kept_even_where_there_is_room() {
+    let mut world = World::new(vec![server(1)]);
+    world.rule(|ask| if ask.segment == 2 { Reply::Stranger } else { Reply::Good });
+    world.add(job(1, &[9]));
+    world.run();
+    assert_eq!(world.failed, [(1, Failure::Incomplete)]);
+    assert_eq!(world.lost, ["0.2@1"]);
+    assert_eq!(world.writes_of(2), 0);
+}
+
+#[test]
 fn bad_days_end_well_from_any_seed() {
     for seed in 0..1000 {
         let servers = vec![

@@ -137,7 +137,7 @@ impl Rule {
         self
     }
 
-    pub(crate) fn fault(&self) -> Fault {
+    pub fn fault(&self) -> Fault {
         self.fault
     }
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::mem;
 use std::time::Instant;
 
-use bergamot_types::MessageId;
+use bergamot_types::{MessageId, Shown};
 use tracing::trace;
 
 use crate::body::BodySink;
@@ -112,6 +112,10 @@ impl Connection {
                 let id = id.clone();
                 self.end(Ending::TooSlow { id, bytes, window });
             }
+            (Some(Missed::Line { limit }), _) => {
+                let at = self.moment();
+                self.end(Ending::LineTooSlow { limit, at });
+            }
             (Some(Missed::Progress { window: waited, .. } | Missed::Byte { waited }), _) => {
                 let at = self.moment();
                 self.end(Ending::Silent { waited, at });
@@ -143,6 +147,8 @@ impl Connection {
     fn on_line(&mut self, now: Instant, rest: &mut &[u8], sink: &mut impl BodySink) {
         let line = match self.line.take(rest) {
             Ok(Some(line)) => line,
+            // A list is due as a whole, and its deadline stands.
+            Ok(None) if self.setup.reads_a_list() => return,
             Ok(None) => return self.deadlines.line_goes_on(now),
             Err(bad) => return self.on_bad_line(bad),
         };
@@ -151,11 +157,11 @@ impl Connection {
             return self.carry_out(now, step);
         }
         let Some(reply) = Reply::parse(line) else {
-            let line = line.escape_ascii().to_string().into();
-            let at = self.moment();
-            return self.end(Ending::Malformed { line, at });
+            let line = self.setup.hide(&String::from_utf8_lossy(line));
+            let line = Shown(&line).to_string();
+            return self.on_nonsense(line.into());
         };
-        trace!(%reply, "answer");
+        trace!(code = reply.code, "answer");
         match self.state {
             State::Setup => {
                 let step = self.setup.on_reply(reply);
@@ -163,6 +169,15 @@ impl Connection {
             }
             _ => self.on_answer(now, reply, sink),
         }
+    }
+
+    /// Behind the first answers, what is none is more likely the rest of one.
+    fn on_nonsense(&mut self, line: Box<str>) {
+        let at = self.moment();
+        self.end(match self.state {
+            State::Setup => Ending::Malformed { line, at },
+            _ => Ending::Desynchronised { line, at },
+        });
     }
 
     fn on_bad_line(&mut self, bad: BadLine) {
@@ -194,7 +209,8 @@ impl Connection {
                 self.events.push_back(Event::StartTls);
                 self.deadlines.nothing_due();
             }
-            Step::Wait => self.deadlines.answer_due(now),
+            Step::ReadList => self.deadlines.answer_due(now),
+            Step::ReadOn => {}
         }
     }
 
@@ -215,10 +231,9 @@ impl Connection {
                 Ok(answer) => self.answer(now, id, answer),
                 Err(ending) => {
                     self.sent.push_front((id, request));
-                    self.end(
-                        ending
-                            .unwrap_or_else(|| Ending::Desynchronised { reply, at: self.moment() }),
-                    );
+                    let line = reply.to_string().into();
+                    let desync = Ending::Desynchronised { line, at: self.moment() };
+                    self.end(ending.unwrap_or(desync));
                 }
             },
         }
@@ -286,11 +301,15 @@ impl Connection {
     fn on_login_required(&mut self, now: Instant, asked: Asked, reply: Reply) {
         if self.setup.may_log_in_again() {
             self.held.push_back(asked);
-            self.after_answer(now);
-        } else {
-            self.sent.push_front(asked);
-            self.end(Ending::Refused { refusal: Refusal::Login, reply });
+            return self.after_answer(now);
         }
+        self.sent.push_front(asked);
+        // The login itself was accepted each time, so it is this conversation that is no good.
+        if self.setup.has_login() && Refusal::classify(&reply) == Refusal::Login {
+            let at = self.moment();
+            return self.end(Ending::LoginForgotten { at });
+        }
+        self.end_refused(reply);
     }
 
     /// Servers announce that they close an idle connection with 400 or 205; anything else that
@@ -299,7 +318,10 @@ impl Connection {
         match reply.code {
             205 | 503 => self.end(Ending::ClosedByServer { at: Moment::Idle }),
             400 | 502 => self.end_refused(reply),
-            _ => self.end(Ending::Desynchronised { reply, at: Moment::Idle }),
+            _ => {
+                let line = reply.to_string().into();
+                self.end(Ending::Desynchronised { line, at: Moment::Idle });
+            }
         }
     }
 
@@ -310,6 +332,7 @@ impl Connection {
             let at = self.moment();
             return self.end(Ending::ClosedByServer { at });
         }
+        let reply = Reply { text: self.setup.hide(&reply.text), ..reply };
         self.end(Ending::Refused { refusal, reply });
     }
 
@@ -384,6 +407,6 @@ fn group_answer(reply: &Reply) -> Option<Answer> {
 /// Some servers leave the id out of their answer; one that names another has lost count.
 fn wrong_article(asked: &Request, reply: &Reply) -> Option<Ending> {
     let (asked, given) = (asked.message_id()?, reply.message_id()?);
-    (asked.as_str() != given)
-        .then(|| Ending::WrongArticle { asked: asked.clone(), given: given.into() })
+    let shown = || Shown(given).to_string().into();
+    (asked.as_str() != given).then(|| Ending::WrongArticle { asked: asked.clone(), given: shown() })
 }

@@ -9,6 +9,7 @@ use crate::settings::{Limits, ProgressFloor};
 pub(crate) struct Deadlines {
     limits: Limits,
     next_byte: Option<(Instant, Duration)>, // when it is due, and how long was given
+    in_line: bool,
     window: Option<Window>,
 }
 
@@ -22,37 +23,44 @@ struct Window {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Missed {
     Byte { waited: Duration },
+    Line { limit: Duration },
     Progress { bytes: u64, window: Duration },
 }
 
 impl Deadlines {
     pub(crate) fn new(limits: Limits) -> Self {
-        Self { limits, next_byte: None, window: None }
+        Self { limits, next_byte: None, in_line: false, window: None }
     }
 
     pub(crate) fn nothing_due(&mut self) {
         self.next_byte = None;
+        self.in_line = false;
         self.window = None;
     }
 
-    /// The first byte of an answer is due; an earlier deadline for the same answer stands.
+    /// The first byte of an answer is due.
     pub(crate) fn answer_due(&mut self, now: Instant) {
+        self.nothing_due();
         self.next_byte = Some((now + self.limits.first_byte, self.limits.first_byte));
-        self.window = None;
     }
 
-    /// Some bytes of an answer line came; the rest is due.
+    /// Some bytes of an answer line came. All the rest is due then: a line is so short that more
+    /// time for each byte of it would only serve a server that drips.
     pub(crate) fn line_goes_on(&mut self, now: Instant) {
-        self.next_byte = Some((now + self.limits.silence, self.limits.silence));
+        if !self.in_line {
+            self.in_line = true;
+            self.byte_due(now);
+        }
     }
 
     pub(crate) fn body_begins(&mut self, now: Instant) {
-        self.line_goes_on(now);
+        self.in_line = false;
+        self.byte_due(now);
         self.window = Some(Window { ends: now + self.limits.floor.window, bytes: 0 });
     }
 
     pub(crate) fn body_goes_on(&mut self, now: Instant, bytes: usize) {
-        self.line_goes_on(now);
+        self.byte_due(now);
         let ProgressFloor { bytes: floor, window } = self.limits.floor;
         if let Some(current) = &mut self.window {
             current.bytes += bytes as u64;
@@ -60,6 +68,10 @@ impl Deadlines {
                 *current = Window { ends: now + window, bytes: 0 };
             }
         }
+    }
+
+    fn byte_due(&mut self, now: Instant) {
+        self.next_byte = Some((now + self.limits.silence, self.limits.silence));
     }
 
     pub(crate) fn next(&self) -> Option<Instant> {
@@ -75,7 +87,8 @@ impl Deadlines {
         if let Some((due, waited)) = self.next_byte
             && now >= due
         {
-            return Some(Missed::Byte { waited });
+            let line = Missed::Line { limit: waited };
+            return Some(if self.in_line { line } else { Missed::Byte { waited } });
         }
         let current = self.window.as_mut().filter(|window| now >= window.ends)?;
         let ProgressFloor { bytes: floor, window } = self.limits.floor;

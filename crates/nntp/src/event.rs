@@ -50,10 +50,14 @@ pub enum Ending {
     ArticleTooLarge { id: MessageId, limit: u64 },
     #[error("the server closed the connection {at}")]
     ClosedByServer { at: Moment },
-    #[error("the answers no longer match the questions: {reply} came {at}")]
-    Desynchronised { reply: Reply, at: Moment },
+    #[error("the answers no longer match the questions: {line} came {at}")]
+    Desynchronised { line: Box<str>, at: Moment },
     #[error("an answer line is longer than 4096 bytes, {at}")]
     LineTooLong { at: Moment },
+    #[error("an answer line took more than {} s {at}", limit.as_secs())]
+    LineTooSlow { limit: Duration, at: Moment },
+    #[error("the server forgot the login once more {at}")]
+    LoginForgotten { at: Moment },
     #[error("an answer line makes no sense, {at}: {line}")]
     Malformed { line: Box<str>, at: Moment },
     #[error("we said goodbye")]
@@ -82,13 +86,14 @@ impl Ending {
             Self::ClosedByServer { .. } => "nntp.closed",
             Self::Desynchronised { .. } => "nntp.desync",
             Self::LineTooLong { .. } => "nntp.line_too_long",
+            Self::LoginForgotten { .. } => "nntp.login_forgotten",
             Self::Malformed { .. } => "nntp.malformed",
             Self::Quit => "nntp.quit",
             Self::Refused { refusal, .. } => refusal.code(),
             Self::Silent { .. } => "nntp.silent",
             Self::StartTlsMissing | Self::StartTlsRefused(_) => "tls.starttls",
             Self::TlsInjection => "tls.injection",
-            Self::TooSlow { .. } => "nntp.too_slow",
+            Self::LineTooSlow { .. } | Self::TooSlow { .. } => "nntp.too_slow",
             Self::WrongArticle { .. } => "nntp.wrong_article",
         }
     }

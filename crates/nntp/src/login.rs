@@ -34,6 +34,14 @@ impl Login {
     pub(crate) fn password(&self) -> &Secret {
         &self.password
     }
+
+    /// `text` without the password: servers repeat commands they do not like.
+    pub(crate) fn hide(&self, text: &str) -> Box<str> {
+        match self.password.reveal() {
+            "" => text.into(),
+            password => text.replace(password, &self.password.to_string()).into(),
+        }
+    }
 }
 
 /// Why credentials cannot be sent. It never repeats them.

@@ -36,10 +36,11 @@ enum Stage {
 #[derive(Debug)]
 pub(crate) enum Step {
     End(Ending),
+    ReadList,
+    ReadOn,
     Ready { first_time: bool },
     Send(String),
     StartTls,
-    Wait,
 }
 
 impl Setup {
@@ -81,7 +82,7 @@ impl Setup {
             (Stage::Greeting, 200 | 201) => self.ask_capabilities(),
             (Stage::Capabilities, 101) => {
                 self.stage = Stage::CapabilityList;
-                Step::Wait
+                Step::ReadList
             }
             (Stage::ModeReader, 200 | 201) => {
                 self.capabilities = Capabilities::default();
@@ -98,8 +99,19 @@ impl Setup {
             (Stage::StartTls, _) => Step::End(Ending::StartTlsRefused(reply)),
             (Stage::UserName | Stage::Password, 281) => self.done(),
             (Stage::UserName, 381) => self.send_password(),
-            _ => refused(reply),
+            _ => self.refused(reply),
         }
+    }
+
+    /// A line as it may be shown.
+    pub(crate) fn hide(&self, text: &str) -> Box<str> {
+        self.login.as_ref().map_or_else(|| text.into(), |login| login.hide(text))
+    }
+
+    fn refused(&self, reply: Reply) -> Step {
+        let refusal = Refusal::classify(&reply);
+        let reply = Reply { text: self.hide(&reply.text), ..reply };
+        Step::End(Ending::Refused { refusal, reply })
     }
 
     /// A line of the capability list; the lone dot ends it.
@@ -108,7 +120,7 @@ impl Setup {
             return self.after_capabilities();
         }
         if self.capabilities.push(line) {
-            return Step::Wait;
+            return Step::ReadOn;
         }
         let line = "an endless capability list".into();
         Step::End(Ending::Malformed { line, at: crate::event::Moment::Answer("CAPABILITIES") })
@@ -119,6 +131,10 @@ impl Setup {
         self.wants_tls = false;
         self.is_reader = false;
         self.ask_capabilities()
+    }
+
+    pub(crate) fn has_login(&self) -> bool {
+        self.login.is_some()
     }
 
     pub(crate) fn may_log_in_again(&self) -> bool {
@@ -173,10 +189,6 @@ impl Setup {
         command.push_str("\r\n");
         Step::Send(command)
     }
-}
-
-fn refused(reply: Reply) -> Step {
-    Step::End(Ending::Refused { refusal: Refusal::classify(&reply), reply })
 }
 
 /// The first login, and one more when the server forgets it mid-way; then it is a loop.

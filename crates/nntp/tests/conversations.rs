@@ -298,7 +298,7 @@ fn a_login_forgotten_mid_way_is_repeated_once_and_nothing_is_lost() {
         [S] 223 0 <a@x>
         event: exists a@x
         [S] 480 log in
-        event: ended nntp.login: the server refused: 480 log in; unanswered b@x c@x
+        event: ended nntp.login_forgotten: the server forgot the login once more where the answer for <b@x> was due; unanswered b@x c@x
         ",
     );
 }
@@ -399,7 +399,19 @@ fn a_second_terminator_is_never_read_as_an_answer() {
             [S] .
             [S] .
             event: body a@x \"\"
-            event: ended nntp.malformed: an answer line makes no sense, where the answer for <b@x> was due: .; unanswered b@x",
+            event: ended nntp.desync: the answers no longer match the questions: . came where the answer for <b@x> was due; unanswered b@x",
+        ),
+    );
+    converse(
+        plain(),
+        &ready(
+            "ask: body a@x
+            [C] BODY <a@x>
+            [S] 222 0 <a@x>
+            [S] .
+            [S] .
+            event: body a@x \"\"
+            event: ended nntp.desync: the answers no longer match the questions: . came while nothing was asked; unanswered nothing",
         ),
     );
 }
@@ -435,6 +447,38 @@ fn a_cut_in_mid_body_gives_back_all_that_was_asked() {
             event: ended nntp.closed: the server closed the connection in the body of <a@x>; unanswered a@x b@x",
         ),
     );
+}
+
+#[test]
+fn a_server_that_repeats_the_password_is_not_quoted() {
+    for (said, shown) in [
+        (
+            "500 unknown command: AUTHINFO PASS secret",
+            "nntp.refused: the server refused: 500 unknown command: AUTHINFO PASS •••",
+        ),
+        (
+            "481 bad password secret, secret",
+            "nntp.login: the server refused: 481 bad password •••, •••",
+        ),
+        (
+            "AUTHINFO PASS secret",
+            "nntp.malformed: an answer line makes no sense, where the answer to AUTHINFO PASS was due: AUTHINFO PASS •••",
+        ),
+    ] {
+        converse(
+            ann(),
+            &format!(
+                "[S] 200 hi
+                [C] CAPABILITIES
+                [S] 500 what?
+                [C] AUTHINFO USER ann
+                [S] 381 more
+                [C] AUTHINFO PASS secret
+                [S] {said}
+                event: ended {shown}; unanswered nothing"
+            ),
+        );
+    }
 }
 
 #[test]
@@ -547,6 +591,45 @@ fn a_body_that_only_drips_is_too_slow() {
             wait: 10s
             event: ended nntp.too_slow: only 3 bytes of <a@x> came in 30 s; unanswered a@x",
         ),
+    );
+}
+
+#[test]
+fn an_answer_line_that_only_drips_is_too_slow() {
+    converse(
+        plain(),
+        &ready(
+            "ask: body a@x
+            [C] BODY <a@x>
+            wait: 29s
+            [S-] 2
+            wait: 10s
+            [S-] 2
+            wait: 10s
+            [S-] 2
+            wait: 10s
+            event: ended nntp.too_slow: an answer line took more than 30 s where the answer for <a@x> was due; unanswered a@x",
+        ),
+    );
+}
+
+#[test]
+fn a_list_of_capabilities_that_only_drips_is_given_up() {
+    converse(
+        plain(),
+        "
+        [S] 200 hi
+        [C] CAPABILITIES
+        wait: 20s
+        [S] 101 list
+        [S] VERSION 2
+        wait: 9s
+        [S] READER
+        wait: 20s
+        [S] OVER
+        wait: 1s
+        event: ended nntp.silent: the server said nothing for 30 s where the answer to CAPABILITIES was due; unanswered nothing
+        ",
     );
 }
 

@@ -112,11 +112,8 @@ impl Server {
         self.working -= usize::from(was_working);
         match trouble {
             Trouble::Closed => Consequence::GoesOn,
-            Trouble::TooManyConnections | Trouble::Refused if self.working > 0 => {
-                self.ceiling = self.working;
-                self.raise_at = Some(now + CEILING_PROBE);
-                Consequence::LowerCeiling(self.ceiling)
-            }
+            Trouble::TooManyConnections if self.open > 0 => self.lower_ceiling(now),
+            Trouble::Refused if self.working > 0 => self.lower_ceiling(now),
             // All connections breaking at once is one mishap; each breaking twice is a habit.
             Trouble::Broken if self.breaks < 2 * self.settings.connections => {
                 self.breaks += 1;
@@ -124,6 +121,14 @@ impl Server {
             }
             _ => self.rest(now, trouble, chance),
         }
+    }
+
+    /// One fewer than there were. Those still being opened count: each that is refused too lowers
+    /// the ceiling by one more, until all that are left work.
+    fn lower_ceiling(&mut self, now: Instant) -> Consequence {
+        self.ceiling = self.open;
+        self.raise_at = Some(now + CEILING_PROBE);
+        Consequence::LowerCeiling(self.ceiling)
     }
 
     /// Whether anything changed because time passed.
@@ -146,12 +151,17 @@ impl Server {
     }
 
     fn rest(&mut self, now: Instant, trouble: Trouble, chance: &mut SplitMix) -> Consequence {
-        self.trouble = Some(trouble);
+        let known = self.trouble.replace(trouble) == Some(trouble);
         // Several connections failing while it rests are one failure.
-        if self.rests_until.is_some() {
-            return Consequence::GoesOn;
+        if let Some(until) = self.rests_until {
+            let left = until.saturating_duration_since(now);
+            return if known { Consequence::GoesOn } else { Consequence::Rests(left) };
         }
         self.rests += 1;
+        // Where nothing works, nothing was learned about how many would.
+        if trouble == Trouble::TooManyConnections {
+            (self.ceiling, self.raise_at) = (self.settings.connections, None);
+        }
         let (first, longest) = if trouble.excuses() { (10.0, 600.0) } else { (1.0, 60.0) };
         let doubled = first * f64::from(1u32 << (self.rests - 1).min(16));
         let jitter = 0.75 + chance.up_to(500) as f64 / 1000.0;
@@ -167,6 +177,8 @@ const CEILING_PROBE: Duration = Duration::from_secs(60);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const TOO_MANY: Trouble = Trouble::TooManyConnections;
 
     fn server(connections: usize) -> Server {
         let settings = ServerSettings {
@@ -184,16 +196,32 @@ mod tests {
 
     #[test]
     fn too_many_connections_teaches_a_ceiling_that_is_probed_later() {
-        let (mut server, now) = (server(8), Instant::now());
+        let (mut server, now, mut chance) = (server(8), Instant::now(), SplitMix::seeded(1));
         server.open = 8;
+        let mut refuse = |server: &mut Server| server.on_ended(now, false, TOO_MANY, &mut chance);
+        assert_eq!(refuse(&mut server), Consequence::LowerCeiling(7), "others may still come");
+        assert_eq!(refuse(&mut server), Consequence::LowerCeiling(6));
         (0..5).for_each(|_| _ = server.on_connected());
-        let refused = Trouble::TooManyConnections;
-        let end = server.on_ended(now, false, refused, &mut SplitMix::seeded(1));
-        assert_eq!(end, Consequence::LowerCeiling(5));
-        server.open = 5;
+        assert_eq!(refuse(&mut server), Consequence::LowerCeiling(5));
         assert_eq!(server.room(), 0);
         assert!(server.on_time(now + CEILING_PROBE));
         assert_eq!(server.room(), 1);
+    }
+
+    #[test]
+    fn nothing_is_learned_from_too_many_when_none_works() {
+        let (mut server, now, mut chance) = (server(8), Instant::now(), SplitMix::seeded(1));
+        server.open = 8;
+        for left in (1..8).rev() {
+            let end = server.on_ended(now, false, TOO_MANY, &mut chance);
+            assert_eq!(end, Consequence::LowerCeiling(left));
+        }
+        let last = server.on_ended(now, false, TOO_MANY, &mut chance);
+        assert!(matches!(last, Consequence::Rests(_)));
+        server.on_time(now + Duration::from_secs(2));
+        server.open = 1;
+        server.on_connected();
+        assert_eq!(server.room(), 7);
     }
 
     #[test]
@@ -214,6 +242,20 @@ mod tests {
         server.open = 1;
         assert!(server.on_connected());
         assert_eq!(server.room(), 7);
+    }
+
+    #[test]
+    fn an_article_that_still_comes_while_it_rests_changes_nothing() {
+        let (mut server, now, mut chance) = (server(3), Instant::now(), SplitMix::seeded(1));
+        server.open = 3;
+        (0..3).for_each(|_| _ = server.on_connected());
+        let first = server.on_ended(now, true, Trouble::Login, &mut chance);
+        assert!(matches!(first, Consequence::Rests(_)));
+        server.on_success();
+        let second = server.on_ended(now, true, Trouble::Login, &mut chance);
+        assert_eq!(second, Consequence::GoesOn, "it is one failure");
+        let other = server.on_ended(now, true, Trouble::OutOfCredit, &mut chance);
+        assert_eq!(other, first, "the rest is no longer for another reason");
     }
 
     #[test]

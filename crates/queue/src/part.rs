@@ -30,3 +30,10 @@ pub enum Conflict {
     #[error("a file of {given} bytes cannot come of articles that hold at most {bound}")]
     Unbelievable { given: u64, bound: u64 },
 }
+
+impl Conflict {
+    /// The stable name, as logs and answers carry it.
+    pub fn code(&self) -> &'static str {
+        "article.identity"
+    }
+}

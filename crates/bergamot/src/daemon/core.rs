@@ -14,7 +14,7 @@ use bergamot_types::{ByteCount, JobId, ServerId, Shown, SplitMix};
 use bergamot_writer::{Done, Outcome, Writer};
 use bergamot_yenc::Check;
 use tokio::time::{sleep_until, timeout_at};
-use tracing::{debug, error, info, warn};
+use tracing::{debug, error, field, info, warn};
 
 use super::desk::{Desk, DeskBell};
 use super::happening::{Happening, Inbox, Outbox};
@@ -282,12 +282,9 @@ impl Daemon {
                 self.progress.on_bytes(bytes.as_ref().len());
                 if let Some(fault) = &outcome.fault {
                     let server = self.connections.get(&connection).map(|known| known.server);
-                    debug!(
-                        server = server.map(|id| self.name(id)),
-                        ticket,
-                        code = fault.code(),
-                        "{fault}"
-                    );
+                    let server = server.map(|id| self.name(id));
+                    let id = self.engine.article(Ticket(ticket)).map(field::display);
+                    debug!(server, id, code = fault.code(), "{fault}");
                 }
                 self.decoded.insert(Ticket(ticket), bytes);
                 let fault = outcome.fault.as_ref().map(|fault| match fault {
@@ -299,7 +296,8 @@ impl Daemon {
                 Event::Fetched { ticket: Ticket(ticket), part: part_of(outcome.part), fault }
             }
             Report::Missing { ticket, reply } => {
-                debug!(ticket, %reply, "missing");
+                let id = self.engine.article(Ticket(ticket)).map(field::display);
+                debug!(id, %reply, "missing");
                 Event::Missing { ticket: Ticket(ticket) }
             }
             Report::Ready => {
@@ -309,7 +307,8 @@ impl Daemon {
                 Event::Connected { connection }
             }
             Report::Refused { ticket, reply } => {
-                debug!(ticket, %reply, "refused");
+                let id = self.engine.article(Ticket(ticket)).map(field::display);
+                debug!(id, %reply, "refused");
                 Event::Refused { ticket: Ticket(ticket) }
             }
         };

@@ -22,6 +22,8 @@ pub(crate) enum Reply {
     Missing,
     Needs(u64),
     OtherSize(u64),
+    /// The article behind the one that was asked for.
+    Stranger,
 }
 
 pub(crate) struct Ask {
@@ -300,6 +302,11 @@ impl World {
             }
             Reply::OtherSize(more) => {
                 part.file_size = Some(count * ARTICLE + more);
+                None
+            }
+            Reply::Stranger => {
+                part.begin = Some(u64::from(segment + 1) * ARTICLE);
+                part.number = Some(segment + 2);
                 None
             }
             Reply::Break | Reply::Good | Reply::Needs(_) => None,
