@@ -352,7 +352,10 @@ impl Engine {
                 self.disk.unmoved.push(job);
                 self.pause_disk(now);
             }
-            Err(DiskTrouble::Lasting) => self.fail_job(job, Failure::Disk),
+            Err(DiskTrouble::Lasting) => {
+                self.ended.remove(&job); // the order to move it was not its last
+                self.fail_job(job, Failure::Disk);
+            }
         }
     }
 

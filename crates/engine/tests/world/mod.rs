@@ -41,6 +41,7 @@ pub(crate) struct World {
     pub(crate) peak_connections: HashMap<u16, usize>,
     pub(crate) peak_reserved: u64,
     pub(crate) disk: Option<DiskTrouble>,
+    pub(crate) destination: Option<DiskTrouble>, // meets jobs that are being moved
     writes: Vec<u32>,
     limits: HashMap<u16, usize>,
     caps: HashMap<u16, usize>,
@@ -77,6 +78,7 @@ impl World {
             peak_connections: HashMap::new(),
             peak_reserved: 0,
             disk: None,
+            destination: None,
             writes: Vec::new(),
             limits,
             caps: HashMap::new(),
@@ -212,8 +214,11 @@ impl World {
                 self.happenings.push_back(Event::FileFinished { file, result: self.on_disk() });
             }
             Order::FinishJob { job, verified } => {
-                self.completed.push((job.0, verified));
-                self.happenings.push_back(Event::JobMoved { job, result: Ok(()) });
+                let result = self.destination.map_or(Ok(()), Err);
+                if result.is_ok() {
+                    self.completed.push((job.0, verified));
+                }
+                self.happenings.push_back(Event::JobMoved { job, result });
             }
             Order::Tell(Notice::ArticleLost { id, damaged, .. }) => {
                 self.lost.push(format!("{id}{}", if damaged { " damaged" } else { "" }));
