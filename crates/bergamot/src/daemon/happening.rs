@@ -23,7 +23,7 @@ pub(crate) enum Happening {
     /// A job is ready to be downloaded, or cannot be.
     Loaded {
         job: JobId,
-        result: Box<Result<Loaded, String>>,
+        loaded: Loaded,
     },
     /// A record is on disk, or could not be written.
     Recorded {

@@ -1,24 +1,67 @@
 //! The keeper: reads jobs from the spool and writes their records, in a thread of its own.
 
-use std::io::BufReader;
+use std::io::{self, BufReader};
+use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use bergamot_nzb::{Limits, Nzb};
-use bergamot_store::{JobState, Record, Spool};
+use bergamot_engine::DiskTrouble;
+use bergamot_nzb::{Limits, Nzb, NzbError};
+use bergamot_store::{JobState, Record, Spool, StoreError};
 use bergamot_types::{JobId, SafeName};
 use bergamot_writer::{DiskError, JobDir, Root};
 
 use super::happening::{Happening, Outbox};
 use super::settings::JobSettings;
+use super::trouble;
 
 /// A job out of the spool.
 #[derive(Debug)]
 pub(crate) enum Loaded {
     /// It had reached its destination when the daemon was killed, and only the record had not.
     Done(Box<Record>),
+    /// It never will be, and that is on record.
+    Failed(Box<Record>),
     Ready(Box<Ready>),
+    /// The disk has to come back first.
+    Waits {
+        record: Box<Record>,
+        why: String,
+    },
+}
+
+/// Why a job cannot be downloaded.
+enum Hindrance {
+    Lasting(String),
+    Passing(String),
+}
+
+impl From<DiskError> for Hindrance {
+    fn from(error: DiskError) -> Self {
+        let why = format!("{}: {error}", error.code());
+        match trouble::of_disk(&error) {
+            DiskTrouble::Lasting => Self::Lasting(why),
+            DiskTrouble::Passing => Self::Passing(why),
+        }
+    }
+}
+
+impl From<StoreError> for Hindrance {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Io { error, path } if error.kind() == io::ErrorKind::NotFound => {
+                Self::Lasting(format!("state.missing: {}: {error}", path.display()))
+            }
+            error => Self::Passing(format!("{}: {error}", error.code())),
+        }
+    }
+}
+
+impl From<NzbError> for Hindrance {
+    fn from(error: NzbError) -> Self {
+        Self::Lasting(format!("{}: {error}", error.code()))
+    }
 }
 
 /// A job that can be downloaded: its NZB, its directory, and where it will go.
@@ -80,6 +123,12 @@ impl Keeper {
     }
 }
 
+struct Opened {
+    nzb: Nzb,
+    directory: JobDir,
+    destination: Root,
+}
+
 struct Worker {
     spool: Arc<Spool>,
     settings: Arc<JobSettings>,
@@ -96,9 +145,8 @@ impl Worker {
                     }
                 }
                 Errand::Load(record) => {
-                    let job = record.id;
-                    let result = Box::new(self.load(*record));
-                    self.outbox.tell(Happening::Loaded { job, result });
+                    let (job, loaded) = (record.id, self.load(record));
+                    self.outbox.tell(Happening::Loaded { job, loaded });
                 }
                 Errand::Stop(done) => {
                     let _ = done.send(());
@@ -113,24 +161,54 @@ impl Worker {
         }
     }
 
-    fn load(&self, mut record: Record) -> Result<Loaded, String> {
-        let file = self.spool.nzb(record.id).map_err(|error| format!("state.missing: {error}"))?;
-        let nzb = bergamot_nzb::read(BufReader::new(file), &Limits::default());
-        let nzb = nzb.map_err(|error| format!("{}: {error}", error.code()))?;
-        let disk = |error: DiskError| format!("{}: {error}", error.code());
-        let incomplete = Root::create(&self.settings.incomplete).map_err(disk)?;
-        let destination = self.settings.destination(record.category.as_deref());
-        let destination = Root::create(&destination).map_err(disk)?;
-        let directory = self.directory(&mut record, &incomplete, &destination).map_err(disk)?;
-        let result = self.spool.update(&record);
-        result.map_err(|error| format!("{}: {error}", error.code()))?;
-        Ok(match directory.map(Arc::new) {
-            Some(directory) => {
-                let destination = Arc::new(destination);
-                Loaded::Ready(Box::new(Ready { record, nzb, directory, destination }))
+    fn load(&self, mut record: Box<Record>) -> Loaded {
+        match self.try_load(&mut record) {
+            Ok(Some(Opened { nzb, directory, destination })) => {
+                let (directory, destination) = (Arc::new(directory), Arc::new(destination));
+                Loaded::Ready(Box::new(Ready { record: *record, nzb, directory, destination }))
             }
-            None => Loaded::Done(Box::new(record)),
-        })
+            Ok(None) => Loaded::Done(record),
+            Err(Hindrance::Passing(why)) => Loaded::Waits { record, why },
+            Err(Hindrance::Lasting(why)) => {
+                record.state = JobState::Failed;
+                record.reason = Some(why);
+                match self.spool.update(&record) {
+                    Ok(()) => Loaded::Failed(record),
+                    Err(error) => {
+                        record.state = JobState::Queued;
+                        Loaded::Waits { record, why: format!("{}: {error}", error.code()) }
+                    }
+                }
+            }
+        }
+    }
+
+    /// None if there is nothing left to download.
+    fn try_load(&self, record: &mut Record) -> Result<Option<Opened>, Hindrance> {
+        let file = self.spool.nzb(record.id)?;
+        let nzb = bergamot_nzb::read(BufReader::new(file), &Limits::default())?;
+        let incomplete = Root::create(&self.settings.incomplete)?;
+        let destination = self.settings.destination(record.category.as_deref());
+        let destination = Root::create(&destination)?;
+        let directory = self.directory(record, &incomplete, &destination)?;
+        self.spool.update(record)?;
+        if directory.is_none() {
+            self.spool.drop_nzb(record.id)?;
+            self.settle(record, &incomplete, &destination)?;
+        }
+        Ok(directory.map(|directory| Opened { nzb, directory, destination }))
+    }
+
+    /// Takes the writer's mark off, as the daemon had no time to.
+    fn settle(
+        &self,
+        record: &Record,
+        incomplete: &Root,
+        destination: &Root,
+    ) -> Result<(), DiskError> {
+        let path = record.destination.as_deref().map(Path::new);
+        let name = path.and_then(|path| path.file_name()?.to_str()).and_then(SafeName::recorded);
+        name.map_or(Ok(()), |name| destination.settle(&name, incomplete, record.id))
     }
 
     /// The job's directory: the one it had, with what lies finished there, or a new one. None if the
@@ -147,6 +225,8 @@ impl Worker {
                     let there = directory.finished()?;
                     let is_there = |name: &str| there.iter().any(|(known, _)| known == name);
                     record.finished.retain(|file| is_there(&file.name));
+                    let known: Vec<_> = record.finished.iter().map(|file| &*file.name).collect();
+                    directory.remove_all_but(&known)?;
                     return Ok(Some(directory));
                 }
                 Err(DiskError::Vanished { .. }) => {
