@@ -6,10 +6,14 @@
 
 #![forbid(unsafe_code)]
 
+mod control;
 mod daemon;
 mod home;
 mod news;
+mod nzb;
 
+pub use control::Control;
 pub use daemon::{Daemon, Stopped};
 pub use home::{Home, sha256};
 pub use news::{News, content_of, sample};
+pub use nzb::{file, nzb, password};
