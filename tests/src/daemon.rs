@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use bergamot_types::ByteCount;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::home::Home;
@@ -94,12 +95,42 @@ impl Daemon {
         self.wait_for(&["INFO complete", &format!("name={name} ")])
     }
 
+    /// The line that holds all of `words`, be it said already or still to come.
+    pub fn expect(&mut self, words: &[&str]) -> String {
+        let said = self.log.iter().find(|line| words.iter().all(|word| line.contains(word)));
+        match said.cloned() {
+            Some(line) => line,
+            None => self.wait_for(words),
+        }
+    }
+
     pub fn wait_failed(&mut self, name: &str) -> String {
         self.wait_for(&["WARN failed", &format!("name={name} ")])
     }
 
     pub fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
+    }
+
+    /// The most memory it has had resident at any time.
+    ///
+    /// # Panics
+    /// When it does not run.
+    pub fn peak_memory(&self) -> ByteCount {
+        let path = format!("/proc/{}/status", self.child.id());
+        let status = fs::read_to_string(path).expect("it runs");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let size = line.and_then(|line| line.trim().strip_suffix(" kB")).expect("as on Linux");
+        ByteCount(size.trim().parse::<u64>().expect("a number") << 10)
+    }
+
+    /// How many handles it holds just now.
+    ///
+    /// # Panics
+    /// When it does not run.
+    pub fn open_handles(&self) -> usize {
+        let path = format!("/proc/{}/fd", self.child.id());
+        fs::read_dir(path).expect("it runs").count()
     }
 
     /// All that was said so far and read by a `wait_for`.
@@ -118,11 +149,19 @@ impl Daemon {
     /// # Panics
     /// When it does not stop in good order, within three seconds and without a panic.
     pub fn stop(self) -> Stopped {
-        kill_process(self.pid(), Signal::TERM).expect("it runs");
+        self.signal(Signal::TERM);
         let stopped = self.finish();
         assert_eq!(stopped.code, Some(0), "it stops in good order\n{}", stopped.log.join("\n"));
         assert!(stopped.took < Duration::from_secs(3), "it stops in time: {:?}", stopped.took);
         stopped
+    }
+
+    /// Sends a signal and goes on.
+    ///
+    /// # Panics
+    /// When it does not run.
+    pub fn signal(&self, signal: Signal) {
+        kill_process(self.pid(), signal).expect("it runs");
     }
 
     /// Waits for it to end by itself.

@@ -45,6 +45,28 @@ impl Home {
         fs::rename(draft, target).expect("a drop");
     }
 
+    /// Why a file of the watch folder was refused, as it stands beside it; the file itself is kept
+    /// under its mark.
+    ///
+    /// # Panics
+    /// When it was not refused, or is not what was dropped.
+    pub fn refusal(&self, name: &str, content: impl AsRef<[u8]>) -> String {
+        self.verdict(name, "error", content)
+    }
+
+    /// The same for a mark of another kind.
+    ///
+    /// # Panics
+    /// When there is none, or the file is not what was dropped.
+    pub fn verdict(&self, name: &str, mark: &str, content: impl AsRef<[u8]>) -> String {
+        let marked = self.join("watch").join(format!("{name}.{mark}"));
+        let kept = fs::read(&marked).unwrap_or_else(|_| panic!("{} is there", marked.display()));
+        assert!(kept == content.as_ref(), "{name} is kept as it was");
+        assert!(!self.join("watch").join(name).exists(), "{name} has its mark");
+        let beside = marked.with_added_extension("txt");
+        fs::read_to_string(&beside).unwrap_or_else(|_| panic!("{} is there", beside.display()))
+    }
+
     /// Every file below a directory with its content's SHA-256.
     pub fn inventory(&self, below: impl AsRef<Path>) -> BTreeMap<PathBuf, String> {
         let base = self.join(below);

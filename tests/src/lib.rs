@@ -6,12 +6,16 @@
 
 #![forbid(unsafe_code)]
 
+mod control;
 mod daemon;
 mod home;
 mod news;
+mod nzb;
 mod trial;
 
+pub use control::Control;
 pub use daemon::{Daemon, Stopped};
 pub use home::{Home, sha256};
 pub use news::{News, content_of, sample};
+pub use nzb::{file, nzb, password};
 pub use trial::{Aftermath, PLANTED, Trial, ids, post};

@@ -233,6 +233,22 @@ fn a_vanished_directory_fails_its_job_and_no_other() {
 }
 
 #[test]
+fn a_job_that_cannot_be_moved_waits_or_fails() {
+    let mut world = World::new(vec![server(1)]);
+    world.destination = Some(DiskTrouble::Passing);
+    world.add(job(1, &[5]));
+    world.run_for(60);
+    assert!(world.completed.is_empty() && world.failed.is_empty());
+    world.destination = None;
+    world.run();
+    assert_eq!(world.completed, [(1, true)]);
+    world.destination = Some(DiskTrouble::Lasting);
+    world.add(job(2, &[5]));
+    world.run();
+    assert_eq!(world.failed, [(2, Failure::Disk)]);
+}
+
+#[test]
 fn the_budget_is_never_exceeded_and_never_stops_everything() {
     for budget in [1, 1 << 20, 3 << 20] {
         let mut world = World::with_budget(vec![server(1).connections(20)], budget);

@@ -1,29 +1,28 @@
 //! What is wrong in the watch folder.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
-use bergamot_types::Shown;
 use rustix::io::Errno;
 use thiserror::Error;
 
+/// Whoever tells people of it adds the path: what strangers wrote into a name has to be made fit first.
 #[derive(Clone, Debug, Eq, Error, Hash, PartialEq)]
 pub enum WatchError {
-    #[error("{}: the watch folder cannot be read ({errno})", shown(path))]
+    #[error("the watch folder cannot be read ({errno})")]
     FolderUnreadable { path: PathBuf, errno: Errno },
-    #[error("{}: the watch folder is missing", shown(path))]
+    #[error("the watch folder is missing")]
     Missing { path: PathBuf },
-    #[error("{}: not a folder", shown(path))]
+    #[error("not a folder")]
     NotAFolder { path: PathBuf },
-    #[error("{}: {what} is not read", shown(path))]
+    #[error("{what} is not read")]
     NotPlain { path: PathBuf, what: &'static str },
-    #[error("{}: more than {limit} files; the rest is left for later", shown(path))]
+    #[error("more than {limit} files; the rest is left for later")]
     TooMany { path: PathBuf, limit: usize },
-    #[error("{}: cannot be renamed to show what became of it ({errno})", shown(path))]
+    #[error("cannot be renamed to show what became of it ({errno})")]
     Unmarkable { path: PathBuf, errno: Errno },
-    #[error("{}: cannot be read ({errno})", shown(path))]
+    #[error("cannot be read ({errno})")]
     Unreadable { path: PathBuf, errno: Errno },
-    #[error("{}: gone, or another file now", shown(path))]
+    #[error("gone, or another file now")]
     Vanished { path: PathBuf },
 }
 
@@ -54,9 +53,4 @@ impl WatchError {
             | Self::Vanished { path } => path,
         }
     }
-}
-
-/// Names here come from anyone who may write to the share.
-fn shown(path: &Path) -> impl fmt::Display {
-    Shown(&path.to_string_lossy()).to_string()
 }

@@ -126,11 +126,12 @@ impl Judge {
 
 impl File {
     fn ready_at(&self) -> Option<Instant> {
-        // An empty file is one whose content is still to come.
-        if self.state != State::Unread || self.identity.size == 0 {
+        if self.state != State::Unread {
             return None;
         }
-        let quiet = if self.closed && self.tries == 0 { self.since } else { self.since + QUIET };
+        // An empty file is one whose content is still to come, though somebody may have closed it.
+        let done = self.closed && self.tries == 0 && self.identity.size > 0;
+        let quiet = if done { self.since } else { self.since + QUIET };
         Some(self.not_before.map_or(quiet, |at| at.max(quiet)))
     }
 }
@@ -229,11 +230,14 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_file_waits() {
+    fn an_empty_file_is_not_ready_at_once_though_it_was_closed() {
         let mut story = Story::new();
         assert!(!story.see(0, 0, true));
-        assert!(!story.see(10_000, 0, true));
-        assert_eq!(story.judge.next_ready(), None);
+        assert!(!story.see(999, 0, true));
+        assert_eq!(story.judge.next_ready(), Some(story.at(1_000)));
+        assert!(story.see(1_000, 0, true));
+        assert_eq!(story.say(1_000, Verdict::Truncated), Next::Wait { warn: true });
+        assert!(story.see(1_100, 10, true), "here is its content");
     }
 
     #[test]

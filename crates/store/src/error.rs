@@ -9,8 +9,8 @@ use thiserror::Error;
 pub enum StoreError {
     #[error("{path}: {error}")]
     Io { path: PathBuf, error: io::Error },
-    #[error("{path} is used by another bergamot")]
-    Locked { path: PathBuf },
+    #[error("{path} is used by another bergamot{by}")]
+    Locked { path: PathBuf, by: String },
 }
 
 impl StoreError {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -131,15 +131,30 @@ impl Index {
 
 fn lock(directory: &Path) -> Result<File, StoreError> {
     let path = directory.join("lock");
-    let file =
-        File::options().write(true).create(true).truncate(false).open(&path).map_err(at(&path))?;
+    let mut options = File::options();
+    let file = options.read(true).write(true).create(true).truncate(false).open(&path);
+    let file = file.map_err(at(&path))?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(file),
+        Ok(()) => {
+            sign(&file).map_err(at(&path))?;
+            Ok(file)
+        }
         Err(rustix::io::Errno::WOULDBLOCK) => {
-            Err(StoreError::Locked { path: directory.to_owned() })
+            let mut holder = String::new();
+            // Only for people; the lock is held whatever stands in the file.
+            let _ = (&file).take(LONGEST_SIGNATURE).read_to_string(&mut holder);
+            let by = holder.lines().next().map_or(String::new(), |holder| format!(" ({holder})"));
+            Err(StoreError::Locked { path: directory.to_owned(), by })
         }
         Err(error) => Err(StoreError::Io { path, error: error.into() }),
     }
+}
+
+/// Says who holds the lock. Over a share a process number alone would mislead.
+fn sign(mut file: &File) -> std::io::Result<()> {
+    let host = rustix::system::uname();
+    file.set_len(0)?;
+    writeln!(file, "process {} on {}", std::process::id(), host.nodename().to_string_lossy())
 }
 
 fn listing(directory: &Path) -> Result<Vec<PathBuf>, StoreError> {
@@ -187,6 +202,7 @@ fn id_of(path: &Path) -> Option<u32> {
     path.file_name()?.to_str()?.split('.').next()?.parse().ok()
 }
 
+const LONGEST_SIGNATURE: u64 = 256;
 const NZB: &str = "nzb";
 const RECORD: &str = "job";
 
@@ -239,7 +255,10 @@ mod tests {
     fn two_daemons_cannot_share_a_spool() {
         let home = tempfile::tempdir().unwrap();
         let _first = Spool::open(home.path()).unwrap();
-        assert_eq!(Spool::open(home.path()).unwrap_err().code(), "state.locked");
+        let error = Spool::open(home.path()).unwrap_err();
+        assert_eq!(error.code(), "state.locked");
+        let holder = format!("(process {} on ", std::process::id());
+        assert!(error.to_string().contains(&holder), "{error}");
     }
 
     #[test]

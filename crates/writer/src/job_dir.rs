@@ -6,8 +6,9 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use bergamot_types::{ByteCount, JobId, SafeName};
+use bergamot_types::{ByteCount, JobId, SafeName, Shown};
 use rustix::fs::{FileType, OFlags};
+use tracing::debug;
 
 use crate::error::DiskError;
 use crate::folder::Folder;
@@ -71,6 +72,20 @@ impl JobDir {
     /// Files that have their own names already.
     pub fn finished(&self) -> Result<Vec<(OsString, ByteCount)>, DiskError> {
         self.listing(|name| !is_working_name(name))
+    }
+
+    /// Removes finished files that nobody took note of: the daemon was killed between a name and its
+    /// record, and will fetch that file anew. Kept, it would come to lie there twice.
+    pub fn remove_all_but(&self, known: &[&str]) -> Result<(), DiskError> {
+        for (name, _) in self.finished()? {
+            // What is hidden is a mark of ours that tells how far a move had got.
+            let is_mark = name.as_encoded_bytes().starts_with(b".");
+            if !is_mark && !known.iter().any(|known| name == **known) {
+                debug!(file = %Shown(&name.to_string_lossy()), "not on record, removed");
+                self.folder.remove_file(&name)?;
+            }
+        }
+        Ok(())
     }
 
     fn listing(

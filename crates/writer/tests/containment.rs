@@ -231,3 +231,22 @@ fn the_longest_names_are_made() {
     assert!(second.as_str().ends_with(".mkv"));
     root.job_dir(&name(&long)).unwrap();
 }
+
+#[test]
+fn after_a_restart_only_recorded_files_and_our_marks_are_kept() {
+    let (_temp, root, dir) = job();
+    for (index, wanted) in [(0, "a.bin"), (1, "b.bin")] {
+        finish(&dir, index, b"whole", wanted).unwrap();
+    }
+    dir.part(2).unwrap().write_at(0, b"begun").unwrap();
+    fs::write(dir.path().join(".bergamot-0-1.moved"), b"").unwrap();
+    drop(dir);
+
+    let dir = root.reopen(&name("job")).unwrap();
+    dir.remove_all_but(&["a.bin", "c.bin"]).unwrap();
+    let mut left: Vec<_> =
+        fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, [".bergamot-0-1.moved", "0002.part", "a.bin"]);
+    assert_eq!(finish(&dir, 1, b"again", "b.bin").unwrap(), name("b.bin"));
+}

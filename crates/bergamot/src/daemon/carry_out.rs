@@ -128,8 +128,6 @@ impl Daemon {
             Failure::Incomplete => self.what_is_missing(job, lost.len()),
         };
         if let Some(known) = self.jobs.get_mut(job) {
-            let path = known.directory.path().to_string_lossy().into_owned();
-            warn!(%job, name = %Shown(&known.record.name), path = %Shown(&path), "failed: {reason}");
             known.record.state = JobState::Failed;
             known.record.reason = Some(reason);
             known.record.missing = lost.into_iter().take(MOST_MISSING_LISTED).collect();

@@ -1,6 +1,7 @@
 //! The loop.
 
 use std::collections::{HashMap, VecDeque};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -14,7 +15,7 @@ use bergamot_types::{ByteCount, JobId, ServerId, Shown, SplitMix};
 use bergamot_writer::{Done, Outcome, Writer};
 use bergamot_yenc::Check;
 use tokio::time::{sleep_until, timeout_at};
-use tracing::{debug, error, field, info, warn};
+use tracing::{debug, field, info, warn};
 
 use super::desk::{Desk, DeskBell};
 use super::happening::{Happening, Inbox, Outbox};
@@ -54,8 +55,9 @@ pub(super) struct Daemon {
     bell: DeskBell,
     polls: PollQueue<Poll, ()>,
     chance: SplitMix,
+    load_again: Option<Instant>, // when to try again to load jobs that could not be
+    load_trouble: Option<String>, // why they could not, as far as people know
     records_again: Option<Instant>, // when to try again to write records that could not be
-    load_again: Option<Instant>,    // when to try again to start jobs that could not be
 }
 
 pub(super) struct OpenConnection {
@@ -84,7 +86,8 @@ impl Daemon {
     fn new(settings: Settings, outbox: Outbox) -> anyhow::Result<Self> {
         let spool_path = settings.state.join("spool");
         let (spool, found) = Spool::open(&spool_path)
-            .with_context(|| format!("cannot open the spool {}", spool_path.display()))?;
+            .map_err(|error| anyhow::anyhow!("{}: {error}", error.code()))
+            .context("cannot open the spool")?;
         let spool = Arc::new(spool);
         let servers = settings.servers.into_iter().map(|server| {
             let name = server.name.clone();
@@ -117,8 +120,9 @@ impl Daemon {
             progress: Progress::new(settings.progress),
             bell: bell.context("cannot start the desk")?,
             polls: PollQueue::new(bergamot_poll::Settings::default()),
-            records_again: None,
             load_again: None,
+            load_trouble: None,
+            records_again: None,
         };
         daemon.take_up(found.records, found.set_aside);
         let scan = Wanted { kind: (), interval, priority: 0, enabled: true };
@@ -127,7 +131,7 @@ impl Daemon {
     }
 
     /// Goes on with what was queued.
-    fn take_up(&mut self, records: Vec<Record>, set_aside: Vec<(std::path::PathBuf, String)>) {
+    fn take_up(&mut self, records: Vec<Record>, set_aside: Vec<(PathBuf, String)>) {
         for (path, why) in set_aside {
             warn!(path = %path.display(), "set aside: {why}");
         }
@@ -164,7 +168,7 @@ impl Daemon {
     fn next_deadline(&self) -> Option<Instant> {
         let engine = self.engine.poll_timeout();
         let progress = self.progress.next_draw(self.engine.jobs().next().is_some());
-        let again = [self.records_again, self.load_again];
+        let again = [self.load_again, self.records_again];
         let all = [engine, self.polls.next_wake(), progress].into_iter().chain(again);
         all.flatten().min()
     }
@@ -194,7 +198,7 @@ impl Daemon {
             Happening::Accepted(record) => self.on_accepted(*record),
             Happening::Connection { connection, report } => self.on_report(connection, report),
             Happening::Disk(done) => self.on_disk(done),
-            Happening::Loaded(loaded) => self.on_loaded(*loaded),
+            Happening::Loaded { job, loaded } => self.on_loaded(job, loaded),
             Happening::Recorded { job, result } => self.on_recorded(job, result),
             Happening::Scanned { next } => {
                 let now = clock::now().instant;
@@ -216,41 +220,43 @@ impl Daemon {
     }
 
     fn load_next(&mut self) {
-        while self.load_again.is_none()
-            && let Some(record) = self.jobs.next_to_load()
-        {
+        if self.load_again.is_some() {
+            return;
+        }
+        while let Some(record) = self.jobs.next_to_load() {
             self.keeper.load(record);
         }
     }
 
-    fn on_loaded(&mut self, loaded: Loaded) {
+    fn on_loaded(&mut self, job: JobId, loaded: Loaded) {
+        self.jobs.loaded(job);
         match loaded {
+            Loaded::Ready(ready) => self.start_job(*ready),
             Loaded::Done(record) => {
                 info!(job = %record.id, destination = record.destination, "had been completed");
-                self.keeper.drop_nzb(record.id);
-                self.jobs.loaded(record.id);
             }
-            Loaded::Held { record, why } => {
-                warn!(job = %record.id, "waits: {why}");
-                self.load_again = Some(clock::now().instant + DISK_PAUSE);
-                self.jobs.loaded(record.id);
-                self.jobs.wait(record);
+            Loaded::Failed(record) => {
+                announce_failure(&record, Path::new(record.directory.as_deref().unwrap_or("")));
             }
-            Loaded::Lost(record) => {
-                let why = record.reason.as_deref().unwrap_or_default();
-                error!(job = %record.id, name = %Shown(&record.name), "failed: {why}");
-                self.jobs.loaded(record.id);
-            }
-            Loaded::Ready(ready) => {
-                self.jobs.loaded(ready.record.id);
-                self.start_job(ready);
-            }
+            Loaded::Waits { record, why } => self.on_unloadable(*record, why),
         }
         self.load_next();
     }
 
+    /// What hinders one job just now, hinders the others too; so they all wait, and people are told
+    /// once.
+    fn on_unloadable(&mut self, record: Record, why: String) {
+        if self.load_trouble.as_ref() != Some(&why) {
+            warn!(job = %record.id, name = %Shown(&record.name), "cannot be started yet: {why}");
+        }
+        self.load_trouble = Some(why);
+        self.load_again = Some(clock::now().instant + DISK_PAUSE);
+        self.jobs.wait(record);
+    }
+
     fn start_job(&mut self, ready: Ready) {
         let Ready { record, nzb, directory, destination } = ready;
+        self.load_trouble = None;
         let segments = nzb.segments();
         info!(job = %record.id, name = %Shown(&record.name), size = %ByteCount(nzb.bytes()), "started");
         let job = new_job(&record, nzb, self.job_settings.wants_par2_volumes);
@@ -327,7 +333,7 @@ impl Daemon {
         };
         let result = trouble(&done.result);
         if let Err(error) = done.result.as_ref() {
-            self.progress.on_disk_error(error.to_string());
+            self.progress.on_disk_error(format!("{}: {error}", error.code()));
         }
         match (what, done.result) {
             (AtDisk::FinishFile(file), named) => {
@@ -395,7 +401,9 @@ impl Daemon {
     /// The end of a job is on record: nothing needs it any more.
     fn let_go(&mut self, job: JobId) {
         let Some(gone) = self.jobs.remove(job) else { return };
-        if gone.record.state != JobState::Failed {
+        if gone.record.state == JobState::Failed {
+            announce_failure(&gone.record, gone.directory.path());
+        } else {
             self.keeper.drop_nzb(job);
             self.settle(gone);
         }
@@ -438,6 +446,14 @@ impl Daemon {
         if !self.writer.shutdown() {
             warn!("the disk still holds on to a write");
         }
+        while let Ok(happening) = inbox.try_recv() {
+            if let Happening::Disk(done) = happening {
+                self.on_disk_at_the_end(done);
+            }
+        }
+        // Nobody is left to hear that a record is written and has to be written once more.
+        let stale = self.jobs.active().filter(|job| job.recording == Recording::Stale);
+        stale.for_each(|job| self.keeper.update(job.record.clone()));
         self.keeper.stop(KEEPER_PATIENCE);
         info!("stopped");
     }
@@ -461,6 +477,13 @@ fn announce(job: &ActiveJob) {
         seconds = format!("{:.1}", farewell.took.as_secs_f64()), verified = farewell.verified,
         path = %Shown(path), "complete"
     );
+}
+
+/// Only now may its NZB be dropped again: before, it would have been a duplicate.
+fn announce_failure(record: &Record, directory: &Path) {
+    let (path, reason) = (directory.to_string_lossy(), record.reason.as_deref().unwrap_or("?"));
+    let name = Shown(&record.name);
+    warn!(job = %record.id, %name, path = %Shown(&path), "failed: {reason}");
 }
 
 fn part_of(part: bergamot_yenc::Part) -> Part {

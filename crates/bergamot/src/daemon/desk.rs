@@ -72,7 +72,7 @@ impl Desk {
     fn scan(&mut self) {
         let scan = self.intake.scan(clock::now().instant);
         for problem in &scan.problems {
-            warn!(code = problem.code(), "{problem}");
+            warn!(code = problem.code(), path = %self.shown(problem.path()), "{problem}");
         }
         for found in &scan.found {
             self.take(found);
@@ -87,12 +87,12 @@ impl Desk {
                 self.execute(found, &opened, ruling);
             }
             Err(error @ WatchError::Vanished { .. }) => {
-                debug!("{error}");
+                debug!(path = %self.shown(error.path()), "{error}");
                 self.conclude(found, Verdict::Taken);
             }
             Err(error) => {
                 if let Next::Wait { warn: true } = self.conclude(found, Verdict::Unreadable) {
-                    warn!(code = error.code(), "{error}");
+                    warn!(code = error.code(), path = %self.shown(error.path()), "{error}");
                 }
             }
         }
@@ -106,13 +106,16 @@ impl Desk {
             }
             Err(error) => return Ruling::Refuse(explained(&error)),
         };
-        let source = source(found);
+        let source = self.source(found);
         let print = fingerprint(&nzb);
-        if !self.settings.accept_duplicates
-            && let Some((job, known)) = self.spool.same_articles(&print)
-        {
-            let why = format!("nzb.duplicate: job {job} has the same articles");
-            return if known == source { Ruling::Mark } else { Ruling::Duplicate(why) };
+        match self.spool.same_articles(&print) {
+            Some((_, known)) if known == source => return Ruling::Mark,
+            Some((job, _)) if !self.settings.accept_duplicates => {
+                return Ruling::Duplicate(format!(
+                    "nzb.duplicate: job {job} has the same articles"
+                ));
+            }
+            _ => {}
         }
         let record = self.record(found, &nzb, source, print);
         for warning in &nzb.warnings {
@@ -125,8 +128,7 @@ impl Desk {
     }
 
     fn record(&self, found: &Found, nzb: &Nzb, source: String, fingerprint: String) -> Record {
-        let file_name = found.path.file_name().unwrap_or_default().to_string_lossy();
-        let label = Label::parse(&file_name, |text| self.settings.category(text).is_some());
+        let label = self.label(&found.path);
         let category =
             [found.category.as_ref(), label.category.as_ref(), nzb.meta.category.as_ref()];
         let category = category.into_iter().flatten().next();
@@ -150,6 +152,27 @@ impl Desk {
         }
     }
 
+    fn label(&self, path: &Path) -> Label {
+        let file_name = path.file_name().unwrap_or_default().to_string_lossy();
+        Label::parse(&file_name, |text| self.settings.category(text).is_some())
+    }
+
+    /// The file itself, not only its name: the same name may be dropped again tomorrow.
+    fn source(&self, found: &Found) -> String {
+        let identity = &found.identity;
+        let (seconds, nanoseconds) = identity.modified;
+        format!("{} {}:{seconds}.{nanoseconds:09}", self.shown(&found.path), identity.inode)
+    }
+
+    /// A path as people may see it; a password in the name of the file is not for them.
+    fn shown(&self, path: &Path) -> String {
+        let shown = Shown(&path.to_string_lossy()).to_string();
+        match self.label(path).password {
+            Some(password) => shown.replace(&Shown(password.reveal()).to_string(), "***"),
+            None => shown,
+        }
+    }
+
     fn spool_it(&self, record: &Record, opened: &mut Opened) -> Result<(), StoreError> {
         let rewound = opened.file.rewind();
         rewound.map_err(|error| StoreError::Io { path: record.source.clone().into(), error })?;
@@ -168,7 +191,7 @@ impl Desk {
                 self.marked(self.intake.mark_queued(opened));
             }
             Ruling::Duplicate(why) => {
-                info!(file = %shown(&found.path), "{why}");
+                info!(file = %self.shown(&found.path), "{why}");
                 self.conclude(found, Verdict::Refused);
                 self.marked(self.intake.mark_duplicate(opened, &why));
             }
@@ -176,18 +199,20 @@ impl Desk {
             Ruling::Truncated(why) => {
                 if self.conclude(found, Verdict::Truncated) == Next::Refuse {
                     self.refuse(found, opened, &why, Verdict::Refused);
+                } else {
+                    debug!(file = %self.shown(&found.path), "may still be growing: {why}");
                 }
             }
             Ruling::Hold(why) => {
                 if let Next::Wait { warn: true } = self.conclude(found, Verdict::Unreadable) {
-                    warn!(file = %shown(&found.path), "not taken: {why}");
+                    warn!(file = %self.shown(&found.path), "not taken: {why}");
                 }
             }
         }
     }
 
     fn refuse(&mut self, found: &Found, opened: &Opened, why: &str, verdict: Verdict) {
-        warn!(file = %shown(&found.path), "refused: {why}");
+        warn!(file = %self.shown(&found.path), "refused: {why}");
         self.conclude(found, verdict);
         self.marked(self.intake.mark_failed(opened, why));
     }
@@ -203,13 +228,6 @@ impl Desk {
             Err(error) => warn!(code = error.code(), "{error}"),
         }
     }
-}
-
-/// The file itself, not only its name: the same name may be dropped again tomorrow.
-fn source(found: &Found) -> String {
-    let identity = &found.identity;
-    let (seconds, nanoseconds) = identity.modified;
-    format!("{} {}:{seconds}.{nanoseconds:09}", shown(&found.path), identity.inode)
 }
 
 fn job_name(label: String, nzb: &Nzb) -> String {
@@ -231,8 +249,4 @@ fn explained(error: &NzbError) -> String {
         cause = next.source();
     }
     text
-}
-
-fn shown(path: &Path) -> String {
-    Shown(&path.to_string_lossy()).to_string()
 }

@@ -20,8 +20,11 @@ pub(crate) enum Happening {
         report: Report,
     },
     Disk(Done<Buffer>),
-    /// A job was read from the spool.
-    Loaded(Box<Loaded>),
+    /// A job is ready to be downloaded, or cannot be.
+    Loaded {
+        job: JobId,
+        loaded: Loaded,
+    },
     /// A record is on disk, or could not be written.
     Recorded {
         job: JobId,

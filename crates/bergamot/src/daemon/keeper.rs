@@ -1,31 +1,67 @@
 //! The keeper: reads jobs from the spool and writes their records, in a thread of its own.
 
-use std::io::BufReader;
+use std::io::{self, BufReader};
+use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use bergamot_nzb::{Limits, Nzb};
-use bergamot_store::{JobState, Record, Spool};
+use bergamot_engine::DiskTrouble;
+use bergamot_nzb::{Limits, Nzb, NzbError};
+use bergamot_store::{JobState, Record, Spool, StoreError};
 use bergamot_types::{JobId, SafeName};
 use bergamot_writer::{DiskError, JobDir, Root};
 
 use super::happening::{Happening, Outbox};
 use super::settings::JobSettings;
+use super::trouble;
 
-/// What came of reading a job from the spool.
+/// A job out of the spool.
 #[derive(Debug)]
 pub(crate) enum Loaded {
     /// It had reached its destination when the daemon was killed, and only the record had not.
-    Done(Record),
-    /// Not now: a disk is in trouble.
-    Held {
-        record: Record,
+    Done(Box<Record>),
+    /// It never will be, and that is on record.
+    Failed(Box<Record>),
+    Ready(Box<Ready>),
+    /// The disk has to come back first.
+    Waits {
+        record: Box<Record>,
         why: String,
     },
-    /// Never: it is on record as failed.
-    Lost(Record),
-    Ready(Ready),
+}
+
+/// Why a job cannot be downloaded.
+enum Hindrance {
+    Lasting(String),
+    Passing(String),
+}
+
+impl From<DiskError> for Hindrance {
+    fn from(error: DiskError) -> Self {
+        let why = format!("{}: {error}", error.code());
+        match trouble::of_disk(&error) {
+            DiskTrouble::Lasting => Self::Lasting(why),
+            DiskTrouble::Passing => Self::Passing(why),
+        }
+    }
+}
+
+impl From<StoreError> for Hindrance {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Io { error, path } if error.kind() == io::ErrorKind::NotFound => {
+                Self::Lasting(format!("state.missing: {}: {error}", path.display()))
+            }
+            error => Self::Passing(format!("{}: {error}", error.code())),
+        }
+    }
+}
+
+impl From<NzbError> for Hindrance {
+    fn from(error: NzbError) -> Self {
+        Self::Lasting(format!("{}: {error}", error.code()))
+    }
 }
 
 /// A job that can be downloaded: its NZB, its directory, and where it will go.
@@ -35,12 +71,6 @@ pub(crate) struct Ready {
     pub(crate) nzb: Nzb,
     pub(crate) directory: Arc<JobDir>,
     pub(crate) destination: Arc<Root>,
-}
-
-/// Why a job cannot be started.
-enum Unready {
-    Lasting(String),
-    Passing(String),
 }
 
 enum Errand {
@@ -93,6 +123,12 @@ impl Keeper {
     }
 }
 
+struct Opened {
+    nzb: Nzb,
+    directory: JobDir,
+    destination: Root,
+}
+
 struct Worker {
     spool: Arc<Spool>,
     settings: Arc<JobSettings>,
@@ -110,15 +146,16 @@ impl Worker {
                     }
                 }
                 Errand::Load(record) => {
-                    let loaded = Box::new(self.load(*record));
-                    self.outbox.tell(Happening::Loaded(loaded));
+                    let (job, loaded) = (record.id, self.load(record));
+                    self.outbox.tell(Happening::Loaded { job, loaded });
                 }
                 Errand::Stop(done) => {
                     let _ = done.send(());
                     return;
                 }
                 Errand::Update(record) => {
-                    let result = self.record(&record);
+                    let result = self.spool.update(&record);
+                    let result = result.map_err(|error| format!("{}: {error}", error.code()));
                     self.outbox.tell(Happening::Recorded { job: record.id, result });
                 }
             }
@@ -136,42 +173,54 @@ impl Worker {
         }
     }
 
-    fn load(&self, mut record: Record) -> Loaded {
-        let opened = self.open(&mut record);
-        match opened {
-            Ok(Some((nzb, directory, destination))) => {
+    fn load(&self, mut record: Box<Record>) -> Loaded {
+        match self.try_load(&mut record) {
+            Ok(Some(Opened { nzb, directory, destination })) => {
                 let (directory, destination) = (Arc::new(directory), Arc::new(destination));
-                Loaded::Ready(Ready { record, nzb, directory, destination })
+                Loaded::Ready(Box::new(Ready { record: *record, nzb, directory, destination }))
             }
             Ok(None) => Loaded::Done(record),
-            Err(Unready::Passing(why)) => Loaded::Held { record, why },
-            Err(Unready::Lasting(why)) => {
+            Err(Hindrance::Passing(why)) => Loaded::Waits { record, why },
+            Err(Hindrance::Lasting(why)) => {
                 record.state = JobState::Failed;
                 record.reason = Some(why);
-                match self.record(&record) {
-                    Ok(()) => Loaded::Lost(record),
-                    Err(why) => Loaded::Held { record, why },
+                match self.spool.update(&record) {
+                    Ok(()) => Loaded::Failed(record),
+                    Err(error) => {
+                        record.state = JobState::Queued;
+                        Loaded::Waits { record, why: format!("{}: {error}", error.code()) }
+                    }
                 }
             }
         }
     }
 
-    fn open(&self, record: &mut Record) -> Result<Option<(Nzb, JobDir, Root)>, Unready> {
-        let file = self.spool.nzb(record.id);
-        let file = file.map_err(|error| Unready::Lasting(format!("state.missing: {error}")))?;
-        let nzb = bergamot_nzb::read(BufReader::new(file), &Limits::default());
-        let nzb = nzb.map_err(|error| Unready::Lasting(format!("{}: {error}", error.code())))?;
-        let disk = |error: DiskError| Unready::Passing(format!("{}: {error}", error.code()));
-        let incomplete = Root::create(&self.settings.incomplete).map_err(disk)?;
+    /// None if there is nothing left to download.
+    fn try_load(&self, record: &mut Record) -> Result<Option<Opened>, Hindrance> {
+        let file = self.spool.nzb(record.id)?;
+        let nzb = bergamot_nzb::read(BufReader::new(file), &Limits::default())?;
+        let incomplete = Root::create(&self.settings.incomplete)?;
         let destination = self.settings.destination(record.category.as_deref());
-        let destination = Root::create(&destination).map_err(disk)?;
-        let directory = self.directory(record, &incomplete, &destination).map_err(disk)?;
-        self.record(record).map_err(Unready::Passing)?;
-        Ok(directory.map(|directory| (nzb, directory, destination)))
+        let destination = Root::create(&destination)?;
+        let directory = self.directory(record, &incomplete, &destination)?;
+        self.spool.update(record)?;
+        if directory.is_none() {
+            self.spool.drop_nzb(record.id)?;
+            self.settle(record, &incomplete, &destination)?;
+        }
+        Ok(directory.map(|directory| Opened { nzb, directory, destination }))
     }
 
-    fn record(&self, record: &Record) -> Result<(), String> {
-        self.spool.update(record).map_err(|error| format!("{}: {error}", error.code()))
+    /// Takes the writer's mark off, as the daemon had no time to.
+    fn settle(
+        &self,
+        record: &Record,
+        incomplete: &Root,
+        destination: &Root,
+    ) -> Result<(), DiskError> {
+        let path = record.destination.as_deref().map(Path::new);
+        let name = path.and_then(|path| path.file_name()?.to_str()).and_then(SafeName::recorded);
+        name.map_or(Ok(()), |name| destination.settle(&name, incomplete, record.id))
     }
 
     /// The job's directory: the one it had, with what lies finished there, or a new one. None if the
@@ -188,6 +237,8 @@ impl Worker {
                     let there = directory.finished()?;
                     let is_there = |name: &str| there.iter().any(|(known, _)| known == name);
                     record.finished.retain(|file| is_there(&file.name));
+                    let known: Vec<_> = record.finished.iter().map(|file| &*file.name).collect();
+                    directory.remove_all_but(&known)?;
                     return Ok(Some(directory));
                 }
                 Err(DiskError::Vanished { .. }) => {

@@ -13,6 +13,8 @@ pub(crate) fn fingerprint(nzb: &Nzb) -> String {
 }
 
 pub(crate) fn new_job(record: &Record, nzb: Nzb, wants_extras: bool) -> NewJob {
+    // A post of nothing but a PAR2 set is wanted for its own sake.
+    let wants_extras = wants_extras || nzb.files.iter().all(|file| file.par2().is_some());
     NewJob {
         id: record.id,
         priority: record.priority,
@@ -37,5 +39,43 @@ fn new_file(file: NzbFile) -> NewFile {
         bytes: entries.iter().map(|entry| entry.bytes).collect(),
         unlisted: u32::try_from(unlisted).unwrap_or(u32::MAX),
         is_extra,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bergamot_nzb::Limits;
+    use bergamot_store::JobState;
+    use bergamot_types::{JobId, UnixTime};
+
+    use super::*;
+
+    fn wants_volumes(names: &[&str]) -> bool {
+        let file = |name: &&str| format!("<file subject='\"{name}\"'></file>");
+        let text = format!("<nzb>{}</nzb>", names.iter().map(file).collect::<String>());
+        let nzb = bergamot_nzb::read(text.as_bytes(), &Limits::default()).unwrap();
+        let record = Record {
+            id: JobId(1),
+            name: "a".to_owned(),
+            category: None,
+            priority: 0,
+            added: UnixTime(0),
+            source: String::new(),
+            fingerprint: fingerprint(&nzb),
+            password: None,
+            directory: None,
+            state: JobState::Queued,
+            reason: None,
+            destination: None,
+            missing: Vec::new(),
+            finished: Vec::new(),
+        };
+        new_job(&record, nzb, false).wants_extras
+    }
+
+    #[test]
+    fn volumes_are_wanted_where_there_is_nothing_else() {
+        assert!(wants_volumes(&["a.par2", "a.vol0+1.par2"]));
+        assert!(!wants_volumes(&["a.par2", "a.vol0+1.par2", "a.rar"]));
     }
 }

@@ -47,6 +47,7 @@ pub(crate) struct World {
     pub(crate) slow_finish: bool,
     pub(crate) finishes: BTreeMap<FileKey, usize>,
     unnamed: Vec<FileKey>,
+    pub(crate) destination: Option<DiskTrouble>, // meets jobs that are being moved
     writes: Vec<u32>,
     limits: HashMap<u16, usize>,
     caps: HashMap<u16, usize>,
@@ -86,6 +87,7 @@ impl World {
             slow_finish: false,
             finishes: BTreeMap::new(),
             unnamed: Vec::new(),
+            destination: None,
             writes: Vec::new(),
             limits,
             caps: HashMap::new(),
@@ -227,8 +229,11 @@ impl World {
                 self.unnamed.push(file);
             }
             Order::FinishJob { job, verified } => {
-                self.completed.push((job.0, verified));
-                self.happenings.push_back(Event::JobMoved { job, result: Ok(()) });
+                let result = self.destination.map_or(Ok(()), Err);
+                if result.is_ok() {
+                    self.completed.push((job.0, verified));
+                }
+                self.happenings.push_back(Event::JobMoved { job, result });
             }
             Order::Tell(Notice::ArticleLost { id, damaged, .. }) => {
                 self.lost.push(format!("{id}{}", if damaged { " damaged" } else { "" }));
