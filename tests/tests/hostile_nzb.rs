@@ -477,9 +477,9 @@ fn wrong_sizes_and_dates_are_not_believed() {
     let idle = daemon.peak_memory();
     home.drop_nzb("sizes.nzb", nzb(&files));
     daemon.wait_complete("sizes");
-    for number in 0..wrong.len() {
+    for (number, bytes) in wrong.iter().enumerate() {
         let found = fs::read(home.join(format!("complete/sizes/{number}.bin"))).unwrap();
-        assert!(found == vec![number as u8; 50_000], "bytes={:?}", wrong[number]);
+        assert!(found == vec![number as u8; 50_000], "bytes={bytes:?}");
     }
     control.completes(&home, &mut daemon);
     assert_within(&daemon, idle, 64);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bergamot_types::{GroupName, MessageId, Shown};
+use bergamot_types::{GroupName, MessageId};
 use thiserror::Error;
 
 use crate::refusal::Refusal;
@@ -74,7 +74,7 @@ pub enum Ending {
     TlsInjection,
     #[error("only {bytes} bytes of <{id}> came in {} s", window.as_secs())]
     TooSlow { id: MessageId, bytes: u64, window: Duration },
-    #[error("<{asked}> was asked for and <{}> was given", Shown(given))]
+    #[error("<{asked}> was asked for and <{given}> was given")]
     WrongArticle { asked: MessageId, given: Box<str> },
 }
 
