@@ -6,12 +6,14 @@
 
 #![forbid(unsafe_code)]
 
+mod arrivals;
 mod control;
 mod daemon;
 mod home;
 mod news;
 mod nzb;
 
+pub use arrivals::Arrivals;
 pub use control::Control;
 pub use daemon::{Daemon, Stopped};
 pub use home::{Home, sha256};
