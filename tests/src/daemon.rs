@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -9,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bergamot_types::ByteCount;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, geteuid, kill_process};
 
 use crate::home::Home;
 
@@ -36,6 +37,21 @@ impl Daemon {
     /// When it does not start.
     pub fn start(home: &Home, config: &str) -> Self {
         let mut daemon = Self::launch(home, config, Self::command());
+        daemon.wait_for(&["INFO ready"]);
+        daemon
+    }
+
+    /// The same as a user who may not write everywhere, as the superuser may.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub fn start_as_nobody(home: &Home, config: &str) -> Self {
+        let mut command = Self::command();
+        if geteuid().is_root() {
+            home.give_to(NOBODY);
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        let mut daemon = Self::launch(home, config, command);
         daemon.wait_for(&["INFO ready"]);
         daemon
     }
@@ -200,6 +216,8 @@ fn program() -> PathBuf {
     assert!(program.exists(), "{} is not built; run cargo build --workspace", program.display());
     program
 }
+
+const NOBODY: u32 = 65_534;
 
 /// Far more than anything here takes on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
@@ -33,6 +34,12 @@ impl Home {
 
     pub fn join(&self, path: impl AsRef<Path>) -> PathBuf {
         self.path().join(path)
+    }
+
+    pub(crate) fn give_to(&self, user: u32) {
+        for path in [self.root.path().to_owned(), self.path(), self.join("watch")] {
+            chown(path, Some(user), Some(user)).expect("only the superuser comes here");
+        }
     }
 
     /// Puts a file into the watch folder, complete from the first moment.

@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod arrivals;
 mod control;
 mod daemon;
 mod home;
@@ -13,6 +14,7 @@ mod news;
 mod nzb;
 mod trial;
 
+pub use arrivals::Arrivals;
 pub use control::Control;
 pub use daemon::{Daemon, Stopped};
 pub use home::{Home, sha256};

@@ -5,8 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on stops here")]
 
 use std::fs::{self, Permissions};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
-use std::os::unix::process::CommandExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -53,7 +52,7 @@ fn a_directory_that_may_not_be_written_pauses_the_download_until_it_may() {
     let post = many_files(2, 12, 60_000);
     let news = slow(control.beside(post.clone()));
     let config = news.section(0, "connections = 2");
-    let mut daemon = start_as_nobody(&home, &config);
+    let mut daemon = Daemon::start_as_nobody(&home, &config);
     home.drop_nzb("many.nzb", post.nzb());
     daemon.wait_for(&["file finished"]);
     let directory = home.join("incomplete/many");
@@ -315,20 +314,6 @@ fn slow(articles: Arc<dyn Articles>) -> News {
     News::start([Options { articles, manners, ..Options::default() }])
 }
 
-/// The superuser may write everywhere; nobody may not.
-fn start_as_nobody(home: &Home, config: &str) -> Daemon {
-    let mut command = Daemon::command();
-    if rustix::process::geteuid().is_root() {
-        for path in [home.path(), home.join("watch"), home.path().parent().unwrap().to_owned()] {
-            chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
-        }
-        command.uid(NOBODY).gid(NOBODY);
-    }
-    let mut daemon = Daemon::launch(home, config, command);
-    daemon.wait_for(&["INFO ready"]);
-    daemon
-}
-
 fn content(post: &Generated, file: usize) -> Vec<u8> {
     let size = post.files().nth(file).unwrap().1;
     let mut content = vec![0; size.0 as usize];
@@ -357,5 +342,3 @@ fn tree(directory: &Path) -> Vec<PathBuf> {
     found.sort();
     found
 }
-
-const NOBODY: u32 = 65_534;

@@ -130,7 +130,11 @@ impl Intake {
         let mut follow =
             |folder: &Path| followed.push(watch.is_some_and(|watch| watch.follow(folder)));
         let listing = scan::scan(&self.settings.path, &mut follow);
-        let all_watched = !followed.is_empty() && followed.iter().all(|&watched| watched);
+        // A folder that may not be read may not be watched either.
+        let is_closed = |problem: &_| matches!(problem, WatchError::FolderUnreadable { .. });
+        let all_watched = !followed.is_empty()
+            && followed.iter().all(|&watched| watched)
+            && !listing.problems.iter().any(is_closed);
         self.judge_watch(&listing, &news, all_watched);
         let (found, more) = self.ready(now, &listing, &news);
         self.judge.retain(&listing.files.into_iter().map(|(path, _)| path).collect());

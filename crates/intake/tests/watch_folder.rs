@@ -3,10 +3,10 @@
 #![allow(clippy::unwrap_used)] // the exemption for tests does not reach their helpers
 
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
@@ -340,6 +340,22 @@ fn a_missing_folder_is_named_once_and_found_when_it_comes() {
     assert_eq!(intake.scan(now + Duration::from_secs(1)).found.len(), 1);
     fs::remove_dir_all(&path).unwrap();
     assert_eq!(codes(intake.scan(now)), ["watch.missing"], "anew");
+}
+
+#[test]
+fn a_folder_that_cannot_be_read_is_looked_at_as_often_as_an_unwatched_one() {
+    let (home, closed) = (TempDir::new().unwrap(), Permissions::from_mode(0o000));
+    let mut intake = Intake::new(Settings::new(home.path()), || {});
+    intake.scan(Instant::now());
+    fs::create_dir(home.path().join("tv")).unwrap();
+    fs::set_permissions(home.path().join("tv"), closed).unwrap();
+    if fs::read_dir(home.path().join("tv")).is_ok() {
+        return; // the superuser reads everything
+    }
+    fs::write(home.path().join("a.nzb"), b"x").unwrap();
+    let scan = intake.scan(Instant::now());
+    assert_eq!(scan.problems[0].code(), "watch.folder_unreadable");
+    assert!(scan.next <= Settings::new("").interval && !intake.is_watched());
 }
 
 /// Scans whenever the kernel tells of something, until files are found.

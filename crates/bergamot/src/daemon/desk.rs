@@ -187,6 +187,7 @@ impl Desk {
                 self.marked(self.intake.mark_queued(opened));
             }
             Ruling::Mark => {
+                debug!(file = %self.shown(&found.path), "had been taken");
                 self.conclude(found, Verdict::Taken);
                 self.marked(self.intake.mark_queued(opened));
             }
@@ -224,8 +225,12 @@ impl Desk {
     fn marked(&self, result: Result<std::path::PathBuf, WatchError>) {
         match result {
             Ok(_) => {}
-            Err(error @ WatchError::Vanished { .. }) => debug!("{error}"),
-            Err(error) => warn!(code = error.code(), "{error}"),
+            Err(error @ WatchError::Vanished { .. }) => {
+                debug!(path = %self.shown(error.path()), "{error}");
+            }
+            Err(error) => {
+                warn!(code = error.code(), path = %self.shown(error.path()), "{error}");
+            }
         }
     }
 }
