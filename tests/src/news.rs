@@ -47,11 +47,14 @@ impl News {
 
     /// A plain `[[server]]` section for a server, with `more` keys.
     pub fn section(&self, server: usize, more: &str) -> String {
-        let encryption = if more.contains("encryption") { "" } else { "encryption = \"none\"\n" };
-        format!(
-            "[[server]]\nname = \"s{server}\"\nhost = \"127.0.0.1\"\nport = {}\n{encryption}{more}\n",
-            self.port(server)
-        )
+        let unless_given = |key: &str, value: &str| match more.contains(&format!("{key} = ")) {
+            true => String::new(),
+            false => format!("{key} = \"{value}\"\n"),
+        };
+        let encryption = unless_given("encryption", "none");
+        let host = unless_given("host", "127.0.0.1");
+        let port = self.port(server);
+        format!("[[server]]\nname = \"s{server}\"\nport = {port}\n{host}{encryption}{more}\n")
     }
 
     /// Waits for something that shows only in a tally.
