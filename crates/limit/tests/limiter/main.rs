@@ -1,0 +1,6 @@
+//! The limiter among simulated connections: how exact, how fair, how soon.
+
+mod accuracy;
+mod changes;
+mod fairness;
+mod road;
