@@ -145,8 +145,8 @@ const MOST_DAYS: usize = 62;
 /// Seconds that a clock which was turned back must run before it is believed.
 const PATIENCE: i64 = SECONDS_A_DAY;
 const SECONDS_A_DAY: i64 = 86_400;
-/// 1 January 2025: before this was written, no clock can have been right.
-const BELIEVED: UnixTime = UnixTime(1_735_689_600);
+/// 1 January 2023, years before this was written: no clock before it can be right.
+const BELIEVED: UnixTime = UnixTime(1_672_531_200);
 /// 1 January 1970, counted from the year 1.
 const EPOCH: i32 = 719_163;
 
