@@ -215,6 +215,15 @@ mod tests {
     }
 
     #[test]
+    fn to_believe_a_clock_moves_only_what_lies_ahead_of_it() {
+        let mut ledger = Ledger::default();
+        book(&mut ledger, NOON + DAY, 1);
+        book(&mut ledger, NOON + 9 * DAY, 2);
+        ledger.observe(&Calendar::default(), UnixTime(NOON));
+        assert_eq!(used(&mut ledger, NOON + DAY), (1, 3), "a day later, on a day used before");
+    }
+
+    #[test]
     fn a_clock_that_nobody_set_is_never_believed() {
         let mut ledger = Ledger::default();
         book(&mut ledger, 60, 1);

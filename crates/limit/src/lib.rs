@@ -22,6 +22,7 @@ mod lease;
 mod ledger;
 mod limiter;
 mod quota;
+mod scope;
 mod settings;
 mod time_of_day;
 mod timetable;

@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use bergamot_types::{ByteCount, ByteRate, ServerId};
 
-use crate::bucket::{Bucket, LEAST_LEASE};
+use crate::bucket::LEAST_LEASE;
 use crate::lease::{Credit, Lease};
+use crate::scope::Scope;
 use crate::settings::Settings;
 
 /// Leases bytes to connections, fairly, within one rate for all and one for each server.
@@ -30,14 +31,6 @@ pub struct Limiter<C> {
     level: u64,
     arrivals: u64,
     served: Option<Instant>,
-}
-
-/// What one rate governs; without a bucket it is unlimited.
-#[derive(Debug, Default)]
-struct Scope {
-    bucket: Option<Bucket>,
-    /// Connections that wait for a lease or hold one with an end.
-    active: usize,
 }
 
 #[derive(Debug)]
@@ -111,7 +104,7 @@ impl<C: Copy + Ord> Limiter<C> {
     }
 
     pub fn global(&self) -> Option<ByteRate> {
-        self.all.bucket.as_ref().map(Bucket::rate)
+        self.all.rate()
     }
 
     /// How many connections the rate can keep busy; more would only make each of them so slow that
@@ -179,7 +172,12 @@ impl<C: Copy + Ord> Limiter<C> {
 
     pub fn poll_timeout(&self) -> Option<Instant> {
         let overdue = self.expiries.first().map(|&(until, _)| until + GRACE);
-        let ready = self.heads().filter_map(|(_, server, bytes)| {
+        let chosen = self.chosen().map(|(id, _, _)| id);
+        let ready = self.heads().filter_map(|(id, server, bytes)| {
+            // Those who wait for nothing but their turn have no time of their own.
+            if server.scope.is_ready(bytes) && chosen != Some(id) {
+                return None;
+            }
             let by_server = server.scope.ready_at(bytes)?;
             let by_all = self.all.ready_at(bytes)?;
             let at = by_server.into_iter().chain(by_all).max()?;
@@ -191,10 +189,15 @@ impl<C: Copy + Ord> Limiter<C> {
     /// The next to be served. When it must wait for the rate of all, everybody waits: else those
     /// who ask for little would overtake it for ever.
     fn next(&self) -> Option<(ServerId, C, u64)> {
-        let ready = self.heads().filter(|(_, server, bytes)| server.scope.is_ready(*bytes));
-        let (id, server, bytes) = ready.min_by_key(|(_, server, _)| server.waiting.first())?;
+        let (id, server, bytes) = self.chosen()?;
         let &(_, _, connection) = server.waiting.first()?;
         self.all.is_ready(bytes).then_some((id, connection, bytes))
+    }
+
+    /// Of those whom their server's rate does not hold back, the one that has had least.
+    fn chosen(&self) -> Option<(ServerId, &Server<C>, u64)> {
+        let ready = self.heads().filter(|(_, server, bytes)| server.scope.is_ready(*bytes));
+        ready.min_by_key(|(_, server, _)| server.waiting.first())
     }
 
     /// Servers with somebody waiting, and what that one would get.
@@ -232,13 +235,12 @@ impl<C: Copy + Ord> Limiter<C> {
     fn wait(&mut self, id: C) {
         let Some(connection) = self.connections.get_mut(&id) else { return };
         let Some(server) = self.servers.get_mut(&connection.server) else { return };
-        if self.all.bucket.is_none() && server.scope.bucket.is_none() {
+        if !self.all.is_limited() && !server.scope.is_limited() {
             connection.state = State::Unlimited;
             self.leases.push_back(Lease { connection: id, credit: Credit::Unlimited });
             return;
         }
         self.arrivals += 1;
-        connection.had = connection.had.max(self.level);
         connection.state = State::Waiting { arrival: self.arrivals };
         server.waiting.insert((connection.had, self.arrivals, id));
         server.scope.active += 1;
@@ -305,7 +307,7 @@ impl<C: Copy + Ord> Limiter<C> {
 
     fn is_limited(&self, id: C) -> bool {
         let server = self.connections.get(&id).and_then(|c| self.servers.get(&c.server));
-        self.all.bucket.is_some() || server.is_some_and(|server| server.scope.bucket.is_some())
+        self.all.is_limited() || server.is_some_and(|server| server.scope.is_limited())
     }
 
     fn server(&mut self, id: ServerId) -> &mut Server<C> {
@@ -330,62 +332,6 @@ impl Connection {
     }
 }
 
-impl Scope {
-    /// Whether those who hold leases must hear of it.
-    fn set_rate(&mut self, now: Instant, rate: Option<ByteRate>) -> bool {
-        let rate = rate.filter(|rate| rate.0 > 0);
-        match (&mut self.bucket, rate) {
-            (_, None) => {
-                self.bucket = None;
-                false
-            }
-            (None, Some(rate)) => {
-                self.bucket = Some(Bucket::new(now, rate));
-                true
-            }
-            (Some(bucket), Some(rate)) => bucket.set_rate(now, rate),
-        }
-    }
-
-    fn suggested_connections(&self) -> Option<usize> {
-        let rate = self.bucket.as_ref()?.rate().0;
-        Some(usize::try_from((rate / LEAST_SHARE).max(1)).unwrap_or(usize::MAX))
-    }
-
-    fn advance(&mut self, now: Instant) {
-        if let Some(bucket) = &mut self.bucket {
-            bucket.advance(now);
-        }
-    }
-
-    fn lease_size(&self) -> Option<u64> {
-        self.bucket.as_ref().map(|bucket| bucket.lease_size(self.active))
-    }
-
-    fn is_ready(&self, bytes: u64) -> bool {
-        self.bucket.as_ref().is_none_or(|bucket| bucket.is_ready(bytes))
-    }
-
-    /// When it is ready, `Some(None)` being always; `None` while that depends on others.
-    fn ready_at(&self, bytes: u64) -> Option<Option<Instant>> {
-        self.bucket.as_ref().map_or(Some(None), |bucket| bucket.ready_at(bytes).map(Some))
-    }
-
-    /// Whether there was a bucket to draw from.
-    fn lease(&mut self, bytes: u64) -> bool {
-        if let Some(bucket) = &mut self.bucket {
-            bucket.lease(bytes);
-        }
-        self.bucket.is_some()
-    }
-
-    fn settle(&mut self, drawn: bool, bytes: u64, unspent: u64) {
-        if let Some(bucket) = self.bucket.as_mut().filter(|_| drawn) {
-            bucket.settle(bytes, unspent);
-        }
-    }
-}
-
 /// A new rate is in force for everybody after this, even where a revocation does not arrive.
 const LEASE_LIFE: Duration = Duration::from_millis(250);
 /// What a lease should last on a slow link: half of what may be leased at a time, so that the links
@@ -397,5 +343,3 @@ const FIRST_APPETITE: u64 = 1 << 10;
 const GRACE: Duration = Duration::from_millis(250);
 /// The least time between two wake-ups, so that many connections do not mean many of them.
 const TICK: Duration = Duration::from_millis(5);
-/// Bytes per second below which an article takes so long that servers and users lose patience.
-const LEAST_SHARE: u64 = 64 << 10;

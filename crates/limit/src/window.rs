@@ -225,6 +225,14 @@ mod tests {
                 "2026-01-01T00:00",
                 "2025-12-31 00:00 to 2026-01-31 00:00",
             ),
+            // At one minute past midnight clocks were put back into the day before.
+            (
+                "America/St_Johns",
+                "00:00",
+                Period::Day,
+                "2006-10-29T02:45",
+                "2006-10-29 02:30 to 2006-10-30 03:30",
+            ),
             // The day that Samoa left out.
             (
                 "Pacific/Apia",

@@ -13,12 +13,12 @@ const RESERVE: u64 = 16 << 20;
 
 fn settings(zone: &str, allowances: &[(Period, u64)]) -> QuotaSettings {
     let allowance = |&(period, most): &(Period, u64)| Allowance { period, most: ByteCount(most) };
-    let calendar = Calendar { zone: zone.parse().unwrap(), reset: TimeOfDay::MIDNIGHT };
+    let calendar = Calendar { zone: zone.parse().expect("a zone"), reset: TimeOfDay::MIDNIGHT };
     QuotaSettings { calendar, allowances: allowances.iter().map(allowance).collect() }
 }
 
 fn at(text: &str) -> UnixTime {
-    UnixTime(DateTime::parse_from_rfc3339(&format!("{text}:00Z")).unwrap().timestamp())
+    UnixTime(DateTime::parse_from_rfc3339(&format!("{text}:00Z")).expect("a time").timestamp())
 }
 
 fn used(quota: &mut Quota, now: UnixTime) -> Vec<u64> {

@@ -1,11 +1,12 @@
-//! A year of timetables in six zones, against clocks on the wall that are read minute by minute.
+//! A year of timetables in seven zones, against clocks on the wall that are read minute by minute.
 
 use bergamot_limit::{Effect, Rule, Timetable, Zone};
 use bergamot_types::{ByteRate, UnixTime};
 use chrono::{DateTime, Datelike, Days, NaiveDate, NaiveDateTime, NaiveTime, TimeZone};
 
-const ZONES: [&str; 6] = [
+const ZONES: [&str; 7] = [
     "America/New_York",
+    "Asia/Beirut", // puts its clocks back over midnight
     "Asia/Kolkata",
     "Australia/Lord_Howe",
     "Europe/Berlin",
@@ -39,12 +40,12 @@ fn check(zone: &str, year: &Year, rules: &[(&str, &str, &str, u64)]) {
         year.paint(&mut expected, days, from, to, rate);
     }
     let parsed = rules.iter().map(|&(days, from, to, rate)| Rule {
-        days: days.parse().unwrap(),
-        from: from.parse().unwrap(),
-        to: to.parse().unwrap(),
+        days: days.parse().expect("weekdays"),
+        from: from.parse().expect("a time of day"),
+        to: to.parse().expect("a time of day"),
         effect: Effect::Limit(ByteRate(rate)),
     });
-    let table = Timetable::new(zone.parse().unwrap(), parsed.collect());
+    let table = Timetable::new(zone.parse().expect("a zone"), parsed.collect());
     // The first and the last days depend on rules that begin outside of the year.
     let inside = 3 * 1_440..year.wall.len() - 20 * 1_440;
     let answer = |index: usize| match table.active_at(year.time(index))? {
@@ -54,7 +55,7 @@ fn check(zone: &str, year: &Year, rules: &[(&str, &str, &str, u64)]) {
     let mut index = inside.start;
     while index < inside.end {
         assert_eq!(answer(index), expected[index], "{zone} {}", year.wall[index]);
-        let change = (index..).find(|&later| expected[later] != expected[index]).unwrap();
+        let change = (index..).find(|&later| expected[later] != expected[index]).expect("a change");
         let next = table.next_change_after(year.time(index));
         assert_eq!(next, Some(year.time(change)), "{zone} after {}", year.wall[index]);
         assert_eq!(answer(change - 1), expected[index], "{zone} {}", year.wall[change - 1]);
@@ -73,7 +74,8 @@ impl Year {
     fn walk(zone: Zone) -> Self {
         let start = seconds("2026-01-01T00:00:00Z");
         let wall = (0..365 * 1_440).map(|minute| {
-            let utc = DateTime::from_timestamp(start + minute * MINUTE, 0).unwrap().naive_utc();
+            let utc =
+                DateTime::from_timestamp(start + minute * MINUTE, 0).expect("a time").naive_utc();
             zone.0.from_utc_datetime(&utc).naive_local()
         });
         Self { start, wall: wall.collect() }
@@ -84,11 +86,11 @@ impl Year {
     }
 
     fn paint(&self, expected: &mut [Option<u64>], days: &str, from: &str, to: &str, rate: u64) {
-        let time = |text| NaiveTime::parse_from_str(text, "%H:%M").unwrap();
+        let time = |text| NaiveTime::parse_from_str(text, "%H:%M").expect("a time of day");
         let (from, to) = (time(from), time(to));
-        let days: bergamot_limit::Weekdays = days.parse().unwrap();
+        let days: bergamot_limit::Weekdays = days.parse().expect("weekdays");
         for offset in 0..366 {
-            let date = NaiveDate::from_ymd_opt(2026, 1, 1).unwrap() + Days::new(offset);
+            let date = NaiveDate::from_ymd_opt(2026, 1, 1).expect("a date") + Days::new(offset);
             if days.contains(date.weekday()) {
                 let last = if to > from { date } else { date + Days::new(1) };
                 let begin = self.first_at(date.and_time(from));
@@ -108,5 +110,5 @@ impl Year {
 }
 
 fn seconds(text: &str) -> i64 {
-    DateTime::parse_from_rfc3339(text).unwrap().timestamp()
+    DateTime::parse_from_rfc3339(text).expect("a time").timestamp()
 }

@@ -140,11 +140,11 @@ impl Road {
                 self.call(|limiter, now| limiter.handle_timeout(now));
             }
             Event::Lease { car, most, until } => self.on_lease(car, most, until),
-            Event::Done { car, number } => {
-                if self.cars[car as usize].lease.is_some_and(|lease| lease.number == number) {
-                    self.stop(car);
-                }
-            }
+            Event::Done { car, number } => match self.cars[car as usize].lease {
+                Some(lease) if lease.number != number => {}
+                Some(lease) if lease.unlimited => self.go_on(car),
+                _ => self.stop(car),
+            },
             Event::Revoked { car } => self.stop(car),
         }
     }
@@ -170,25 +170,32 @@ impl Road {
         self.push(end.max(self.now), Event::Done { car: id, number });
     }
 
+    /// A car without a limit asks nobody; only what it read is noted.
+    fn go_on(&mut self, car: u32) {
+        self.read(car);
+        self.on_lease(car, None, None);
+    }
+
     /// The car reads no further under this lease; it settles and asks again.
     fn stop(&mut self, id: u32) {
+        let Some((reading, read)) = self.read(id) else { return };
+        if !reading.unlimited && read < reading.most {
+            self.call(|limiter, now| limiter.settle(now, id, ByteCount(reading.most - read)));
+        }
+        self.ask(id);
+    }
+
+    /// Ends the reading under a lease and says what came of it.
+    fn read(&mut self, id: u32) -> Option<(Reading, u64)> {
         let car = &mut self.cars[id as usize];
-        let Some(reading) = car.lease.take() else { return };
+        let reading = car.lease.take()?;
         let can = reading.buffered + flow(car.link, self.now - reading.since);
         let read = if car.silent { 0 } else { can.min(reading.most) };
         car.buffered = can - read;
         car.idle_since = self.now;
         car.read += read;
         self.record(reading.since, read);
-        if reading.unlimited {
-            // Still free, unless the limiter called it back.
-            self.ask(id);
-        } else if read < reading.most {
-            self.call(|limiter, now| limiter.settle(now, id, ByteCount(reading.most - read)));
-            self.ask(id);
-        } else {
-            self.ask(id);
-        }
+        Some((reading, read))
     }
 
     /// Spreads what was read evenly over the time it took.
