@@ -123,6 +123,15 @@ impl Connection {
         }
     }
 
+    /// We may not read for a while; the server's time stands still until [`Self::handle_fed`].
+    pub fn handle_starved(&mut self, now: Instant) {
+        self.deadlines.hold(now);
+    }
+
+    pub fn handle_fed(&mut self, now: Instant) {
+        self.deadlines.go_on(now);
+    }
+
     /// Appends what is to be sent to `out`; `false` if there was nothing.
     pub fn poll_transmit(&mut self, out: &mut Vec<u8>) -> bool {
         let any = !self.outbox.is_empty();

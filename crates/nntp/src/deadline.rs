@@ -11,6 +11,7 @@ pub(crate) struct Deadlines {
     next_byte: Option<(Instant, Duration)>, // when it is due, and how long was given
     in_line: bool,
     window: Option<Window>,
+    held_since: Option<Instant>, // no time runs while we may not read
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +30,7 @@ pub(crate) enum Missed {
 
 impl Deadlines {
     pub(crate) fn new(limits: Limits) -> Self {
-        Self { limits, next_byte: None, in_line: false, window: None }
+        Self { limits, next_byte: None, in_line: false, window: None, held_since: None }
     }
 
     pub(crate) fn nothing_due(&mut self) {
@@ -74,7 +75,27 @@ impl Deadlines {
         self.next_byte = Some((now + self.limits.silence, self.limits.silence));
     }
 
+    /// We have no credit to read: what the server sent meanwhile waits in the socket, and it must
+    /// not be blamed for that.
+    pub(crate) fn hold(&mut self, now: Instant) {
+        self.held_since.get_or_insert(now);
+    }
+
+    pub(crate) fn go_on(&mut self, now: Instant) {
+        let Some(since) = self.held_since.take() else { return };
+        let held = now.saturating_duration_since(since);
+        if let Some((due, _)) = &mut self.next_byte {
+            *due += held;
+        }
+        if let Some(window) = &mut self.window {
+            window.ends += held;
+        }
+    }
+
     pub(crate) fn next(&self) -> Option<Instant> {
+        if self.held_since.is_some() {
+            return None;
+        }
         let byte = self.next_byte.map(|(due, _)| due);
         let window = self.window.map(|window| window.ends);
         match (byte, window) {
@@ -84,6 +105,9 @@ impl Deadlines {
     }
 
     pub(crate) fn missed(&mut self, now: Instant) -> Option<Missed> {
+        if self.held_since.is_some() {
+            return None;
+        }
         if let Some((due, waited)) = self.next_byte
             && now >= due
         {

@@ -579,6 +579,26 @@ fn silence_in_a_body_counts_from_its_last_byte() {
 }
 
 #[test]
+fn no_time_runs_while_we_may_not_read() {
+    converse(
+        plain(),
+        &ready(
+            "ask: body a@x
+            [C] BODY <a@x>
+            [S-] 222 0 <a@x>\\r\\nab
+            wait: 20s
+            starved:
+            quiet:
+            wait: 3600s
+            fed:
+            wait: 9s
+            wait: 1s
+            event: ended nntp.silent: the server said nothing for 30 s in the body of <a@x>; unanswered a@x",
+        ),
+    );
+}
+
+#[test]
 fn a_body_that_only_drips_is_too_slow() {
     converse(
         plain(),

@@ -12,6 +12,7 @@
 //! tls:                       the handshake succeeds
 //! eof:                       the server closes the connection
 //! quiet:                     the machine has no deadline
+//! starved: / fed:            we may not read any more, or again
 //! ```
 //!
 //! A transcript is played whole, byte by byte, and cut at every single and every pair of points in
@@ -55,8 +56,10 @@ enum Step {
     Client(String),
     EndOfStream,
     Event(String),
+    Fed,
     Quiet,
     Server(Vec<u8>),
+    Starved,
     TlsStarted,
     Wait(Duration),
 }
@@ -126,7 +129,9 @@ impl Scene {
                 self.connection.ask(self.now, id, request.clone());
             }
             Step::EndOfStream => self.connection.handle_end_of_stream(),
+            Step::Fed => self.connection.handle_fed(self.now),
             Step::Server(bytes) => return self.hear(bytes, cut_at),
+            Step::Starved => self.connection.handle_starved(self.now),
             Step::TlsStarted => self.connection.handle_tls_started(self.now),
             Step::Wait(time) => {
                 self.now += *time;
@@ -230,7 +235,9 @@ fn parse(line: &str) -> Step {
         "ask:" => Step::Ask(parse_request(rest)),
         "eof:" => Step::EndOfStream,
         "event:" => Step::Event(rest.to_owned()),
+        "fed:" => Step::Fed,
         "quiet:" => Step::Quiet,
+        "starved:" => Step::Starved,
         "tls:" => Step::TlsStarted,
         "wait:" => Step::Wait(parse_seconds(rest)),
         _ => panic!("no such step: {line}"),

@@ -1,0 +1,43 @@
+//! How fast and how much: leases of bytes, timetables, quotas.
+//!
+//! No clock, no file and no socket in here. Monotonic time comes in as [`std::time::Instant`] and
+//! governs rates; calendar time comes in as [`bergamot_types::UnixTime`] and governs days. Neither
+//! knows of the other, so a clock that is set cannot make a download faster or slower.
+//!
+//! - [`Limiter`]: leases bytes to connections, fairly, within rates ([`Settings`]) that may change
+//!   at any time. A connection spends its [`Lease`] beside its socket, without asking anybody.
+//! - [`Timetable`]: which rate or pause holds at which time of the week.
+//! - [`Quota`]: how much may still be used in a day, a week, a month or ever. Its [`Record`] is a
+//!   plain value for the store; [`Quota::checkpoint`] charges it in advance, so that usage is never
+//!   under-counted after a sudden end.
+//! - [`Zone`], [`Calendar`], [`Period`], [`Window`]: where days and months begin.
+//!
+//! Everywhere a limit of 0 is no limit.
+
+#![forbid(unsafe_code)]
+
+mod bucket;
+mod checkpoint;
+mod lease;
+mod ledger;
+mod limiter;
+mod quota;
+mod scope;
+mod settings;
+mod time_of_day;
+mod timetable;
+mod weekdays;
+mod window;
+mod zone;
+
+pub use checkpoint::Checkpoint;
+pub use lease::{Credit, Lease};
+pub use ledger::{DayRecord, Record};
+pub use limiter::Limiter;
+pub use quota::{Allowance, Quota, QuotaSettings, Standing, Usage};
+pub use settings::Settings;
+pub use time_of_day::{InvalidTimeOfDay, TimeOfDay};
+pub use timetable::{Effect, Rule, Timetable};
+pub use weekdays::{InvalidWeekdays, Weekdays};
+pub use window::{Calendar, Period, Window};
+pub use zone::{UnknownZone, Zone};

@@ -1,0 +1,112 @@
+//! The zone in which people count days.
+
+use std::fmt;
+use std::str::FromStr;
+
+use bergamot_types::UnixTime;
+use chrono::{DateTime, NaiveDate, NaiveDateTime, TimeDelta, TimeZone};
+use chrono_tz::Tz;
+use thiserror::Error;
+
+use crate::time_of_day::TimeOfDay;
+
+/// A time zone with its rules, which are built in: a container needs no zone database.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Zone(pub Tz);
+
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+#[error("{0:?} is no time zone; write it like \"Europe/Berlin\" or \"UTC\"")]
+pub struct UnknownZone(String);
+
+impl Zone {
+    pub const UTC: Self = Self(Tz::UTC);
+
+    /// What clocks on the wall show.
+    pub(crate) fn local(self, at: UnixTime) -> NaiveDateTime {
+        let seconds = at.0.clamp(FIRST_SECOND, LAST_SECOND);
+        let utc = DateTime::from_timestamp(seconds, 0).unwrap_or_default().naive_utc();
+        self.0.from_utc_datetime(&utc).naive_local()
+    }
+
+    /// When clocks on the wall show that: the first time if they do twice; if never, because they
+    /// are put forward over it, at the first minute after the gap.
+    pub(crate) fn instant(self, date: NaiveDate, time: TimeOfDay) -> UnixTime {
+        let mut local = date.and_time(time.naive());
+        for _ in 0..LONGEST_GAP {
+            if let Some(at) = self.0.from_local_datetime(&local).earliest() {
+                return UnixTime(at.timestamp());
+            }
+            local += TimeDelta::minutes(1);
+        }
+        UnixTime(local.and_utc().timestamp())
+    }
+}
+
+impl Default for Zone {
+    fn default() -> Self {
+        Self::UTC
+    }
+}
+
+impl fmt::Display for Zone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.name())
+    }
+}
+
+impl FromStr for Zone {
+    type Err = UnknownZone;
+
+    fn from_str(text: &str) -> Result<Self, UnknownZone> {
+        text.trim().parse().map(Self).map_err(|_| UnknownZone(text.to_owned()))
+    }
+}
+
+/// Minutes. Samoa left out a whole day in 2011, and nobody more.
+const LONGEST_GAP: u32 = 2 * 24 * 60;
+/// The years 1 to 9999: what lies beyond is a broken clock and counts as their ends.
+const FIRST_SECOND: i64 = -62_135_596_800;
+const LAST_SECOND: i64 = 253_402_300_799;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn instant(zone: &str, date: &str, time: &str) -> String {
+        let zone: Zone = zone.parse().unwrap();
+        let at = zone.instant(date.parse().unwrap(), time.parse().unwrap());
+        DateTime::from_timestamp(at.0, 0).unwrap().format("%F %R").to_string()
+    }
+
+    #[test]
+    fn times_that_do_not_exist_or_exist_twice() {
+        for (zone, date, time, utc) in [
+            ("Europe/Berlin", "2026-03-29", "01:59", "2026-03-29 00:59"),
+            ("Europe/Berlin", "2026-03-29", "02:00", "2026-03-29 01:00"),
+            ("Europe/Berlin", "2026-03-29", "02:30", "2026-03-29 01:00"),
+            ("Europe/Berlin", "2026-03-29", "03:00", "2026-03-29 01:00"),
+            ("Europe/Berlin", "2026-10-25", "02:30", "2026-10-25 00:30"),
+            ("Europe/Berlin", "2026-10-25", "03:00", "2026-10-25 02:00"),
+            ("America/New_York", "2026-03-08", "02:30", "2026-03-08 07:00"),
+            ("America/New_York", "2026-11-01", "01:30", "2026-11-01 05:30"),
+            ("Australia/Lord_Howe", "2026-10-04", "02:15", "2026-10-03 15:30"),
+            ("Australia/Lord_Howe", "2026-04-05", "01:45", "2026-04-04 14:45"),
+            ("Asia/Kolkata", "2026-10-25", "02:30", "2026-10-24 21:00"),
+            ("Pacific/Apia", "2011-12-30", "12:00", "2011-12-30 10:00"),
+            ("UTC", "2026-10-25", "02:30", "2026-10-25 02:30"),
+        ] {
+            assert_eq!(instant(zone, date, time), utc, "{zone} {date} {time}");
+        }
+    }
+
+    #[test]
+    fn broken_clocks_are_no_panic() {
+        for zone in ["UTC", "Pacific/Apia", "America/New_York"] {
+            let zone: Zone = zone.parse().unwrap();
+            for seconds in [i64::MIN, -1, 0, 1 << 33, i64::MAX] {
+                zone.local(UnixTime(seconds));
+            }
+        }
+        assert_eq!("Nowhere/Land".parse::<Zone>(), Err(UnknownZone("Nowhere/Land".into())));
+    }
+}
