@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::time::Instant;
 
+use bergamot_limit::Limiter;
 use bergamot_pool::{Pool, Trouble};
 use bergamot_queue::{Job, JobState, NewJob, Queue, SegmentKey};
 use bergamot_types::{ByteCount, JobId, MessageId, ServerId};
@@ -27,6 +28,7 @@ pub struct Engine {
     pub(crate) delayed: BTreeSet<(Instant, SegmentKey)>,        // wait until then, after a break
     pub(crate) troubled: HashMap<SegmentKey, Troubled>,
     pub(crate) tickets: HashMap<Ticket, Article>,
+    pub(crate) limiter: Limiter<ConnectionId>,
     pub(crate) budget: Budget,
     pub(crate) disk: Disk,
     pub(crate) ended: HashSet<JobId>, // jobs whose last order has gone out
@@ -43,7 +45,8 @@ pub(crate) struct Connection {
 }
 
 impl Engine {
-    pub fn new(settings: Settings) -> Self {
+    /// `now` is when its rates begin to count.
+    pub fn new(now: Instant, settings: Settings) -> Self {
         let pool = Pool::new(settings.servers.iter().cloned(), settings.seed);
         Self {
             queue: Queue::new(),
@@ -54,6 +57,7 @@ impl Engine {
             delayed: BTreeSet::new(),
             troubled: HashMap::new(),
             tickets: HashMap::new(),
+            limiter: Limiter::new(now, &settings.rates),
             budget: Budget::new(settings.budget.0),
             disk: Disk::default(),
             ended: HashSet::new(),
@@ -77,11 +81,14 @@ impl Engine {
             Event::JobRemoved(job) => self.on_job_removed(job),
             Event::Missing { ticket } => self.on_missing(now, ticket),
             Event::Refused { ticket } => self.on_refused(now, ticket),
+            Event::Thirsty { connection } => self.on_thirsty(now, connection),
             Event::Timeout => {}
+            Event::Unspent { connection, bytes } => self.on_unspent(now, connection, bytes),
             Event::Written { ticket, result } => self.on_written(now, ticket, result),
         }
         self.on_time(now);
         self.hand_out(now);
+        self.pass_on_leases();
     }
 
     pub fn poll_order(&mut self) -> Option<Order> {
@@ -92,7 +99,8 @@ impl Engine {
         let idle = self.connections.values().filter_map(|connection| connection.idle_since);
         let idle = idle.map(|since| since + self.settings.idle);
         let delayed = self.delayed.first().map(|(at, _)| *at);
-        let others = [self.pool.next_deadline(), self.disk.paused_until(), delayed];
+        let disk = self.disk.paused_until();
+        let others = [self.pool.next_deadline(), disk, delayed, self.limiter.poll_timeout()];
         idle.chain(others.into_iter().flatten()).min()
     }
 
@@ -153,6 +161,7 @@ impl Engine {
         known.working = true;
         known.idle_since = Some(now.instant);
         let server = known.server;
+        self.limiter.add(connection, server);
         if self.pool.on_connected(server) {
             self.tell(Notice::ServerWorks { server });
             self.reroute(now);
@@ -169,6 +178,7 @@ impl Engine {
         use bergamot_pool::Consequence;
         let Some(gone) = self.connections.remove(&connection) else { return };
         let server = gone.server;
+        self.limiter.remove(connection);
         let end = self.pool.on_ended(now.instant, server, gone.working, trouble);
         debug!(%server, %connection, ?trouble, ?end, "connection ended");
         // Only the article it broke on may be to blame; the others go back as they were.
@@ -198,6 +208,9 @@ impl Engine {
     fn on_time(&mut self, now: Now) {
         self.resume_disk_if_due(now);
         self.pool.on_time(now.instant);
+        if self.limiter.poll_timeout().is_some_and(|at| now.instant >= at) {
+            self.limiter.handle_timeout(now.instant);
+        }
         while let Some(&(at, key)) = self.delayed.first()
             && now.instant >= at
         {

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use bergamot_pool::Trouble;
 use bergamot_queue::{FileKey, NewJob, Part};
-use bergamot_types::{JobId, UnixTime};
+use bergamot_types::{ByteCount, JobId, UnixTime};
 
 use crate::order::{ConnectionId, Ticket};
 
@@ -53,8 +53,17 @@ pub enum Event {
     Refused {
         ticket: Ticket,
     },
+    /// The connection has something to read and no lease to read it with.
+    Thirsty {
+        connection: ConnectionId,
+    },
     /// A deadline may have passed.
     Timeout,
+    /// So much of the connection's lease was not needed.
+    Unspent {
+        connection: ConnectionId,
+        bytes: ByteCount,
+    },
     Written {
         ticket: Ticket,
         result: Result<(), DiskTrouble>,

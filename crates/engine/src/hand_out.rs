@@ -103,7 +103,7 @@ impl Engine {
     fn open_connections(&mut self, now: Now) {
         let servers: Vec<_> = self.pool.ids().collect();
         for server in servers {
-            let room = self.pool.room(server);
+            let room = self.pool.room(server).min(self.room_by_pace(server));
             if room == 0 {
                 continue;
             }

@@ -20,8 +20,10 @@ mod engine;
 mod event;
 mod hand_out;
 mod order;
+mod pace;
 mod settings;
 
+pub use bergamot_limit::Credit;
 pub use bergamot_pool::{ServerSettings, Trouble};
 pub use engine::Engine;
 pub use event::{DiskTrouble, Event, Fault, Now};

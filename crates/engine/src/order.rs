@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bergamot_limit::Credit;
 use bergamot_pool::Trouble;
 use bergamot_queue::{FileKey, Layout};
 use bergamot_types::{ByteCount, GroupName, JobId, MessageId, ServerId};
@@ -59,10 +60,19 @@ pub enum Order {
         job: JobId,
         verified: bool,
     },
+    /// Let the connection read.
+    Lend {
+        connection: ConnectionId,
+        credit: Credit,
+    },
     /// Preallocate.
     Reserve {
         file: FileKey,
         size: u64,
+    },
+    /// Stop the connection's reading; it settles, and may ask again.
+    Revoke {
+        connection: ConnectionId,
     },
     Tell(Notice),
     /// Write the decoded bytes at `offset`.

@@ -16,6 +16,8 @@ pub struct Settings {
     pub pipeline: usize,
     /// A connection with nothing to do is kept this long.
     pub idle: Duration,
+    /// How fast all connections together, and those to each server, may read.
+    pub rates: bergamot_limit::Settings,
     /// Where the jitter of rests begins.
     pub seed: u64,
 }
@@ -28,6 +30,7 @@ impl Default for Settings {
             budget: ByteCount(40 << 20),
             pipeline: 4,
             idle: Duration::from_secs(30),
+            rates: bergamot_limit::Settings::default(),
             seed: 0,
         }
     }

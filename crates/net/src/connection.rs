@@ -13,6 +13,7 @@ use tokio::time::{sleep_until, timeout};
 use tracing::debug;
 
 use crate::buffer::{Buffer, BufferPool};
+use crate::credit::{Credit, Plea, Purse};
 use crate::dial::{dial, shake_hands};
 use crate::error::Ended;
 use crate::fetch::Fetch;
@@ -23,7 +24,7 @@ use crate::sink::Bodies;
 /// The handle of a running connection. Dropped, it says goodbye.
 #[derive(Debug)]
 pub struct Connection {
-    orders: Option<mpsc::UnboundedSender<Fetch>>, // bounded by the engine's budget
+    orders: Option<mpsc::UnboundedSender<Instruction>>, // bounded by the engine's budget
 }
 
 /// What a connection tells its owner. `Ended` is the last.
@@ -48,6 +49,10 @@ pub enum Report {
         ticket: u64,
         reply: Reply,
     },
+    /// There is something to read, and no credit to read it with.
+    Thirsty,
+    /// So much of its credit was not needed.
+    Unspent(u64),
 }
 
 impl Connection {
@@ -68,9 +73,27 @@ impl Connection {
 
     /// Fetches asked of a connection that has ended are in its last report or come back here.
     pub fn fetch(&self, fetch: Fetch) -> Result<(), Fetch> {
-        match &self.orders {
-            Some(orders) => orders.send(fetch).map_err(|refused| refused.0),
-            None => Err(fetch),
+        let Some(orders) = &self.orders else { return Err(fetch) };
+        match orders.send(Instruction::Fetch(fetch)) {
+            Err(mpsc::error::SendError(Instruction::Fetch(fetch))) => Err(fetch),
+            _ => Ok(()),
+        }
+    }
+
+    /// Lets it read.
+    pub fn lend(&self, credit: Credit) {
+        self.instruct(Instruction::Lend(credit));
+    }
+
+    /// Stops its reading; it settles what is left of its credit, and may ask again.
+    pub fn revoke(&self) {
+        self.instruct(Instruction::Revoke);
+    }
+
+    fn instruct(&self, instruction: Instruction) {
+        if let Some(orders) = &self.orders {
+            // A connection that has ended has settled everything with its last report.
+            let _ = orders.send(instruction);
         }
     }
 
@@ -80,12 +103,20 @@ impl Connection {
     }
 }
 
+#[derive(Debug)]
+enum Instruction {
+    Fetch(Fetch),
+    Lend(Credit),
+    Revoke,
+}
+
 struct Session<R> {
     server: Arc<Server>,
     machine: bergamot_nntp::Connection,
     bodies: Bodies,
-    inbox: mpsc::UnboundedReceiver<Fetch>,
+    inbox: mpsc::UnboundedReceiver<Instruction>,
     report: R,
+    purse: Purse,
     asking: Asking,
     out: Vec<u8>,
     unanswered: Vec<u64>,
@@ -103,7 +134,7 @@ struct Asking {
 enum Happening {
     Bytes(usize),
     Goodbye,
-    Order(Fetch),
+    Order(Instruction),
     Timeout,
 }
 
@@ -111,7 +142,7 @@ impl<R: Fn(Report)> Session<R> {
     fn new(
         server: Arc<Server>,
         pool: BufferPool,
-        inbox: mpsc::UnboundedReceiver<Fetch>,
+        inbox: mpsc::UnboundedReceiver<Instruction>,
         report: R,
     ) -> Self {
         let conversation = server.settings().conversation.clone();
@@ -121,6 +152,7 @@ impl<R: Fn(Report)> Session<R> {
             server,
             inbox,
             report,
+            purse: Purse::default(),
             asking: Asking::default(),
             out: Vec::new(),
             unanswered: Vec::new(),
@@ -158,18 +190,20 @@ impl<R: Fn(Report)> Session<R> {
             match self.next(&mut link, &mut input).await? {
                 Happening::Bytes(0) => self.machine.handle_end_of_stream(),
                 Happening::Bytes(count) => {
+                    self.purse.spend(count as u64);
                     self.machine.handle_input(Instant::now(), &input[..count], &mut self.bodies);
                 }
                 Happening::Goodbye => return Ok(self.say_goodbye(link).await),
-                Happening::Order(fetch) => self.on_order(fetch),
+                Happening::Order(instruction) => self.on_instruction(instruction),
                 Happening::Timeout => self.machine.handle_timeout(Instant::now()),
             }
         }
     }
 
     async fn next(&mut self, link: &mut Link, input: &mut [u8]) -> Result<Happening, Ended> {
-        let deadline = self.machine.poll_timeout();
-        let out = &mut self.out;
+        let room = self.room_to_read().min(input.len() as u64) as usize;
+        let deadline = self.machine.poll_timeout().into_iter().chain(self.purse.expires()).min();
+        let (out, input) = (&mut self.out, &mut input[..room]);
         tokio::select! {
             biased;
             order = self.inbox.recv() => Ok(order.map_or(Happening::Goodbye, Happening::Order)),
@@ -177,6 +211,42 @@ impl<R: Fn(Report)> Session<R> {
                 Ok(Happening::Bytes(count?))
             }
             () = wait_until(deadline) => Ok(Happening::Timeout),
+        }
+    }
+
+    /// How much may be read now. Pleas for more go out; meanwhile the server's time stands still.
+    fn room_to_read(&mut self) -> u64 {
+        let (now, expecting) = (Instant::now(), self.machine.outstanding() > 0);
+        while let Some(plea) = self.purse.plea(now, expecting) {
+            self.plead(plea);
+        }
+        let room = self.purse.allowed(now, expecting);
+        if room == 0 {
+            self.machine.handle_starved(now);
+        } else {
+            self.machine.handle_fed(now);
+        }
+        room
+    }
+
+    fn plead(&self, plea: Plea) {
+        (self.report)(match plea {
+            Plea::More => Report::Thirsty,
+            Plea::Unspent(bytes) => Report::Unspent(bytes),
+        });
+    }
+
+    fn on_instruction(&mut self, instruction: Instruction) {
+        match instruction {
+            Instruction::Fetch(fetch) => {
+                self.asking.waiting.push_back(fetch);
+                self.ask_waiting();
+            }
+            Instruction::Lend(credit) => self.purse.fill(credit),
+            Instruction::Revoke => {
+                let plea = self.purse.revoke();
+                self.plead(plea);
+            }
         }
     }
 
@@ -228,11 +298,6 @@ impl<R: Fn(Report)> Session<R> {
             }
             Answer::Date(_) | Answer::Exists => {}
         }
-    }
-
-    fn on_order(&mut self, fetch: Fetch) {
-        self.asking.waiting.push_back(fetch);
-        self.ask_waiting();
     }
 
     fn on_group(&mut self, exists: bool) {
@@ -290,8 +355,10 @@ impl<R: Fn(Report)> Session<R> {
         let _ = self.on_events();
         self.inbox.close();
         self.unanswered.extend(self.asking.waiting.drain(..).map(|fetch| fetch.ticket));
-        while let Ok(fetch) = self.inbox.try_recv() {
-            self.unanswered.push(fetch.ticket);
+        while let Ok(instruction) = self.inbox.try_recv() {
+            if let Instruction::Fetch(fetch) = instruction {
+                self.unanswered.push(fetch.ticket);
+            }
         }
         (self.report)(Report::Ended { why, unanswered: self.unanswered });
     }

@@ -11,6 +11,7 @@
 
 mod buffer;
 mod connection;
+mod credit;
 mod dial;
 mod error;
 mod fetch;
@@ -21,6 +22,7 @@ mod tls;
 
 pub use buffer::{Buffer, BufferPool};
 pub use connection::{Connection, Report};
+pub use credit::Credit;
 pub use error::{ConnectError, Ended};
 pub use fetch::Fetch;
 pub use server::{ConnectLimits, Encryption, IpVersion, Server, ServerSettings};

@@ -30,6 +30,9 @@ impl Link {
         if let Poll::Ready(Err(error)) = self.poll_flush(context) {
             return Poll::Ready(Err(error));
         }
+        if input.is_empty() {
+            return Poll::Pending; // whoever brings credit wakes us
+        }
         let mut buffer = ReadBuf::new(input);
         ready!(self.poll_read(context, &mut buffer))?;
         Poll::Ready(Ok(buffer.filled().len()))

@@ -35,9 +35,19 @@ impl Daemon {
             }
             Order::FinishFile { file, layout } => self.finish_file(file, layout),
             Order::FinishJob { job, verified } => self.finish_job(job, verified),
+            Order::Lend { connection, credit } => {
+                if let Some(known) = self.connections.get(&connection) {
+                    known.handle.lend(credit_of(credit));
+                }
+            }
             Order::Reserve { file, size } => {
                 let task = Task::Reserve { file: file.file, size: ByteCount(size) };
                 self.at_disk(file.job, AtDisk::Reserve, task);
+            }
+            Order::Revoke { connection } => {
+                if let Some(known) = self.connections.get(&connection) {
+                    known.handle.revoke();
+                }
             }
             Order::Tell(notice) => self.tell_people(notice),
             Order::Write { ticket, file, offset } => self.write(ticket, file, offset),
@@ -210,6 +220,15 @@ impl Daemon {
             }
             Notice::ServerWorks { server } => info!(server = self.name(server), "works again"),
         }
+    }
+}
+
+fn credit_of(credit: bergamot_engine::Credit) -> bergamot_net::Credit {
+    match credit {
+        bergamot_engine::Credit::Bytes { most, until } => {
+            bergamot_net::Credit::Bytes { most: most.0, until }
+        }
+        bergamot_engine::Credit::Unlimited => bergamot_net::Credit::Unlimited,
     }
 }
 

@@ -104,7 +104,7 @@ impl Daemon {
         let mut daemon = Self {
             pool: BufferPool::new(settings.engine.budget.0 as usize),
             chance: SplitMix::seeded(settings.engine.seed),
-            engine: Engine::new(settings.engine),
+            engine: Engine::new(clock::now().instant, settings.engine),
             events: VecDeque::new(),
             servers,
             connections: HashMap::new(),
@@ -312,6 +312,8 @@ impl Daemon {
                 }
                 Event::Connected { connection }
             }
+            Report::Thirsty => Event::Thirsty { connection },
+            Report::Unspent(bytes) => Event::Unspent { connection, bytes: ByteCount(bytes) },
             Report::Refused { ticket, reply } => {
                 let id = self.engine.article(Ticket(ticket)).map(field::display);
                 debug!(id, %reply, "refused");

@@ -74,8 +74,9 @@ impl World {
         let servers: Vec<_> = servers.into_iter().map(|builder| builder.0).collect();
         let limits = servers.iter().map(|server| (server.id.0, server.connections)).collect();
         let settings = Settings { servers, budget: ByteCount(budget), ..Settings::default() };
+        let now = Instant::now(); // any instant does: only differences matter
         Self {
-            engine: Engine::new(settings),
+            engine: Engine::new(now, settings),
             completed: Vec::new(),
             failed: Vec::new(),
             lost: Vec::new(),
@@ -93,7 +94,7 @@ impl World {
             caps: HashMap::new(),
             refusals: HashMap::new(),
             rule: Box::new(|_| Reply::Good),
-            now: Instant::now(), // any instant does: only differences matter
+            now,
             connections: BTreeMap::new(),
             segments: HashMap::new(),
             sizes: HashMap::new(),
@@ -238,7 +239,7 @@ impl World {
             Order::Tell(Notice::ArticleLost { id, damaged, .. }) => {
                 self.lost.push(format!("{id}{}", if damaged { " damaged" } else { "" }));
             }
-            Order::Reserve { .. } | Order::Tell(_) => {}
+            Order::Lend { .. } | Order::Reserve { .. } | Order::Revoke { .. } | Order::Tell(_) => {}
             Order::Write { ticket, offset, .. } => {
                 let (segment, _) = self.segments.remove(&ticket).expect("bytes to write");
                 assert_eq!(offset, u64::from(segment) * ARTICLE, "written where it belongs");

@@ -60,12 +60,13 @@ impl<'a> World<'a> {
             seed: day.seed,
             ..Settings::default()
         };
+        let start = Instant::now(); // any instant does: only differences matter
         let mut world = Self {
             day,
-            engine: Engine::new(settings),
+            engine: Engine::new(start, settings),
             agenda: Agenda::default(),
             ledger: Ledger::default(),
-            start: Instant::now(), // any instant does: only differences matter
+            start,
             now: Duration::ZERO,
             chance: SplitMix::seeded(!day.seed),
             lines: BTreeMap::new(),
@@ -193,7 +194,11 @@ impl<'a> World<'a> {
                 let (at, result) = self.at_disk(ARTICLE);
                 self.agenda.plan(at, Happening::Engine(Event::Written { ticket, result }));
             }
-            Order::Discard { .. } | Order::Reserve { .. } | Order::Tell(_) => {}
+            Order::Discard { .. }
+            | Order::Lend { .. }
+            | Order::Reserve { .. }
+            | Order::Revoke { .. }
+            | Order::Tell(_) => {}
         }
         Ok(())
     }

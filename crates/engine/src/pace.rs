@@ -1,0 +1,48 @@
+//! How fast: leases of bytes to connections.
+
+use bergamot_types::{ByteCount, ByteRate, ServerId};
+
+use crate::engine::Engine;
+use crate::event::Now;
+use crate::order::{ConnectionId, Order};
+
+impl Engine {
+    /// Changes the rate of all connections together; `None` is as fast as it goes. In force within
+    /// a second.
+    pub fn set_rate(&mut self, now: Now, rate: Option<ByteRate>) {
+        self.limiter.set_global(now.instant, rate);
+        self.pass_on_leases();
+    }
+
+    pub(crate) fn on_thirsty(&mut self, now: Now, connection: ConnectionId) {
+        self.limiter.request(now.instant, connection);
+    }
+
+    pub(crate) fn on_unspent(&mut self, now: Now, connection: ConnectionId, bytes: ByteCount) {
+        self.limiter.settle(now.instant, connection, bytes);
+    }
+
+    pub(crate) fn pass_on_leases(&mut self) {
+        while let Some(connection) = self.limiter.poll_revoked() {
+            self.orders.push_back(Order::Revoke { connection });
+        }
+        while let Some(lease) = self.limiter.poll_lease() {
+            self.orders
+                .push_back(Order::Lend { connection: lease.connection, credit: lease.credit });
+        }
+    }
+
+    /// How many connections the rates can keep busy beside those that are open: more would only make
+    /// each so slow that servers hang up.
+    pub(crate) fn room_by_pace(&self, server: ServerId) -> usize {
+        let open = |of: Option<ServerId>| {
+            let counts =
+                |known: &&crate::engine::Connection| of.is_none_or(|of| known.server == of);
+            self.connections.values().filter(counts).count()
+        };
+        let all = self.limiter.suggested_connections().map(|most| most.saturating_sub(open(None)));
+        let here = self.limiter.suggested_server_connections(server);
+        let here = here.map(|most| most.saturating_sub(open(Some(server))));
+        all.into_iter().chain(here).min().unwrap_or(usize::MAX)
+    }
+}
