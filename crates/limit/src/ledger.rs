@@ -11,12 +11,13 @@
 //! - A clock before [`BELIEVED`] is one that nobody has set yet; it is never believed, and what is
 //!   used under it counts as used on the newest day, or on the first day that is believed.
 //!
-//! Days are moved, never copied, so each byte counts once in every window that holds its day.
+//! A day always counts in the window that holds it, and once; so nobody gets an allowance again by
+//! coming to its window again. A month that was begun by mistake is used when it comes.
 
 use bergamot_types::{ByteCount, UnixTime};
 use chrono::{Datelike, NaiveDate};
 
-use crate::window::Calendar;
+use crate::window::{Calendar, Window};
 
 /// The ledger as a value to be kept; any value is valid.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -92,10 +93,13 @@ impl Ledger {
         }
     }
 
-    /// From that day on, and on days that the clock has yet to come to.
-    pub(crate) fn used_since(&self, day: NaiveDate) -> ByteCount {
-        let first = number(day);
-        let entries = self.record.days.iter().filter(|entry| entry.counts_as >= first);
+    /// On the days of the window, whether or not the clock has come to them, and on all later ones
+    /// that have not been given to a day before it.
+    pub(crate) fn used_in(&self, window: &Window) -> ByteCount {
+        let (first, after) = (number(window.first), number(window.after));
+        let counts =
+            |entry: &&DayRecord| entry.counts_as >= first || (first..after).contains(&entry.day);
+        let entries = self.record.days.iter().filter(counts);
         ByteCount(entries.fold(0, |sum, entry| sum.saturating_add(entry.used.0)))
     }
 
@@ -166,9 +170,11 @@ mod tests {
     fn used(ledger: &mut Ledger, now: i64) -> (u64, u64) {
         let calendar = Calendar::default();
         ledger.observe(&calendar, UnixTime(now));
-        let day = calendar.day(ledger.effective(&calendar, UnixTime(now)));
-        let month = day - chrono::Days::new(29);
-        (ledger.used_since(day).0, ledger.used_since(month).0)
+        let first = calendar.day(ledger.effective(&calendar, UnixTime(now)));
+        let after = first + chrono::Days::new(1);
+        let day = Window { start: UnixTime(now), end: UnixTime(now), first, after };
+        let month = Window { first: first - chrono::Days::new(29), ..day };
+        (ledger.used_in(&day).0, ledger.used_in(&month).0)
     }
 
     #[test]

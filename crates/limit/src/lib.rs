@@ -30,6 +30,9 @@ mod weekdays;
 mod window;
 mod zone;
 
+pub use chrono::Weekday;
+pub use chrono_tz::Tz;
+
 pub use checkpoint::Checkpoint;
 pub use lease::{Credit, Lease};
 pub use ledger::{DayRecord, Record};

@@ -283,13 +283,21 @@ impl<C: Copy + Ord> Limiter<C> {
         }
     }
 
-    /// Calls back what the connections hold, all of them or those of one server.
+    /// Calls back what the connections hold, all of them or those of one server. A lease that was
+    /// not polled yet has not been given.
     fn revoke(&mut self, of: Option<ServerId>) {
         let holders = self.connections.iter().filter(|(_, connection)| {
             let held = matches!(connection.state, State::Holding(_) | State::Unlimited);
             held && of.is_none_or(|server| connection.server == server)
         });
-        self.revoked.extend(holders.map(|(&id, _)| id));
+        for id in holders.map(|(&id, _)| id).collect::<Vec<_>>() {
+            if self.leases.iter().any(|lease| lease.connection == id) {
+                self.end(None, id, u64::MAX);
+                self.wait(id);
+            } else {
+                self.revoked.insert(id);
+            }
+        }
     }
 
     /// After a change: frees those who wait at a limit that is gone, serves the others.

@@ -93,8 +93,8 @@ impl Quota {
         let now = self.ledger.effective(&calendar, now);
         let usage = |&allowance: &Allowance| {
             let window = calendar.window(allowance.period, now);
-            let since = |window: Window| self.ledger.used_since(window.first);
-            let used = window.map_or(self.ledger.used_ever(), since);
+            let used =
+                window.map_or(self.ledger.used_ever(), |window| self.ledger.used_in(&window));
             Usage { allowance, used, window }
         };
         self.settings.allowances.iter().map(usage).collect()

@@ -36,6 +36,7 @@ pub struct Window {
     /// The next window starts with it.
     pub end: UnixTime,
     pub(crate) first: NaiveDate,
+    pub(crate) after: NaiveDate,
 }
 
 impl Calendar {
@@ -63,7 +64,7 @@ impl Calendar {
     /// period without end has none.
     pub fn window(&self, period: Period, at: UnixTime) -> Option<Window> {
         let day = self.day(at);
-        let (first, next) = match period {
+        let (first, after) = match period {
             Period::Day => (day, day.succ_opt()?),
             Period::Week { first } => {
                 let into = (day.weekday().days_since(first)).into();
@@ -81,7 +82,7 @@ impl Calendar {
             }
             Period::Ever => return None,
         };
-        Some(Window { start: self.start(first), end: self.start(next), first })
+        Some(Window { start: self.start(first), end: self.start(after), first, after })
     }
 }
 

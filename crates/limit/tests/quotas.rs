@@ -245,10 +245,15 @@ proptest! {
         prop_assert_eq!([closed[0] + last[0].1, closed[1] + last[1].1], [total; 2]);
     }
 
-    /// However the clock is set: somebody who always uses all that is left gets no day's allowance
-    /// twice. And a clock left alone gives each new day its own again after two days at most.
+    /// However the clock is set, and across restarts: somebody who always uses all that is left gets
+    /// no allowance twice. And a clock left alone gives each new day its own again after two days.
     #[test]
     fn no_clock_gives_a_day_twice_or_withholds_it_for_long(
+        period in prop_oneof![
+            2 => Just(Period::Day),
+            1 => Just(Period::Week { first: chrono::Weekday::Mon }),
+            2 => (1..=31_u8).prop_map(|first| Period::Month { first }),
+        ],
         moves in prop::collection::vec(
             prop_oneof![
                 4 => 1..DAY,
@@ -260,9 +265,10 @@ proptest! {
             1..60,
         ),
     ) {
-        let mut quota = Quota::new(settings("Europe/Berlin", &[(Period::Day, 100)]));
+        let settings = settings("Europe/Berlin", &[(period, 100)]);
+        let mut quota = Quota::new(settings.clone());
         let mut now = at("2026-11-16T12:00");
-        let mut days = std::collections::BTreeSet::new();
+        let mut windows = std::collections::BTreeSet::new();
         let mut total = 0;
         let greedy = |quota: &mut Quota, now: UnixTime| {
             let Standing::Open { left: Some(left) } = quota.standing(now) else { return 0 };
@@ -271,14 +277,18 @@ proptest! {
         };
         for change in moves {
             now.0 = (now.0 + change).clamp(0, 1 << 33);
-            days.insert(quota.usage(now)[0].window.unwrap().start);
+            windows.insert(quota.usage(now)[0].window.unwrap().start);
             total += greedy(&mut quota, now);
-            prop_assert!(total <= 100 * days.len() as u64, "{total} in {} days", days.len());
+            let most = 100 * windows.len() as u64;
+            prop_assert!(total <= most, "{total} of {most}");
+            if change % 3 == 0 {
+                quota = Quota::restore(settings.clone(), quota.close());
+            }
         }
         // Somebody sets it right; from the third day on it is as if nothing had been.
         now = at("2056-05-05T12:00");
         for day in 0..40 {
-            let was_shown = days.contains(&quota.usage(now)[0].window.unwrap().start);
+            let was_shown = !windows.insert(quota.usage(now)[0].window.unwrap().start);
             let given = greedy(&mut quota, now);
             prop_assert!(day < 2 || was_shown || given == 100, "{given} on day {day}");
             now.0 += DAY;

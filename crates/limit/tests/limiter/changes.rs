@@ -89,6 +89,17 @@ fn a_limit_taken_away_frees_everybody_at_once() {
     }
 }
 
+#[test]
+fn a_lease_that_nobody_took_yet_is_not_given_any_more() {
+    let mut road = Road::new(0, 13);
+    let car = road.add(1, 1);
+    road.limiter.request(road.now, car);
+    road.limiter.set_server(road.now, ServerId(1), Some(ByteRate(1_000_000)));
+    assert_eq!(road.limiter.poll_revoked(), None);
+    assert_eq!(road.limiter.poll_lease(), None);
+    assert!(road.limiter.poll_timeout().is_some(), "it waits for one with an end");
+}
+
 /// Somebody drags a slider: the sum stays near what was set, whatever the order.
 #[test]
 fn many_changes_in_a_row_add_up() {
