@@ -54,6 +54,18 @@ fn every_way_to_connect_and_log_in() {
 }
 
 #[test]
+fn a_limited_download_brings_every_byte_too() {
+    let (home, (posted, nzb, content)) = (Home::new(), sample("slow.bin", 300_000, 20_000));
+    let news = News::plain(Arc::new(posted));
+    let server = news.section(0, "connections = 3\nrate = \"600 KB\"");
+    let mut daemon = Daemon::start(&home, &format!("[download]\nrate = \"400 KB\"\n{server}"));
+    home.drop_nzb("slow.nzb", &nzb);
+    daemon.wait_complete("slow");
+    assert_eq!(fs::read(home.join("complete/slow/slow.bin")).unwrap(), content);
+    daemon.stop();
+}
+
+#[test]
 fn three_servers_that_each_fail_in_their_own_way_give_every_byte() {
     let home = Home::new();
     let post =

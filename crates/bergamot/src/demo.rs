@@ -20,6 +20,8 @@ use sha2::{Digest, Sha256};
 pub(crate) struct Settings {
     pub(crate) size: ByteCount,
     pub(crate) connections: u16,
+    /// In a second; 0 is no limit.
+    pub(crate) rate: ByteCount,
 }
 
 pub(crate) fn run(settings: &Settings) -> anyhow::Result<()> {
@@ -34,7 +36,7 @@ pub(crate) fn run(settings: &Settings) -> anyhow::Result<()> {
         settings.size
     );
     let home = tempfile::Builder::new().prefix("bergamot-demo-").tempdir()?.keep();
-    let config = write_config(&home, server.address().port(), settings.connections)?;
+    let config = write_config(&home, server.address().port(), settings)?;
     println!("The daemon runs with {}.", config.display());
     let mut daemon = start_daemon(&config)?;
     let result = download(&home, &post, &mut daemon);
@@ -53,11 +55,13 @@ pub(crate) fn run(settings: &Settings) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn write_config(home: &Path, port: u16, connections: u16) -> anyhow::Result<PathBuf> {
+fn write_config(home: &Path, port: u16, settings: &Settings) -> anyhow::Result<PathBuf> {
     fs::create_dir(home.join("watch"))?;
     let path = home.join("bergamot.toml");
     let text = format!(
-        "[[server]]\nname = \"demo\"\nhost = \"127.0.0.1\"\nport = {port}\nencryption = \"none\"\nconnections = {connections}\n"
+        "[download]\nrate = \"{} B\"\n\n[[server]]\nname = \"demo\"\nhost = \"127.0.0.1\"\n\
+         port = {port}\nencryption = \"none\"\nconnections = {}\n",
+        settings.rate.0, settings.connections
     );
     fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
     Ok(path)

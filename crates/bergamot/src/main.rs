@@ -42,6 +42,9 @@ enum Command {
         /// Connections to the news server
         #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=100))]
         connections: u16,
+        /// How much to download in a second; 0 is as fast as it goes
+        #[arg(long, default_value = "0 B")]
+        rate: ByteCount,
     },
     /// Run the daemon until it is told to stop
     Run {
@@ -79,7 +82,9 @@ fn run(command: Command) -> anyhow::Result<()> {
         }
         Command::Config { command: ConfigCommand::Reference } => say(&config::reference()),
         Command::Config { command: ConfigCommand::Sample } => say(&config::sample()),
-        Command::Demo { size, connections } => demo::run(&demo::Settings { size, connections }),
+        Command::Demo { size, connections, rate } => {
+            demo::run(&demo::Settings { size, connections, rate })
+        }
         Command::Run { config } => run_daemon(&Config::read(&config, &environment())?),
     }
 }

@@ -125,6 +125,12 @@ pub(super) static DOWNLOAD: Table = Table {
             about: "The room for articles that are under way or not yet on the disk.",
         },
         Key {
+            name: "rate",
+            kind: Kind::Size { least: 0, most: 1 << 40 },
+            default: Fallback::Is("\"0 B\""),
+            about: "How much all connections together may read in a second; 0 B is no limit.",
+        },
+        Key {
             name: "pipeline",
             kind: Kind::Number { least: 1, most: 64 },
             default: Fallback::Is("4"),
@@ -306,6 +312,12 @@ pub(super) static SERVER: Table = Table {
             kind: Kind::Number { least: 1, most: 500 },
             default: Fallback::Is("8"),
             about: "Connections at the same time, at most.",
+        },
+        Key {
+            name: "rate",
+            kind: Kind::Size { least: 0, most: 1 << 40 },
+            default: Fallback::Is("\"0 B\""),
+            about: "How much may be read from this server in a second; 0 B is no limit of its own.",
         },
         Key {
             name: "account",

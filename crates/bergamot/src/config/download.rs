@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bergamot_types::ByteCount;
+use bergamot_types::{ByteCount, ByteRate};
 
 use super::fields::Fields;
 
@@ -10,6 +10,8 @@ use super::fields::Fields;
 pub(crate) struct Download {
     pub(crate) article_retries: u8,
     pub(crate) memory: ByteCount,
+    /// 0 is as fast as it goes.
+    pub(crate) rate: ByteRate,
     pub(crate) pipeline: usize,
     pub(crate) par2_volumes: Par2Volumes,
     pub(crate) idle: Duration,
@@ -27,6 +29,7 @@ impl Download {
         Self {
             article_retries: fields.number("article_retries"),
             memory: fields.size("memory"),
+            rate: ByteRate(fields.size("rate").0),
             pipeline: fields.number("pipeline"),
             par2_volumes: fields.choice(
                 "par2_volumes",

@@ -85,6 +85,7 @@ impl Config {
             servers: servers.collect(),
             article_retries: self.download.article_retries,
             budget: self.download.memory,
+            rates: self.rates(),
             pipeline: self.download.pipeline,
             idle: self.download.idle,
             seed,
@@ -104,6 +105,11 @@ impl Config {
             watch: self.watch.inotify,
             ..usual
         }
+    }
+
+    fn rates(&self) -> bergamot_limit::Settings {
+        let server_rates = self.numbered().map(|(id, server)| (id, server.role.rate)).collect();
+        bergamot_limit::Settings { rate: self.download.rate, server_rates }
     }
 
     fn numbered(&self) -> impl Iterator<Item = (ServerId, &Server)> {

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::path::Path;
 
 use bergamot_net::{Encryption, IpVersion, TlsSettings, TlsSetupError};
-use bergamot_types::{ServerId, Shown};
+use bergamot_types::{ByteRate, ServerId, Shown};
 
 use super::credentials::Credentials;
 use super::environment::{Environment, Variables};
@@ -46,6 +46,8 @@ pub(crate) struct Security {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Role {
     pub(crate) connections: u16,
+    /// 0 is no limit of its own.
+    pub(crate) rate: ByteRate,
     /// Days; 0 is for ever.
     pub(crate) retention: u32,
     pub(crate) level: u32,
@@ -275,6 +277,7 @@ fn read_account(fields: &mut Fields<'_, '_>) -> Option<String> {
 fn read_role(fields: &mut Fields<'_, '_>) -> Role {
     Role {
         connections: fields.number("connections"),
+        rate: ByteRate(fields.size("rate").0),
         retention: fields.number("retention"),
         level: fields.number("level"),
         optional: fields.flag("optional"),
@@ -322,6 +325,7 @@ mod tests {
             cipher = 'TLS13_AES_256_GCM_SHA384:tls13_aes_128_gcm_sha256, '
             cert_verification = false
             connections = 500
+            rate = '2 MiB'
             account = 'acme'
             retention = 4000
             level = 99
@@ -351,6 +355,7 @@ mod tests {
                 },
                 role: Role {
                     connections: 500,
+                    rate: ByteRate(2 << 20),
                     retention: 4000,
                     level: 99,
                     optional: true,
