@@ -58,10 +58,7 @@ fn t02_verification_is_off_for_the_one_server_that_asks_for_it() {
     let mut trial = Trial::start_in(
         place.home(),
         "",
-        [
-            (server(Quality::WrongHost), TLS),
-            (server(Quality::WrongHost), UNVERIFIED),
-        ],
+        [(server(Quality::WrongHost), TLS), (server(Quality::WrongHost), UNVERIFIED)],
     );
     trial.completes("job", &post);
     let after = trial.end();
