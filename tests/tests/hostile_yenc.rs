@@ -360,7 +360,8 @@ fn settle(trial: &mut Trial, name: &str, what: &str, file: &File, fate: Fate) {
         assert!(line.contains("job.incomplete"), "{what}: {line}");
         assert!(!trial.home.join("complete").join(name).exists(), "{what} looks finished");
         for path in trial.home.inventory("incomplete").into_keys() {
-            let metadata = fs::metadata(trial.home.join("incomplete").join(&path)).unwrap();
+            let metadata = fs::metadata(trial.home.join("incomplete").join(&path));
+            let metadata = metadata.expect("it was just listed");
             let most = file.content.len() as u64 + (64 << 10);
             assert!(metadata.blocks() * 512 <= most, "{what}: {path:?} takes no more room");
         }
@@ -425,7 +426,8 @@ fn uu(data: &[u8]) -> Vec<u8> {
 }
 
 fn ids(n: usize) -> Vec<MessageId> {
-    (1..=3).map(|part| MessageId::parse(&format!("{n}.{part}@spoilt.example")).unwrap()).collect()
+    let id = |part| MessageId::parse(&format!("{n}.{part}@spoilt.example")).expect("a good id");
+    (1..=3).map(id).collect()
 }
 
 fn encode(name: &str, content: &[u8]) -> Vec<Vec<u8>> {
@@ -460,8 +462,8 @@ fn both(one: Spoil, other: Spoil) -> Spoil {
 /// What comes before the mark, and something else behind.
 fn before(mark: &'static str, then: &'static str) -> Spoil {
     Box::new(move |body| {
-        let at = body.windows(mark.len()).position(|window| window == mark.as_bytes());
-        let kept = body[..at.expect("the mark")].strip_suffix(b"\r\n").unwrap_or(&body);
+        let kept = &body[..find(&body, mark.as_bytes())];
+        let kept = kept.strip_suffix(b"\r\n").unwrap_or(kept);
         let end: &[u8] = if then.starts_with('=') { b"" } else { b"\r\n" };
         [kept, end, then.as_bytes(), b"\r\n"].concat()
     })
@@ -491,26 +493,31 @@ fn crc_of(body: &[u8]) -> String {
 
 /// Where the data lines begin and end.
 fn data(body: &[u8]) -> std::ops::Range<usize> {
-    let find = |mark: &[u8]| body.windows(mark.len()).position(|window| window == mark).unwrap();
-    let head = find(b"=ypart");
-    let start = head + body[head..].iter().position(|&byte| byte == b'\n').unwrap() + 1;
-    start..find(b"=yend")
+    let start = line_end(body, find(body, b"=ypart"));
+    start..find(body, b"=yend")
+}
+
+fn find(body: &[u8], mark: &[u8]) -> usize {
+    body.windows(mark.len()).position(|window| window == mark).expect("the mark")
+}
+
+/// Where the line behind this place begins.
+fn line_end(body: &[u8], from: usize) -> usize {
+    from + find(&body[from..], b"\n") + 1
 }
 
 /// Puts bytes into the second line of the data.
 fn in_data(bytes: &'static [u8]) -> Spoil {
     Box::new(move |body| {
-        let start = data(&body).start;
-        let at = start + body[start..].iter().position(|&byte| byte == b'\n').unwrap() + 2;
+        let at = line_end(&body, data(&body).start) + 1;
         let at = if body[at - 1] == b'=' { at + 1 } else { at };
         [&body[..at], bytes, &body[at..]].concat()
     })
 }
 
 fn one_byte_off(mut body: Vec<u8>) -> Vec<u8> {
-    let range = data(&body);
-    let plain = |byte: u8| byte.is_ascii_alphanumeric();
-    let at = range.into_iter().find(|&at| plain(body[at]) && body[at - 1] != b'=').unwrap();
+    let plain = |at: &usize| body[*at].is_ascii_alphanumeric() && body[*at - 1] != b'=';
+    let at = data(&body).find(plain).expect("a letter");
     body[at] = if body[at] == b'a' { b'b' } else { b'a' };
     body
 }
