@@ -88,19 +88,27 @@ impl Daemon {
     /// # Panics
     /// When it does not come in time, with all that was said instead.
     pub fn wait_for(&mut self, words: &[&str]) -> String {
+        self.wait_for_any(&[words])
+    }
+
+    /// Reads on until a line holds all of one list of words.
+    ///
+    /// # Panics
+    /// As [`Daemon::wait_for`].
+    pub fn wait_for_any(&mut self, lists: &[&[&str]]) -> String {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             match self.lines.recv_timeout(left) {
                 Ok(line) => {
                     self.log.push(line.clone());
-                    if words.iter().all(|word| line.contains(word)) {
+                    if lists.iter().any(|words| words.iter().all(|word| line.contains(word))) {
                         return line;
                     }
                 }
-                Err(RecvTimeoutError::Timeout) => self.fail(&format!("no line with {words:?}")),
+                Err(RecvTimeoutError::Timeout) => self.fail(&format!("no line with {lists:?}")),
                 Err(RecvTimeoutError::Disconnected) => {
-                    self.fail(&format!("it ended before {words:?}"))
+                    self.fail(&format!("it ended before {lists:?}"))
                 }
             }
         }

@@ -210,21 +210,23 @@ struct Place {
 
 impl Place {
     fn new() -> Self {
-        Self { authority: Authority::new().unwrap() }
+        Self { authority: Authority::new().expect("an authority") }
     }
 
     fn home(&self) -> Home {
         let home = Home::new();
-        fs::write(home.join("ca.pem"), self.authority.pem()).unwrap();
+        fs::write(home.join("ca.pem"), self.authority.pem()).expect("its certificate");
         home
     }
 
     fn tls(&self, quality: Quality) -> Security {
-        Security::Tls(self.authority.issue(quality).unwrap().server_config().unwrap())
+        let identity = self.authority.issue(quality).expect("a certificate");
+        Security::Tls(identity.server_config().expect("a configuration"))
     }
 
     fn start_tls(&self, quality: Quality) -> Security {
-        Security::StartTls(self.authority.issue(quality).unwrap().server_config().unwrap())
+        let identity = self.authority.issue(quality).expect("a certificate");
+        Security::StartTls(identity.server_config().expect("a configuration"))
     }
 }
 

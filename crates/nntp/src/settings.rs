@@ -17,7 +17,7 @@ pub struct Settings {
 pub struct Limits {
     /// From a command, or the end of the answer before it, to the first byte of its answer.
     pub first_byte: Duration,
-    /// Between two bytes of an answer.
+    /// Between two bytes of a body, and for the whole of any other answer once it has begun.
     pub silence: Duration,
     pub floor: ProgressFloor,
 }

@@ -33,7 +33,15 @@ pub struct File {
     fresh: u32, // segments before this one have been handed out
     placements: Placements,
     reserved: bool,
-    name_inside: Option<String>,
+    name_inside: Option<NameVote>,
+}
+
+/// The name that most articles gave, found by letting each other name cost it a vote (Boyer and
+/// Moore): obfuscators give every article another one, and none of them is worth keeping.
+#[derive(Clone, Debug)]
+struct NameVote {
+    name: String,
+    votes: u32,
 }
 
 /// What became of a file.
@@ -95,7 +103,7 @@ impl File {
 
     /// The name that the articles themselves gave.
     pub fn name_inside(&self) -> Option<&str> {
-        self.name_inside.as_deref()
+        self.name_inside.as_ref().map(|vote| vote.name.as_str())
     }
 
     pub fn segment_count(&self) -> u32 {
@@ -146,9 +154,6 @@ impl File {
     /// Finds the place of a good copy.
     pub(crate) fn place(&mut self, segment: u32, part: &Part) -> Result<Placed, Conflict> {
         debug_assert!(self.segment(segment) == SegmentState::Wanted, "placed once");
-        if self.name_inside.is_none() {
-            self.name_inside = part.name.clone();
-        }
         let all_listed = self.listed.unlisted == 0;
         let alone = all_listed && self.segment_count() == 1;
         let is_last = all_listed && segment + 1 == self.segment_count();
@@ -161,6 +166,7 @@ impl File {
             None => self.placements.place_in_slot(segment, self.slot(), part)?,
             Some(_) => self.placements.place(segment, number, is_last, part)?,
         };
+        self.count_name(part.name.as_deref());
         // A refused segment that nobody has given up yet is being asked for as it is.
         placed.vindicated.retain(|&other| self.segment(other) != SegmentState::Wanted);
         Ok(placed)
@@ -226,6 +232,15 @@ impl File {
         before
     }
 
+    fn count_name(&mut self, name: Option<&str>) {
+        let Some(name) = name else { return };
+        match &mut self.name_inside {
+            Some(vote) if vote.name == name => vote.votes += 1,
+            Some(vote) if vote.votes > 0 => vote.votes -= 1,
+            other => *other = Some(NameVote { name: name.to_owned(), votes: 1 }),
+        }
+    }
+
     fn number(&self, segment: u32) -> u32 {
         self.listed.numbers[segment as usize]
     }
@@ -249,3 +264,48 @@ const UNKNOWN_ARTICLE: u64 = 32 << 20;
 
 /// The largest articles that are common on Usenet, so that a wrong size in the NZB does no harm.
 const SMALLEST_SLOT: u64 = 4 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(segments: u32) -> File {
+        let mut ids = MessageIdList::new();
+        (1..=segments).for_each(|n| ids.push(&format!("{n}@x")).unwrap());
+        File::new(NewFile {
+            ids,
+            numbers: (1..=segments).collect(),
+            bytes: vec![110; segments as usize],
+            ..NewFile::default()
+        })
+    }
+
+    fn part(segment: u32, name: &str) -> Part {
+        Part {
+            begin: Some(u64::from(segment) * 100),
+            length: 100,
+            file_size: Some(300),
+            number: Some(segment + 1),
+            verified: true,
+            name: Some(name.to_owned()),
+        }
+    }
+
+    #[test]
+    fn the_name_is_the_one_that_most_articles_give() {
+        for names in [["x", "a", "a"], ["a", "x", "a"], ["a", "a", "x"]] {
+            let mut file = file(3);
+            for (segment, name) in (0..).zip(names) {
+                file.place(segment, &part(segment, name)).unwrap();
+            }
+            assert_eq!(file.name_inside(), Some("a"), "{names:?}");
+        }
+    }
+
+    #[test]
+    fn an_article_that_is_refused_names_nothing() {
+        let mut file = file(3);
+        assert!(file.place(0, &part(1, "of another part")).is_err());
+        assert_eq!(file.name_inside(), None);
+    }
+}

@@ -25,7 +25,7 @@ pub enum Conflict {
     Overlap { begin: u64, end: u64 },
     #[error("it says that the file has {given} bytes where other parts say {agreed}")]
     Size { given: u64, agreed: u64 },
-    #[error("it does not say where it belongs, as other parts do")]
+    #[error("of it and the other parts only one says where it belongs")]
     Unplaced,
     #[error("a file of {given} bytes cannot come of articles that hold at most {bound}")]
     Unbelievable { given: u64, bound: u64 },

@@ -1,27 +1,31 @@
 //! Where the parts of one file lie.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use crate::part::{Conflict, Part};
 
 /// The parts of one file that have found their place.
 ///
 /// No single article is believed: the size of the file is what most parts say, and a part that
-/// disagrees with it or lies over another one is refused.
+/// disagrees with it is refused. Of two that lie over each other the one in its regular place stays.
 #[derive(Clone, Debug)]
 pub(crate) struct Placements {
     bound: u64,
     agreed: Option<u64>,
+    votes: u32,                    // of those who are placed, for `agreed`
     placed: BTreeMap<u64, Span>,   // by where they begin
     dissent: BTreeMap<u32, Claim>, // what other segments claimed
     unplaced: BTreeMap<u32, u64>,  // segment -> length, where parts do not say where they belong
+    others: BTreeSet<u32>, // segments that do, where the rest does not, or the other way round
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Span {
     length: u64,
     segment: u32,
-    votes: u32,
+    votes: u32, // for the size of the file
+    regular: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -61,9 +65,11 @@ impl Placements {
         Self {
             bound,
             agreed: None,
+            votes: 0,
             placed: BTreeMap::new(),
             dissent: BTreeMap::new(),
             unplaced: BTreeMap::new(),
+            others: BTreeSet::new(),
         }
     }
 
@@ -78,22 +84,39 @@ impl Placements {
         if let Some(given) = part.number.filter(|&given| given != listed) {
             return Err(Conflict::Number { given, listed });
         }
-        let (begin, size) = self.claim(part)?;
-        let end = begin + part.length;
-        if is_last && end != size {
-            return Err(Conflict::Size { given: size, agreed: end });
+        let Range { start: begin, end } = self.claim(part)?;
+        if let Some(given) = part.file_size.filter(|&given| is_last && given != end) {
+            return Err(Conflict::Size { given, agreed: end });
         }
-        // The last part ends where it says the file does: that is worth more than a bare claim.
-        let votes = if is_last { 2 } else { 1 };
         let mut placed = Placed { offset: begin, evicted: Vec::new(), vindicated: Vec::new() };
-        if let Some(agreed) = self.agreed.filter(|&agreed| agreed != size) {
-            (placed.evicted, placed.vindicated) =
-                self.overturn(segment, Claim { size, votes }, agreed)?;
+        if !self.unplaced.is_empty() {
+            placed.vindicated = self.outvote(segment, self.unplaced.len())?;
+            placed.evicted = std::mem::take(&mut self.unplaced).into_keys().collect();
         }
-        self.without_overlap(segment, begin, part.length)?;
-        self.agreed = Some(size);
+        let size = part.file_size.or(is_last.then_some(end));
+        // The last part ends where it says the file does: that is worth more than a bare claim.
+        let votes = if is_last { 2 } else { u32::from(size.is_some()) };
+        let before = u64::from(listed.saturating_sub(1));
+        let regular = is_last || begin == before.saturating_mul(part.length);
+        match (size, self.agreed) {
+            (Some(size), Some(agreed)) if size != agreed => {
+                let claim = Claim { size, votes };
+                (placed.evicted, placed.vindicated) = self.overturn(segment, claim, agreed)?;
+            }
+            (None, Some(agreed)) if end > agreed => {
+                return Err(Conflict::Size { given: end, agreed });
+            }
+            _ => {}
+        }
+        placed.evicted.extend(self.make_room(segment, begin..end, regular)?);
+        if let Some(size) = size.filter(|_| self.agreed != size) {
+            placed.evicted.extend(self.evict(|at, span| at + span.length > size));
+            self.agreed = Some(size);
+        }
         self.dissent.remove(&segment);
-        self.placed.insert(begin, Span { length: part.length, segment, votes });
+        self.votes += votes;
+        self.placed.insert(begin, Span { length: part.length, segment, votes, regular });
+        self.others.remove(&segment);
         Ok(placed)
     }
 
@@ -104,30 +127,38 @@ impl Placements {
         slot: u64,
         part: &Part,
     ) -> Result<Placed, Conflict> {
-        if self.agreed.is_some() {
-            return Err(Conflict::Unplaced);
-        }
         if part.length > slot {
             return Err(Conflict::Unbelievable { given: part.length, bound: slot });
         }
-        self.unplaced.insert(segment, part.length);
         let offset = u64::from(segment) * slot;
-        Ok(Placed { offset, evicted: Vec::new(), vindicated: Vec::new() })
+        let mut placed = Placed { offset, evicted: Vec::new(), vindicated: Vec::new() };
+        if !self.placed.is_empty() {
+            placed.vindicated = self.outvote(segment, self.placed.len())?;
+            placed.evicted = self.evict(|_, _| true);
+            self.agreed = None;
+            self.dissent.clear();
+        }
+        self.unplaced.insert(segment, part.length);
+        self.others.remove(&segment);
+        Ok(placed)
     }
 
     /// The part was placed and could not be written.
     pub(crate) fn displace(&mut self, segment: u32) {
-        self.placed.retain(|_, span| span.segment != segment);
+        self.evict(|_, span| span.segment == segment);
         self.unplaced.remove(&segment);
     }
 
     /// Whether a damaged copy may lie at its place without harming what is known to be good.
     pub(crate) fn leaves_room_for(&self, segment: u32, part: &Part) -> Option<u64> {
-        let (begin, size) = self.claim(part).ok()?;
-        let fits = self.agreed.is_none_or(|agreed| agreed == size)
+        let range = self.claim(part).ok()?;
+        let size = part.file_size.unwrap_or(range.end);
+        let fits = self.unplaced.is_empty()
+            && self.agreed.is_none_or(|agreed| size <= agreed)
+            && part.file_size.is_none_or(|size| self.agreed.is_none_or(|agreed| size == agreed))
             && part.length > 0
-            && self.without_overlap(segment, begin, part.length).is_ok();
-        fits.then_some(begin)
+            && self.overlapping(segment, &range).next().is_none();
+        fits.then_some(range.start)
     }
 
     /// The size, once two parts agree on it or one part is the whole file.
@@ -135,7 +166,7 @@ impl Placements {
         let size = self.agreed?;
         let first = self.placed.first_key_value();
         let alone = first.is_some_and(|(&begin, span)| begin == 0 && span.length == size);
-        (self.placed.len() >= 2 || alone).then_some(size)
+        (self.votes >= 2 || alone).then_some(size)
     }
 
     /// How the parts make up the file, if they leave no gap. `segments` is their number.
@@ -155,17 +186,26 @@ impl Placements {
         (reached == size).then_some(Layout::InPlace { size })
     }
 
-    fn claim(&self, part: &Part) -> Result<(u64, u64), Conflict> {
+    /// Where the part says it belongs, if that is within reason.
+    fn claim(&self, part: &Part) -> Result<Range<u64>, Conflict> {
         let begin = part.begin.ok_or(Conflict::Unplaced)?;
-        if !self.unplaced.is_empty() {
-            return Err(Conflict::Unplaced);
-        }
         let end = begin.saturating_add(part.length);
         let size = part.file_size.unwrap_or(end).max(end);
         if size > self.bound {
             return Err(Conflict::Unbelievable { given: size, bound: self.bound });
         }
-        Ok((begin, size))
+        Ok(begin..end)
+    }
+
+    /// Parts say where they belong or they do not, and most are believed. Gives who was refused
+    /// before for being of the other kind.
+    fn outvote(&mut self, segment: u32, against: usize) -> Result<Vec<u32>, Conflict> {
+        self.others.insert(segment);
+        if self.others.len() <= against {
+            return Err(Conflict::Unplaced);
+        }
+        let vindicated = std::mem::take(&mut self.others);
+        Ok(vindicated.into_iter().filter(|&other| other != segment).collect())
     }
 
     /// The first article to come may be the liar: once more parts disagree with it than agree, they
@@ -179,24 +219,51 @@ impl Placements {
         let size = claim.size;
         self.dissent.insert(segment, claim);
         let against = self.dissent.iter().filter(|(_, claim)| claim.size == size);
-        let votes_against: u32 = against.clone().map(|(_, claim)| claim.votes).sum();
-        let votes_for: u32 = self.placed.values().map(|span| span.votes).sum();
-        if votes_against <= votes_for {
+        if against.clone().map(|(_, claim)| claim.votes).sum::<u32>() <= self.votes {
             return Err(Conflict::Size { given: size, agreed });
         }
         let vindicated = against.map(|(&voter, _)| voter).filter(|&voter| voter != segment);
         let vindicated = vindicated.collect();
         self.dissent.retain(|_, claim| claim.size != size);
-        let evicted = std::mem::take(&mut self.placed).into_values().map(|span| span.segment);
-        Ok((evicted.collect(), vindicated))
+        // Whoever had no say could be anywhere by now, and is asked again with the others.
+        Ok((self.evict(|_, _| true), vindicated))
     }
 
-    fn without_overlap(&self, segment: u32, begin: u64, length: u64) -> Result<(), Conflict> {
-        let end = begin + length;
-        let others =
-            self.placed.range(..end).rev().take_while(|(at, span)| *at + span.length > begin);
-        let mut others = others.filter(|(_, span)| span.segment != segment);
-        others.next().map_or(Ok(()), |_| Err(Conflict::Overlap { begin, end }))
+    /// Nearly all posts have parts of one length, so a part that lies at a multiple of its own, by
+    /// its number, is believed rather than one that does not. Gives who had to go.
+    fn make_room(
+        &mut self,
+        segment: u32,
+        range: Range<u64>,
+        regular: bool,
+    ) -> Result<Vec<u32>, Conflict> {
+        let in_the_way: Vec<Span> = self.overlapping(segment, &range).copied().collect();
+        if in_the_way.iter().any(|span| span.regular || !regular) {
+            return Err(Conflict::Overlap { begin: range.start, end: range.end });
+        }
+        if in_the_way.is_empty() {
+            return Ok(Vec::new());
+        }
+        Ok(self.evict(|_, span| in_the_way.iter().any(|other| other.segment == span.segment)))
+    }
+
+    fn overlapping(&self, segment: u32, range: &Range<u64>) -> impl Iterator<Item = &Span> {
+        let begin = range.start;
+        let others = self.placed.range(..range.end).rev();
+        let others = others.take_while(move |(at, span)| *at + span.length > begin);
+        others.map(|(_, span)| span).filter(move |span| span.segment != segment)
+    }
+
+    fn evict(&mut self, goes: impl Fn(u64, &Span) -> bool) -> Vec<u32> {
+        let mut evicted = Vec::new();
+        let votes = &mut self.votes;
+        self.placed.retain(|&at, span| {
+            let goes = goes(at, span);
+            evicted.extend(goes.then_some(span.segment));
+            *votes -= if goes { span.votes } else { 0 };
+            !goes
+        });
+        evicted
     }
 }
 
@@ -305,6 +372,45 @@ mod tests {
     }
 
     #[test]
+    fn a_part_that_names_no_size_has_no_say_in_it() {
+        let silent = |begin, length| Part { file_size: None, ..part(begin, length, 0) };
+        let mut file = placements();
+        file.place(1, 2, false, &silent(100, 100)).unwrap();
+        file.place(0, 1, false, &part(0, 100, 300)).unwrap();
+        assert_eq!(file.certain_size(), None, "one claim is none");
+        file.place(2, 3, true, &part(200, 100, 300)).unwrap();
+        assert_eq!(file.layout(3, 0), Some(Layout::InPlace { size: 300 }));
+        assert!(file.place(3, 4, false, &silent(300, 1)).is_err(), "it lies behind the end");
+
+        let mut file = placements();
+        (0..3).for_each(|n| {
+            let listed = n as u32 + 1;
+            file.place(n as u32, listed, n == 2, &silent(n * 100, 100)).unwrap();
+        });
+        assert_eq!(file.layout(3, 0), Some(Layout::InPlace { size: 300 }), "the last part tells");
+    }
+
+    #[test]
+    fn a_size_that_comes_late_evicts_what_lies_behind_it() {
+        let mut file = placements();
+        file.place(1, 2, false, &Part { file_size: None, ..part(900, 100, 0) }).unwrap();
+        let placed = file.place(0, 1, false, &part(0, 100, 300)).unwrap();
+        assert_eq!(placed.evicted, [1]);
+    }
+
+    #[test]
+    fn of_two_parts_over_each_other_the_regular_one_stays() {
+        let mut file = placements();
+        file.place(1, 2, false, &part(0, 100, 300)).unwrap();
+        let placed = file.place(0, 1, false, &part(0, 100, 300)).unwrap();
+        assert_eq!((placed.offset, placed.evicted), (0, vec![1]));
+        assert!(file.place(1, 2, false, &part(0, 100, 300)).is_err(), "not the other way round");
+        assert!(file.place(1, 2, false, &part(50, 100, 300)).is_err());
+        file.place(1, 2, false, &part(200, 100, 300)).unwrap();
+        assert_eq!(file.place(2, 3, true, &part(200, 100, 300)).unwrap().evicted, [1]);
+    }
+
+    #[test]
     fn parts_without_a_place_get_slots_and_are_moved_together() {
         let mut file = placements();
         let part = |length| Part { length, ..Part::default() };
@@ -314,6 +420,23 @@ mod tests {
         let pieces = [(0, 40), (50, 7)].map(|(offset, length)| Piece { offset, length });
         assert_eq!(file.layout(2, 50), Some(Layout::Pieces(pieces.to_vec())));
         assert!(file.place_in_slot(0, 50, &part(51)).is_err());
+    }
+
+    #[test]
+    fn whether_parts_say_where_they_belong_is_what_most_of_them_do() {
+        let silent = |length| Part { length, ..Part::default() };
+        let mut file = placements();
+        file.place_in_slot(1, 500, &silent(100)).unwrap();
+        assert_eq!(file.place(0, 1, false, &part(0, 100, 300)), Err(Conflict::Unplaced));
+        let placed = file.place(2, 3, true, &part(200, 100, 300)).unwrap();
+        assert_eq!((placed.evicted, placed.vindicated), (vec![1], vec![0]));
+        assert_eq!(file.place_in_slot(1, 500, &silent(100)), Err(Conflict::Unplaced));
+
+        let mut file = placements();
+        file.place(1, 2, false, &part(100, 100, 300)).unwrap();
+        assert_eq!(file.place_in_slot(0, 500, &silent(100)), Err(Conflict::Unplaced));
+        let placed = file.place_in_slot(2, 500, &silent(100)).unwrap();
+        assert_eq!((placed.evicted, placed.vindicated), (vec![1], vec![0]));
     }
 
     #[test]

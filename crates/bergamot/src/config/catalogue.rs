@@ -178,7 +178,7 @@ pub(super) static LIMITS: Table = Table {
             name: "silence",
             kind: Kind::Time { least: SECOND, most: TEN_MINUTES },
             default: Fallback::Is("\"30 s\""),
-            about: "Between two bytes of an answer.",
+            about: "Between two bytes of an article, and for the whole of any other answer.",
         },
         Key {
             name: "slowest_bytes",
