@@ -70,7 +70,8 @@ enum Stage {
 struct Disk {
     paused_until: Option<Instant>,
     was_paused: bool,
-    unfinished: Vec<(FileKey, Layout)>, // files that could not get their names
+    finishing: HashMap<FileKey, Layout>, // files that are getting their names
+    unfinished: Vec<FileKey>,            // those of them that could not, and try again
     unmoved: Vec<JobId>,
 }
 
@@ -149,7 +150,8 @@ impl Engine {
         self.ended.remove(&job);
         self.tries.retain(|key, _| key.job != job);
         self.parked.retain(|key| key.job != job);
-        self.disk.unfinished.retain(|(file, _)| file.job != job);
+        self.disk.finishing.retain(|file, _| file.job != job);
+        self.disk.unfinished.retain(|file| file.job != job);
         self.disk.unmoved.retain(|unmoved| *unmoved != job);
     }
 
@@ -338,9 +340,12 @@ impl Engine {
     fn on_file_finished(&mut self, now: Now, file: FileKey, result: Result<(), DiskTrouble>) {
         match result {
             Ok(()) => self.disk_works(),
-            Err(trouble) => return self.on_disk_trouble(now, file.job, trouble),
+            Err(trouble) => {
+                self.disk.unfinished.push(file);
+                return self.on_disk_trouble(now, file.job, trouble);
+            }
         }
-        self.disk.unfinished.retain(|(unfinished, _)| *unfinished != file);
+        self.disk.finishing.remove(&file);
         self.queue.finish_file(file, true);
         self.end_job_if_settled(file.job);
     }
@@ -374,10 +379,10 @@ impl Engine {
         }
     }
 
+    /// A write that succeeds during a pause was under way before it and proves nothing.
     fn disk_works(&mut self) {
-        if self.disk.was_paused {
+        if self.disk.was_paused && self.disk.paused_until.is_none() {
             self.disk.was_paused = false;
-            self.disk.paused_until = None;
             self.orders.push_back(Order::Tell(Notice::DiskResumed));
         }
     }
@@ -385,8 +390,10 @@ impl Engine {
     /// What could not be done while the disk was in trouble is tried again.
     fn resume_disk(&mut self) {
         self.disk.paused_until = None;
-        for (file, layout) in self.disk.unfinished.clone() {
-            self.orders.push_back(Order::FinishFile { file, layout });
+        for file in std::mem::take(&mut self.disk.unfinished) {
+            if let Some(layout) = self.disk.finishing.get(&file).cloned() {
+                self.orders.push_back(Order::FinishFile { file, layout });
+            }
         }
         for job in std::mem::take(&mut self.disk.unmoved) {
             self.ended.remove(&job);
@@ -397,7 +404,7 @@ impl Engine {
     fn resolve(&mut self, key: SegmentKey, state: SegmentState) {
         if let Some(layout) = self.queue.resolve(key, state) {
             let file = key.file_key();
-            self.disk.unfinished.push((file, layout.clone()));
+            self.disk.finishing.insert(file, layout.clone());
             self.orders.push_back(Order::FinishFile { file, layout });
         }
         self.end_job_if_settled(key.job);

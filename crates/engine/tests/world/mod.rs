@@ -41,6 +41,7 @@ pub(crate) struct World {
     pub(crate) peak_connections: HashMap<u16, usize>,
     pub(crate) peak_reserved: u64,
     pub(crate) disk: Option<DiskTrouble>,
+    pub(crate) names: Option<DiskTrouble>, // meets files that are being finished
     pub(crate) destination: Option<DiskTrouble>, // meets jobs that are being moved
     writes: Vec<u32>,
     limits: HashMap<u16, usize>,
@@ -78,6 +79,7 @@ impl World {
             peak_connections: HashMap::new(),
             peak_reserved: 0,
             disk: None,
+            names: None,
             destination: None,
             writes: Vec::new(),
             limits,
@@ -211,7 +213,8 @@ impl World {
                 assert!(line.asked.len() <= 4, "deeper than the pipeline");
             }
             Order::FinishFile { file, .. } => {
-                self.happenings.push_back(Event::FileFinished { file, result: self.on_disk() });
+                let result = self.names.map_or_else(|| self.on_disk(), Err);
+                self.happenings.push_back(Event::FileFinished { file, result });
             }
             Order::FinishJob { job, verified } => {
                 let result = self.destination.map_or(Ok(()), Err);
