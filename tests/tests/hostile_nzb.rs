@@ -108,7 +108,7 @@ fn refused(port: u16, home: &Home) -> Vec<(String, Vec<u8>, &'static str)> {
     let zeros = gzip(&vec![0; 64 << 20]);
     let blanks = gzip(format!("<nzb>{}", " ".repeat(140 << 20)).as_bytes());
     let half = gzip(good.as_bytes());
-    cases.push(("N-11-zeros.nzb.gz".into(), zeros, "nzb."));
+    cases.push(("N-11-zeros.nzb.gz".into(), zeros, "nzb.too_large"));
     cases.push(("N-11-blanks.nzb".into(), blanks, "nzb.too_large"));
     cases.push(("N-11-cut.nzb.gz".into(), half[..half.len() / 2].to_vec(), "nzb.truncated"));
     cases.push(("N-11-bzip2.nzb".into(), b"BZh91AY&SYxxxxxxxx".to_vec(), "nzb.compressed"));

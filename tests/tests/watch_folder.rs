@@ -2,6 +2,8 @@
 //!
 //! The rows are those of the catalogue of hostile input.
 
+#![allow(clippy::unwrap_used)] // the exemption for tests does not reach their helpers
+
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
 use std::io::Write;
@@ -178,7 +180,7 @@ fn a_closed_folder_is_looked_at_again_though_the_kernel_tells_of_the_others() {
 // W-06
 #[test]
 fn two_thousand_files_at_once_are_taken_in_little_memory() {
-    let (home, control) = (Home::new(), Control::new());
+    let (home, control) = (Home::in_memory(), Control::new());
     let post = (0..2_000).fold(Generated::new(8, ByteCount(1_000)), |post, n| {
         post.file(format!("f{n}.bin"), ByteCount(500))
     });

@@ -120,21 +120,18 @@ impl Engine {
         }
     }
 
+    /// A write that succeeds during a pause was under way before it and proves nothing.
     fn disk_works(&mut self) {
-        if std::mem::take(&mut self.disk.was_paused) {
+        if self.disk.paused_until.is_none() && std::mem::take(&mut self.disk.was_paused) {
             self.tell(Notice::DiskResumed);
-            self.try_disk_again();
-        }
-    }
-
-    pub(crate) fn resume_disk_if_due(&mut self, now: Now) {
-        if self.disk.paused_until.is_some_and(|until| now.instant >= until) {
-            self.try_disk_again();
         }
     }
 
     /// What could not be done while the disk was in trouble is tried again.
-    fn try_disk_again(&mut self) {
+    pub(crate) fn resume_disk_if_due(&mut self, now: Now) {
+        if self.disk.paused_until.is_none_or(|until| now.instant < until) {
+            return;
+        }
         self.disk.paused_until = None;
         for (&file, finishing) in &mut self.disk.finishing {
             if std::mem::take(&mut finishing.failed) {

@@ -233,6 +233,18 @@ fn a_vanished_directory_fails_its_job_and_no_other() {
 }
 
 #[test]
+fn a_file_that_cannot_be_finished_is_tried_again_though_other_writes_succeed() {
+    let mut world = World::new(vec![server(1).connections(4)]);
+    world.names = Some(DiskTrouble::Passing);
+    world.add(job(1, &[2, 300]));
+    world.run_for(60);
+    assert!(world.completed.is_empty() && world.failed.is_empty());
+    world.names = None;
+    world.run();
+    assert_eq!(world.completed, [(1, true)]);
+}
+
+#[test]
 fn a_job_that_cannot_be_moved_waits_or_fails() {
     let mut world = World::new(vec![server(1)]);
     world.destination = Some(DiskTrouble::Passing);

@@ -47,6 +47,7 @@ pub(crate) struct World {
     pub(crate) slow_finish: bool,
     pub(crate) finishes: BTreeMap<FileKey, usize>,
     unnamed: Vec<FileKey>,
+    pub(crate) names: Option<DiskTrouble>, // meets files that are being finished
     pub(crate) destination: Option<DiskTrouble>, // meets jobs that are being moved
     writes: Vec<u32>,
     limits: HashMap<u16, usize>,
@@ -88,6 +89,7 @@ impl World {
             slow_finish: false,
             finishes: BTreeMap::new(),
             unnamed: Vec::new(),
+            names: None,
             destination: None,
             writes: Vec::new(),
             limits,
@@ -179,7 +181,7 @@ impl World {
 
     fn step(&mut self, end: Option<Instant>) -> bool {
         if !self.slow_finish {
-            let result = self.on_disk();
+            let result = self.names.map_or_else(|| self.on_disk(), Err);
             let named = self.unnamed.drain(..).map(|file| Event::FileFinished { file, result });
             self.happenings.extend(named);
         }
