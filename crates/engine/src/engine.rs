@@ -39,6 +39,7 @@ pub struct Engine {
 struct Connection {
     server: usize, // its place in `servers`
     working: bool,
+    has_answered: bool,
     in_flight: usize,
     idle_since: Option<Instant>,
 }
@@ -184,7 +185,13 @@ impl Engine {
         let end = server.on_ended(now.instant, gone.working, trouble, &mut self.chance);
         debug!(server = %id, %connection, ?trouble, ?end, "connection ended");
         // Only the article it broke on may be to blame; the others go back as they were.
-        let blamed = if trouble == Trouble::Broken { unanswered.first() } else { None };
+        let blamed = match trouble {
+            Trouble::Broken => unanswered.first(),
+            // Asked behind another one it may be innocent. That one was answered, so this cannot go
+            // on for ever.
+            Trouble::OutOfStep if !gone.has_answered => unanswered.first(),
+            _ => None,
+        };
         for ticket in self.asked_over(connection) {
             let Some(key) = self.take_back(ticket) else { continue };
             let tries = self.tries.entry(key).or_default();
@@ -461,6 +468,7 @@ impl Engine {
 
     fn free_slot(&mut self, now: Now, connection: ConnectionId) {
         if let Some(connection) = self.connections.get_mut(&connection) {
+            connection.has_answered = true;
             connection.in_flight -= 1;
             connection.idle_since = (connection.in_flight == 0).then_some(now.instant);
         }
@@ -672,7 +680,13 @@ impl Engine {
         known.open += 1;
         let order = Order::Connect { connection, server: known.id() };
         self.orders.push_back(order);
-        let opening = Connection { server, working: false, in_flight: 0, idle_since: None };
+        let opening = Connection {
+            server,
+            working: false,
+            has_answered: false,
+            in_flight: 0,
+            idle_since: None,
+        };
         self.connections.insert(connection, opening);
     }
 

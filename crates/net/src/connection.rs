@@ -2,6 +2,7 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::future::poll_fn;
+use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -155,7 +156,9 @@ impl<R: Fn(Report)> Session<R> {
                 link = self.upgrade(link).await?;
                 continue;
             }
-            match self.next(&mut link, &mut input).await? {
+            let happening = self.next(&mut link, &mut input).await;
+            let broken = |error| Ended::Io { at: self.machine.moment(), error };
+            match happening.map_err(broken)? {
                 Happening::Bytes(0) => self.machine.handle_end_of_stream(),
                 Happening::Bytes(count) => {
                     self.machine.handle_input(Instant::now(), &input[..count], &mut self.bodies);
@@ -167,7 +170,7 @@ impl<R: Fn(Report)> Session<R> {
         }
     }
 
-    async fn next(&mut self, link: &mut Link, input: &mut [u8]) -> Result<Happening, Ended> {
+    async fn next(&mut self, link: &mut Link, input: &mut [u8]) -> io::Result<Happening> {
         let deadline = self.machine.poll_timeout();
         let out = &mut self.out;
         tokio::select! {

@@ -209,7 +209,7 @@ impl Daemon {
 fn spoken(trouble: Trouble) -> &'static str {
     match trouble {
         Trouble::AccountShared => "the account is used from elsewhere",
-        Trouble::Broken => "connections keep breaking",
+        Trouble::Broken | Trouble::OutOfStep => "connections keep breaking",
         Trouble::Certificate => "not trusted",
         Trouble::Closed => "closed",
         Trouble::Login => "the login was refused",

@@ -19,9 +19,13 @@ pub(crate) enum Reply {
     Break,
     Damaged,
     Good,
+    /// Good, and the connection is closed behind it.
+    LastWord,
     Missing,
     Needs(u64),
     OtherSize(u64),
+    /// The connection is closed instead of an answer.
+    OutOfStep,
     /// The article behind the one that was asked for.
     Stranger,
 }
@@ -206,7 +210,8 @@ impl World {
                 self.happenings.push_back(Event::JobRemoved(job));
             }
             Order::Fetch { connection, ticket, id, reserve, .. } => {
-                let line = self.connections.get_mut(&connection).expect("an open connection");
+                // A connection that has ended meanwhile gives it back with its end.
+                let Some(line) = self.connections.get_mut(&connection) else { return };
                 line.asked.push_back((ticket, id.to_string(), reserve));
                 assert!(line.asked.len() <= 4, "deeper than the pipeline");
             }
@@ -264,12 +269,18 @@ impl World {
         self.fetches.push((server, segment));
         let count = self.sizes[&(job, file)];
         let reply = (self.rule)(&Ask { server, segment });
-        if let Reply::Break = reply {
+        if let Reply::Break | Reply::LastWord | Reply::OutOfStep = reply {
             let line = self.connections.remove(&connection).expect("it was just found");
             let rest = line.asked.into_iter().map(|(ticket, ..)| ticket);
-            let unanswered = std::iter::once(ticket).chain(rest).collect();
             self.breaks += 1;
-            return Some(Event::Ended { connection, trouble: Trouble::Broken, unanswered });
+            if let Reply::LastWord = reply {
+                self.ended(connection, Trouble::OutOfStep, rest.collect());
+            } else {
+                let unanswered = std::iter::once(ticket).chain(rest).collect();
+                let out_of_step = matches!(reply, Reply::OutOfStep);
+                let trouble = if out_of_step { Trouble::OutOfStep } else { Trouble::Broken };
+                return Some(Event::Ended { connection, trouble, unanswered });
+            }
         }
         let mut part = Part {
             begin: Some(u64::from(segment) * ARTICLE),
@@ -296,7 +307,9 @@ impl World {
                 part.number = Some(segment + 2);
                 None
             }
-            Reply::Break | Reply::Good | Reply::Needs(_) => None,
+            Reply::Break | Reply::Good | Reply::LastWord | Reply::Needs(_) | Reply::OutOfStep => {
+                None
+            }
         };
         Some(Event::Fetched { ticket, part, fault })
     }
