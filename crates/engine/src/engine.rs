@@ -182,7 +182,10 @@ impl Engine {
         let Some(gone) = self.connections.remove(&connection) else { return };
         let server = &mut self.servers[gone.server];
         let id = server.id();
-        let end = server.on_ended(now.instant, gone.working, trouble, &mut self.chance);
+        // Hanging up before anything was answered is no good order, or we would dial for ever.
+        let useless = trouble == Trouble::Closed && gone.working && !gone.has_answered;
+        let charged = if useless { Trouble::OutOfStep } else { trouble };
+        let end = server.on_ended(now.instant, gone.working, charged, &mut self.chance);
         debug!(server = %id, %connection, ?trouble, ?end, "connection ended");
         // Only the article it broke on may be to blame; the others go back as they were.
         let blamed = match trouble {
@@ -206,7 +209,7 @@ impl Engine {
                 self.orders.push_back(Order::Tell(Notice::CeilingLowered { server: id, to }));
             }
             Consequence::Rests(again_in) => {
-                let notice = Notice::ServerRests { server: id, trouble, again_in };
+                let notice = Notice::ServerRests { server: id, trouble: charged, again_in };
                 self.orders.push_back(Order::Tell(notice));
                 self.reroute(now);
             }

@@ -110,6 +110,18 @@ fn a_server_that_hangs_up_behind_each_article_loses_none() {
 }
 
 #[test]
+fn a_server_that_hangs_up_behind_the_login_is_not_dialled_without_end() {
+    let mut world = World::new(vec![server(1).connections(4)]);
+    world.fickle = Some(1);
+    world.add(job(1, &[60]));
+    world.run_for(600);
+    assert!(world.dials < 100, "{}", world.dials);
+    world.fickle = None;
+    world.run();
+    assert_eq!(world.completed, [(1, true)]);
+}
+
+#[test]
 fn an_article_that_always_costs_the_connection_is_asked_elsewhere_in_the_end() {
     let mut world = World::new(vec![server(1).connections(4), server(2).level(1)]);
     world.rule(|ask| match (ask.server, ask.segment) {

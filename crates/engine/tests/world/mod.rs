@@ -51,6 +51,8 @@ pub(crate) struct World {
     limits: HashMap<u16, usize>,
     caps: HashMap<u16, usize>,
     refusals: HashMap<u16, Trouble>,
+    pub(crate) dials: usize,
+    pub(crate) fickle: Option<u16>, // hangs up right behind the login
     rule: Rule,
     now: Instant,
     connections: BTreeMap<ConnectionId, Line>,
@@ -87,6 +89,8 @@ impl World {
             limits,
             caps: HashMap::new(),
             refusals: HashMap::new(),
+            dials: 0,
+            fickle: None,
             rule: Box::new(|_| Reply::Good),
             now: Instant::now(), // any instant does: only differences matter
             connections: BTreeMap::new(),
@@ -247,6 +251,11 @@ impl World {
         }
         if self.caps.get(&server).is_some_and(|&cap| open > cap) {
             return self.ended(connection, Trouble::TooManyConnections, Vec::new());
+        }
+        self.dials += 1;
+        if self.fickle == Some(server) {
+            self.happenings.push_back(Event::Connected { connection });
+            return self.ended(connection, Trouble::Closed, Vec::new());
         }
         let peak = self.peak_connections.entry(server).or_default();
         *peak = open.max(*peak);
