@@ -220,6 +220,7 @@ impl Engine {
 
     fn free_slot(&mut self, now: Now, connection: ConnectionId) {
         if let Some(connection) = self.connections.get_mut(&connection) {
+            connection.has_answered = true;
             connection.in_flight -= 1;
             connection.idle_since = (connection.in_flight == 0).then_some(now.instant);
         }

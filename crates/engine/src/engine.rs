@@ -40,6 +40,7 @@ pub struct Engine {
 pub(crate) struct Connection {
     pub(crate) server: ServerId,
     pub(crate) working: bool,
+    pub(crate) has_answered: bool,
     pub(crate) in_flight: usize,
     pub(crate) idle_since: Option<Instant>,
 }
@@ -179,10 +180,19 @@ impl Engine {
         let Some(gone) = self.connections.remove(&connection) else { return };
         let server = gone.server;
         self.limiter.remove(connection);
+        // Hanging up before anything was answered is no good order, or we would dial for ever.
+        let useless = trouble == Trouble::Closed && gone.working && !gone.has_answered;
+        let trouble = if useless { Trouble::OutOfStep } else { trouble };
         let end = self.pool.on_ended(now.instant, server, gone.working, trouble);
         debug!(%server, %connection, ?trouble, ?end, "connection ended");
         // Only the article it broke on may be to blame; the others go back as they were.
-        let blamed = if trouble == Trouble::Broken { unanswered.first() } else { None };
+        let blamed = match trouble {
+            Trouble::Broken => unanswered.first(),
+            // Asked behind another one it may be innocent. That one was answered, so this cannot go
+            // on for ever.
+            Trouble::OutOfStep if !gone.has_answered => unanswered.first(),
+            _ => None,
+        };
         for ticket in self.asked_over(connection) {
             self.take_back(now, ticket, Some(&ticket) == blamed);
         }

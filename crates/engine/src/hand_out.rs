@@ -134,7 +134,13 @@ impl Engine {
         let connection = ConnectionId(self.last_number);
         self.pool.on_opening(server);
         self.orders.push_back(Order::Connect { connection, server });
-        let opening = Connection { server, working: false, in_flight: 0, idle_since: None };
+        let opening = Connection {
+            server,
+            working: false,
+            has_answered: false,
+            in_flight: 0,
+            idle_since: None,
+        };
         self.connections.insert(connection, opening);
     }
 }

@@ -100,6 +100,42 @@ fn a_connection_that_breaks_gives_back_all_and_blames_one() {
 }
 
 #[test]
+fn a_server_that_hangs_up_behind_each_article_loses_none() {
+    let mut world = World::new(vec![server(1).connections(4)]);
+    world.rule(|_| Reply::LastWord);
+    world.add(job(1, &[60]));
+    world.run();
+    assert_eq!(world.completed, [(1, true)]);
+    assert_eq!((world.fetches.len(), world.breaks), (60, 60));
+}
+
+#[test]
+fn a_server_that_hangs_up_behind_the_login_is_not_dialled_without_end() {
+    let mut world = World::new(vec![server(1).connections(4)]);
+    world.fickle = Some(1);
+    world.add(job(1, &[60]));
+    world.run_for(600);
+    assert!(world.dials < 100, "{}", world.dials);
+    world.fickle = None;
+    world.run();
+    assert_eq!(world.completed, [(1, true)]);
+}
+
+#[test]
+fn an_article_that_always_costs_the_connection_is_asked_elsewhere_in_the_end() {
+    let mut world = World::new(vec![server(1).connections(4), server(2).level(1)]);
+    world.rule(|ask| match (ask.server, ask.segment) {
+        (1, 30) => Reply::OutOfStep,
+        _ => Reply::Good,
+    });
+    world.add(job(1, &[60]));
+    world.run();
+    assert_eq!(world.completed, [(1, true)]);
+    assert_eq!(world.asked_of(2), [30]);
+    assert!((4..=10).contains(&world.breaks), "{}", world.breaks);
+}
+
+#[test]
 fn nothing_waits_for_a_wrong_password_and_all_waits_for_a_dead_line() {
     let mut world = World::new(vec![server(1), server(2).level(1)]);
     world.refuse(1, Trouble::Login);

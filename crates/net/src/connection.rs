@@ -2,6 +2,7 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::future::poll_fn;
+use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -187,7 +188,9 @@ impl<R: Fn(Report)> Session<R> {
                 link = self.upgrade(link).await?;
                 continue;
             }
-            match self.next(&mut link, &mut input).await? {
+            let happening = self.next(&mut link, &mut input).await;
+            let broken = |error| Ended::Io { at: self.machine.moment(), error };
+            match happening.map_err(broken)? {
                 Happening::Bytes(0) => self.machine.handle_end_of_stream(),
                 Happening::Bytes(count) => {
                     self.purse.spend(count as u64);
@@ -200,7 +203,7 @@ impl<R: Fn(Report)> Session<R> {
         }
     }
 
-    async fn next(&mut self, link: &mut Link, input: &mut [u8]) -> Result<Happening, Ended> {
+    async fn next(&mut self, link: &mut Link, input: &mut [u8]) -> io::Result<Happening> {
         let room = self.room_to_read().min(input.len() as u64) as usize;
         let deadline = self.machine.poll_timeout().into_iter().chain(self.purse.expires()).min();
         let (out, input) = (&mut self.out, &mut input[..room]);

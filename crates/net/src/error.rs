@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use bergamot_nntp::Ending;
+use bergamot_nntp::{Ending, Moment};
 use thiserror::Error;
 
 /// Why no connection came to be. In none of these cases has a credential left the process.
@@ -48,8 +48,8 @@ pub enum Ended {
     /// We said goodbye, because we were told to.
     #[error("closed")]
     Goodbye,
-    #[error("the connection broke: {0}")]
-    Io(#[from] io::Error),
+    #[error("the connection broke {at}: {error}")]
+    Io { at: Moment, error: io::Error },
 }
 
 impl Ended {
@@ -58,7 +58,7 @@ impl Ended {
             Self::Connect(error) => error.code(),
             Self::Conversation(ending) => ending.code(),
             Self::Goodbye => "nntp.quit",
-            Self::Io(_) => "net.broken",
+            Self::Io { .. } => "net.broken",
         }
     }
 }

@@ -373,7 +373,8 @@ impl Connection {
         self.events.push_back(Event::Ended { why, unanswered });
     }
 
-    fn moment(&self) -> Moment {
+    /// Where in the conversation it is.
+    pub fn moment(&self) -> Moment {
         match (&self.state, self.sent.front()) {
             (State::Setup, _) => Moment::Answer(self.setup.command()),
             (State::Body { id, .. }, _) => Moment::Body(id.clone()),

@@ -115,7 +115,7 @@ impl Server {
             Trouble::TooManyConnections if self.open > 0 => self.lower_ceiling(now),
             Trouble::Refused if self.working > 0 => self.lower_ceiling(now),
             // All connections breaking at once is one mishap; each breaking twice is a habit.
-            Trouble::Broken if self.breaks < 2 * self.settings.connections => {
+            Trouble::Broken | Trouble::OutOfStep if self.breaks < 2 * self.settings.connections => {
                 self.breaks += 1;
                 Consequence::GoesOn
             }

@@ -12,6 +12,9 @@ pub enum Trouble {
     Closed,
     Login,
     OutOfCredit,
+    /// It went away between two answers, or what came was not the answer that was due: perhaps the
+    /// fault of the answer before.
+    OutOfStep,
     /// Refused in words we do not understand.
     Refused,
     TooManyConnections,

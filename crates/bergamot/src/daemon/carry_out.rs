@@ -235,7 +235,7 @@ fn credit_of(credit: bergamot_engine::Credit) -> bergamot_net::Credit {
 fn spoken(trouble: Trouble) -> &'static str {
     match trouble {
         Trouble::AccountShared => "the account is used from elsewhere",
-        Trouble::Broken => "connections keep breaking",
+        Trouble::Broken | Trouble::OutOfStep => "connections keep breaking",
         Trouble::Certificate => "not trusted",
         Trouble::Closed => "closed",
         Trouble::Login => "the login was refused",

@@ -19,9 +19,13 @@ pub(crate) enum Reply {
     Break,
     Damaged,
     Good,
+    /// Good, and the connection is closed behind it.
+    LastWord,
     Missing,
     Needs(u64),
     OtherSize(u64),
+    /// The connection is closed instead of an answer.
+    OutOfStep,
     /// The article behind the one that was asked for.
     Stranger,
 }
@@ -53,6 +57,8 @@ pub(crate) struct World {
     limits: HashMap<u16, usize>,
     caps: HashMap<u16, usize>,
     refusals: HashMap<u16, Trouble>,
+    pub(crate) dials: usize,
+    pub(crate) fickle: Option<u16>, // hangs up right behind the login
     rule: Rule,
     now: Instant,
     connections: BTreeMap<ConnectionId, Line>,
@@ -95,6 +101,8 @@ impl World {
             limits,
             caps: HashMap::new(),
             refusals: HashMap::new(),
+            dials: 0,
+            fickle: None,
             rule: Box::new(|_| Reply::Good),
             now,
             connections: BTreeMap::new(),
@@ -223,7 +231,8 @@ impl World {
                 self.happenings.push_back(Event::JobRemoved(job));
             }
             Order::Fetch { connection, ticket, id, reserve, .. } => {
-                let line = self.connections.get_mut(&connection).expect("an open connection");
+                // A connection that has ended meanwhile gives it back with its end.
+                let Some(line) = self.connections.get_mut(&connection) else { return };
                 line.asked.push_back((ticket, id.to_string(), reserve));
                 assert!(line.asked.len() <= 4, "deeper than the pipeline");
             }
@@ -264,6 +273,11 @@ impl World {
         if self.caps.get(&server).is_some_and(|&cap| open > cap) {
             return self.ended(connection, Trouble::TooManyConnections, Vec::new());
         }
+        self.dials += 1;
+        if self.fickle == Some(server) {
+            self.happenings.push_back(Event::Connected { connection });
+            return self.ended(connection, Trouble::Closed, Vec::new());
+        }
         let peak = self.peak_connections.entry(server).or_default();
         *peak = open.max(*peak);
         self.connections.insert(connection, Line { server, asked: VecDeque::new() });
@@ -285,12 +299,18 @@ impl World {
         self.fetches.push((server, segment));
         let count = self.sizes[&(job, file)];
         let reply = (self.rule)(&Ask { server, segment });
-        if let Reply::Break = reply {
+        if let Reply::Break | Reply::LastWord | Reply::OutOfStep = reply {
             let line = self.connections.remove(&connection).expect("it was just found");
             let rest = line.asked.into_iter().map(|(ticket, ..)| ticket);
-            let unanswered = std::iter::once(ticket).chain(rest).collect();
             self.breaks += 1;
-            return Some(Event::Ended { connection, trouble: Trouble::Broken, unanswered });
+            if let Reply::LastWord = reply {
+                self.ended(connection, Trouble::OutOfStep, rest.collect());
+            } else {
+                let unanswered = std::iter::once(ticket).chain(rest).collect();
+                let out_of_step = matches!(reply, Reply::OutOfStep);
+                let trouble = if out_of_step { Trouble::OutOfStep } else { Trouble::Broken };
+                return Some(Event::Ended { connection, trouble, unanswered });
+            }
         }
         let mut part = Part {
             begin: Some(u64::from(segment) * ARTICLE),
@@ -317,7 +337,9 @@ impl World {
                 part.number = Some(segment + 2);
                 None
             }
-            Reply::Break | Reply::Good | Reply::Needs(_) => None,
+            Reply::Break | Reply::Good | Reply::LastWord | Reply::Needs(_) | Reply::OutOfStep => {
+                None
+            }
         };
         Some(Event::Fetched { ticket, part, fault })
     }
