@@ -247,8 +247,9 @@ impl<R: Fn(Report)> Session<R> {
             }
             Instruction::Lend(credit) => self.purse.fill(credit),
             Instruction::Revoke => {
-                let plea = self.purse.revoke();
-                self.plead(plea);
+                if let Some(plea) = self.purse.revoke() {
+                    self.plead(plea);
+                }
             }
         }
     }

@@ -34,13 +34,13 @@ impl Purse {
         self.asked = false;
     }
 
-    /// Takes the credit back; what is left of it has to be settled.
-    pub(crate) fn revoke(&mut self) -> Plea {
-        let left = match self.credit.take() {
-            Some(Credit::Bytes { most, .. }) => most,
-            Some(Credit::Unlimited) | None => 0,
-        };
-        Plea::Unspent(left)
+    /// Takes the credit back; what is left of it has to be settled. An empty purse has nothing to
+    /// say: it may have asked for more meanwhile, and settling would take that back.
+    pub(crate) fn revoke(&mut self) -> Option<Plea> {
+        Some(Plea::Unspent(match self.credit.take()? {
+            Credit::Bytes { most, .. } => most,
+            Credit::Unlimited => 0,
+        }))
     }
 
     /// How much may be read now; `expecting` if an answer is due.
@@ -74,7 +74,7 @@ impl Purse {
                 self.credit = None;
                 Some(Plea::Unspent(most))
             }
-            Some(Credit::Bytes { most, until }) if now >= until && most > 0 => Some(self.revoke()),
+            Some(Credit::Bytes { most, until }) if now >= until && most > 0 => self.revoke(),
             _ if expecting && !self.asked && self.allowed(now, true) == 0 => {
                 self.credit = None;
                 self.asked = true;
@@ -125,7 +125,8 @@ mod tests {
         purse.fill(Credit::Unlimited);
         purse.spend(u64::MAX);
         assert_eq!((purse.plea(now, true), purse.plea(now, false)), (None, None));
-        assert_eq!(purse.revoke(), Plea::Unspent(0));
+        assert_eq!(purse.revoke(), Some(Plea::Unspent(0)));
         assert_eq!(purse.plea(now, true), Some(Plea::More));
+        assert_eq!(purse.revoke(), None, "what it asked for is still wanted");
     }
 }
