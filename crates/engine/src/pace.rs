@@ -1,19 +1,12 @@
 //! How fast: leases of bytes to connections.
 
-use bergamot_types::{ByteCount, ByteRate, ServerId};
+use bergamot_types::{ByteCount, ServerId};
 
 use crate::engine::Engine;
 use crate::event::Now;
 use crate::order::{ConnectionId, Order};
 
 impl Engine {
-    /// Changes the rate of all connections together; `None` is as fast as it goes. In force within
-    /// a second.
-    pub fn set_rate(&mut self, now: Now, rate: Option<ByteRate>) {
-        self.limiter.set_global(now.instant, rate);
-        self.pass_on_leases();
-    }
-
     pub(crate) fn on_thirsty(&mut self, now: Now, connection: ConnectionId) {
         self.limiter.request(now.instant, connection);
     }
