@@ -95,7 +95,7 @@ impl Daemon {
     ///
     /// # Panics
     /// As [`Daemon::wait_for`].
-    pub fn wait_for_any(&mut self, lists: &[&[&str]]) -> String {
+    fn wait_for_any(&mut self, lists: &[&[&str]]) -> String {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -115,8 +115,15 @@ impl Daemon {
     }
 
     /// Waits until the job of this name is complete.
+    ///
+    /// # Panics
+    /// When it fails instead.
     pub fn wait_complete(&mut self, name: &str) -> String {
-        self.wait_for(&["INFO complete", &format!("name={name} ")])
+        let line = self.wait_settled(name);
+        if !line.contains("INFO complete") {
+            self.fail(&format!("{name} failed"));
+        }
+        line
     }
 
     /// The line that holds all of `words`, be it said already or still to come.
@@ -128,8 +135,20 @@ impl Daemon {
         }
     }
 
+    /// # Panics
+    /// When it completes instead.
     pub fn wait_failed(&mut self, name: &str) -> String {
-        self.wait_for(&["WARN failed", &format!("name={name} ")])
+        let line = self.wait_settled(name);
+        if !line.contains("WARN failed") {
+            self.fail(&format!("{name} completed"));
+        }
+        line
+    }
+
+    /// Waits until the job of this name is complete or has failed.
+    pub fn wait_settled(&mut self, name: &str) -> String {
+        let mark = format!("name={name} ");
+        self.wait_for_any(&[&["INFO complete", &mark], &["WARN failed", &mark]])
     }
 
     pub fn pid(&self) -> Pid {

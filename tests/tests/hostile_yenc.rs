@@ -345,8 +345,7 @@ fn judge(rows: Vec<(&str, Spoil, Fate)>) {
 
 /// Waits for what becomes of a job and looks at what lies on the disk.
 fn settle(trial: &mut Trial, name: &str, what: &str, file: &File, fate: Fate) {
-    let mark = format!("name={name} ");
-    let line = trial.daemon.wait_for_any(&[&["INFO complete", &mark], &["WARN failed", &mark]]);
+    let line = trial.daemon.wait_settled(name);
     let complete = line.contains("INFO complete");
     match fate {
         Any => {}
