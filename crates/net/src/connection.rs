@@ -247,8 +247,9 @@ impl<R: Fn(Report)> Session<R> {
             }
             Instruction::Lend(credit) => self.purse.fill(credit),
             Instruction::Revoke => {
-                let plea = self.purse.revoke();
-                self.plead(plea);
+                if let Some(plea) = self.purse.revoke() {
+                    self.plead(plea);
+                }
             }
         }
     }
@@ -348,7 +349,7 @@ impl<R: Fn(Report)> Session<R> {
         let exchange = poll_fn(|context| link.poll_exchange(context, out, &mut input));
         // Whatever the server answers, or if it does not, we are gone.
         let _ = timeout(GOODBYE_LIMIT, exchange).await;
-        link.close().await;
+        let _ = timeout(GOODBYE_LIMIT, link.close()).await;
         Ended::Goodbye
     }
 
