@@ -350,7 +350,8 @@ fn bad_days_end_well_from_any_seed() {
 #[test]
 fn two_camps_that_contradict_each_other_do_not_overturn_each_other_for_ever() {
     for segments in [40, 41, 100, 101] {
-        for camp in [|n: u32, _: u32| n % 2 == 0, |n, of| n < of / 2, |n, of| n <= of / 2] {
+        for camp in [|n: u32, _: u32| n.is_multiple_of(2), |n, of| n < of / 2, |n, of| n <= of / 2]
+        {
             let mut world = World::new(vec![server(1).connections(8)]);
             world.rule(move |ask| match camp(ask.segment, segments) {
                 true => Reply::OtherSize(5),
