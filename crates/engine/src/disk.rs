@@ -33,6 +33,11 @@ impl Disk {
         self.paused_until
     }
 
+    /// The pause is over, and nothing has been written since.
+    pub(crate) fn is_on_trial(&self) -> bool {
+        self.was_paused && self.paused_until.is_none()
+    }
+
     pub(crate) fn forget(&mut self, job: JobId) {
         self.finishing.retain(|file, _| file.job != job);
         self.unmoved.retain(|unmoved| *unmoved != job);
@@ -94,7 +99,10 @@ impl Engine {
 
     pub(crate) fn on_job_moved(&mut self, now: Now, job: JobId, result: Result<(), DiskTrouble>) {
         match result {
-            Ok(()) => self.on_job_removed(job),
+            Ok(()) => {
+                self.disk_works();
+                self.on_job_removed(job);
+            }
             Err(DiskTrouble::Passing) => {
                 self.disk.unmoved.push(job);
                 self.pause_disk(now);
@@ -122,7 +130,8 @@ impl Engine {
 
     /// A write that succeeds during a pause was under way before it and proves nothing.
     fn disk_works(&mut self) {
-        if self.disk.paused_until.is_none() && std::mem::take(&mut self.disk.was_paused) {
+        if self.disk.is_on_trial() {
+            self.disk.was_paused = false;
             self.tell(Notice::DiskResumed);
         }
     }

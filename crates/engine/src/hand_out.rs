@@ -48,6 +48,11 @@ impl Engine {
         let Some(server) = self.connections.get(&connection).map(|known| known.server) else {
             return;
         };
+        // One article shows whether the disk works again. More would be fetched for nothing as long
+        // as it does not, every few seconds and perhaps from an account that pays for them.
+        if self.disk.is_on_trial() && !self.tickets.is_empty() {
+            return;
+        }
         let Some((key, is_fresh)) = self.next_article(now, server) else { return };
         let Some(file) = self.queue.file(key.file_key()) else { return };
         let claimed = u64::from(file.claimed_bytes(key.segment));

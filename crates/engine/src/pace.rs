@@ -26,7 +26,8 @@ impl Engine {
     }
 
     /// How many connections the rates can keep busy beside those that are open: more would only make
-    /// each so slow that servers hang up.
+    /// each so slow that servers hang up. A server without any may have one, for it alone may have
+    /// what the others lack, and those may be busy for days.
     pub(crate) fn room_by_pace(&self, server: ServerId) -> usize {
         let open = |of: Option<ServerId>| {
             let counts =
@@ -36,6 +37,7 @@ impl Engine {
         let all = self.limiter.suggested_connections().map(|most| most.saturating_sub(open(None)));
         let here = self.limiter.suggested_server_connections(server);
         let here = here.map(|most| most.saturating_sub(open(Some(server))));
-        all.into_iter().chain(here).min().unwrap_or(usize::MAX)
+        let least = usize::from(open(Some(server)) == 0);
+        all.into_iter().chain(here).min().map_or(usize::MAX, |room| room.max(least))
     }
 }

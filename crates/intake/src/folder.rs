@@ -39,13 +39,13 @@ impl Folder {
     pub(crate) fn names(&self, limit: usize) -> Result<Vec<OsString>> {
         let mut names = Vec::new();
         for entry in Dir::read_from(&self.0)? {
+            if names.len() >= limit {
+                break;
+            }
             let entry = entry?;
             let name = entry.file_name().to_bytes();
             if !name.starts_with(b".") {
                 names.push(OsStr::from_bytes(name).to_owned());
-            }
-            if names.len() >= limit {
-                break;
             }
         }
         names.sort();
@@ -88,3 +88,20 @@ impl Folder {
 const FOLDER: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 const FILE: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_names_are_listed_than_allowed() {
+        let home = tempfile::tempdir().unwrap();
+        for name in [".hidden", "a", "b", "c"] {
+            std::fs::write(home.path().join(name), "").unwrap();
+        }
+        let folder = Folder::open(home.path()).unwrap();
+        for limit in 0..5 {
+            assert_eq!(folder.names(limit).unwrap().len(), limit.min(3));
+        }
+    }
+}

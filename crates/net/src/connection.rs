@@ -349,7 +349,7 @@ impl<R: Fn(Report)> Session<R> {
         let exchange = poll_fn(|context| link.poll_exchange(context, out, &mut input));
         // Whatever the server answers, or if it does not, we are gone.
         let _ = timeout(GOODBYE_LIMIT, exchange).await;
-        link.close().await;
+        let _ = timeout(GOODBYE_LIMIT, link.close()).await;
         Ended::Goodbye
     }
 

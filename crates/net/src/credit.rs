@@ -34,13 +34,13 @@ impl Purse {
         self.asked = false;
     }
 
-    /// Takes the credit back; what is left of it has to be settled. An empty purse has nothing to
-    /// say: it may have asked for more meanwhile, and settling would take that back.
+    /// Takes the credit back; what is left of it has to be settled. Who holds none has said so
+    /// already: to settle again would undo a plea for more that is still under way.
     pub(crate) fn revoke(&mut self) -> Option<Plea> {
-        Some(Plea::Unspent(match self.credit.take()? {
-            Credit::Bytes { most, .. } => most,
-            Credit::Unlimited => 0,
-        }))
+        self.credit.take().map(|credit| match credit {
+            Credit::Bytes { most, .. } => Plea::Unspent(most),
+            Credit::Unlimited => Plea::Unspent(0),
+        })
     }
 
     /// How much may be read now; `expecting` if an answer is due.
@@ -70,10 +70,7 @@ impl Purse {
     /// What is to be said, once, in the present state of things.
     pub(crate) fn plea(&mut self, now: Instant, expecting: bool) -> Option<Plea> {
         match self.credit {
-            Some(Credit::Bytes { most, .. }) if !expecting => {
-                self.credit = None;
-                Some(Plea::Unspent(most))
-            }
+            Some(Credit::Bytes { .. }) if !expecting => self.revoke(),
             Some(Credit::Bytes { most, until }) if now >= until && most > 0 => self.revoke(),
             _ if expecting && !self.asked && self.allowed(now, true) == 0 => {
                 self.credit = None;
@@ -128,5 +125,12 @@ mod tests {
         assert_eq!(purse.revoke(), Some(Plea::Unspent(0)));
         assert_eq!(purse.plea(now, true), Some(Plea::More));
         assert_eq!(purse.revoke(), None, "what it asked for is still wanted");
+    }
+
+    #[test]
+    fn a_revocation_that_crosses_a_plea_for_more_leaves_it_standing() {
+        let (mut purse, now) = (Purse::default(), Instant::now());
+        assert_eq!(purse.plea(now, true), Some(Plea::More));
+        assert_eq!(purse.revoke(), None, "the plea says that nothing is left");
     }
 }

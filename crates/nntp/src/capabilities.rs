@@ -9,7 +9,7 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
-    /// Lines beyond the bound are dropped; `false` says that the list has outgrown any good faith.
+    /// `false` says that the list has outgrown any good faith.
     pub(crate) fn push(&mut self, line: &[u8]) -> bool {
         self.lines.push(String::from_utf8_lossy(line).to_ascii_uppercase().into());
         self.lines.len() <= MOST_LINES

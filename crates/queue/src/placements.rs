@@ -15,9 +15,10 @@ pub(crate) struct Placements {
     agreed: Option<u64>,
     votes: u32,                    // of those who are placed, for `agreed`
     placed: BTreeMap<u64, Span>,   // by where they begin
-    dissent: BTreeMap<u32, Claim>, // what other segments claimed
+    dissent: BTreeMap<u32, Claim>, // what segments claimed that are not placed
     unplaced: BTreeMap<u32, u64>,  // segment -> length, where parts do not say where they belong
     others: BTreeSet<u32>, // segments that do, where the rest does not, or the other way round
+    awaited: BTreeSet<u32>, // segments of the kind that is believed, which are to come again
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -70,6 +71,7 @@ impl Placements {
             dissent: BTreeMap::new(),
             unplaced: BTreeMap::new(),
             others: BTreeSet::new(),
+            awaited: BTreeSet::new(),
         }
     }
 
@@ -92,6 +94,7 @@ impl Placements {
         if !self.unplaced.is_empty() {
             placed.vindicated = self.outvote(segment, self.unplaced.len())?;
             placed.evicted = std::mem::take(&mut self.unplaced).into_keys().collect();
+            self.others.extend(&placed.evicted);
         }
         let size = part.file_size.or(is_last.then_some(end));
         // The last part ends where it says the file does: that is worth more than a bare claim.
@@ -117,6 +120,7 @@ impl Placements {
         self.votes += votes;
         self.placed.insert(begin, Span { length: part.length, segment, votes, regular });
         self.others.remove(&segment);
+        self.awaited.remove(&segment);
         Ok(placed)
     }
 
@@ -135,11 +139,13 @@ impl Placements {
         if !self.placed.is_empty() {
             placed.vindicated = self.outvote(segment, self.placed.len())?;
             placed.evicted = self.evict(|_, _| true);
+            self.others.extend(&placed.evicted);
             self.agreed = None;
             self.dissent.clear();
         }
         self.unplaced.insert(segment, part.length);
         self.others.remove(&segment);
+        self.awaited.remove(&segment);
         Ok(placed)
     }
 
@@ -201,15 +207,19 @@ impl Placements {
     /// before for being of the other kind.
     fn outvote(&mut self, segment: u32, against: usize) -> Result<Vec<u32>, Conflict> {
         self.others.insert(segment);
-        if self.others.len() <= against {
+        self.awaited.remove(&segment);
+        if self.others.len() <= against + self.awaited.len() {
             return Err(Conflict::Unplaced);
         }
         let vindicated = std::mem::take(&mut self.others);
-        Ok(vindicated.into_iter().filter(|&other| other != segment).collect())
+        self.others = std::mem::replace(&mut self.awaited, vindicated);
+        self.awaited.remove(&segment);
+        Ok(self.awaited.iter().copied().collect())
     }
 
     /// The first article to come may be the liar: once more parts disagree with it than agree, they
-    /// are believed instead.
+    /// are believed instead. Nobody's claim is forgotten by that, or two camps would overturn each
+    /// other for ever, and each time all is fetched again.
     fn overturn(
         &mut self,
         segment: u32,
@@ -218,13 +228,17 @@ impl Placements {
     ) -> Result<(Vec<u32>, Vec<u32>), Conflict> {
         let size = claim.size;
         self.dissent.insert(segment, claim);
-        let against = self.dissent.iter().filter(|(_, claim)| claim.size == size);
-        if against.clone().map(|(_, claim)| claim.votes).sum::<u32>() <= self.votes {
+        let claims = |size| self.dissent.iter().filter(move |(_, claim)| claim.size == size);
+        let votes = |size| claims(size).map(|(_, claim)| claim.votes).sum::<u32>();
+        if votes(size) <= self.votes + votes(agreed) {
             return Err(Conflict::Size { given: size, agreed });
         }
-        let vindicated = against.map(|(&voter, _)| voter).filter(|&voter| voter != segment);
+        let vindicated = claims(size).map(|(&voter, _)| voter).filter(|&voter| voter != segment);
         let vindicated = vindicated.collect();
-        self.dissent.retain(|_, claim| claim.size != size);
+        let spans = self.placed.values().filter(|span| span.votes > 0);
+        let overturned =
+            spans.map(|span| (span.segment, Claim { size: agreed, votes: span.votes }));
+        self.dissent.extend(overturned);
         // Whoever had no say could be anywhere by now, and is asked again with the others.
         Ok((self.evict(|_, _| true), vindicated))
     }

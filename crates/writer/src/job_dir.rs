@@ -126,6 +126,15 @@ impl JobDir {
         Ok(PartFile::new(index, file, path, self.folder.kernel().clone()))
     }
 
+    /// What is to be finished must not be made anew by [`Self::part`]: after a finish that failed
+    /// behind its rename, an empty file would get the name a second time.
+    pub(crate) fn check_begun(&self, index: u32) -> Result<(), DiskError> {
+        if lock(&self.parts).contains(&index) {
+            return Ok(());
+        }
+        Err(DiskError::Vanished { path: self.folder.path().join(part_name(index)) })
+    }
+
     pub(crate) fn forget_part(&self, index: u32) {
         lock(&self.parts).remove(&index);
     }

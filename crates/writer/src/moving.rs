@@ -30,8 +30,14 @@ pub(crate) struct Move<'a> {
 impl Move<'_> {
     pub(crate) fn run(&self) -> Result<SafeName, DiskError> {
         let source = self.dir.root().folder()?;
-        self.dir.check_unmoved(&source)?;
         let target = self.destination.folder()?;
+        if let Err(gone) = self.dir.check_unmoved(&source) {
+            // A run before this one may have failed right behind its rename.
+            let name = find(&target, &self.mark())?.ok_or(gone)?;
+            target.sync()?;
+            source.sync()?;
+            return Ok(name);
+        }
         if let Some(name) = self.copied_before(&target)? {
             self.remove_source(&source)?;
             return Ok(name);
@@ -295,6 +301,8 @@ mod tests {
         assert_eq!(moved, name("Job (2)"), "names that differ in case are one name elsewhere");
         assert_eq!(to.moved(&from, JobId(1)).unwrap(), Some(moved.clone()));
         assert_eq!(to.moved(&from, JobId(2)).unwrap(), None);
+        let again = dir.move_to(&to, &name("Job"), JobId(1), &RUNNING).unwrap();
+        assert_eq!(again, moved, "it has been moved");
         to.settle(&moved, &from, JobId(1)).unwrap();
         to.settle(&moved, &from, JobId(1)).unwrap();
         assert_eq!(to.moved(&from, JobId(1)).unwrap(), None);

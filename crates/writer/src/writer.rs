@@ -249,9 +249,9 @@ impl<B: AsRef<[u8]>> Worker<B> {
         let (bytes, result) = match task {
             Task::Discard => (None, dir.discard().map(|()| Outcome::Done)),
             Task::FinishFile { file, size, pieces, name } => {
-                let finished = self
-                    .cache
-                    .part(&dir, file)
+                let finished = dir
+                    .check_begun(file)
+                    .and_then(|()| self.cache.part(&dir, file))
                     .and_then(|part| dir.finish(part, size, &pieces, &name));
                 self.cache.close(&dir, file);
                 (None, finished.map(Outcome::Named))

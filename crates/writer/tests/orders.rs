@@ -154,3 +154,19 @@ fn a_shutdown_drops_the_backlog() {
     writer.submit(Order { ticket: 100, dir: place.dir.clone(), task });
     assert!(entries.try_iter().all(|ticket| ticket < 100));
 }
+
+#[test]
+fn a_file_is_finished_once_and_never_made_anew_for_it() {
+    let place = place();
+    let (writer, dones) = start(Settings::default());
+    let submit = |task| writer.submit(Order { ticket: 0, dir: place.dir.clone(), task });
+    submit(Task::Write { file: 0, offset: 0, bytes: b"abc".to_vec() });
+    next(&dones).result.unwrap();
+    submit(finish_file(0, 3, "a.bin"));
+    assert_eq!(next(&dones).result.unwrap(), Outcome::Named(name("a.bin")));
+    for file in [0, 1] {
+        submit(finish_file(file, 3, "a.bin"));
+        assert_eq!(next(&dones).result.unwrap_err().code(), "disk.vanished");
+    }
+    assert_eq!(fs::read_dir(place.dir.path()).unwrap().count(), 1);
+}

@@ -140,11 +140,7 @@ impl Worker {
         self.sweep();
         while let Ok(errand) = errands.recv() {
             match errand {
-                Errand::DropNzb(job) => {
-                    if let Err(error) = self.spool.drop_nzb(job) {
-                        tracing::warn!(code = error.code(), "{error}");
-                    }
-                }
+                Errand::DropNzb(job) => self.drop_nzb(job),
                 Errand::Load(record) => {
                     let (job, loaded) = (record.id, self.load(record));
                     self.outbox.tell(Happening::Loaded { job, loaded });
@@ -205,22 +201,27 @@ impl Worker {
         let directory = self.directory(record, &incomplete, &destination)?;
         self.spool.update(record)?;
         if directory.is_none() {
-            self.spool.drop_nzb(record.id)?;
-            self.settle(record, &incomplete, &destination)?;
+            self.clear_up(record, &incomplete, &destination);
         }
         Ok(directory.map(|directory| Opened { nzb, directory, destination }))
     }
 
-    /// Takes the writer's mark off, as the daemon had no time to.
-    fn settle(
-        &self,
-        record: &Record,
-        incomplete: &Root,
-        destination: &Root,
-    ) -> Result<(), DiskError> {
+    /// Takes the writer's mark and the NZB away, as the daemon had no time to. The job is on record
+    /// as complete: what cannot be taken away is no reason to try it again.
+    fn clear_up(&self, record: &Record, incomplete: &Root, destination: &Root) {
         let path = record.destination.as_deref().map(Path::new);
         let name = path.and_then(|path| path.file_name()?.to_str()).and_then(SafeName::recorded);
-        name.map_or(Ok(()), |name| destination.settle(&name, incomplete, record.id))
+        let settled = name.map_or(Ok(()), |name| destination.settle(&name, incomplete, record.id));
+        if let Err(error) = settled {
+            tracing::warn!(code = error.code(), "{error}");
+        }
+        self.drop_nzb(record.id);
+    }
+
+    fn drop_nzb(&self, job: JobId) {
+        if let Err(error) = self.spool.drop_nzb(job) {
+            tracing::warn!(code = error.code(), "{error}");
+        }
     }
 
     /// The job's directory: the one it had, with what lies finished there, or a new one. None if the

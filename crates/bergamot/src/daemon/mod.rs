@@ -3,7 +3,7 @@
 //!
 //! - [`run`]: from settings to the last goodbye
 //! - `happening`: the closed list of all that can happen
-//! - `daemon`: the loop; `carry_out`: what each order of the engine means out here
+//! - `core`: the loop; `carry_out`: what each order of the engine means out here
 //! - `desk`: the thread that takes NZB files in; `keeper`: the thread that reads and writes the spool
 //! - `jobs`: what the daemon knows of its jobs beside what the engine knows
 
