@@ -124,7 +124,7 @@ impl Aftermath {
     /// # Panics
     /// When the daemon thought that an article was lost.
     pub fn assert_nothing_lost(&self) {
-        assert!(!self.said(&["no server has this article"]), "{}", self.log.join("\n"));
+        assert!(!self.said(&["no server has"]), "{}", self.log.join("\n"));
     }
 }
 

@@ -319,14 +319,14 @@ fn p32_what_is_corrupt_everywhere_is_not_delivered() {
     };
     let mut trial = Trial::start("", [(corrupt(), ""), (corrupt(), "level = 1")]);
     let line = trial.fails("job", &post.nzb());
-    assert!(line.contains("job.incomplete") && line.contains("1 articles lost"), "{line}");
+    assert!(line.contains("job.incomplete") && line.contains("articles lost: 1"), "{line}");
     let after = trial.end();
     for n in 0..2 {
         assert_eq!(after.news.tally(n).fired(Fault::Corrupt), 2, "once more, then no more");
         assert_eq!(after.news.tally(n).commands("STAT"), 0, "which would prove nothing");
     }
     after.assert_said(&["article.crc", "server=\"s1\""]);
-    after.assert_said(&["no server has this article", &post.id(0, 3), "damaged=true"]);
+    after.assert_said(&["no server has a good copy", &post.id(0, 3)]);
     let left = after.home.inventory("incomplete");
     assert_eq!(left.len(), 1, "{left:?}");
     assert!(left.keys().all(|path| !path.ends_with("job.bin")), "{left:?}");
@@ -484,10 +484,10 @@ fn nowhere(rule: impl Into<Rule>) {
         Options { faults: Faults::seeded(1).with(rule.only([&struck])), ..serving(&post) };
     let mut trial = Trial::start(QUICK, [(options, "connections = 2")]);
     let line = trial.fails("job", &post.nzb());
-    assert!(line.contains("job.incomplete") && line.contains("1 articles lost"), "{line}");
+    assert!(line.contains("job.incomplete") && line.contains("articles lost: 1"), "{line}");
     let after = trial.end();
     assert!((1..=4).contains(&after.news.tally(0).fired(fault)), "retries are bounded");
-    after.assert_said(&["no server has this article", &struck]);
+    after.assert_said(&["no server has a good copy", &struck]);
 }
 
 /// Every answer is odd, and good nevertheless.

@@ -389,10 +389,7 @@ fn par2_volumes_are_fetched_when_they_are_all_there_is_or_something_is_missing()
     assert_eq!(news.tally(0).asked(&whole.id(1, 1)), 0, "the volumes were not needed");
     home.drop_nzb("holed.nzb", holed.nzb());
     let line = daemon.wait_failed("holed");
-    assert!(
-        line.contains("job.incomplete: 1 of 4 files are incomplete, 1 articles lost"),
-        "{line}"
-    );
+    assert!(line.contains("job.incomplete: files incomplete: 1 of 4, articles lost: 1"), "{line}");
     assert!(news.tally(0).fired(Fault::Missing) > 0, "an article was missing");
     for volume in [1, 2] {
         assert!(news.tally(0).served(&holed.id(volume, 3)) > 0, "volume {volume} was fetched");

@@ -8,6 +8,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
@@ -15,6 +16,7 @@ use bergamot_newsd::{Generated, Options, Server};
 use bergamot_types::{ByteCount, ByteRate};
 use rustix::process::{Pid, Signal, kill_process};
 use sha2::{Digest, Sha256};
+use tokio::signal::unix::{SignalKind, signal};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
@@ -38,11 +40,12 @@ pub(crate) fn run(settings: &Settings) -> anyhow::Result<()> {
     let home = tempfile::Builder::new().prefix("bergamot-demo-").tempdir()?.keep();
     let config = write_config(&home, server.address().port(), settings)?;
     println!("The daemon runs with {}.", config.display());
+    let stop = watch_signals(&runtime)?;
     let mut daemon = start_daemon(&config)?;
-    let result = download(&home, &post, &mut daemon);
+    let result = download(&home, &post, &mut daemon, &stop);
     stop_daemon(&mut daemon);
     runtime.block_on(server.stop());
-    let (path, took) = result?;
+    let (path, took) = result.with_context(|| format!("{} is left as it is", home.display()))?;
     verify(&path, &post)?;
     let rate = ByteRate((settings.size.0 as f64 / took.as_secs_f64()) as u64);
     println!("The file is right, byte for byte: {}", path.display());
@@ -53,6 +56,20 @@ pub(crate) fn run(settings: &Settings) -> anyhow::Result<()> {
     );
     println!("To tidy up: rm -r {}", home.display());
     Ok(())
+}
+
+/// Whoever ends the demo wants its daemon ended too.
+fn watch_signals(runtime: &tokio::runtime::Runtime) -> anyhow::Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let _guard = runtime.enter();
+    for kind in [SignalKind::terminate(), SignalKind::interrupt()] {
+        let (mut signal, stop) = (signal(kind)?, stop.clone());
+        runtime.spawn(async move {
+            signal.recv().await;
+            stop.store(true, Ordering::Relaxed);
+        });
+    }
+    Ok(stop)
 }
 
 fn write_config(home: &Path, port: u16, settings: &Settings) -> anyhow::Result<PathBuf> {
@@ -85,6 +102,7 @@ fn download(
     home: &Path,
     post: &Generated,
     daemon: &mut Child,
+    stop: &AtomicBool,
 ) -> anyhow::Result<(PathBuf, Duration)> {
     // Ready to be told of new files: a person would be slower than this.
     let lock = home.join("state/spool/lock");
@@ -103,6 +121,7 @@ fn download(
         if let Some(status) = daemon.try_wait()? {
             bail!("the daemon ended before the download did: {status}");
         }
+        ensure!(!stop.load(Ordering::Relaxed), "the demo was stopped");
         ensure!(start.elapsed() < PATIENCE, "nothing came within {PATIENCE:?}");
         std::thread::sleep(LOOK_AGAIN);
     }

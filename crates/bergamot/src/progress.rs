@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 
 use bergamot_engine::Engine;
 use bergamot_types::{ByteCount, ByteRate, Shown};
+use tracing::info;
 
 use crate::clock;
 use crate::daemon::Jobs;
 
-/// Measures the pace, and draws a live line where there is a terminal to draw it on.
+/// Measures the pace, and draws a live line where there is a terminal; else it logs one now and then.
 #[derive(Debug)]
 pub(crate) struct Progress {
     visible: bool,
@@ -45,25 +46,38 @@ impl Progress {
         self.disk_error.as_deref()
     }
 
-    /// When to draw again; never, if nobody looks or nothing moves.
+    /// When to speak again; never, if nothing moves.
     pub(crate) fn next_draw(&self, busy: bool) -> Option<Instant> {
-        (self.visible && busy)
-            .then(|| self.last_draw.map_or_else(|| clock::now().instant, |last| last + CADENCE))
+        let next = || self.last_draw.map_or_else(|| clock::now().instant, |at| at + self.cadence());
+        busy.then(next)
     }
 
     pub(crate) fn draw_if_due(&mut self, now: Instant, engine: &Engine, jobs: &Jobs) {
-        if !self.visible || self.last_draw.is_some_and(|last| now < last + CADENCE) {
+        let busy = engine.jobs().next().is_some();
+        if !busy {
+            self.last_draw = None;
+            self.since_draw = 0;
+            self.paces.clear();
+            return self.clear();
+        }
+        let first_time = self.last_draw.is_none();
+        if self.last_draw.is_some_and(|last| now < last + self.cadence()) {
             return;
         }
         self.last_draw = Some(now);
         self.paces.push_back((now, std::mem::take(&mut self.since_draw)));
-        while self.paces.front().is_some_and(|(at, _)| *at + WINDOW < now) {
+        while self.paces.front().is_some_and(|(at, _)| *at + WINDOW.max(self.cadence()) < now) {
             self.paces.pop_front();
         }
         match self.line(now, engine, jobs) {
-            Some(line) => self.draw(&line),
-            None => self.clear(),
+            Some(line) if self.visible => self.draw(&line),
+            Some(line) if !first_time => info!("{line}"),
+            _ => {}
         }
+    }
+
+    fn cadence(&self) -> Duration {
+        if self.visible { CADENCE } else { LOG_CADENCE }
     }
 
     /// Takes the line off the terminal.
@@ -101,7 +115,7 @@ impl Progress {
     fn pace(&self, now: Instant) -> u64 {
         let bytes: u64 = self.paces.iter().map(|(_, bytes)| bytes).sum();
         let first = self.paces.front().map_or(now, |(at, _)| *at);
-        let time = (now - first + CADENCE).as_secs_f64();
+        let time = (now - first + self.cadence()).as_secs_f64();
         (bytes as f64 / time) as u64
     }
 }
@@ -122,5 +136,8 @@ fn clock_face(seconds: u64) -> String {
 
 /// Quick enough to look alive, slow enough to cost nothing.
 const CADENCE: Duration = Duration::from_millis(250);
+
+/// A line in the log now and then shows that it is alive.
+const LOG_CADENCE: Duration = Duration::from_secs(60);
 const WINDOW: Duration = Duration::from_secs(5);
 const LONGEST_NAME: usize = 40;

@@ -1,9 +1,12 @@
 //! Being told to stop.
 
+use std::time::{Duration, Instant};
+
 use anyhow::Context;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::warn;
 
+use crate::clock;
 use crate::daemon::{Happening, Outbox};
 
 /// The first SIGTERM or SIGINT stops the daemon in good order, the second at once; either way what
@@ -12,19 +15,26 @@ pub(crate) fn watch(outbox: Outbox) -> anyhow::Result<()> {
     let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
     tokio::spawn(async move {
-        let mut stopping = false;
+        let mut stopping: Option<Instant> = None;
         loop {
             tokio::select! {
                 _ = terminate.recv() => {}
                 _ = interrupt.recv() => {}
             }
-            if stopping {
-                warn!("stopped at once");
-                std::process::exit(1);
+            let now = clock::now().instant;
+            match stopping {
+                None => outbox.tell(Happening::Stop),
+                // A terminal signals the process and its group: that is one wish, said twice.
+                Some(since) if now < since + SAME_WISH => continue,
+                Some(_) => {
+                    warn!("stopped at once");
+                    std::process::exit(1);
+                }
             }
-            stopping = true;
-            outbox.tell(Happening::Stop);
+            stopping = Some(now);
         }
     });
     Ok(())
 }
+
+const SAME_WISH: Duration = Duration::from_millis(300);

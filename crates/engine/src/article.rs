@@ -254,7 +254,8 @@ impl Engine {
         let damaged = troubled.best_damaged.is_some();
         if let Some(file) = self.queue.file(key.file_key()) {
             let id = file.message_id(key.segment);
-            self.tell(Notice::ArticleLost { job: key.job, id, damaged });
+            let unusable = troubled.tries.had_a_copy();
+            self.tell(Notice::ArticleLost { job: key.job, id, unusable });
         }
         self.resolve(key, if damaged { SegmentState::Damaged } else { SegmentState::Missing });
     }

@@ -17,6 +17,7 @@ pub(crate) struct Disk {
     paused_until: Option<Instant>,
     was_paused: bool,
     finishing: BTreeMap<FileKey, Finishing>,
+    losses: BTreeMap<FileKey, u8>, // how often the disk lost what a file held
     unmoved: Vec<JobId>,
 }
 
@@ -40,6 +41,7 @@ impl Disk {
 
     pub(crate) fn forget(&mut self, job: JobId) {
         self.finishing.retain(|file, _| file.job != job);
+        self.losses.retain(|file, _| file.job != job);
         self.unmoved.retain(|unmoved| *unmoved != job);
     }
 }
@@ -85,6 +87,7 @@ impl Engine {
     ) {
         match result {
             Ok(()) => self.disk_works(),
+            Err(DiskTrouble::Unsynced) => return self.on_unsynced(now, file),
             Err(trouble) => {
                 if let Some(finishing) = self.disk.finishing.get_mut(&file) {
                     finishing.failed = true;
@@ -97,13 +100,25 @@ impl Engine {
         self.end_job_if_settled(file.job);
     }
 
+    /// The file is fetched anew, a few times; then the disk is not fit for it.
+    fn on_unsynced(&mut self, now: Now, file: FileKey) {
+        self.disk.finishing.remove(&file);
+        let losses = self.disk.losses.entry(file).or_default();
+        *losses += 1;
+        if *losses > MOST_LOSSES {
+            return self.fail_job(file.job, Failure::Disk);
+        }
+        self.queue.forget_file(file);
+        self.pause_disk(now);
+    }
+
     pub(crate) fn on_job_moved(&mut self, now: Now, job: JobId, result: Result<(), DiskTrouble>) {
         match result {
             Ok(()) => {
                 self.disk_works();
                 self.on_job_removed(job);
             }
-            Err(DiskTrouble::Passing) => {
+            Err(DiskTrouble::Passing | DiskTrouble::Unsynced) => {
                 self.disk.unmoved.push(job);
                 self.pause_disk(now);
             }
@@ -116,7 +131,7 @@ impl Engine {
 
     fn on_disk_trouble(&mut self, now: Now, job: JobId, trouble: DiskTrouble) {
         match trouble {
-            DiskTrouble::Passing => self.pause_disk(now),
+            DiskTrouble::Passing | DiskTrouble::Unsynced => self.pause_disk(now),
             DiskTrouble::Lasting => self.fail_job(job, Failure::Disk),
         }
     }
@@ -157,3 +172,6 @@ impl Engine {
 
 /// How long to leave a full or failing disk alone.
 const PAUSE: Duration = Duration::from_secs(5);
+
+/// How often one file may be lost by its disk before its job is given up.
+const MOST_LOSSES: u8 = 2;

@@ -87,4 +87,7 @@ pub enum DiskTrouble {
     Passing,
     /// Will not: the directory is gone, the file is too large for the file system.
     Lasting,
+    /// What the file held is lost, though its writes had succeeded. To sync it again would succeed
+    /// and prove nothing: the kernel tells of lost pages once.
+    Unsynced,
 }

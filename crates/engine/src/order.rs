@@ -92,11 +92,32 @@ pub enum Failure {
 /// What people may want to know.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Notice {
-    ArticleLost { job: JobId, id: MessageId, damaged: bool },
-    ArticleRefused { job: JobId, id: MessageId, server: ServerId, why: String },
-    CeilingLowered { server: ServerId, to: usize },
-    DiskPaused { again_in: Duration },
+    /// `unusable`: there are copies, and none is any good.
+    ArticleLost {
+        job: JobId,
+        id: MessageId,
+        unusable: bool,
+    },
+    ArticleRefused {
+        job: JobId,
+        id: MessageId,
+        server: ServerId,
+        why: String,
+    },
+    CeilingLowered {
+        server: ServerId,
+        to: usize,
+    },
+    DiskPaused {
+        again_in: Duration,
+    },
     DiskResumed,
-    ServerRests { server: ServerId, trouble: Trouble, again_in: Duration },
-    ServerWorks { server: ServerId },
+    ServerRests {
+        server: ServerId,
+        trouble: Trouble,
+        again_in: Duration,
+    },
+    ServerWorks {
+        server: ServerId,
+    },
 }

@@ -84,7 +84,7 @@ fn what_nobody_has_whole_is_lost_and_the_best_copy_kept() {
     world.add(job(1, &[4]));
     world.run();
     assert_eq!(world.failed, [(1, Failure::Incomplete)]);
-    assert_eq!(world.lost, ["0.1@1", "0.2@1 damaged"]);
+    assert_eq!(world.lost, ["0.1@1", "0.2@1 unusable"]);
     assert_eq!(world.writes_of(2), 1, "one damaged copy lies in its place, the next is no better");
 }
 
@@ -256,6 +256,23 @@ fn a_file_gets_its_name_once_whatever_the_disk_does_meanwhile() {
 }
 
 #[test]
+fn a_file_that_the_disk_has_lost_is_fetched_anew_and_not_for_ever() {
+    let mut world = World::new(vec![server(1)]);
+    world.names = Some(DiskTrouble::Unsynced);
+    world.add(job(1, &[5, 3]));
+    world.run_for(4);
+    assert_eq!((world.fetches.len(), world.failed.len()), (8, 0));
+    world.names = None;
+    world.run();
+    assert_eq!((&world.completed[..], world.fetches.len()), (&[(1, true)][..], 16));
+
+    world.names = Some(DiskTrouble::Unsynced);
+    world.add(job(2, &[5]));
+    world.run();
+    assert_eq!(world.failed, [(2, Failure::Disk)]);
+}
+
+#[test]
 fn a_vanished_directory_fails_its_job_and_no_other() {
     let mut world = World::new(vec![server(1)]);
     world.disk = Some(DiskTrouble::Lasting);
@@ -325,7 +342,7 @@ fn another_article_than_was_asked_for_is_not_kept_even_where_there_is_room() {
     world.add(job(1, &[9]));
     world.run();
     assert_eq!(world.failed, [(1, Failure::Incomplete)]);
-    assert_eq!(world.lost, ["0.2@1"]);
+    assert_eq!(world.lost, ["0.2@1 unusable"]);
     assert_eq!(world.writes_of(2), 0);
 }
 

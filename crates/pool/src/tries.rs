@@ -52,6 +52,11 @@ impl Tries {
         tries.answered |= tries.damaged > DAMAGED_RETRIES;
     }
 
+    /// Whether any copy came, good for nothing as it was.
+    pub fn had_a_copy(&self) -> bool {
+        self.servers.iter().any(|(_, tries)| tries.damaged > 0)
+    }
+
     /// A server that is still owed a retry of its own keeps the article.
     pub fn wanted_server(&self) -> Option<ServerId> {
         let owed = |tries: &ServerTries| !tries.answered && (tries.broken > 0 || tries.damaged > 0);

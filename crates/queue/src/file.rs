@@ -86,7 +86,7 @@ impl File {
             segments: vec![SegmentState::Wanted; count],
             open: count as u32,
             fresh: 0,
-            placements: Placements::new(largest_believable(&listed.bytes)),
+            placements: Placements::new(largest_believable(&listed)),
             reserved: false,
             name_inside: None,
             listed,
@@ -199,9 +199,18 @@ impl File {
         }
         let all = self.segments.iter().all(|state| matches!(state, SegmentState::Written { .. }));
         let layout = self.placements.layout(self.segment_count(), self.slot());
-        let layout = layout.filter(|_| all && self.listed.unlisted == 0);
+        // Where every byte lies in its place, whoever counted more parts was wrong.
+        let in_place = matches!(layout, Some(Layout::InPlace { .. }));
+        let layout = layout.filter(|_| all && (in_place || self.listed.unlisted == 0));
         self.state = if layout.is_some() { FileState::Finishing } else { FileState::Holed };
         layout
+    }
+
+    /// Nothing of what was written can be trusted: the file is wanted from its first byte.
+    pub(crate) fn forget(&mut self) {
+        let listed = std::mem::take(&mut self.listed);
+        *self = Self::new(listed);
+        self.release();
     }
 
     pub(crate) fn finish(&mut self, whole: bool) {
@@ -253,10 +262,12 @@ impl File {
 }
 
 /// NZBs may be off by some; what is far beyond them is a lie about a file size.
-fn largest_believable(bytes: &[u32]) -> u64 {
-    let claimed =
-        bytes.iter().map(|&bytes| if bytes == 0 { UNKNOWN_ARTICLE } else { bytes.into() });
-    claimed.fold(SMALLEST_SLOT, |sum: u64, bytes: u64| sum.saturating_add(2 * bytes))
+fn largest_believable(listed: &NewFile) -> u64 {
+    let article = |&bytes: &u32| if bytes == 0 { UNKNOWN_ARTICLE } else { u64::from(bytes) };
+    let largest = listed.bytes.iter().map(article).max().unwrap_or(0);
+    let unlisted = largest.saturating_mul(u64::from(listed.unlisted));
+    let listed = listed.bytes.iter().map(article).fold(unlisted, u64::saturating_add);
+    listed.saturating_mul(2).saturating_add(SMALLEST_SLOT)
 }
 
 /// Where the NZB gives no sizes: the largest article that is read at all.

@@ -144,6 +144,15 @@ impl Job {
         }
     }
 
+    pub(crate) fn forget_file(&mut self, file: u32) {
+        let known = &mut self.files[file as usize];
+        let (done, bytes) = known.written();
+        known.forget();
+        self.segments.segments_done -= done;
+        self.segments.bytes_done -= bytes;
+        self.fresh_file = self.fresh_file.min(file as usize);
+    }
+
     pub(crate) fn file_mut(&mut self, file: u32) -> &mut File {
         &mut self.files[file as usize]
     }

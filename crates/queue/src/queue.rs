@@ -162,6 +162,13 @@ impl Queue {
         }
     }
 
+    /// The disk has lost what a file held that was whole: it is wanted once more.
+    pub fn forget_file(&mut self, key: FileKey) {
+        let Some(job) = self.jobs.get_mut(&key.job) else { return };
+        job.forget_file(key.file);
+        self.fresh.insert((Reverse(job.priority()), job.id()));
+    }
+
     pub fn state(&self, job: JobId) -> Option<JobState> {
         self.jobs.get(&job).map(Job::state)
     }

@@ -33,6 +33,8 @@ pub enum DiskError {
     Stopped { path: PathBuf },
     #[error("{}: no more files can be opened ({errno})", shown(path))]
     TooManyFiles { path: PathBuf, errno: Errno },
+    #[error("{}: what was written did not reach the disk ({errno})", shown(path))]
+    Unsynced { path: PathBuf, errno: Errno },
     #[error("{}: vanished while in use", shown(path))]
     Vanished { path: PathBuf },
 }
@@ -50,6 +52,7 @@ impl DiskError {
             Self::ReadOnly { .. } => "disk.readonly",
             Self::Stopped { .. } => "disk.stopped",
             Self::TooManyFiles { .. } => "resource.fd_limit",
+            Self::Unsynced { .. } => "disk.unsynced",
             Self::Vanished { .. } => "disk.vanished",
         }
     }

@@ -63,7 +63,8 @@ impl PartFile {
     /// Makes what was written durable. After an error nothing since the last success may be trusted:
     /// the kernel reports a failed flush once and forgets it.
     pub fn sync(&self) -> Result<(), DiskError> {
-        self.kernel.fdatasync(self.file.as_fd()).map_err(|errno| self.error(errno, 0))
+        let synced = self.kernel.fdatasync(self.file.as_fd());
+        synced.map_err(|errno| DiskError::Unsynced { path: self.path.clone(), errno })
     }
 
     pub(crate) fn set_size(&self, size: u64) -> Result<(), DiskError> {
@@ -293,6 +294,6 @@ mod tests {
     #[test]
     fn a_failed_flush_is_an_error() {
         let (_temp, part) = part(Faulty { fdatasync: Some(Errno::IO), ..Faulty::default() });
-        assert_eq!(part.sync().unwrap_err().code(), "disk.error");
+        assert_eq!(part.sync().unwrap_err().code(), "disk.unsynced");
     }
 }

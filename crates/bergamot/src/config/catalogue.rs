@@ -75,7 +75,7 @@ pub(super) static DIRECTORIES: Table = Table {
             name: "state",
             kind: Kind::Path("a path"),
             default: Fallback::Is("\"state\""),
-            about: "The queue and its progress, which outlive a restart.",
+            about: "The queue, which outlives a restart, and which files of each job are finished.",
         },
     ],
 };

@@ -7,7 +7,7 @@ use bergamot_net::{Connection, Fetch};
 use bergamot_nzb::better_name;
 use bergamot_queue::{FileKey, FileState, Layout};
 use bergamot_store::{FinishedFile, JobState};
-use bergamot_types::{ByteCount, JobId, SafeName, ServerId, Shown};
+use bergamot_types::{ByteCount, JobId, MessageId, SafeName, ServerId, Shown};
 use bergamot_writer::{Piece, Task};
 use tracing::{debug, info, warn};
 
@@ -158,7 +158,7 @@ impl Daemon {
         let more =
             if unlisted > 0 { format!(", and the NZB lacks {unlisted}") } else { String::new() };
         format!(
-            "job.incomplete: {holed} of {} files are incomplete, {lost} articles lost{more}",
+            "job.incomplete: files incomplete: {holed} of {}, articles lost: {lost}{more}",
             files.len()
         )
     }
@@ -186,17 +186,7 @@ impl Daemon {
 
     fn tell_people(&mut self, notice: Notice) {
         match notice {
-            Notice::ArticleLost { job, id, damaged } => {
-                let told = self.jobs.get_mut(job).map_or(0, |known| {
-                    known.losses_told += 1;
-                    known.losses_told
-                });
-                match told {
-                    0..LOSSES_TOLD => warn!(%job, %id, damaged, "no server has this article"),
-                    LOSSES_TOLD => warn!(%job, %id, damaged, "nor this one; no more are told"),
-                    _ => debug!(%job, %id, damaged, "no server has this article"),
-                }
-            }
+            Notice::ArticleLost { job, id, unusable } => self.tell_of_loss(job, &id, unusable),
             Notice::ArticleRefused { job, id, server, why } => {
                 debug!(%job, %id, server = self.name(server), "not accepted: {why}");
             }
@@ -219,6 +209,23 @@ impl Daemon {
                 warn!(server = self.name(server), "{spoken}: {why}; tried again in {seconds} s");
             }
             Notice::ServerWorks { server } => info!(server = self.name(server), "works again"),
+        }
+    }
+
+    fn tell_of_loss(&mut self, job: JobId, id: &MessageId, unusable: bool) {
+        let Some(known) = self.jobs.get_mut(job) else { return };
+        known.losses_told += 1;
+        let what = if unusable {
+            "no server has a good copy of this article"
+        } else {
+            "no server has this article"
+        };
+        match known.losses_told {
+            1..=LOSSES_TOLD => warn!(%job, %id, "{what}"),
+            _ => debug!(%job, %id, "{what}"),
+        }
+        if known.losses_told == LOSSES_TOLD {
+            warn!(%job, "further articles that are lost are only counted");
         }
     }
 }

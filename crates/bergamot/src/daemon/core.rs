@@ -1,6 +1,6 @@
 //! The loop.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -41,6 +41,7 @@ pub(super) struct Daemon {
     pub(super) events: VecDeque<Event>, // for the engine
     pub(super) servers: Vec<Arc<Server>>,
     pub(super) connections: HashMap<ConnectionId, OpenConnection>,
+    pub(super) greeted: HashSet<ServerId>, // people know that they can be reached
     pub(super) troubles: HashMap<ServerId, String>, // the last of each server, for people
     pub(super) pool: BufferPool,
     pub(super) decoded: HashMap<Ticket, Buffer>, // until the engine says what becomes of them
@@ -108,6 +109,7 @@ impl Daemon {
             events: VecDeque::new(),
             servers,
             connections: HashMap::new(),
+            greeted: HashSet::new(),
             troubles: HashMap::new(),
             decoded: HashMap::new(),
             writer: writer.context("cannot start the writer")?,
@@ -309,6 +311,10 @@ impl Daemon {
             Report::Ready => {
                 if let Some(known) = self.connections.get_mut(&connection) {
                     known.ready = true;
+                    let server = known.server;
+                    if self.greeted.insert(server) {
+                        info!(server = self.name(server), "connected");
+                    }
                 }
                 Event::Connected { connection }
             }
@@ -454,7 +460,9 @@ impl Daemon {
             }
         }
         // Nobody is left to hear that a record is written and has to be written once more.
-        let stale = self.jobs.active().filter(|job| job.recording == Recording::Stale);
+        let failed = self.records_again.is_some();
+        let is_stale = |job: &&ActiveJob| failed || job.recording == Recording::Stale;
+        let stale = self.jobs.active().filter(is_stale);
         stale.for_each(|job| self.keeper.update(job.record.clone()));
         self.keeper.stop(KEEPER_PATIENCE);
         info!("stopped");

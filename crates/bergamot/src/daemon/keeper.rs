@@ -42,7 +42,7 @@ impl From<DiskError> for Hindrance {
         let why = format!("{}: {error}", error.code());
         match trouble::of_disk(&error) {
             DiskTrouble::Lasting => Self::Lasting(why),
-            DiskTrouble::Passing => Self::Passing(why),
+            DiskTrouble::Passing | DiskTrouble::Unsynced => Self::Passing(why),
         }
     }
 }
@@ -244,7 +244,11 @@ impl Worker {
                 }
                 Err(DiskError::Vanished { .. }) => {
                     if let Some(moved) = destination.moved(incomplete, record.id)? {
-                        record.state = JobState::Completed;
+                        let verified = record.finished.iter().all(|file| file.verified);
+                        record.state = match verified {
+                            true => JobState::Completed,
+                            false => JobState::CompletedUnverified,
+                        };
                         record.destination = Some(path_of(destination, &moved));
                         return Ok(None);
                     }

@@ -27,7 +27,8 @@ pub(crate) fn new_job(record: &Record, nzb: Nzb, wants_extras: bool) -> NewJob {
 fn new_file(file: NzbFile) -> NewFile {
     let name = file.name().map(str::to_owned);
     let is_extra = matches!(file.par2(), Some(Par2::Volume { .. }));
-    let highest = file.segments.highest() as usize;
+    // The subject may tell of parts that the NZB does not list at all.
+    let highest = file.segments.highest().max(file.announced().unwrap_or(0)) as usize;
     let unlisted = highest.saturating_sub(file.segments.len());
     let (ids, entries) = file.segments.into_parts();
     NewFile {

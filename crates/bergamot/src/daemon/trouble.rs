@@ -52,6 +52,7 @@ pub(crate) fn of_disk(error: &DiskError) -> DiskTrouble {
         | DiskError::FileTooLarge { .. }
         | DiskError::Obstructed { .. }
         | DiskError::Vanished { .. } => DiskTrouble::Lasting,
+        DiskError::Unsynced { .. } => DiskTrouble::Unsynced,
     }
 }
 

@@ -247,8 +247,8 @@ impl World {
                 }
                 self.happenings.push_back(Event::JobMoved { job, result });
             }
-            Order::Tell(Notice::ArticleLost { id, damaged, .. }) => {
-                self.lost.push(format!("{id}{}", if damaged { " damaged" } else { "" }));
+            Order::Tell(Notice::ArticleLost { id, unusable, .. }) => {
+                self.lost.push(format!("{id}{}", if unusable { " unusable" } else { "" }));
             }
             Order::Lend { .. } | Order::Reserve { .. } | Order::Revoke { .. } | Order::Tell(_) => {}
             Order::Write { ticket, offset, .. } => {
