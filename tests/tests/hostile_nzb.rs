@@ -354,7 +354,7 @@ fn a_file_without_articles_fails_its_job_but_not_the_other_files() {
     let mut daemon = Daemon::start(&home, &news.section(0, ""));
     home.drop_nzb("holes.nzb", text);
     let line = daemon.wait_failed("holes");
-    assert!(line.contains("job.incomplete: 1 of 2 files"), "{line}");
+    assert!(line.contains("job.incomplete: files incomplete: 1 of 2"), "{line}");
     assert_eq!(fs::read(home.join("incomplete/holes/some.bin")).unwrap(), b"here");
     control.completes(&home, &mut daemon);
     assert!(!home.join("complete/holes").exists());
