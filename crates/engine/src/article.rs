@@ -15,6 +15,8 @@ use crate::order::{ConnectionId, Notice, Order, Ticket};
 #[derive(Debug)]
 pub(crate) struct Article {
     pub(crate) key: SegmentKey,
+    /// Room for its body, and how much of it is reserved so far: none or all.
+    pub(crate) needs: u64,
     pub(crate) reserved: u64,
     pub(crate) stage: Stage,
 }
@@ -75,7 +77,7 @@ impl Engine {
         let article = self.tickets.remove(&ticket)?;
         self.budget.release(article.reserved);
         let Stage::Asked { server, connection } = article.stage else { return None };
-        self.free_slot(now, connection);
+        self.free_slot(now, connection, ticket);
         Some((article.key, server))
     }
 
@@ -91,7 +93,7 @@ impl Engine {
         };
         let Stage::Asked { server, connection } = article.stage else { return };
         let key = article.key;
-        self.free_slot(now, connection);
+        self.free_slot(now, connection, ticket);
         self.pool.on_success(server);
         if !self.queue.wants(key) {
             return self.discard(ticket);
@@ -218,11 +220,11 @@ impl Engine {
         self.orders.push_back(Order::Discard { ticket });
     }
 
-    fn free_slot(&mut self, now: Now, connection: ConnectionId) {
+    fn free_slot(&mut self, now: Now, connection: ConnectionId, ticket: Ticket) {
         if let Some(connection) = self.connections.get_mut(&connection) {
             connection.has_answered = true;
-            connection.in_flight -= 1;
-            connection.idle_since = (connection.in_flight == 0).then_some(now.instant);
+            connection.line.retain(|asked| *asked != ticket);
+            connection.idle_since = connection.line.is_empty().then_some(now.instant);
         }
     }
 

@@ -9,7 +9,7 @@ use bergamot_queue::{Job, JobState, NewJob, Queue, SegmentKey};
 use bergamot_types::{ByteCount, JobId, MessageId, ServerId};
 use tracing::{debug, trace};
 
-use crate::article::{Article, Stage, Troubled};
+use crate::article::{Article, Troubled};
 use crate::budget::Budget;
 use crate::disk::Disk;
 use crate::event::{Event, Now};
@@ -30,6 +30,7 @@ pub struct Engine {
     pub(crate) tickets: HashMap<Ticket, Article>,
     pub(crate) limiter: Limiter<ConnectionId>,
     pub(crate) budget: Budget,
+    pub(crate) room_is_short: bool, // a body at the front of its line waits for room
     pub(crate) disk: Disk,
     pub(crate) ended: HashSet<JobId>, // jobs whose last order has gone out
     pub(crate) last_number: u64,
@@ -41,7 +42,7 @@ pub(crate) struct Connection {
     pub(crate) server: ServerId,
     pub(crate) working: bool,
     pub(crate) has_answered: bool,
-    pub(crate) in_flight: usize,
+    pub(crate) line: VecDeque<Ticket>, // asked, not answered
     pub(crate) idle_since: Option<Instant>,
 }
 
@@ -60,6 +61,7 @@ impl Engine {
             tickets: HashMap::new(),
             limiter: Limiter::new(now, &settings.rates),
             budget: Budget::new(settings.budget.0),
+            room_is_short: false,
             disk: Disk::default(),
             ended: HashSet::new(),
             last_number: 0,
@@ -81,6 +83,7 @@ impl Engine {
             Event::JobMoved { job, result } => self.on_job_moved(now, job, result),
             Event::JobRemoved(job) => self.on_job_removed(job),
             Event::Missing { ticket } => self.on_missing(now, ticket),
+            Event::Progress { .. } => {}
             Event::Refused { ticket } => self.on_refused(now, ticket),
             Event::Thirsty { connection } => self.on_thirsty(now, connection),
             Event::Timeout => {}
@@ -88,6 +91,7 @@ impl Engine {
             Event::Written { ticket, result } => self.on_written(now, ticket, result),
         }
         self.on_time(now);
+        self.admit_bodies();
         self.hand_out(now);
         self.pass_on_leases();
     }
@@ -193,7 +197,8 @@ impl Engine {
             Trouble::OutOfStep if !gone.has_answered => unanswered.first(),
             _ => None,
         };
-        for ticket in self.asked_over(connection) {
+        // All it has not reported on, whether or not it had heard of it.
+        for ticket in gone.line.iter().copied() {
             self.take_back(now, ticket, Some(&ticket) == blamed);
         }
         match end {
@@ -204,15 +209,6 @@ impl Engine {
                 self.reroute(now);
             }
         }
-    }
-
-    /// What the connection was asked and has not reported on, whether or not it had heard of it.
-    fn asked_over(&self, gone: ConnectionId) -> Vec<Ticket> {
-        let over = |article: &Article| matches!(article.stage, Stage::Asked { connection, .. } if connection == gone);
-        let asked = self.tickets.iter().filter(|(_, article)| over(article));
-        let mut asked: Vec<_> = asked.map(|(ticket, _)| *ticket).collect();
-        asked.sort_unstable();
-        asked
     }
 
     fn on_time(&mut self, now: Now) {

@@ -1,8 +1,11 @@
 //! Who is asked for what next.
 
+use std::collections::VecDeque;
+use std::time::Duration;
+
 use bergamot_pool::{Route, Tries};
 use bergamot_queue::SegmentKey;
-use bergamot_types::{ByteCount, ServerId};
+use bergamot_types::{ByteCount, ByteRate, Patience, ServerId};
 
 use crate::article::{Article, Stage, Troubled, Whereabouts};
 use crate::engine::{Connection, Engine};
@@ -18,7 +21,7 @@ impl Engine {
         self.lose_what_nobody_keeps(now);
         for depth in 0..self.settings.pipeline {
             let ready = |(id, connection): (&ConnectionId, &Connection)| {
-                (connection.working && connection.in_flight == depth).then_some(*id)
+                (connection.working && connection.line.len() == depth).then_some(*id)
             };
             let ready: Vec<_> = self.connections.iter().filter_map(ready).collect();
             for connection in ready {
@@ -57,8 +60,8 @@ impl Engine {
         let Some(file) = self.queue.file(key.file_key()) else { return };
         let claimed = u64::from(file.claimed_bytes(key.segment));
         let needs = self.troubled.get(&key).map_or(0, |troubled| troubled.needs);
-        let reserve = reservation(claimed, needs);
-        if !self.budget.reserve(reserve) {
+        let needs = reservation(claimed, needs);
+        if !self.may_ask_for(connection, needs) {
             return;
         }
         self.last_number += 1;
@@ -68,8 +71,9 @@ impl Engine {
             ticket,
             id: file.message_id(key.segment),
             groups: file.listed().groups.clone(),
-            reserve: reserve as usize,
             limit: ByteCount(article_limit(claimed)),
+            patience: Patience { silence: Duration::from_secs(30), pace: ByteRate(0) },
+            hedge: false,
         });
         if is_fresh {
             self.queue.take_fresh();
@@ -78,11 +82,12 @@ impl Engine {
             self.troubled.entry(key).or_default().whereabouts = Whereabouts::UnderWay;
         }
         let stage = Stage::Asked { server, connection };
-        self.tickets.insert(ticket, Article { key, reserved: reserve, stage });
-        if let Some(connection) = self.connections.get_mut(&connection) {
-            connection.in_flight += 1;
-            connection.idle_since = None;
+        self.tickets.insert(ticket, Article { key, needs, reserved: 0, stage });
+        if let Some(known) = self.connections.get_mut(&connection) {
+            known.idle_since = None;
+            known.line.push_back(ticket);
         }
+        self.admit_if_near(connection, ticket);
     }
 
     /// The article this server should be asked for next, and whether nobody was asked for it yet.
@@ -143,7 +148,7 @@ impl Engine {
             server,
             working: false,
             has_answered: false,
-            in_flight: 0,
+            line: VecDeque::new(),
             idle_since: None,
         };
         self.connections.insert(connection, opening);

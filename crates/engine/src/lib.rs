@@ -13,6 +13,7 @@
 
 #![forbid(unsafe_code)]
 
+mod admission;
 mod article;
 mod budget;
 mod disk;
