@@ -1,0 +1,129 @@
+//! One connection to a model server.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use bergamot_engine::{Event, Ticket, Trouble};
+use bergamot_queue::Part;
+
+use super::servers::SILENCE;
+use crate::sim::network::Fetch;
+use crate::sim::purse::Purse;
+
+/// Answers leave in the order of the questions, one after the other.
+#[derive(Debug)]
+pub(crate) struct Line {
+    pub(crate) server: usize,
+    pub(crate) state: State,
+    pub(crate) asked: VecDeque<Question>,
+    /// What is coming in answer to the first of them.
+    pub(crate) body: Option<Body>,
+    pub(crate) purse: Purse,
+    /// When the answer before ended: the time of the next one counts from then.
+    pub(crate) quiet_since: Duration,
+    /// The status line is there, and we may not read it.
+    pub(crate) held: bool,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum State {
+    Dialled,
+    Open,
+    /// We have said goodbye.
+    Leaving,
+}
+
+#[derive(Debug)]
+pub(crate) struct Question {
+    pub(crate) fetch: Fetch,
+    pub(crate) sent: Duration,
+    /// When the server could begin to answer at the earliest, as we see it.
+    pub(crate) answerable: Duration,
+    pub(crate) room: Option<u64>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Body {
+    pub(crate) ticket: Ticket,
+    /// How many bytes come before it ends, one way or the other.
+    pub(crate) length: u64,
+    pub(crate) received: u64,
+    pub(crate) flowing: bool,
+    /// Next to nothing comes of it.
+    pub(crate) dribbles: bool,
+    /// When we could not read it last, for want of room or of credit.
+    pub(crate) starved: Duration,
+    pub(crate) end: End,
+}
+
+impl Body {
+    pub(crate) fn new(ticket: Ticket, length: u64, end: End) -> Self {
+        let starved = Duration::ZERO;
+        Self { ticket, length, received: 0, flowing: false, dribbles: false, starved, end }
+    }
+}
+
+impl Question {
+    /// How long the net waits for a byte of the answer.
+    pub(crate) fn silence(&self) -> Duration {
+        self.fetch.patience.silence.min(SILENCE)
+    }
+}
+
+/// What is behind the last byte.
+#[derive(Debug)]
+pub(crate) enum End {
+    Answer(Event),
+    /// A whole answer, and no connection any more.
+    LastAnswer(Event),
+    Break(Trouble),
+    /// More bytes than the NZB says; whether there was room, the end shows.
+    Outgrown {
+        part: Part,
+        needed: u64,
+    },
+}
+
+impl Line {
+    pub(crate) fn new(now: Duration, server: usize) -> Self {
+        Self {
+            server,
+            state: State::Dialled,
+            asked: VecDeque::new(),
+            body: None,
+            purse: Purse::default(),
+            quiet_since: now,
+            held: false,
+        }
+    }
+
+    pub(crate) fn front(&self) -> Option<Ticket> {
+        self.asked.front().map(|question| question.fetch.ticket)
+    }
+
+    /// What it is called when it breaks just now.
+    pub(crate) fn trouble(&self) -> Trouble {
+        match (self.state, &self.body, self.asked.is_empty()) {
+            (State::Dialled, _, _) => Trouble::Unreachable,
+            (State::Leaving, _, _) | (_, None, true) => Trouble::Closed,
+            (_, Some(_), _) => Trouble::Broken,
+            (_, None, false) => Trouble::OutOfStep,
+        }
+    }
+
+    /// How long the net waits for the next byte.
+    pub(crate) fn silence(&self) -> Duration {
+        self.asked.front().map_or(SILENCE, Question::silence)
+    }
+
+    /// A body has begun, and there is no room for it.
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.body.is_some() && self.asked.front().is_some_and(|question| question.room.is_none())
+    }
+
+    /// Whether the server may send: there is room, and we may read.
+    pub(crate) fn may_flow(&self, now: Duration) -> bool {
+        let roomy = self.asked.front().is_some_and(|question| question.room.is_some());
+        roomy && self.purse.allowed(now) > 0
+    }
+}
