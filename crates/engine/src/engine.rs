@@ -137,6 +137,12 @@ impl Engine {
     pub(crate) fn on_job_removed(&mut self, job: JobId) {
         self.queue.remove(job);
         self.ended.remove(&job);
+        self.drop_work(job);
+    }
+
+    /// Nothing more is asked for, and nothing is tried again.
+    fn drop_work(&mut self, job: JobId) {
+        self.queue.hold(job);
         self.troubled.retain(|key, _| key.job != job);
         self.parked.retain(|key| key.job != job);
         self.delayed.retain(|(_, key)| key.job != job);
@@ -155,8 +161,10 @@ impl Engine {
         }
     }
 
+    /// A job that is gone may still be heard of by what was under way to the disk.
     pub(crate) fn fail_job(&mut self, job: JobId, failure: Failure) {
-        if self.ended.insert(job) {
+        if self.queue.job(job).is_some() && self.ended.insert(job) {
+            self.drop_work(job);
             self.orders.push_back(Order::FailJob { job, failure });
         }
     }

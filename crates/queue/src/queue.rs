@@ -52,6 +52,13 @@ impl Queue {
         Some(job)
     }
 
+    /// Hands out nothing more of a job that will be removed.
+    pub fn hold(&mut self, job: JobId) {
+        if let Some(job) = self.jobs.get(&job) {
+            self.fresh.remove(&(Reverse(job.priority()), job.id()));
+        }
+    }
+
     pub fn job(&self, job: JobId) -> Option<&Job> {
         self.jobs.get(&job)
     }

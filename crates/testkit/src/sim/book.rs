@@ -197,6 +197,10 @@ impl<'a> Book<'a> {
         self.touched = Some(key.job);
     }
 
+    pub(crate) fn is_contested(&self, file: FileKey) -> bool {
+        self.jobs[file.job.0 as usize - 1].files[file.file as usize].contested
+    }
+
     /// Bytes are accounted once: nothing is written again that lies in its place.
     pub(crate) fn on_write(&mut self, key: SegmentKey) -> Rule {
         let contested = self.file(key.file_key()).contested;
@@ -271,7 +275,6 @@ impl<'a> Book<'a> {
     pub(crate) fn all_ended(&self) -> bool {
         self.jobs.iter().all(|job| matches!(job.state, State::Ended(_)))
     }
-
 
     pub(crate) fn verdicts(&self) -> BTreeMap<Verdict, usize> {
         let mut verdicts = BTreeMap::new();

@@ -12,7 +12,8 @@ use super::day::Day;
 pub(crate) struct Door<'a> {
     day: &'a Day,
     known: BTreeMap<ConnectionId, Known>,
-    open: Vec<usize>, // by server
+    open: Vec<usize>,   // by server
+    resting: Vec<bool>, // by server: people were told that it is in trouble
     lowest_level: u32,
 }
 
@@ -29,7 +30,13 @@ impl<'a> Door<'a> {
     pub(crate) fn new(day: &'a Day) -> Self {
         let lowest_level =
             day.servers.iter().map(|server| server.settings.level).min().unwrap_or(0);
-        Self { day, known: BTreeMap::new(), open: vec![0; day.servers.len()], lowest_level }
+        Self {
+            day,
+            known: BTreeMap::new(),
+            open: vec![0; day.servers.len()],
+            resting: vec![false; day.servers.len()],
+            lowest_level,
+        }
     }
 
     /// Ceilings are never exceeded, of no server and of no account.
@@ -102,6 +109,13 @@ impl<'a> Door<'a> {
         known.server
     }
 
+    pub(crate) fn set_resting(&mut self, now: Duration, server: ServerId, resting: bool) {
+        let place = usize::from(server.0) - 1;
+        self.resting[place] = resting;
+        let here = self.known.values_mut().filter(|known| known.server == place);
+        here.for_each(|known| known.idle_since = now);
+    }
+
     /// Nobody can be blamed for being idle until now.
     pub(crate) fn excuse(&mut self, now: Duration) {
         self.known.values_mut().for_each(|known| known.idle_since = now);
@@ -112,7 +126,8 @@ impl<'a> Door<'a> {
     pub(crate) fn idle_for(&self, now: Duration) -> Option<(ConnectionId, Duration)> {
         let eligible = |known: &Known| {
             let settings = &self.day.servers[known.server].settings;
-            settings.level == self.lowest_level && settings.retention == 0
+            let keeps = settings.level == self.lowest_level && settings.retention == 0;
+            keeps && !self.resting[known.server]
         };
         let idle = self.known.iter().filter(|(_, known)| {
             known.ready && !known.leaving && known.asked == 0 && eligible(known)

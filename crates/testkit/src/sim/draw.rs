@@ -180,7 +180,18 @@ fn jobs(articles: u32, wire: bool, chance: &mut SplitMix) -> Vec<JobModel> {
             posted_days_ago: one_in(3, chance).then(|| chance.up_to(2000) as u32),
         });
     }
+    if wire {
+        tell_apart(&mut jobs);
+    }
     jobs
+}
+
+/// A server that mixes articles up sends the first one of all; no other file may be as large as
+/// that one's, or nothing could tell them apart.
+fn tell_apart(jobs: &mut [JobModel]) {
+    let first = jobs[0].files[0];
+    let others = jobs.iter_mut().flat_map(|job| &mut job.files).skip(1);
+    others.filter(|segments| **segments == first).for_each(|segments| *segments += 1);
 }
 
 fn files(segments: u32, chance: &mut SplitMix) -> Vec<u32> {

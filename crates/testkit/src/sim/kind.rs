@@ -86,6 +86,7 @@ impl Kind {
                 | Self::Empty
                 | Self::Endless
                 | Self::Goodbye
+                | Self::HangsUpBehindLogin
                 | Self::LoginForgotten
                 | Self::LongStatus
                 | Self::Missing

@@ -137,7 +137,7 @@ impl<'a> Ledger<'a> {
             }
             Order::Lend { connection, credit } => self.meter.on_lend(now, *connection, *credit),
             Order::Revoke { .. } => Ok(()),
-            Order::Tell(notice) => self.on_notice(notice),
+            Order::Tell(notice) => self.on_notice(now, notice),
         }
     }
 
@@ -206,9 +206,13 @@ impl<'a> Ledger<'a> {
     }
 
     /// Where an article is, that is neither only wanted nor written. A damaged copy that is kept
-    /// in case no better one comes stands in nobody's way.
+    /// in case no better one comes stands in nobody's way, nor does one that was overturned.
     fn under_way(&self, key: SegmentKey) -> usize {
-        let kept = |entry: &&Entry| matches!(entry.stage, Stage::Writing { good: false });
+        let contested = self.book.is_contested(key.file_key());
+        let kept = |entry: &&Entry| match entry.stage {
+            Stage::Writing { good } => !good || contested,
+            _ => false,
+        };
         self.tickets.values().filter(|entry| entry.key == key && !kept(entry)).count()
     }
 
@@ -276,10 +280,12 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    fn on_notice(&mut self, notice: &Notice) -> Rule {
+    fn on_notice(&mut self, now: Duration, notice: &Notice) -> Rule {
         match notice {
             Notice::DiskPaused { .. } => self.disk_paused = true,
             Notice::DiskResumed => self.disk_paused = false,
+            Notice::ServerRests { server, .. } => self.door.set_resting(now, *server, true),
+            Notice::ServerWorks { server } => self.door.set_resting(now, *server, false),
             Notice::ArticleLost { id, .. } => {
                 let Some(&key) = self.places.get(id) else { return Ok(()) };
                 if self.day.reliable {

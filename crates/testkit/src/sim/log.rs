@@ -1,9 +1,9 @@
 //! The log of a day: every event and order, as a sum or as text.
 
 use std::fmt::Write as _;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use bergamot_engine::{Event, Notice, Order};
+use bergamot_engine::{Credit, Event, Notice, Order};
 use bergamot_queue::{FileKey, Part};
 
 /// Sums numbers, which is quick; writing them down is not, so that is done only when asked for.
@@ -21,16 +21,24 @@ impl Log {
     pub(crate) fn event(&mut self, now: Duration, event: &Event) {
         self.add(&[now.as_nanos() as u64]);
         self.add_event(event);
-        if let Some(text) = &mut self.text {
-            let _ = writeln!(text, "{now:?} {event:?}");
-        }
+        let Some(text) = &mut self.text else { return };
+        let _ = match event {
+            Event::JobAdded(job) => writeln!(text, "{now:?} JobAdded {}", job.id),
+            event => writeln!(text, "{now:?} {event:?}"),
+        };
     }
 
-    pub(crate) fn order(&mut self, order: &Order) {
+    /// An instant is another one in each run; what is left until then is not.
+    pub(crate) fn order(&mut self, now: Instant, order: &Order) {
         self.add_order(order);
-        if let Some(text) = &mut self.text {
-            let _ = writeln!(text, "    {order:?}");
-        }
+        let Some(text) = &mut self.text else { return };
+        let _ = match order {
+            Order::Lend { connection, credit: Credit::Bytes { most, until } } => {
+                let left = until.saturating_duration_since(now);
+                writeln!(text, "    Lend {{ {connection:?}, {most:?} for {left:?} }}")
+            }
+            order => writeln!(text, "    {order:?}"),
+        };
     }
 
     pub(crate) fn sum(&self) -> u64 {
@@ -99,7 +107,10 @@ impl Log {
             Order::FinishJob { job, verified } => {
                 self.add(&[27, u64::from(job.0), u64::from(*verified)]);
             }
-            Order::Lend { connection, .. } => self.add(&[28, connection.0]),
+            Order::Lend { connection, credit } => {
+                let most = if let Credit::Bytes { most, .. } = credit { most.0 } else { 0 };
+                self.add(&[28, connection.0, most]);
+            }
             Order::Reserve { size, .. } => self.add(&[29, *size]),
             Order::Revoke { connection } => self.add(&[30, connection.0]),
             Order::Tell(notice) => self.add(&[31, notice_number(notice)]),

@@ -1,6 +1,6 @@
 //! The day as it is lived.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use bergamot_engine::{ConnectionId, Credit, Engine, Event, Now, Order, Settings, Ticket};
@@ -218,14 +218,26 @@ impl<'a> World<'a> {
         Ok(())
     }
 
+    /// Jobs that end are taken away before anything else is heard, as the daemon does it.
     fn tell(&mut self, event: Event) -> Result<(), String> {
+        let mut events = VecDeque::from([event]);
+        while let Some(event) = events.pop_front() {
+            self.tell_one(event, &mut events)?;
+        }
+        Ok(())
+    }
+
+    fn tell_one(&mut self, event: Event, then: &mut VecDeque<Event>) -> Result<(), String> {
         self.log.event(self.now, &event);
         self.ledger.on_event(self.now, &event)?;
         let date = UnixTime(TODAY + self.now.as_secs() as i64 + self.calendar);
         self.engine.handle(Now { instant: self.start + self.now, date }, event);
         while let Some(order) = self.engine.poll_order() {
-            self.log.order(&order);
+            self.log.order(self.start + self.now, &order);
             self.ledger.on_order(self.now, &order)?;
+            if let Order::FailJob { job, .. } = order {
+                then.push_back(Event::JobRemoved(job));
+            }
             self.carry_out(order)?;
         }
         self.ledger.check(self.now, &self.engine)
@@ -242,9 +254,6 @@ impl<'a> World<'a> {
             }
             Order::Discard { ticket } => drop(self.network.take_bytes(ticket)),
             Order::Disconnect { connection } => self.network.disconnect(now, connection),
-            Order::FailJob { job, .. } => {
-                self.agenda.plan(now, Happening::Engine(Event::JobRemoved(job)));
-            }
             Order::Fetch { connection, ticket, id, limit, patience, .. } => {
                 let Some(key) = self.key(&id) else { return Ok(()) };
                 let limit = limit.0;
@@ -258,7 +267,7 @@ impl<'a> World<'a> {
             Order::Lend { connection, credit } => self.lend(connection, credit),
             Order::Revoke { connection } => self.network.revoke(now, connection),
             Order::Write { ticket, file, offset } => self.write(ticket, file, offset),
-            Order::Reserve { .. } | Order::Tell(_) => {}
+            Order::FailJob { .. } | Order::Reserve { .. } | Order::Tell(_) => {}
         }
         Ok(())
     }

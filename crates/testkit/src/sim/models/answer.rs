@@ -76,8 +76,9 @@ pub(crate) fn answer(
         Some(Kind::RefusedAnswer) => Answer::Line(Event::Refused { ticket }),
         Some(Kind::Stall) => Answer::Silence,
         Some(Kind::Dribble) => {
-            let dribble = broken(question, u64::MAX);
-            Answer::Body(Body { dribbles: true, ..dribble })
+            let mut dribble = broken(question, u64::MAX);
+            dribble.dribbles = true;
+            Answer::Body(dribble)
         }
         Some(Kind::LongStatus | Kind::LoginForgotten) => Answer::End(Trouble::Broken),
         Some(Kind::Desync | Kind::Goodbye) => Answer::End(Trouble::OutOfStep),

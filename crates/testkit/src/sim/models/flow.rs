@@ -14,7 +14,7 @@ use crate::sim::network::News;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Watched {
     received: u64,
-    since: Duration,
+    time: Duration, // by the server's clock
 }
 
 impl Servers<'_> {
@@ -24,7 +24,7 @@ impl Servers<'_> {
         line.body = Some(body);
         self.tell_progress(ticket, 0);
         self.agenda.plan(now + REPORT, Act::Report(connection, ticket));
-        self.watch(now, connection, ticket);
+        self.watch(now, connection);
         self.let_flow(now, connection);
         self.plead(now, connection);
     }
@@ -37,15 +37,16 @@ impl Servers<'_> {
         if body.received >= body.length && (may || body.received > 0) {
             return self.on_body_ended(now, connection);
         }
-        if !may {
-            body.starved = now;
-        } else if !body.flowing && !body.dribbles {
+        body.set_starved(now, !may);
+        if may && !body.flowing && !body.dribbles {
             body.flowing = true;
             let bytes = (body.length - body.received).min(line.purse.allowed(now));
-            let (server, ticket, silence) = (line.server, body.ticket, line.silence());
+            let (server, ticket) = (line.server, body.ticket);
+            let watched = Watched { received: body.received, time: body.servers_time(now) };
+            let silence = line.silence();
             self.link.start(now, server, connection, bytes);
             if self.day.servers[server].dead_until(now).is_some() {
-                self.agenda.plan(now + silence, Act::Silent(connection, ticket, now));
+                self.agenda.plan(now + silence, Act::Silent(connection, ticket, watched));
             }
         }
     }
@@ -106,48 +107,65 @@ impl Servers<'_> {
         }
     }
 
-    /// The net looks at what a body has brought in every window, and at how long it is silent.
-    fn watch(&mut self, now: Duration, connection: ConnectionId, ticket: Ticket) {
+    /// The net looks at what a body has brought in every window.
+    fn watch(&mut self, now: Duration, connection: ConnectionId) {
         let received = self.received(now, connection);
-        let watched = Watched { received, since: now };
-        self.agenda.plan(now + SILENCE, Act::Watch(connection, ticket, watched));
+        let Some(body) = self.lines.get(&connection).and_then(|line| line.body.as_ref()) else {
+            return;
+        };
+        let watched = Watched { received, time: body.servers_time(now) };
+        self.agenda.plan(now + SILENCE, Act::Watch(connection, body.ticket, watched));
     }
 
+    /// The end of a window, unless the time has stood still in it.
     pub(super) fn on_watch(
         &mut self,
         now: Duration,
-        connection: ConnectionId,
+        id: ConnectionId,
         ticket: Ticket,
-        watched: Watched,
+        then: Watched,
     ) {
-        let came = self.received(now, connection) - watched.received;
-        let Some(line) = self.lines.get(&connection) else { return };
-        let Some(body) = line.body.as_ref().filter(|body| body.ticket == ticket) else { return };
+        let Some((came, left)) = self.since(now, id, ticket, then, SILENCE) else { return };
+        let Some(line) = self.lines.get(&id) else { return };
         let pace = line.asked.front().map_or(0, |question| question.fetch.patience.pace.0);
-        let floor = LEAST_PACE.max(pace) * SILENCE.as_secs();
-        // The time stands still while it is we who do not read.
-        let fed = line.may_flow(now) && body.starved < watched.since;
-        if fed && came < floor {
-            return self.end(now, connection, Trouble::Broken);
+        if left > Duration::ZERO {
+            self.agenda.plan(now + left, Act::Watch(id, ticket, then));
+        } else if came < LEAST_PACE.max(pace) * SILENCE.as_secs() {
+            self.end(now, id, Trouble::Broken);
+        } else {
+            self.watch(now, id);
         }
-        self.watch(now, connection, ticket);
     }
 
-    /// Nothing has come since then, if the server was dead all the time.
+    /// Nothing may have come for so long that we give up.
     pub(super) fn on_silent(
         &mut self,
         now: Duration,
+        id: ConnectionId,
+        ticket: Ticket,
+        then: Watched,
+    ) {
+        let silence = self.lines.get(&id).map_or(SILENCE, |line| line.silence());
+        match self.since(now, id, ticket, then, silence) {
+            Some((0, Duration::ZERO)) => self.end(now, id, Trouble::Broken),
+            Some((0, left)) => self.agenda.plan(now + left, Act::Silent(id, ticket, then)),
+            _ => {}
+        }
+    }
+
+    /// What has come of a body since then, and how much of a time is left by the server's clock.
+    fn since(
+        &self,
+        now: Duration,
         connection: ConnectionId,
         ticket: Ticket,
-        since: Duration,
-    ) {
-        let Some(line) = self.lines.get(&connection) else { return };
-        let Some(body) = line.body.as_ref().filter(|body| body.ticket == ticket) else { return };
-        let fed = line.may_flow(now) && body.starved <= since;
-        let model = &self.day.servers[line.server];
-        if fed && model.dead_until(since).is_some_and(|until| until > now) {
-            self.end(now, connection, Trouble::Broken);
-        }
+        then: Watched,
+        time: Duration,
+    ) -> Option<(u64, Duration)> {
+        let body = self.lines.get(&connection)?.body.as_ref()?;
+        let passed = body.servers_time(now).saturating_sub(then.time);
+        let came = self.received(now, connection).saturating_sub(then.received);
+        (body.ticket == ticket).then(|| (came, time.saturating_sub(passed)))
     }
 
     pub(super) fn on_report(&mut self, now: Duration, connection: ConnectionId, ticket: Ticket) {

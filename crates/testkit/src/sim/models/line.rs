@@ -51,15 +51,37 @@ pub(crate) struct Body {
     pub(crate) flowing: bool,
     /// Next to nothing comes of it.
     pub(crate) dribbles: bool,
-    /// When we could not read it last, for want of room or of credit.
-    pub(crate) starved: Duration,
+    /// Since when we cannot read it, for want of room or of credit, and how long that was before.
+    starved_since: Option<Duration>,
+    starved: Duration,
     pub(crate) end: End,
 }
 
 impl Body {
     pub(crate) fn new(ticket: Ticket, length: u64, end: End) -> Self {
-        let starved = Duration::ZERO;
-        Self { ticket, length, received: 0, flowing: false, dribbles: false, starved, end }
+        Self {
+            ticket,
+            length,
+            received: 0,
+            flowing: false,
+            dribbles: false,
+            starved_since: None,
+            starved: Duration::ZERO,
+            end,
+        }
+    }
+
+    pub(crate) fn set_starved(&mut self, now: Duration, starved: bool) {
+        if starved {
+            self.starved_since.get_or_insert(now);
+        } else if let Some(since) = self.starved_since.take() {
+            self.starved += now - since;
+        }
+    }
+
+    /// The time by a clock that stands still while it is we who do not read.
+    pub(crate) fn servers_time(&self, now: Duration) -> Duration {
+        self.starved_since.unwrap_or(now) - self.starved
     }
 }
 

@@ -47,7 +47,7 @@ pub(super) enum Act {
     Idle(ConnectionId, Duration),
     Report(ConnectionId, Ticket),
     /// Nothing may have come of a body since then.
-    Silent(ConnectionId, Ticket, Duration),
+    Silent(ConnectionId, Ticket, Watched),
     /// A server's speed changes.
     Speed(usize),
     /// A spell begins that ends what is open.
@@ -93,9 +93,7 @@ impl<'a> Servers<'a> {
             Act::HangUp(connection) => self.hang_up(now, connection),
             Act::Idle(connection, since) => self.on_idle(now, connection, since),
             Act::Report(connection, ticket) => self.on_report(now, connection, ticket),
-            Act::Silent(connection, ticket, since) => {
-                self.on_silent(now, connection, ticket, since);
-            }
+            Act::Silent(connection, ticket, then) => self.on_silent(now, connection, ticket, then),
             Act::Speed(server) => self.on_speed(now, server),
             Act::Spell(server) => self.on_spell(now, server),
             Act::Watch(connection, ticket, watched) => {
@@ -353,6 +351,7 @@ impl Network for Servers<'_> {
         if let Some(question) = asked {
             question.room = Some(reserve);
             self.let_flow(now, connection);
+            self.plead(now, connection);
         }
     }
 
