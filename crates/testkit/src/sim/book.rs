@@ -250,6 +250,9 @@ impl<'a> Book<'a> {
         let Some(id) = self.touched.take() else { return Ok(()) };
         let Some(job) = engine.job(id) else { return Ok(()) };
         let known = &self.jobs[id.0 as usize - 1];
+        if matches!(known.state, State::Ended(_)) {
+            return Ok(()); // whatever was to be forgotten of it, it all is soon
+        }
         let (mut done, mut bytes) = (0, 0);
         for (file, ours) in job.files().iter().zip(&known.files) {
             for (index, segment) in (0..file.segment_count()).zip(&ours.segments) {

@@ -6,7 +6,7 @@ use bergamot_engine::{ConnectionId, Event, Ticket, Trouble};
 use bergamot_types::ByteCount;
 
 use super::line::Body;
-use super::servers::{Act, SILENCE, Servers, said};
+use super::servers::{Act, SILENCE, SOON, Servers, said};
 use crate::sim::kind::Kind;
 use crate::sim::network::News;
 
@@ -32,17 +32,18 @@ impl Servers<'_> {
     /// Lets the body come if it may, and ends it if there is no more of it.
     pub(super) fn let_flow(&mut self, now: Duration, connection: ConnectionId) {
         let Some(line) = self.lines.get_mut(&connection) else { return };
+        line.note_hunger(now);
         let may = line.may_flow(now);
+        let time = line.servers_time(now);
         let Some(body) = &mut line.body else { return };
         if body.received >= body.length && (may || body.received > 0) {
             return self.on_body_ended(now, connection);
         }
-        body.set_starved(now, !may);
         if may && !body.flowing && !body.dribbles {
             body.flowing = true;
             let bytes = (body.length - body.received).min(line.purse.allowed(now));
             let (server, ticket) = (line.server, body.ticket);
-            let watched = Watched { received: body.received, time: body.servers_time(now) };
+            let watched = Watched { received: body.received, time };
             let silence = line.silence();
             self.link.start(now, server, connection, bytes);
             if self.day.servers[server].dead_until(now).is_some() {
@@ -99,9 +100,11 @@ impl Servers<'_> {
     pub(super) fn plead(&mut self, now: Duration, connection: ConnectionId) {
         let Some(line) = self.lines.get_mut(&connection) else { return };
         if line.is_blocked() {
+            line.note_hunger(now);
             return; // whoever may not read for want of room does not ask for credit
         }
         let expecting = !line.asked.is_empty();
+        line.note_hunger(now);
         while let Some(plea) = line.purse.plea(now, expecting) {
             self.news.push_back(News::Event(said(connection, plea)));
         }
@@ -110,10 +113,9 @@ impl Servers<'_> {
     /// The net looks at what a body has brought in every window.
     fn watch(&mut self, now: Duration, connection: ConnectionId) {
         let received = self.received(now, connection);
-        let Some(body) = self.lines.get(&connection).and_then(|line| line.body.as_ref()) else {
-            return;
-        };
-        let watched = Watched { received, time: body.servers_time(now) };
+        let Some(line) = self.lines.get(&connection) else { return };
+        let Some(body) = &line.body else { return };
+        let watched = Watched { received, time: line.servers_time(now) };
         self.agenda.plan(now + SILENCE, Act::Watch(connection, body.ticket, watched));
     }
 
@@ -129,7 +131,7 @@ impl Servers<'_> {
         let Some(line) = self.lines.get(&id) else { return };
         let pace = line.asked.front().map_or(0, |question| question.fetch.patience.pace.0);
         if left > Duration::ZERO {
-            self.agenda.plan(now + left, Act::Watch(id, ticket, then));
+            self.agenda.plan(now + left.max(SOON), Act::Watch(id, ticket, then));
         } else if came < LEAST_PACE.max(pace) * SILENCE.as_secs() {
             self.end(now, id, Trouble::Broken);
         } else {
@@ -148,7 +150,9 @@ impl Servers<'_> {
         let silence = self.lines.get(&id).map_or(SILENCE, |line| line.silence());
         match self.since(now, id, ticket, then, silence) {
             Some((0, Duration::ZERO)) => self.end(now, id, Trouble::Broken),
-            Some((0, left)) => self.agenda.plan(now + left, Act::Silent(id, ticket, then)),
+            Some((0, left)) => {
+                self.agenda.plan(now + left.max(SOON), Act::Silent(id, ticket, then))
+            }
             _ => {}
         }
     }
@@ -162,8 +166,9 @@ impl Servers<'_> {
         then: Watched,
         time: Duration,
     ) -> Option<(u64, Duration)> {
-        let body = self.lines.get(&connection)?.body.as_ref()?;
-        let passed = body.servers_time(now).saturating_sub(then.time);
+        let line = self.lines.get(&connection)?;
+        let body = line.body.as_ref()?;
+        let passed = line.servers_time(now).saturating_sub(then.time);
         let came = self.received(now, connection).saturating_sub(then.received);
         (body.ticket == ticket).then(|| (came, time.saturating_sub(passed)))
     }

@@ -19,8 +19,13 @@ pub(crate) struct Line {
     /// What is coming in answer to the first of them.
     pub(crate) body: Option<Body>,
     pub(crate) purse: Purse,
-    /// When the answer before ended: the time of the next one counts from then.
+    /// When the answer before ended.
     pub(crate) quiet_since: Duration,
+    /// Since when the present answer is due, by the server's clock.
+    pub(crate) due_since: Duration,
+    /// Since when we cannot read, for want of room or of credit, and how long that was before.
+    starved_since: Option<Duration>,
+    starved: Duration,
     /// The status line is there, and we may not read it.
     pub(crate) held: bool,
 }
@@ -36,7 +41,6 @@ pub(crate) enum State {
 #[derive(Debug)]
 pub(crate) struct Question {
     pub(crate) fetch: Fetch,
-    pub(crate) sent: Duration,
     /// When the server could begin to answer at the earliest, as we see it.
     pub(crate) answerable: Duration,
     pub(crate) room: Option<u64>,
@@ -51,37 +55,12 @@ pub(crate) struct Body {
     pub(crate) flowing: bool,
     /// Next to nothing comes of it.
     pub(crate) dribbles: bool,
-    /// Since when we cannot read it, for want of room or of credit, and how long that was before.
-    starved_since: Option<Duration>,
-    starved: Duration,
     pub(crate) end: End,
 }
 
 impl Body {
     pub(crate) fn new(ticket: Ticket, length: u64, end: End) -> Self {
-        Self {
-            ticket,
-            length,
-            received: 0,
-            flowing: false,
-            dribbles: false,
-            starved_since: None,
-            starved: Duration::ZERO,
-            end,
-        }
-    }
-
-    pub(crate) fn set_starved(&mut self, now: Duration, starved: bool) {
-        if starved {
-            self.starved_since.get_or_insert(now);
-        } else if let Some(since) = self.starved_since.take() {
-            self.starved += now - since;
-        }
-    }
-
-    /// The time by a clock that stands still while it is we who do not read.
-    pub(crate) fn servers_time(&self, now: Duration) -> Duration {
-        self.starved_since.unwrap_or(now) - self.starved
+        Self { ticket, length, received: 0, flowing: false, dribbles: false, end }
     }
 }
 
@@ -115,6 +94,9 @@ impl Line {
             body: None,
             purse: Purse::default(),
             quiet_since: now,
+            due_since: now,
+            starved_since: None,
+            starved: Duration::ZERO,
             held: false,
         }
     }
@@ -131,6 +113,21 @@ impl Line {
             (_, Some(_), _) => Trouble::Broken,
             (_, None, false) => Trouble::OutOfStep,
         }
+    }
+
+    /// To be told whenever that may have changed.
+    pub(crate) fn note_hunger(&mut self, now: Duration) {
+        let hungry = self.purse.allowed(now) == 0 || self.is_blocked();
+        if hungry && !self.asked.is_empty() {
+            self.starved_since.get_or_insert(now);
+        } else if let Some(since) = self.starved_since.take() {
+            self.starved += now - since;
+        }
+    }
+
+    /// The time by a clock that stands still while it is we who do not read.
+    pub(crate) fn servers_time(&self, now: Duration) -> Duration {
+        self.starved_since.unwrap_or(now) - self.starved
     }
 
     /// How long the net waits for the next byte.

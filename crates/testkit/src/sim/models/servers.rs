@@ -174,13 +174,14 @@ impl<'a> Servers<'a> {
 
     /// Plans the answer to the first question.
     fn turn_to_next(&mut self, now: Duration, connection: ConnectionId) {
-        let Some(line) = self.lines.get(&connection) else { return };
+        let Some(line) = self.lines.get_mut(&connection) else { return };
+        line.due_since = line.servers_time(now);
         let Some(question) = line.asked.front() else { return self.watch_idle(now, connection) };
         let think = self.day.servers[line.server].think;
         let think = Duration::from_nanos(self.chance.up_to(think.as_nanos() as u64));
         let at = question.answerable.max(now) + think;
         let ticket = question.fetch.ticket;
-        if at > question.sent.max(line.quiet_since) + question.silence() {
+        if at > now + question.silence() {
             self.wait_in_vain(now, connection);
         }
         self.agenda.plan(at, Act::Begin(connection, ticket));
@@ -214,9 +215,10 @@ impl<'a> Servers<'a> {
     /// No byte of the answer comes before we lose patience.
     fn wait_in_vain(&mut self, now: Duration, connection: ConnectionId) {
         let Some(line) = self.lines.get(&connection) else { return };
-        let Some(question) = line.asked.front() else { return };
-        let at = question.sent.max(line.quiet_since) + question.silence();
-        self.agenda.plan(at.max(now), Act::GiveUp(connection, question.fetch.ticket));
+        let Some(ticket) = line.front() else { return };
+        let waited = line.servers_time(now).saturating_sub(line.due_since);
+        let left = line.silence().saturating_sub(waited);
+        self.agenda.plan(now + left.max(SOON), Act::GiveUp(connection, ticket));
     }
 
     fn on_give_up(&mut self, now: Duration, connection: ConnectionId, ticket: Ticket) {
@@ -225,8 +227,8 @@ impl<'a> Servers<'a> {
             return;
         }
         // The time stands still while it is we who do not read.
-        if line.purse.allowed(now) == 0 {
-            self.agenda.plan(now + SILENCE, Act::GiveUp(connection, ticket));
+        if line.servers_time(now) < line.due_since + line.silence() {
+            self.wait_in_vain(now, connection);
         } else {
             self.end(now, connection, Trouble::Broken);
         }
@@ -338,7 +340,7 @@ impl Network for Servers<'_> {
         let jitter = Duration::from_nanos(self.chance.up_to(model.jitter.as_nanos() as u64));
         let before = line.asked.back().map_or(Duration::ZERO, |question| question.answerable);
         let answerable = (now + model.round_trip + jitter).max(before);
-        line.asked.push_back(Question { fetch, sent: now, answerable, room: None });
+        line.asked.push_back(Question { fetch, answerable, room: None });
         if line.asked.len() == 1 {
             self.turn_to_next(now, connection);
         }
@@ -428,3 +430,6 @@ pub(crate) fn said(connection: ConnectionId, plea: Plea) -> Event {
 
 /// When the net gives up on a server that is silent, or brings next to nothing.
 pub(super) const SILENCE: Duration = Duration::from_secs(30);
+
+/// A clock that stands still is not looked at more often.
+pub(super) const SOON: Duration = Duration::from_millis(100);
