@@ -111,7 +111,7 @@ impl Engine {
         let idle = self.connections.values().filter_map(|connection| connection.idle_since);
         let idle = idle.map(|since| since + self.settings.idle);
         let delayed = self.delayed.first().map(|(at, _)| *at);
-        let disk = self.disk.paused_until();
+        let disk = self.disk.next_try();
         let (pace, end_game) = (self.limiter.poll_timeout(), self.end_game.next_look());
         let others = [self.pool.next_deadline(), disk, delayed, pace, end_game];
         idle.chain(others.into_iter().flatten()).min()
