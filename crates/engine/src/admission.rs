@@ -6,16 +6,17 @@
 //! of a line, and the one behind it, are all that can be needed soon.
 
 use crate::engine::Engine;
+use crate::event::Now;
 use crate::order::{ConnectionId, Order, Ticket};
 
 impl Engine {
     /// Who waits at the front of a line comes first, and among those who was asked for longest ago;
     /// nobody overtakes them, or an article that needs much room would wait for ever.
-    pub(crate) fn admit_bodies(&mut self) {
+    pub(crate) fn admit_bodies(&mut self, now: Now) {
         self.room_is_short = false;
         for place in 0..ADMITTED_AHEAD {
             for (ticket, connection) in self.not_admitted(place) {
-                if !self.admit(connection, ticket) {
+                if !self.admit(now, connection, ticket) {
                     self.room_is_short = place == 0;
                     return;
                 }
@@ -31,20 +32,23 @@ impl Engine {
     }
 
     /// Room for an article that was just asked for, if its turn is near.
-    pub(crate) fn admit_if_near(&mut self, connection: ConnectionId, ticket: Ticket) {
+    pub(crate) fn admit_if_near(&mut self, now: Now, connection: ConnectionId, ticket: Ticket) {
         let ahead = self.connections.get(&connection).map_or(0, |known| known.line.len());
         if ahead <= ADMITTED_AHEAD && !self.room_is_short {
-            self.admit(connection, ticket);
+            self.admit(now, connection, ticket);
         }
     }
 
-    fn admit(&mut self, connection: ConnectionId, ticket: Ticket) -> bool {
+    fn admit(&mut self, now: Now, connection: ConnectionId, ticket: Ticket) -> bool {
         let Some(article) = self.tickets.get_mut(&ticket) else { return true };
         if !self.budget.reserve(article.needs) {
             return false;
         }
         article.reserved = article.needs;
         let reserve = article.needs as usize;
+        if let Some(known) = self.connections.get_mut(&connection) {
+            known.line.on_admitted(now.instant, ticket);
+        }
         self.orders.push_back(Order::Admit { connection, ticket, reserve });
         true
     }
@@ -53,7 +57,7 @@ impl Engine {
     fn not_admitted(&self, place: usize) -> Vec<(Ticket, ConnectionId)> {
         let mut found = Vec::new();
         for (&connection, known) in &self.connections {
-            let Some(&ticket) = known.line.get(place) else { continue };
+            let Some(ticket) = known.line.ticket_at(place) else { continue };
             if self.tickets.get(&ticket).is_some_and(|article| article.reserved == 0) {
                 found.push((ticket, connection));
             }

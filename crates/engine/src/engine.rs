@@ -6,13 +6,16 @@ use std::time::Instant;
 use bergamot_limit::Limiter;
 use bergamot_pool::{Pool, Trouble};
 use bergamot_queue::{Job, JobState, NewJob, Queue, SegmentKey};
+use bergamot_sched::Scheduler;
 use bergamot_types::{ByteCount, JobId, MessageId, ServerId};
 use tracing::{debug, trace};
 
 use crate::article::{Article, Troubled};
 use crate::budget::Budget;
 use crate::disk::Disk;
+use crate::end_game::EndGame;
 use crate::event::{Event, Now};
+use crate::line::Line;
 use crate::order::{ConnectionId, Failure, Notice, Order, Ticket};
 use crate::settings::Settings;
 
@@ -29,6 +32,8 @@ pub struct Engine {
     pub(crate) troubled: HashMap<SegmentKey, Troubled>,
     pub(crate) tickets: HashMap<Ticket, Article>,
     pub(crate) limiter: Limiter<ConnectionId>,
+    pub(crate) sched: Scheduler,
+    pub(crate) end_game: EndGame,
     pub(crate) budget: Budget,
     pub(crate) room_is_short: bool, // a body at the front of its line waits for room
     pub(crate) disk: Disk,
@@ -42,7 +47,7 @@ pub(crate) struct Connection {
     pub(crate) server: ServerId,
     pub(crate) working: bool,
     pub(crate) has_answered: bool,
-    pub(crate) line: VecDeque<Ticket>, // asked, not answered
+    pub(crate) line: Line,
     pub(crate) idle_since: Option<Instant>,
 }
 
@@ -60,6 +65,8 @@ impl Engine {
             troubled: HashMap::new(),
             tickets: HashMap::new(),
             limiter: Limiter::new(now, &settings.rates),
+            sched: Scheduler::new(settings.servers.iter().map(|server| server.id)),
+            end_game: EndGame::default(),
             budget: Budget::new(settings.budget.0),
             room_is_short: false,
             disk: Disk::default(),
@@ -83,7 +90,7 @@ impl Engine {
             Event::JobMoved { job, result } => self.on_job_moved(now, job, result),
             Event::JobRemoved(job) => self.on_job_removed(job),
             Event::Missing { ticket } => self.on_missing(now, ticket),
-            Event::Progress { .. } => {}
+            Event::Progress { ticket, received } => self.on_progress(now, ticket, received),
             Event::Refused { ticket } => self.on_refused(now, ticket),
             Event::Thirsty { connection } => self.on_thirsty(now, connection),
             Event::Timeout => {}
@@ -91,7 +98,7 @@ impl Engine {
             Event::Written { ticket, result } => self.on_written(now, ticket, result),
         }
         self.on_time(now);
-        self.admit_bodies();
+        self.admit_bodies(now);
         self.hand_out(now);
         self.pass_on_leases();
     }
@@ -104,8 +111,9 @@ impl Engine {
         let idle = self.connections.values().filter_map(|connection| connection.idle_since);
         let idle = idle.map(|since| since + self.settings.idle);
         let delayed = self.delayed.first().map(|(at, _)| *at);
-        let disk = self.disk.paused_until();
-        let others = [self.pool.next_deadline(), disk, delayed, self.limiter.poll_timeout()];
+        let disk = self.disk.next_try();
+        let (pace, end_game) = (self.limiter.poll_timeout(), self.end_game.next_look());
+        let others = [self.pool.next_deadline(), disk, delayed, pace, end_game];
         idle.chain(others.into_iter().flatten()).min()
     }
 
@@ -195,6 +203,7 @@ impl Engine {
         // Hanging up before anything was answered is no good order, or we would dial for ever.
         let useless = trouble == Trouble::Closed && gone.working && !gone.has_answered;
         let trouble = if useless { Trouble::OutOfStep } else { trouble };
+        self.learn_from_end(now, &gone, trouble);
         let end = self.pool.on_ended(now.instant, server, gone.working, trouble);
         debug!(%server, %connection, ?trouble, ?end, "connection ended");
         // Only the article it broke on may be to blame; the others go back as they were.
@@ -206,7 +215,7 @@ impl Engine {
             _ => None,
         };
         // All it has not reported on, whether or not it had heard of it.
-        for ticket in gone.line.iter().copied() {
+        for ticket in gone.line.tickets() {
             self.take_back(now, ticket, Some(&ticket) == blamed);
         }
         match end {
@@ -225,12 +234,7 @@ impl Engine {
         if self.limiter.poll_timeout().is_some_and(|at| now.instant >= at) {
             self.limiter.handle_timeout(now.instant);
         }
-        while let Some(&(at, key)) = self.delayed.first()
-            && now.instant >= at
-        {
-            self.delayed.pop_first();
-            self.ask_again(now, key);
-        }
+        self.ask_after_pauses(now);
         let idle = self.settings.idle;
         for (&id, connection) in &mut self.connections {
             if connection.idle_since.is_some_and(|since| now.instant >= since + idle) {

@@ -119,6 +119,11 @@ pub enum Notice {
         again_in: Duration,
     },
     DiskResumed,
+    /// The job is whole, and its destination does not take it.
+    JobNotMoved {
+        job: JobId,
+        again_in: Duration,
+    },
     ServerRests {
         server: ServerId,
         trouble: Trouble,

@@ -84,6 +84,7 @@ fn what_nobody_has_whole_is_lost_and_the_best_copy_kept() {
     world.add(job(1, &[4]));
     world.run();
     assert_eq!(world.failed, [(1, Failure::Incomplete)]);
+    world.lost.sort();
     assert_eq!(world.lost, ["0.1@1", "0.2@1 unusable"]);
     assert_eq!(world.writes_of(2), 1, "one damaged copy lies in its place, the next is no better");
 }
@@ -304,9 +305,12 @@ fn a_job_that_cannot_be_moved_waits_or_fails() {
     world.add(job(1, &[5]));
     world.run_for(60);
     assert!(world.completed.is_empty() && world.failed.is_empty());
+    world.add(job(9, &[5]));
+    world.run_for(0);
+    assert_eq!(world.asked_of(1).len(), 10, "other jobs go on");
     world.destination = None;
     world.run();
-    assert_eq!(world.completed, [(1, true)]);
+    assert_eq!(world.completed, [(9, true), (1, true)]);
     world.destination = Some(DiskTrouble::Lasting);
     world.add(job(2, &[5]));
     world.run();

@@ -23,6 +23,7 @@ pub struct Job {
     files: Vec<File>,
     fresh_file: usize, // files before this one have no fresh segments
     unsettled: u32,    // files that are neither whole, holed nor held back
+    fresh_bytes: u64,  // of segments that were never handed out
     segments: Totals,
 }
 
@@ -55,6 +56,7 @@ impl Job {
             files: new.files.into_iter().map(File::new).collect(),
             fresh_file: 0,
             unsettled: 0,
+            fresh_bytes: 0,
             segments: Totals::default(),
         };
         for (file, verified) in new.finished {
@@ -117,14 +119,25 @@ impl Job {
         true
     }
 
-    pub(crate) fn peek_fresh(&mut self) -> Option<(u32, u32)> {
-        while let Some(file) = self.files.get(self.fresh_file) {
-            if let Some(segment) = file.peek_fresh() {
-                return Some((self.fresh_file as u32, segment));
-            }
+    /// The next segment of each file that was never handed out.
+    pub(crate) fn fresh_segments(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let files = self.files.iter().enumerate().skip(self.fresh_file);
+        files.filter_map(|(index, file)| Some((index as u32, file.peek_fresh()?)))
+    }
+
+    pub(crate) fn take_fresh(&mut self, file: u32) {
+        let known = &mut self.files[file as usize];
+        if let Some(segment) = known.peek_fresh() {
+            self.fresh_bytes -= u64::from(known.claimed_bytes(segment));
+            known.take_fresh();
+        }
+        while self.files.get(self.fresh_file).is_some_and(|file| file.fresh_count() == 0) {
             self.fresh_file += 1;
         }
-        None
+    }
+
+    pub(crate) fn fresh_bytes(&self) -> u64 {
+        self.fresh_bytes
     }
 
     pub(crate) fn fresh_count(&self) -> usize {
@@ -150,6 +163,7 @@ impl Job {
         known.forget();
         self.segments.segments_done -= done;
         self.segments.bytes_done -= bytes;
+        self.fresh_bytes += known.fresh_bytes();
         self.fresh_file = self.fresh_file.min(file as usize);
     }
 
@@ -172,6 +186,7 @@ impl Job {
 
     fn count(&mut self) {
         self.unsettled = 0;
+        self.fresh_bytes = self.files.iter().map(File::fresh_bytes).sum();
         let mut totals = Totals { segments_lost: self.segments.segments_lost, ..Totals::default() };
         for file in self.files.iter().filter(|file| file.state() != FileState::HeldBack) {
             let bytes: u64 = file.listed().bytes.iter().map(|&bytes| u64::from(bytes)).sum();

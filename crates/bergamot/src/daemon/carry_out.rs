@@ -207,6 +207,10 @@ impl Daemon {
                 warn!(again_in = ?again_in, "paused: {why}");
             }
             Notice::DiskResumed => info!("the disk works again"),
+            Notice::JobNotMoved { job, again_in } => {
+                let why = self.progress.last_disk_error().unwrap_or("the disk is in trouble");
+                warn!(%job, again_in = ?again_in, "cannot be moved yet: {why}");
+            }
             Notice::ServerRests { server, trouble, again_in } => {
                 let why = self.troubles.get(&server).map_or("?", String::as_str);
                 let seconds = again_in.as_secs_f32().ceil();

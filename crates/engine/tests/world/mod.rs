@@ -244,7 +244,7 @@ impl World {
                 // A connection that has ended meanwhile gives it back with its end.
                 let Some(line) = self.connections.get_mut(&connection) else { return };
                 line.asked.push_back((ticket, id.to_string()));
-                assert!(line.asked.len() <= 4, "deeper than the pipeline");
+                assert!(line.asked.len() <= 128, "deeper than the pipeline");
             }
             Order::FinishFile { file, .. } => {
                 *self.finishes.entry(file).or_default() += 1;

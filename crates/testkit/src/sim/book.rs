@@ -144,7 +144,8 @@ impl<'a> Book<'a> {
         self.touched = Some(file.job);
     }
 
-    /// Fresh articles go by priority and age: nothing of a later job before all of an earlier one.
+    /// Fresh articles go by priority and age. Where one connection is all there is, nothing of a
+    /// later job comes before all of an earlier one; a slow one may be better off with the later.
     pub(crate) fn on_fetch(&mut self, key: SegmentKey, server: usize, hedge: bool) -> Rule {
         let segment = self.segment(key);
         if hedge && !segment.asked {
@@ -159,8 +160,9 @@ impl<'a> Book<'a> {
             let job = &self.jobs[id as usize - 1];
             job.state == State::Going && job.fresh > 0 && rank(id) < rank(key.job.0)
         });
-        let any_age = self.day.servers[server].settings.retention == 0;
-        match earlier.filter(|_| any_age) {
+        let settings = &self.day.servers[server].settings;
+        let alone = self.day.servers.len() == 1 && settings.connections == 1;
+        match earlier.filter(|_| alone && settings.retention == 0) {
             Some(earlier) => Err(format!("{key:?} is asked for before all of job {earlier}")),
             None => Ok(()),
         }
@@ -202,9 +204,9 @@ impl<'a> Book<'a> {
     }
 
     /// Bytes are accounted once: nothing is written again that lies in its place.
-    pub(crate) fn on_write(&mut self, key: SegmentKey) -> Rule {
-        let contested = self.file(key.file_key()).contested;
-        if self.segment(key).written && !contested {
+    pub(crate) fn on_write(&self, key: SegmentKey) -> Rule {
+        let file = &self.jobs[key.job.0 as usize - 1].files[key.file as usize];
+        if file.segments[key.segment as usize].written && !file.contested {
             return Err(format!("{key:?} is written again"));
         }
         Ok(())

@@ -22,7 +22,8 @@ pub(crate) fn day(seed: Seed) -> Day {
         make_reliable(&mut servers, chance);
     }
     let wire = matches!(seed, Seed::Bytes(_));
-    let articles = articles(wire, chance);
+    let crowd = servers.len() > 10;
+    let articles = if crowd { 100 } else { articles(wire, chance) };
     let article = article(wire, chance);
     let mut day = Day {
         seed,
@@ -68,7 +69,7 @@ fn kinds(seed: Seed, chance: &mut SplitMix) -> Vec<Kind> {
         let kind = all[chance.up_to(all.len() as u64 - 1) as usize];
         // A crowd takes long to simulate, so few days have one.
         let crowd = matches!(kind, Kind::ManyServers | Kind::MassReconnect);
-        if !drawn.contains(&kind) && (!crowd || one_in(4, chance)) {
+        if !drawn.contains(&kind) && (!crowd || one_in(16, chance)) {
             drawn.push(kind);
         }
     }
@@ -210,7 +211,7 @@ fn limit(day: &mut Day, chance: &mut SplitMix) {
     let bytes = u64::from(day.articles()) * day.article;
     let mut rate = || ByteRate((bytes / (10 + chance.up_to(80))).max(LEAST_RATE));
     let (all, one) = (rate(), rate());
-    if one_in(6, chance) {
+    if one_in(8, chance) {
         day.rate = all;
     }
     if one_in(10, chance) {

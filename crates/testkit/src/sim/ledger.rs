@@ -251,12 +251,24 @@ impl<'a> Ledger<'a> {
             Some(entry) => match entry.stage {
                 Stage::Decoded { good } => {
                     entry.stage = Stage::Writing { good };
-                    if good { self.book.on_write(entry.key) } else { Ok(()) }
+                    let key = entry.key;
+                    if good { self.on_good_write(key) } else { Ok(()) }
                 }
                 other => Err(format!("{ticket:?} is written while it is {other:?}")),
             },
             None => Err(format!("{ticket:?} is written, and nobody knows it")),
         }
+    }
+
+    /// However often an article was asked for, it is written once.
+    fn on_good_write(&self, key: SegmentKey) -> Rule {
+        let same =
+            |entry: &&Entry| entry.key == key && entry.stage == Stage::Writing { good: true };
+        let contested = self.book.is_contested(key.file_key());
+        if self.tickets.values().filter(same).count() > 1 && !contested {
+            return Err(format!("{key:?} is being written twice"));
+        }
+        self.book.on_write(key)
     }
 
     fn on_ended(&mut self, connection: ConnectionId, trouble: Trouble, unanswered: &[Ticket]) {

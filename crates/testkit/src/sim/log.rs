@@ -134,6 +134,7 @@ fn notice_number(notice: &Notice) -> u64 {
         Notice::CeilingLowered { .. } => 3,
         Notice::DiskPaused { .. } => 4,
         Notice::DiskResumed => 5,
+        Notice::JobNotMoved { .. } => 8,
         Notice::ServerRests { .. } => 6,
         Notice::ServerWorks { .. } => 7,
     }
