@@ -26,6 +26,7 @@ pub(crate) struct Ledger<'a> {
     hedged_bytes: u64,
     disk_paused: bool,
     next_look: Duration,
+    last_fetch: Duration,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -64,6 +65,7 @@ impl<'a> Ledger<'a> {
             hedged_bytes: 0,
             disk_paused: false,
             next_look: Duration::ZERO,
+            last_fetch: Duration::ZERO,
         }
     }
 
@@ -126,6 +128,7 @@ impl<'a> Ledger<'a> {
             Order::Disconnect { connection } => self.door.on_disconnect(*connection),
             Order::FailJob { job, failure } => self.book.on_fail(*job, *failure),
             Order::Fetch { connection, ticket, id, hedge, .. } => {
+                self.last_fetch = now;
                 self.on_fetch(*connection, *ticket, id, *hedge)
             }
             Order::FinishFile { file, .. } => self.book.on_work("a file finished", file.job),
@@ -322,7 +325,9 @@ impl<'a> Ledger<'a> {
         Some(entry)
     }
 
-    /// An article that nobody was asked for, and a connection that could ask and has nothing to do.
+    /// An article that nobody was asked for, a connection that could ask and has nothing to do, and
+    /// nothing is asked of anybody else either. While others are busy a slow one may well be idle:
+    /// they may be done with all of it before it would be with one.
     fn check_starvation(&mut self, now: Duration) -> Rule {
         let short = self.day.budget < self.reserved + 2 * u64::from(self.day.claimed).max(ROOM);
         let excused = self.disk_paused || short;
@@ -332,9 +337,11 @@ impl<'a> Ledger<'a> {
             return Ok(());
         }
         match self.door.idle_for(now) {
-            Some((connection, time)) if time > LONGEST_IDLE => Err(format!(
-                "connection {connection} has had nothing to do for {time:?}, and articles wait"
-            )),
+            Some((connection, time)) if time.min(now - self.last_fetch) > LONGEST_IDLE => {
+                Err(format!(
+                    "connection {connection} has had nothing to do for {time:?}, and articles wait"
+                ))
+            }
             _ => Ok(()),
         }
     }
