@@ -126,6 +126,16 @@ impl Day {
         self.jobs.iter().flat_map(|job| &job.files).sum()
     }
 
+    /// How long all of it takes one article after the other, over the slowest connection.
+    pub(crate) fn longest_way(&self) -> Duration {
+        let bytes = u64::from(self.articles()) * self.article;
+        let servers =
+            self.servers.iter().map(|server| server.connection_rate.unwrap_or(server.rate));
+        let others = [self.disk.rate].into_iter().chain(self.line);
+        let slowest = servers.chain(others).min().unwrap_or(1).max(1);
+        Duration::from_secs(bytes / slowest)
+    }
+
     pub(crate) fn is_healed(&self, now: Duration) -> bool {
         now >= self.heals_at
     }

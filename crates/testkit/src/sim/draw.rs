@@ -65,11 +65,11 @@ fn kinds(seed: Seed, chance: &mut SplitMix) -> Vec<Kind> {
         Seed::Bytes(_) => Kind::of_wires().collect(),
     };
     let mut drawn: Vec<Kind> = Vec::new();
-    for _ in 0..3 + chance.up_to(3) {
+    for _ in 0..4 + chance.up_to(3) {
         let kind = all[chance.up_to(all.len() as u64 - 1) as usize];
         // A crowd takes long to simulate, so few days have one.
         let crowd = matches!(kind, Kind::ManyServers | Kind::MassReconnect);
-        if !drawn.contains(&kind) && (!crowd || one_in(16, chance)) {
+        if !drawn.contains(&kind) && (!crowd || one_in(32, chance)) {
             drawn.push(kind);
         }
     }
@@ -142,7 +142,7 @@ fn make_reliable(servers: &mut [ServerModel], chance: &mut SplitMix) {
 
 /// Half of the days have more than 200, half have fewer. The bytes of real ones cost more time.
 fn articles(wire: bool, chance: &mut SplitMix) -> u32 {
-    let least = 50 << chance.up_to(if wire { 1 } else { 3 });
+    let least = 54 << chance.up_to(if wire { 1 } else { 3 });
     (least + chance.up_to(least)) as u32
 }
 
@@ -209,12 +209,12 @@ fn files(segments: u32, chance: &mut SplitMix) -> Vec<u32> {
 /// Rates at which the day still ends within minutes.
 fn limit(day: &mut Day, chance: &mut SplitMix) {
     let bytes = u64::from(day.articles()) * day.article;
-    let mut rate = || ByteRate((bytes / (10 + chance.up_to(80))).max(LEAST_RATE));
+    let mut rate = || ByteRate((bytes / (8 + chance.up_to(25))).max(LEAST_RATE));
     let (all, one) = (rate(), rate());
-    if one_in(8, chance) {
+    if one_in(12, chance) {
         day.rate = all;
     }
-    if one_in(10, chance) {
+    if one_in(16, chance) {
         day.server_rates.insert(ServerId(1), one);
     }
 }

@@ -164,7 +164,7 @@ impl<'a> World<'a> {
             return Err("nothing will ever happen again".to_owned());
         };
         self.now = self.now.max(next);
-        if self.now > self.day.heals_at + self.slept + LIVENESS {
+        if self.now > self.day.heals_at + self.slept + self.day.longest_way() + LIVENESS {
             return Err("it does not finish".to_owned());
         }
         if times[0] == Some(next) {
@@ -321,7 +321,7 @@ fn settings(day: &Day) -> Settings {
 /// The first day of a year in which nothing special happened yet.
 pub(crate) const TODAY: i64 = 20_454 * 86_400;
 
-/// Longer than any rest, any silence and all the data at the slowest rate.
+/// Longer than any rest, any silence and what they make necessary again.
 const LIVENESS: Duration = Duration::from_secs(3600);
 
 const MOST_STEPS: u64 = 1_000_000;
