@@ -51,7 +51,7 @@ impl Pool {
     pub fn has_peers(&self, server: ServerId) -> bool {
         let level = self.server(server).settings.level;
         let is_peer = |other: &&Server| {
-            other.id() != server && other.settings.level == level && !other.in_trouble()
+            other.id() != server && other.settings.level == level && other.is_promising()
         };
         self.servers.iter().filter(is_peer).any(Server::is_active)
     }

@@ -79,6 +79,12 @@ impl Server {
         self.trouble.is_some_and(|trouble| trouble.excuses() || self.settings.optional)
     }
 
+    /// Whether it can be asked, or will be soon as far as anybody knows: one whose connections have
+    /// all broken may keep everybody waiting for the next.
+    pub(crate) fn is_promising(&self) -> bool {
+        !self.in_trouble() && (self.working > 0 || self.breaks == 0)
+    }
+
     pub(crate) fn in_trouble(&self) -> bool {
         self.trouble.is_some()
     }
