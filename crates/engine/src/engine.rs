@@ -9,6 +9,7 @@ use bergamot_queue::{Job, JobState, NewJob, Queue, SegmentKey};
 use bergamot_types::{ByteCount, JobId, MessageId, ServerId};
 use tracing::{debug, trace};
 
+use crate::allowance::Allowance;
 use crate::article::{Article, Stage, Troubled};
 use crate::budget::Budget;
 use crate::disk::Disk;
@@ -29,6 +30,7 @@ pub struct Engine {
     pub(crate) troubled: HashMap<SegmentKey, Troubled>,
     pub(crate) tickets: HashMap<Ticket, Article>,
     pub(crate) limiter: Limiter<ConnectionId>,
+    pub(crate) allowance: Allowance,
     pub(crate) budget: Budget,
     pub(crate) disk: Disk,
     pub(crate) ended: HashSet<JobId>, // jobs whose last order has gone out
@@ -59,6 +61,7 @@ impl Engine {
             troubled: HashMap::new(),
             tickets: HashMap::new(),
             limiter: Limiter::new(now, &settings.rates),
+            allowance: Allowance::new(&settings),
             budget: Budget::new(settings.budget.0),
             disk: Disk::default(),
             ended: HashSet::new(),
@@ -70,6 +73,7 @@ impl Engine {
 
     pub fn handle(&mut self, now: Now, event: Event) {
         trace!(?event, "event");
+        self.count(now, &event);
         match event {
             Event::Connected { connection } => self.on_connected(now, connection),
             Event::Ended { connection, trouble, unanswered } => {
@@ -81,6 +85,7 @@ impl Engine {
             Event::JobMoved { job, result } => self.on_job_moved(now, job, result),
             Event::JobRemoved(job) => self.on_job_removed(job),
             Event::Missing { ticket } => self.on_missing(now, ticket),
+            Event::Persisted { number, result } => self.on_persisted(now, number, result),
             Event::Refused { ticket } => self.on_refused(now, ticket),
             Event::Thirsty { connection } => self.on_thirsty(now, connection),
             Event::Timeout => {}
@@ -88,7 +93,9 @@ impl Engine {
             Event::Written { ticket, result } => self.on_written(now, ticket, result),
         }
         self.on_time(now);
+        self.look_at_allowance(now);
         self.hand_out(now);
+        self.keep_records(now);
         self.pass_on_leases();
     }
 
@@ -101,8 +108,9 @@ impl Engine {
         let idle = idle.map(|since| since + self.settings.idle);
         let delayed = self.delayed.first().map(|(at, _)| *at);
         let disk = self.disk.paused_until();
-        let others = [self.pool.next_deadline(), disk, delayed, self.limiter.poll_timeout()];
-        idle.chain(others.into_iter().flatten()).min()
+        let limits = [self.limiter.poll_timeout(), self.allowance.next_deadline()];
+        let others = [self.pool.next_deadline(), disk, delayed].into_iter().chain(limits);
+        idle.chain(others.flatten()).min()
     }
 
     pub fn job(&self, job: JobId) -> Option<&Job> {

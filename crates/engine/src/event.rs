@@ -49,6 +49,11 @@ pub enum Event {
     Missing {
         ticket: Ticket,
     },
+    /// The records of that order are on disk, or could not be written.
+    Persisted {
+        number: u64,
+        result: Result<(), DiskTrouble>,
+    },
     /// The server gave some other answer than the article.
     Refused {
         ticket: Ticket,

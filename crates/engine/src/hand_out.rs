@@ -12,7 +12,7 @@ use crate::order::{ConnectionId, Order, Ticket};
 impl Engine {
     /// One article to each connection, then the second to each, and so on.
     pub(crate) fn hand_out(&mut self, now: Now) {
-        if self.disk.paused_until().is_some() {
+        if self.hold().is_some() {
             return;
         }
         self.lose_what_nobody_keeps(now);
@@ -58,7 +58,7 @@ impl Engine {
         let claimed = u64::from(file.claimed_bytes(key.segment));
         let needs = self.troubled.get(&key).map_or(0, |troubled| troubled.needs);
         let reserve = reservation(claimed, needs);
-        if !self.budget.reserve(reserve) {
+        if !self.allowance.admits(server, reserve) || !self.budget.reserve(reserve) {
             return;
         }
         self.last_number += 1;

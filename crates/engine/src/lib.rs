@@ -7,25 +7,32 @@
 //! - [`Engine`]: the machine
 //! - [`Event`], [`Order`], [`Notice`]: what it hears, what it wants done, what people may know
 //! - [`Settings`], [`ServerSettings`]: what it is told beforehand
+//! - [`QuotaRecords`]: what of the quotas is used, to be kept across restarts
+//! - [`Hold`]: why nothing is fetched just now
 //!
 //! Which server may be asked, the pool says; among those, the first connection with room asks. The
 //! depth of the pipelines is fixed, and there are no averages yet.
 
 #![forbid(unsafe_code)]
 
+mod allowance;
 mod article;
 mod budget;
 mod disk;
 mod engine;
 mod event;
 mod hand_out;
+mod meter;
 mod order;
 mod pace;
+mod schedule;
 mod settings;
 
+pub use allowance::Hold;
 pub use bergamot_limit::Credit;
 pub use bergamot_pool::{ServerSettings, Trouble};
 pub use engine::Engine;
 pub use event::{DiskTrouble, Event, Fault, Now};
+pub use meter::QuotaRecords;
 pub use order::{ConnectionId, Failure, Notice, Order, Ticket};
 pub use settings::Settings;
