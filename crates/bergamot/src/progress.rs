@@ -21,6 +21,7 @@ pub(crate) struct Progress {
     last_draw: Option<Instant>,
     since_draw: u64,
     paces: VecDeque<(Instant, u64)>, // bytes between two draws
+    logged: String,                  // the last line; a pause of weeks is told once
     disk_error: Option<String>,
 }
 
@@ -33,6 +34,7 @@ impl Progress {
             last_draw: None,
             since_draw: 0,
             paces: VecDeque::new(),
+            logged: String::new(),
             disk_error: None,
         }
     }
@@ -74,7 +76,10 @@ impl Progress {
         }
         match self.line(now, engine, jobs) {
             Some(line) if self.visible => self.draw(&line),
-            Some(line) if !first_time => info!("{line}"),
+            Some(line) if !first_time && line != self.logged => {
+                info!("{line}");
+                self.logged = line;
+            }
             _ => {}
         }
     }
