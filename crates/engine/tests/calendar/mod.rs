@@ -44,7 +44,6 @@ pub(crate) struct World {
     asked: HashMap<Ticket, (u32, u32)>, // segment, and how many its file has
     counts: HashMap<u32, u32>,
     tries: HashMap<(u16, u32), usize>,
-    used: u64, // since the records that the engine began with
     happenings: VecDeque<Event>,
 }
 
@@ -70,7 +69,6 @@ impl World {
             asked: HashMap::new(),
             counts: HashMap::new(),
             tries: HashMap::new(),
-            used: 0,
             happenings: VecDeque::new(),
         }
     }
@@ -164,7 +162,7 @@ impl World {
     pub(crate) fn persisted(&mut self, newest: bool, result: Result<(), DiskTrouble>) {
         let sent = if newest { self.records.pop_back() } else { self.records.pop_front() };
         let (number, records) = sent.expect("records are on their way");
-        if result.is_ok() && claim_of(&records) >= claim_of(&self.durable) {
+        if result.is_ok() && claim_of(&records, None) >= claim_of(&self.durable, None) {
             self.durable = records;
         }
         self.hear(Event::Persisted { number, result });
@@ -204,12 +202,22 @@ impl World {
 
     /// Killed now, the records on disk would claim no less than was used and is being sent.
     fn check(&self) {
-        if !self.settings.quota.allowances.is_empty() {
-            let under_way = self.under_way() as u64 * ARTICLE;
-            let used = claim_of(&self.settings.used) + self.used + under_way;
-            let claimed = claim_of(&self.durable);
-            assert!(used <= claimed, "{used} used, {claimed} on record");
+        let quotas = self.settings.server_quotas.keys().map(|server| Some(*server));
+        let all = (!self.settings.quota.allowances.is_empty()).then_some(None);
+        for scope in quotas.chain(all) {
+            let used = claim_of(&self.settings.used, scope) + self.used_of(scope);
+            let claimed = claim_of(&self.durable, scope);
+            assert!(used <= claimed, "{used} used, {claimed} on record, of {scope:?}");
         }
+    }
+
+    /// In this run, by one server or all.
+    fn used_of(&self, scope: Option<ServerId>) -> u64 {
+        let counts = |server: u16| scope.is_none_or(|of| of.0 == server);
+        let fetched = self.fetched.iter().filter(|(server, _)| counts(**server));
+        let under_way = self.lines.values().filter(|(server, _)| counts(*server));
+        let under_way: usize = under_way.map(|(_, asked)| asked.len()).sum();
+        (fetched.map(|(_, articles)| articles).sum::<u64>() + under_way as u64) * ARTICLE
     }
 
     fn carry_out(&mut self, order: Order) {
@@ -267,7 +275,6 @@ impl World {
             return Some(Event::Missing { ticket });
         }
         *self.fetched.entry(server).or_default() += 1;
-        self.used += ARTICLE;
         if reply == Reply::Break {
             let (_, rest) = self.lines.remove(&connection).expect("it was just found");
             let unanswered = std::iter::once(ticket).chain(rest).collect();
@@ -318,7 +325,11 @@ pub(crate) fn at(date: &str) -> UnixTime {
     UnixTime(((days - 719_469) * 24 + hour) * 3600 + minute * 60 + second)
 }
 
-/// What all servers together have given, so they say.
-fn claim_of(records: &QuotaRecords) -> u64 {
-    records.all.as_ref().map_or(0, |record| record.ever.0)
+/// What a server has given, or all together, so they say.
+fn claim_of(records: &QuotaRecords, scope: Option<ServerId>) -> u64 {
+    let record = match scope {
+        None => records.all.as_ref(),
+        Some(server) => records.servers.get(&server),
+    };
+    record.map_or(0, |record| record.ever.0)
 }
