@@ -10,6 +10,7 @@ use bergamot_sched::Scheduler;
 use bergamot_types::{ByteCount, JobId, MessageId, ServerId};
 use tracing::{debug, trace};
 
+use crate::allowance::Allowance;
 use crate::article::{Article, Troubled};
 use crate::budget::Budget;
 use crate::disk::Disk;
@@ -34,6 +35,7 @@ pub struct Engine {
     pub(crate) limiter: Limiter<ConnectionId>,
     pub(crate) sched: Scheduler,
     pub(crate) end_game: EndGame,
+    pub(crate) allowance: Allowance,
     pub(crate) budget: Budget,
     pub(crate) room_is_short: bool, // a body at the front of its line waits for room
     pub(crate) disk: Disk,
@@ -67,6 +69,7 @@ impl Engine {
             limiter: Limiter::new(now, &settings.rates),
             sched: Scheduler::new(settings.servers.iter().map(|server| server.id)),
             end_game: EndGame::default(),
+            allowance: Allowance::new(&settings),
             budget: Budget::new(settings.budget.0),
             room_is_short: false,
             disk: Disk::default(),
@@ -79,6 +82,7 @@ impl Engine {
 
     pub fn handle(&mut self, now: Now, event: Event) {
         trace!(?event, "event");
+        self.count(now, &event);
         match event {
             Event::Connected { connection } => self.on_connected(now, connection),
             Event::Ended { connection, trouble, unanswered } => {
@@ -90,6 +94,7 @@ impl Engine {
             Event::JobMoved { job, result } => self.on_job_moved(now, job, result),
             Event::JobRemoved(job) => self.on_job_removed(job),
             Event::Missing { ticket } => self.on_missing(now, ticket),
+            Event::Persisted { number, result } => self.on_persisted(now, number, result),
             Event::Progress { ticket, received } => self.on_progress(now, ticket, received),
             Event::Refused { ticket } => self.on_refused(now, ticket),
             Event::Thirsty { connection } => self.on_thirsty(now, connection),
@@ -98,8 +103,10 @@ impl Engine {
             Event::Written { ticket, result } => self.on_written(now, ticket, result),
         }
         self.on_time(now);
+        self.look_at_allowance(now);
         self.admit_bodies(now);
         self.hand_out(now);
+        self.keep_records(now);
         self.pass_on_leases();
     }
 
@@ -112,9 +119,9 @@ impl Engine {
         let idle = idle.map(|since| since + self.settings.idle);
         let delayed = self.delayed.first().map(|(at, _)| *at);
         let disk = self.disk.next_try();
-        let (pace, end_game) = (self.limiter.poll_timeout(), self.end_game.next_look());
-        let others = [self.pool.next_deadline(), disk, delayed, pace, end_game];
-        idle.chain(others.into_iter().flatten()).min()
+        let limits = [self.limiter.poll_timeout(), self.allowance.next_deadline()];
+        let others = [self.pool.next_deadline(), disk, delayed, self.end_game.next_look()];
+        idle.chain(others.into_iter().chain(limits).flatten()).min()
     }
 
     pub fn job(&self, job: JobId) -> Option<&Job> {

@@ -199,6 +199,10 @@ impl<'a> World<'a> {
                 self.outcome.completed += usize::from(result.is_ok());
                 self.agenda.plan(at, Happening::Engine(Event::JobMoved { job, result }));
             }
+            Order::Persist { number, .. } => {
+                let (at, result) = self.at_disk(0);
+                self.agenda.plan(at, Happening::Engine(Event::Persisted { number, result }));
+            }
             Order::Write { ticket, .. } => {
                 let (at, result) = self.at_disk(ARTICLE);
                 self.agenda.plan(at, Happening::Engine(Event::Written { ticket, result }));
