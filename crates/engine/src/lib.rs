@@ -7,6 +7,8 @@
 //! - [`Engine`]: the machine
 //! - [`Event`], [`Order`], [`Notice`]: what it hears, what it wants done, what people may know
 //! - [`Settings`], [`ServerSettings`]: what it is told beforehand
+//! - [`QuotaRecords`]: what of the quotas is used, to be kept across restarts
+//! - [`Hold`]: why nothing is fetched just now
 //!
 //! Which servers may be asked, the pool says; which of them should be, the scheduler; how fast, the
 //! limiter; for what, the queue.
@@ -14,6 +16,7 @@
 #![forbid(unsafe_code)]
 
 mod admission;
+mod allowance;
 mod article;
 mod budget;
 mod disk;
@@ -23,13 +26,17 @@ mod event;
 mod hand_out;
 mod line;
 mod measure;
+mod meter;
 mod order;
 mod pace;
+mod schedule;
 mod settings;
 
+pub use allowance::Hold;
 pub use bergamot_limit::Credit;
 pub use bergamot_pool::{ServerSettings, Trouble};
 pub use engine::Engine;
 pub use event::{DiskTrouble, Event, Fault, Now};
+pub use meter::QuotaRecords;
 pub use order::{ConnectionId, Failure, Notice, Order, Ticket};
 pub use settings::Settings;

@@ -14,6 +14,7 @@ pub(crate) struct Server {
     open: usize,
     working: usize,
     trouble: Option<Trouble>,
+    used_up: bool, // by our own count, whatever the provider says
     rests_until: Option<Instant>,
     breaks: usize, // connections lost since an article came
     rests: u32,    // in a row
@@ -35,6 +36,7 @@ impl Server {
             open: 0,
             working: 0,
             trouble: None,
+            used_up: false,
             rests_until: None,
             breaks: 0,
             rests: 0,
@@ -76,7 +78,12 @@ impl Server {
 
     /// Whether articles are not to wait for it at the moment.
     pub(crate) fn is_excused(&self) -> bool {
-        self.trouble.is_some_and(|trouble| trouble.excuses() || self.settings.optional)
+        let by_trouble = |trouble: Trouble| trouble.excuses() || self.settings.optional;
+        self.used_up || self.trouble.is_some_and(by_trouble)
+    }
+
+    pub(crate) fn set_used_up(&mut self, used_up: bool) {
+        self.used_up = used_up;
     }
 
     /// Whether it can be asked, or will be soon as far as anybody knows: one whose connections have
@@ -92,7 +99,7 @@ impl Server {
     /// How many connections may be opened beside those that are; only one as long as it is not
     /// known whether the trouble is over.
     pub(crate) fn room(&self) -> usize {
-        if !self.is_active() || self.rests_until.is_some() {
+        if !self.is_active() || self.used_up || self.rests_until.is_some() {
             return 0;
         }
         let most = if self.in_trouble() { 1 } else { self.ceiling };

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use bergamot_limit::Zone;
 use bergamot_types::{ByteCount, ByteRate};
 
+use super::environment::Environment;
 use super::fields::Fields;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -15,6 +17,8 @@ pub(crate) struct Download {
     pub(crate) pipeline: usize,
     pub(crate) par2_volumes: Par2Volumes,
     pub(crate) idle: Duration,
+    /// In which schedules and quotas count their days.
+    pub(crate) time_zone: Zone,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -25,7 +29,8 @@ pub(crate) enum Par2Volumes {
 }
 
 impl Download {
-    pub(super) fn read(mut fields: Fields<'_, '_>) -> Self {
+    pub(super) fn read(mut fields: Fields<'_, '_>, environment: &Environment) -> Self {
+        let time_zone = fields.parsed("time_zone");
         Self {
             article_retries: fields.number("article_retries"),
             memory: fields.size("memory"),
@@ -36,6 +41,7 @@ impl Download {
                 &[("needed", Par2Volumes::Needed), ("always", Par2Volumes::Always)],
             ),
             idle: fields.time("idle"),
+            time_zone: time_zone.or_else(|| environment.time_zone()).unwrap_or_default(),
         }
     }
 }

@@ -62,6 +62,12 @@ impl<'a> Disk<'a> {
         self.work(now, job, 0, Kind::MoveFails)
     }
 
+    /// Small records, which find room on the fullest disk, and fail as often as other writes.
+    pub(crate) fn persist(&mut self, now: Duration) -> Done {
+        let fails = self.strikes(now, Kind::WriteFails);
+        (now, if fails { Err(DiskTrouble::Passing) } else { Ok(()) })
+    }
+
     /// What a file holds, on a byte-level day.
     pub(crate) fn content(&self, file: FileKey) -> &[u8] {
         self.files.get(&file).map_or(&[], Vec::as_slice)

@@ -109,7 +109,8 @@ impl<'a> Ledger<'a> {
                     self.book.on_written(entry.key, good, *result)?;
                 }
             }
-            Event::Progress { .. }
+            Event::Persisted { .. }
+            | Event::Progress { .. }
             | Event::Thirsty { .. }
             | Event::Timeout
             | Event::Unspent { .. } => {}
@@ -139,7 +140,7 @@ impl<'a> Ledger<'a> {
                 self.on_write(*ticket)
             }
             Order::Lend { connection, credit } => self.meter.on_lend(now, *connection, *credit),
-            Order::Revoke { .. } => Ok(()),
+            Order::Persist { .. } | Order::Revoke { .. } => Ok(()),
             Order::Tell(notice) => self.on_notice(now, notice),
         }
     }

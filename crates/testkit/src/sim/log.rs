@@ -77,6 +77,9 @@ impl Log {
             }
             Event::JobRemoved(job) => self.add(&[7, u64::from(job.0)]),
             Event::Missing { ticket } => self.add(&[8, ticket.0]),
+            Event::Persisted { number, result } => {
+                self.add(&[15, *number, u64::from(result.is_ok())]);
+            }
             Event::Progress { ticket, received } => self.add(&[14, ticket.0, received.0]),
             Event::Refused { ticket } => self.add(&[9, ticket.0]),
             Event::Thirsty { connection } => self.add(&[10, connection.0]),
@@ -111,6 +114,7 @@ impl Log {
                 let most = if let Credit::Bytes { most, .. } = credit { most.0 } else { 0 };
                 self.add(&[28, connection.0, most]);
             }
+            Order::Persist { number, .. } => self.add(&[33, *number]),
             Order::Reserve { size, .. } => self.add(&[29, *size]),
             Order::Revoke { connection } => self.add(&[30, connection.0]),
             Order::Tell(notice) => self.add(&[31, notice_number(notice)]),
@@ -135,6 +139,9 @@ fn notice_number(notice: &Notice) -> u64 {
         Notice::DiskPaused { .. } => 4,
         Notice::DiskResumed => 5,
         Notice::JobNotMoved { .. } => 8,
+        Notice::QuotaReached { .. } => 9,
+        Notice::QuotaRenewed { .. } => 10,
+        Notice::ScheduleChanged { .. } => 11,
         Notice::ServerRests { .. } => 6,
         Notice::ServerWorks { .. } => 7,
     }

@@ -265,6 +265,10 @@ impl<'a> World<'a> {
                 self.agenda.plan(at, Happening::Engine(Event::JobMoved { job, result }));
             }
             Order::Lend { connection, credit } => self.lend(connection, credit),
+            Order::Persist { number, .. } => {
+                let (at, result) = self.disk.persist(now);
+                self.agenda.plan(at, Happening::Engine(Event::Persisted { number, result }));
+            }
             Order::Revoke { connection } => self.network.revoke(now, connection),
             Order::Write { ticket, file, offset } => self.write(ticket, file, offset),
             Order::FailJob { .. } | Order::Reserve { .. } | Order::Tell(_) => {}
