@@ -40,7 +40,7 @@ pub struct Engine {
     pub(crate) room_is_short: bool, // a body at the front of its line waits for room
     pub(crate) disk: Disk,
     pub(crate) ended: HashSet<JobId>, // jobs whose last order has gone out
-    today: i64,                       // days since 1970
+    routed_at: i64,                   // the minute by the calendar
     pub(crate) last_number: u64,
     pub(crate) orders: VecDeque<Order>,
 }
