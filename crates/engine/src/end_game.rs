@@ -168,7 +168,8 @@ impl Engine {
                 let Some(key) = self.tickets.get(&ticket).map(|article| article.key) else {
                     continue;
                 };
-                if !self.queue.wants(key) || self.end_game.is_hedged(key) {
+                let over = self.ended.contains(&key.job) || !self.queue.wants(key);
+                if over || self.end_game.is_hedged(key) {
                     continue;
                 }
                 let due_in = known.line.bytes_to(place) as f64 / rate;

@@ -148,11 +148,7 @@ impl<'a> Book<'a> {
     /// Fresh articles go by priority and age. Where one connection is all there is, nothing of a
     /// later job comes before all of an earlier one; a slow one may be better off with the later.
     pub(crate) fn on_fetch(&mut self, key: SegmentKey, server: usize, hedge: bool) -> Rule {
-        let segment = self.segment(key);
-        if hedge && !segment.asked {
-            return Err(format!("{key:?} is hedged and was never asked for"));
-        }
-        if std::mem::replace(&mut segment.asked, true) {
+        if hedge || std::mem::replace(&mut self.segment(key).asked, true) {
             return Ok(());
         }
         self.job(key.job).fresh -= 1;
@@ -198,6 +194,11 @@ impl<'a> Book<'a> {
             self.on_trouble(key, server);
         }
         self.touched = Some(key.job);
+    }
+
+    /// How often the disk has lost a file.
+    pub(crate) fn losses(&self, file: FileKey) -> usize {
+        self.jobs[file.job.0 as usize - 1].files[file.file as usize].losses.into()
     }
 
     pub(crate) fn is_contested(&self, file: FileKey) -> bool {
