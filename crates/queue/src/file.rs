@@ -22,6 +22,8 @@ pub struct NewFile {
     pub unlisted: u32,
     /// A PAR2 volume that is only needed for repair.
     pub is_extra: bool,
+    /// Part of a PAR2 set, be it a volume or the file that describes the set.
+    pub is_par2: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -99,6 +101,15 @@ impl File {
 
     pub fn listed(&self) -> &NewFile {
         &self.listed
+    }
+
+    pub(crate) fn is_par2(&self) -> bool {
+        self.listed.is_par2 || self.listed.is_extra
+    }
+
+    /// All that the NZB claims of it.
+    pub(crate) fn all_claimed_bytes(&self) -> u64 {
+        self.listed.bytes.iter().map(|&bytes| u64::from(bytes)).sum()
     }
 
     /// The name that the articles themselves gave.

@@ -3,6 +3,7 @@
 use bergamot_types::JobId;
 
 use crate::file::{File, FileState, NewFile, SegmentState};
+use crate::health::{Permille, Sizes};
 
 #[derive(Clone, Debug)]
 pub struct NewJob {
@@ -24,6 +25,8 @@ pub struct Job {
     fresh_file: usize, // files before this one have no fresh segments
     unsettled: u32,    // files that are neither whole, holed nor held back
     segments: Totals,
+    sizes: Sizes,
+    paused: bool,
 }
 
 /// What became of a job.
@@ -56,7 +59,12 @@ impl Job {
             fresh_file: 0,
             unsettled: 0,
             segments: Totals::default(),
+            sizes: Sizes::default(),
+            paused: false,
         };
+        for file in &job.files {
+            job.sizes.add_file(file.all_claimed_bytes(), file.is_par2());
+        }
         for (file, verified) in new.finished {
             if let Some(file) = job.files.get_mut(file as usize) {
                 file.restore_whole(verified);
@@ -87,6 +95,29 @@ impl Job {
         self.segments
     }
 
+    /// How much of it there is and how much of that is lost, by what the NZB claims.
+    pub fn sizes(&self) -> Sizes {
+        self.sizes
+    }
+
+    pub fn health(&self) -> Permille {
+        self.sizes.health()
+    }
+
+    /// Below this health the job cannot be made whole any more.
+    pub fn critical_health(&self) -> Permille {
+        self.sizes.critical_health()
+    }
+
+    /// Nothing of a paused job is handed out.
+    pub fn is_paused(&self) -> bool {
+        self.paused
+    }
+
+    pub(crate) fn set_paused(&mut self, paused: bool) {
+        self.paused = paused;
+    }
+
     pub fn state(&self) -> JobState {
         if self.unsettled > 0 {
             return JobState::Downloading;
@@ -96,6 +127,7 @@ impl Job {
             match file.state() {
                 FileState::Whole { verified } => all_verified &= verified,
                 FileState::HeldBack => {}
+                FileState::Holed if self.can_do_without(file) => {}
                 FileState::Finishing | FileState::Holed | FileState::Wanted => {
                     return JobState::Incomplete;
                 }
@@ -104,9 +136,15 @@ impl Job {
         JobState::Complete { verified: all_verified }
     }
 
+    /// Where all data is whole, a recovery file that is not is no loss.
+    fn can_do_without(&self, file: &File) -> bool {
+        file.is_par2() && self.files.iter().any(|other| !other.is_par2())
+    }
+
     /// Lets go of the PAR2 volumes if a file has holes; whether there were any to let go of.
     pub(crate) fn release_extras_if_needed(&mut self) -> bool {
-        let holed = self.files.iter().any(|file| file.state() == FileState::Holed);
+        let is_holed = |file: &File| file.state() == FileState::Holed && !self.can_do_without(file);
+        let holed = self.files.iter().any(is_holed);
         let held = self.files.iter().any(|file| file.state() == FileState::HeldBack);
         if self.unsettled > 0 || !holed || !held {
             return false;
@@ -134,13 +172,17 @@ impl Job {
     pub(crate) fn reopen(&mut self, file: u32, segment: u32) {
         let file = &mut self.files[file as usize];
         let bytes = u64::from(file.claimed_bytes(segment));
+        let is_par2 = file.is_par2();
         match file.reopen(segment) {
             SegmentState::Wanted => {}
             SegmentState::Written { .. } => {
                 self.segments.segments_done -= 1;
                 self.segments.bytes_done -= bytes;
             }
-            SegmentState::Damaged | SegmentState::Missing => self.segments.segments_lost -= 1,
+            SegmentState::Damaged | SegmentState::Missing => {
+                self.segments.segments_lost -= 1;
+                self.sizes.take_failed(bytes, is_par2);
+            }
         }
     }
 
@@ -162,8 +204,9 @@ impl Job {
         self.segments.bytes_done += bytes;
     }
 
-    pub(crate) fn note_lost(&mut self) {
+    pub(crate) fn note_lost(&mut self, bytes: u64, is_par2: bool) {
         self.segments.segments_lost += 1;
+        self.sizes.add_failed(bytes, is_par2);
     }
 
     pub(crate) fn note_settled(&mut self) {
@@ -174,7 +217,7 @@ impl Job {
         self.unsettled = 0;
         let mut totals = Totals { segments_lost: self.segments.segments_lost, ..Totals::default() };
         for file in self.files.iter().filter(|file| file.state() != FileState::HeldBack) {
-            let bytes: u64 = file.listed().bytes.iter().map(|&bytes| u64::from(bytes)).sum();
+            let bytes = file.all_claimed_bytes();
             totals.bytes += bytes;
             totals.segments += file.segment_count();
             match file.state() {

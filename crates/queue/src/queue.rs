@@ -42,14 +42,39 @@ impl Queue {
 
     pub fn add(&mut self, new: NewJob) {
         let job = Job::new(new);
-        self.fresh.insert((Reverse(job.priority()), job.id()));
-        self.jobs.insert(job.id(), job);
+        let id = job.id();
+        self.jobs.insert(id, job);
+        self.offer(id);
     }
 
     pub fn remove(&mut self, job: JobId) -> Option<Job> {
         let job = self.jobs.remove(&job)?;
         self.fresh.remove(&(Reverse(job.priority()), job.id()));
         Some(job)
+    }
+
+    /// Hands out nothing more of the job until it is resumed; whether that is news.
+    pub fn pause(&mut self, job: JobId) -> bool {
+        let Some(job) = self.jobs.get_mut(&job).filter(|job| !job.is_paused()) else {
+            return false;
+        };
+        job.set_paused(true);
+        self.fresh.remove(&(Reverse(job.priority()), job.id()));
+        true
+    }
+
+    /// Whether the job was paused.
+    pub fn resume(&mut self, job: JobId) -> bool {
+        let Some(known) = self.jobs.get_mut(&job).filter(|job| job.is_paused()) else {
+            return false;
+        };
+        known.set_paused(false);
+        self.offer(job);
+        true
+    }
+
+    pub fn is_paused(&self, job: JobId) -> bool {
+        self.jobs.get(&job).is_some_and(Job::is_paused)
     }
 
     pub fn job(&self, job: JobId) -> Option<&Job> {
@@ -144,9 +169,10 @@ impl Queue {
         file.resolve(key.segment, state);
         let layout = file.settle();
         let holed = file.state() == crate::file::FileState::Holed;
+        let is_par2 = file.is_par2();
         match state {
             SegmentState::Written { .. } => job.note_done(bytes.into()),
-            _ => job.note_lost(),
+            _ => job.note_lost(bytes.into(), is_par2),
         }
         if holed {
             self.settled(key.job);
@@ -166,7 +192,7 @@ impl Queue {
     pub fn forget_file(&mut self, key: FileKey) {
         let Some(job) = self.jobs.get_mut(&key.job) else { return };
         job.forget_file(key.file);
-        self.fresh.insert((Reverse(job.priority()), job.id()));
+        self.offer(key.job);
     }
 
     pub fn state(&self, job: JobId) -> Option<JobState> {
@@ -174,9 +200,16 @@ impl Queue {
     }
 
     fn settled(&mut self, job: JobId) {
-        let Some(job) = self.jobs.get_mut(&job) else { return };
-        job.note_settled();
-        if job.release_extras_if_needed() {
+        let Some(known) = self.jobs.get_mut(&job) else { return };
+        known.note_settled();
+        if known.release_extras_if_needed() {
+            self.offer(job);
+        }
+    }
+
+    /// The job may have segments that nobody asked for.
+    fn offer(&mut self, job: JobId) {
+        if let Some(job) = self.jobs.get(&job).filter(|job| !job.is_paused()) {
             self.fresh.insert((Reverse(job.priority()), job.id()));
         }
     }
@@ -278,6 +311,78 @@ mod tests {
         assert_eq!(queue.state(JobId(1)), Some(JobState::Complete { verified: true }));
         queue.add(job(2, 0, vec![extra]));
         assert_eq!(queue.take_fresh(), Some(key(2, 0, 0)), "there is nothing else in this job");
+    }
+
+    #[test]
+    fn nothing_of_a_paused_job_is_handed_out_until_it_is_resumed() {
+        let mut queue = Queue::new();
+        queue.add(job(1, 9, vec![file("a", 2)]));
+        queue.add(job(2, 0, vec![file("b", 1)]));
+        assert_eq!(queue.take_fresh(), Some(key(1, 0, 0)));
+        assert!(queue.pause(JobId(1)) && !queue.pause(JobId(1)), "news once");
+        assert!(queue.is_paused(JobId(1)) && !queue.is_paused(JobId(2)));
+        assert_eq!((queue.fresh_up_to(9), queue.take_fresh()), (1, Some(key(2, 0, 0))));
+        assert_eq!(queue.take_fresh(), None);
+        write(&mut queue, key(1, 0, 0), 2);
+        assert!(queue.resume(JobId(1)) && !queue.resume(JobId(1)));
+        assert_eq!(queue.take_fresh(), Some(key(1, 0, 1)));
+        assert!(!queue.pause(JobId(7)) && !queue.resume(JobId(7)), "there is no such job");
+    }
+
+    #[test]
+    fn a_paused_job_stays_so_when_its_volumes_are_let_go() {
+        let mut queue = Queue::new();
+        let extra = NewFile { is_extra: true, ..file("v", 1) };
+        queue.add(job(1, 0, vec![extra, file("a", 1)]));
+        queue.take_fresh();
+        queue.pause(JobId(1));
+        queue.resolve(key(1, 1, 0), SegmentState::Missing);
+        assert_eq!(queue.take_fresh(), None);
+        queue.resume(JobId(1));
+        assert_eq!(queue.take_fresh(), Some(key(1, 0, 0)));
+    }
+
+    #[test]
+    fn health_falls_with_what_is_lost_and_comes_back_with_what_is_wanted_again() {
+        let mut queue = Queue::new();
+        let index = NewFile { is_par2: true, ..file("p", 1) };
+        let extra = NewFile { is_extra: true, ..file("v", 3) };
+        queue.add(job(1, 0, vec![file("a", 20), index, extra]));
+        let healths = |queue: &Queue| {
+            let job = queue.job(JobId(1)).unwrap();
+            (job.health().0, job.critical_health().0)
+        };
+        assert_eq!(healths(&queue), (1000, 800));
+        queue.resolve(key(1, 2, 0), SegmentState::Missing);
+        queue.resolve(key(1, 1, 0), SegmentState::Damaged);
+        assert_eq!(healths(&queue), (1000, 909));
+        queue.resolve(key(1, 0, 0), SegmentState::Damaged);
+        queue.resolve(key(1, 0, 1), SegmentState::Missing);
+        queue.resolve(key(1, 0, 1), SegmentState::Missing);
+        assert_eq!(healths(&queue), (900, 909));
+        queue.jobs.get_mut(&JobId(1)).unwrap().reopen(0, 0);
+        assert_eq!(healths(&queue), (950, 909));
+        write(&mut queue, key(1, 0, 0), 20);
+        assert_eq!(queue.job(JobId(1)).unwrap().sizes().failed, 330);
+    }
+
+    #[test]
+    fn a_lost_recovery_file_does_not_keep_whole_data_from_completing() {
+        let mut queue = Queue::new();
+        let index = NewFile { is_par2: true, ..file("p", 1) };
+        let extra = NewFile { is_extra: true, ..file("v", 1) };
+        queue.add(job(1, 0, vec![index.clone(), extra, file("a", 1)]));
+        queue.resolve(key(1, 0, 0), SegmentState::Missing);
+        write(&mut queue, key(1, 2, 0), 1).unwrap();
+        queue.finish_file(key(1, 2, 0).file_key(), true);
+        assert_eq!(queue.state(JobId(1)), Some(JobState::Complete { verified: true }));
+        queue.add(job(2, 0, vec![index]));
+        queue.resolve(key(2, 0, 0), SegmentState::Missing);
+        assert_eq!(
+            queue.state(JobId(2)),
+            Some(JobState::Incomplete),
+            "there is nothing else in it"
+        );
     }
 
     #[test]
