@@ -191,6 +191,10 @@ impl File {
         self.placements.leaves_room_for(segment, part)
     }
 
+    pub(crate) fn is_disputed(&self, segment: u32) -> bool {
+        self.placements.is_disputed(segment)
+    }
+
     /// The size to reserve on disk, once, when it has become certain.
     pub(crate) fn size_to_reserve(&mut self) -> Option<u64> {
         let size = self.placements.certain_size().filter(|_| !self.reserved)?;

@@ -1,5 +1,7 @@
 //! One NZB's worth of work.
 
+use std::collections::BTreeSet;
+
 use bergamot_types::JobId;
 
 use crate::file::{File, FileState, NewFile, SegmentState};
@@ -26,6 +28,7 @@ pub struct Job {
     unsettled: u32,    // files that are neither whole, holed nor held back
     segments: Totals,
     sizes: Sizes,
+    disputed: BTreeSet<(u32, u32)>, // lost, as long as most parts do not come to agree with them
     paused: bool,
 }
 
@@ -60,6 +63,7 @@ impl Job {
             unsettled: 0,
             segments: Totals::default(),
             sizes: Sizes::default(),
+            disputed: BTreeSet::new(),
             paused: false,
         };
         for file in &job.files {
@@ -170,6 +174,7 @@ impl Job {
     }
 
     pub(crate) fn reopen(&mut self, file: u32, segment: u32) {
+        let was_disputed = self.disputed.remove(&(file, segment));
         let file = &mut self.files[file as usize];
         let bytes = u64::from(file.claimed_bytes(segment));
         let is_par2 = file.is_par2();
@@ -181,7 +186,9 @@ impl Job {
             }
             SegmentState::Damaged | SegmentState::Missing => {
                 self.segments.segments_lost -= 1;
-                self.sizes.take_failed(bytes, is_par2);
+                if !was_disputed {
+                    self.sizes.take_failed(bytes, is_par2);
+                }
             }
         }
     }
@@ -204,9 +211,15 @@ impl Job {
         self.segments.bytes_done += bytes;
     }
 
-    pub(crate) fn note_lost(&mut self, bytes: u64, is_par2: bool) {
+    /// What is only disputed does not count against the health: it may be wanted again.
+    pub(crate) fn note_lost(&mut self, file: u32, segment: u32) {
         self.segments.segments_lost += 1;
-        self.sizes.add_failed(bytes, is_par2);
+        let known = &self.files[file as usize];
+        if known.is_disputed(segment) {
+            self.disputed.insert((file, segment));
+        } else {
+            self.sizes.add_failed(known.claimed_bytes(segment).into(), known.is_par2());
+        }
     }
 
     pub(crate) fn note_settled(&mut self) {

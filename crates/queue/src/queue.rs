@@ -169,10 +169,9 @@ impl Queue {
         file.resolve(key.segment, state);
         let layout = file.settle();
         let holed = file.state() == crate::file::FileState::Holed;
-        let is_par2 = file.is_par2();
         match state {
             SegmentState::Written { .. } => job.note_done(bytes.into()),
-            _ => job.note_lost(bytes.into(), is_par2),
+            _ => job.note_lost(key.file, key.segment),
         }
         if holed {
             self.settled(key.job);
@@ -364,6 +363,31 @@ mod tests {
         assert_eq!(healths(&queue), (950, 909));
         write(&mut queue, key(1, 0, 0), 20);
         assert_eq!(queue.job(JobId(1)).unwrap().sizes().failed, 330);
+    }
+
+    #[test]
+    fn what_may_yet_turn_out_to_be_right_is_not_held_against_the_health() {
+        let mut queue = Queue::new();
+        queue.add(job(1, 0, vec![file("a", 4)]));
+        let part = |segment: u64, file_size| Part {
+            begin: Some(segment * 100),
+            length: 100,
+            file_size: Some(file_size),
+            verified: true,
+            ..Part::default()
+        };
+        queue.place(key(1, 0, 0), &part(0, 900)).unwrap().unwrap();
+        queue.resolve(key(1, 0, 0), SegmentState::Written { verified: true });
+        assert!(queue.place(key(1, 0, 1), &part(1, 400)).unwrap().is_err());
+        queue.resolve(key(1, 0, 1), SegmentState::Missing);
+        let failed = |queue: &Queue| queue.job(JobId(1)).unwrap().sizes().failed;
+        assert_eq!(failed(&queue), 0, "the first may have been the liar");
+        let placed = queue.place(key(1, 0, 2), &part(2, 400)).unwrap().unwrap();
+        assert_eq!((placed.evicted, placed.vindicated), (vec![0], vec![1]));
+        assert_eq!(failed(&queue), 0);
+        queue.resolve(key(1, 0, 0), SegmentState::Missing);
+        queue.resolve(key(1, 0, 1), SegmentState::Missing);
+        assert_eq!(queue.job(JobId(1)).unwrap().totals().segments_lost, 2);
     }
 
     #[test]
