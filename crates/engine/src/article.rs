@@ -232,6 +232,9 @@ impl Engine {
             self.troubled.remove(&key);
             return;
         }
+        if self.holds_back(key) {
+            return;
+        }
         let posted = self.queue.file(key.file_key()).and_then(|file| file.listed().posted);
         let troubled = self.troubled.entry(key).or_default();
         match self.pool.route(&troubled.tries, posted, now.date) {
@@ -258,6 +261,7 @@ impl Engine {
             self.tell(Notice::ArticleLost { job: key.job, id, unusable });
         }
         self.resolve(key, if damaged { SegmentState::Damaged } else { SegmentState::Missing });
+        self.check_health(key.job);
     }
 
     /// A server's state has changed: what waits may wait for the wrong one now.

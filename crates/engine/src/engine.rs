@@ -13,6 +13,7 @@ use crate::article::{Article, Stage, Troubled};
 use crate::budget::Budget;
 use crate::disk::Disk;
 use crate::event::{Event, Now};
+use crate::health::Beyond;
 use crate::order::{ConnectionId, Failure, Notice, Order, Ticket};
 use crate::settings::Settings;
 
@@ -32,6 +33,7 @@ pub struct Engine {
     pub(crate) budget: Budget,
     pub(crate) disk: Disk,
     pub(crate) ended: HashSet<JobId>, // jobs whose last order has gone out
+    pub(crate) beyond: Beyond,
     pub(crate) last_number: u64,
     pub(crate) orders: VecDeque<Order>,
 }
@@ -62,6 +64,7 @@ impl Engine {
             budget: Budget::new(settings.budget.0),
             disk: Disk::default(),
             ended: HashSet::new(),
+            beyond: Beyond::default(),
             last_number: 0,
             orders: VecDeque::new(),
             settings,
@@ -79,7 +82,9 @@ impl Engine {
             Event::FileFinished { file, result } => self.on_file_finished(now, file, result),
             Event::JobAdded(job) => self.on_job_added(job),
             Event::JobMoved { job, result } => self.on_job_moved(now, job, result),
+            Event::JobPaused(job) => self.on_job_paused(job),
             Event::JobRemoved(job) => self.on_job_removed(job),
+            Event::JobResumed(job) => self.on_job_resumed(now, job),
             Event::Missing { ticket } => self.on_missing(now, ticket),
             Event::Refused { ticket } => self.on_refused(now, ticket),
             Event::Thirsty { connection } => self.on_thirsty(now, connection),
@@ -137,6 +142,7 @@ impl Engine {
         self.parked.retain(|key| key.job != job);
         self.delayed.retain(|(_, key)| key.job != job);
         self.disk.forget(job);
+        self.beyond.forget(job);
     }
 
     pub(crate) fn end_job_if_settled(&mut self, job: JobId) {
@@ -152,7 +158,8 @@ impl Engine {
     }
 
     pub(crate) fn fail_job(&mut self, job: JobId, failure: Failure) {
-        if self.ended.insert(job) {
+        // The disk may report of a job that is gone.
+        if self.queue.job(job).is_some() && self.ended.insert(job) {
             self.orders.push_back(Order::FailJob { job, failure });
         }
     }

@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use bergamot_limit::Credit;
 use bergamot_pool::Trouble;
-use bergamot_queue::{FileKey, Layout};
+use bergamot_queue::{FileKey, Layout, Permille};
 use bergamot_types::{ByteCount, GroupName, JobId, MessageId, ServerId};
+
+use crate::health::HealthAction;
 
 /// One article on its way: from the order to fetch it until it is written or discarded.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -27,6 +29,10 @@ pub enum Order {
     Connect {
         connection: ConnectionId,
         server: ServerId,
+    },
+    /// Delete all that was written of the job; the order to fail it follows.
+    DeleteFiles {
+        job: JobId,
     },
     /// Drop the decoded bytes.
     Discard {
@@ -86,6 +92,11 @@ pub enum Order {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Failure {
     Disk,
+    /// So much is lost that nothing could repair it.
+    Health {
+        health: Permille,
+        critical: Permille,
+    },
     Incomplete,
 }
 
@@ -103,6 +114,13 @@ pub enum Notice {
         id: MessageId,
         server: ServerId,
         why: String,
+    },
+    /// So much of the job is lost that nothing can repair it.
+    BeyondRepair {
+        job: JobId,
+        health: Permille,
+        critical: Permille,
+        action: HealthAction,
     },
     CeilingLowered {
         server: ServerId,

@@ -5,6 +5,8 @@ use std::time::Duration;
 use bergamot_pool::ServerSettings;
 use bergamot_types::ByteCount;
 
+use crate::health::HealthAction;
+
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub servers: Vec<ServerSettings>,
@@ -18,6 +20,8 @@ pub struct Settings {
     pub idle: Duration,
     /// How fast all connections together, and those to each server, may read.
     pub rates: bergamot_limit::Settings,
+    /// What becomes of a job that cannot be made whole any more.
+    pub health_action: HealthAction,
     /// Where the jitter of rests begins.
     pub seed: u64,
 }
@@ -31,6 +35,7 @@ impl Default for Settings {
             pipeline: 4,
             idle: Duration::from_secs(30),
             rates: bergamot_limit::Settings::default(),
+            health_action: HealthAction::default(),
             seed: 0,
         }
     }

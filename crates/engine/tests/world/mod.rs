@@ -1,12 +1,14 @@
 //! A world of rules: servers answer by a function, the disk writes at once, time jumps.
 
+#![allow(dead_code, reason = "several tests share it, and none needs all of it")]
+
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bergamot_engine::{
-    ConnectionId, DiskTrouble, Engine, Event, Failure, Fault, Notice, Now, Order, ServerSettings,
-    Settings, Ticket, Trouble,
+    ConnectionId, DiskTrouble, Engine, Event, Failure, Fault, HealthAction, Notice, Now, Order,
+    ServerSettings, Settings, Ticket, Trouble,
 };
 use bergamot_queue::{FileKey, NewFile, NewJob, Part};
 use bergamot_types::{ByteCount, JobId, MessageIdList, ServerId, UnixTime};
@@ -32,6 +34,8 @@ pub(crate) enum Reply {
 
 pub(crate) struct Ask {
     pub(crate) server: u16,
+    pub(crate) job: u32,
+    pub(crate) file: u32,
     pub(crate) segment: u32,
 }
 
@@ -42,6 +46,10 @@ pub(crate) struct World {
     pub(crate) completed: Vec<(u32, bool)>,
     pub(crate) failed: Vec<(u32, Failure)>,
     pub(crate) lost: Vec<String>,
+    /// Jobs beyond repair, with their health and the least that could have been repaired.
+    pub(crate) beyond: Vec<(u32, u16, u16)>,
+    /// Jobs whose files were to be deleted.
+    pub(crate) deleted: Vec<u32>,
     pub(crate) fetches: Vec<(u16, u32)>,
     pub(crate) breaks: usize,
     pub(crate) peak_connections: HashMap<u16, usize>,
@@ -77,16 +85,28 @@ impl World {
         Self::with_budget(servers, 40 << 20)
     }
 
+    /// Jobs go on to their ends here, whatever is lost of them.
     pub(crate) fn with_budget(servers: Vec<Builder>, budget: u64) -> Self {
+        let settings = Settings {
+            budget: ByteCount(budget),
+            health_action: HealthAction::None,
+            ..Settings::default()
+        };
+        Self::with_settings(servers, settings)
+    }
+
+    pub(crate) fn with_settings(servers: Vec<Builder>, settings: Settings) -> Self {
         let servers: Vec<_> = servers.into_iter().map(|builder| builder.0).collect();
         let limits = servers.iter().map(|server| (server.id.0, server.connections)).collect();
-        let settings = Settings { servers, budget: ByteCount(budget), ..Settings::default() };
+        let settings = Settings { servers, ..settings };
         let now = Instant::now(); // any instant does: only differences matter
         Self {
             engine: Engine::new(now, settings),
             completed: Vec::new(),
             failed: Vec::new(),
             lost: Vec::new(),
+            beyond: Vec::new(),
+            deleted: Vec::new(),
             fetches: Vec::new(),
             breaks: 0,
             peak_connections: HashMap::new(),
@@ -152,6 +172,14 @@ impl World {
         self.caps.insert(server, connections);
     }
 
+    pub(crate) fn pause(&mut self, job: u32) {
+        self.happenings.push_back(Event::JobPaused(JobId(job)));
+    }
+
+    pub(crate) fn resume(&mut self, job: u32) {
+        self.happenings.push_back(Event::JobResumed(JobId(job)));
+    }
+
     pub(crate) fn add(&mut self, job: JobBuilder) {
         for (file, &segments) in job.files.iter().enumerate() {
             self.sizes.insert((job.id, file as u32), u64::from(segments));
@@ -185,6 +213,10 @@ impl World {
             }
         }
         panic!("it never ends");
+    }
+
+    pub(crate) fn run_steps(&mut self, steps: usize) {
+        (0..steps).for_each(|_| _ = self.step(None));
     }
 
     fn step(&mut self, end: Option<Instant>) -> bool {
@@ -222,6 +254,7 @@ impl World {
         match order {
             Order::Connect { connection, server } => self.connect(connection, server.0),
             Order::Discard { ticket } => _ = self.segments.remove(&ticket),
+            Order::DeleteFiles { job } => self.deleted.push(job.0),
             Order::Disconnect { connection } => {
                 self.connections.remove(&connection);
                 self.ended(connection, Trouble::Closed, Vec::new());
@@ -246,6 +279,9 @@ impl World {
                     self.completed.push((job.0, verified));
                 }
                 self.happenings.push_back(Event::JobMoved { job, result });
+            }
+            Order::Tell(Notice::BeyondRepair { job, health, critical, .. }) => {
+                self.beyond.push((job.0, health.0, critical.0));
             }
             Order::Tell(Notice::ArticleLost { id, unusable, .. }) => {
                 self.lost.push(format!("{id}{}", if unusable { " unusable" } else { "" }));
@@ -298,7 +334,7 @@ impl World {
         let [file, segment, job] = numbers[..] else { panic!("{id}") };
         self.fetches.push((server, segment));
         let count = self.sizes[&(job, file)];
-        let reply = (self.rule)(&Ask { server, segment });
+        let reply = (self.rule)(&Ask { server, job, file, segment });
         if let Reply::Break | Reply::LastWord | Reply::OutOfStep = reply {
             let line = self.connections.remove(&connection).expect("it was just found");
             let rest = line.asked.into_iter().map(|(ticket, ..)| ticket);
@@ -400,17 +436,25 @@ impl Builder {
 pub(crate) struct JobBuilder {
     id: u32,
     files: Vec<u32>,
+    par2: Vec<usize>,
     posted: Option<UnixTime>,
+    pub(crate) wants_extras: bool,
 }
 
 /// A job whose files have these numbers of segments.
 pub(crate) fn job(id: u32, files: &[u32]) -> JobBuilder {
-    JobBuilder { id, files: files.to_vec(), posted: None }
+    JobBuilder { id, files: files.to_vec(), par2: Vec::new(), posted: None, wants_extras: false }
 }
 
 impl JobBuilder {
     pub(crate) fn posted_days_ago(mut self, days: i64) -> Self {
         self.posted = Some(UnixTime(TODAY - days * 86_400));
+        self
+    }
+
+    /// These of its files are PAR2 volumes.
+    pub(crate) fn par2(mut self, files: &[usize]) -> Self {
+        self.par2 = files.to_vec();
         self
     }
 
@@ -425,6 +469,8 @@ impl JobBuilder {
                 numbers: (1..=segments).collect(),
                 bytes: vec![ARTICLE as u32; segments as usize],
                 posted: self.posted,
+                is_extra: self.par2.contains(&index),
+                is_par2: self.par2.contains(&index),
                 groups: Arc::from([]),
                 ..NewFile::default()
             }
@@ -434,7 +480,7 @@ impl JobBuilder {
             priority: 0,
             files: self.files.iter().enumerate().map(file).collect(),
             finished: Vec::new(),
-            wants_extras: false,
+            wants_extras: self.wants_extras,
         }
     }
 }

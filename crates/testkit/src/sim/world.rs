@@ -194,7 +194,8 @@ impl<'a> World<'a> {
                 let (at, result) = self.at_disk(ARTICLE);
                 self.agenda.plan(at, Happening::Engine(Event::Written { ticket, result }));
             }
-            Order::Discard { .. }
+            Order::DeleteFiles { .. }
+            | Order::Discard { .. }
             | Order::Lend { .. }
             | Order::Reserve { .. }
             | Order::Revoke { .. }
