@@ -5,6 +5,7 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use bergamot_engine::Engine;
+use bergamot_queue::Job;
 use bergamot_types::{ByteCount, ByteRate, Shown};
 use tracing::info;
 
@@ -93,19 +94,22 @@ impl Progress {
     }
 
     fn line(&self, now: Instant, engine: &Engine, jobs: &Jobs) -> Option<String> {
-        let first =
-            engine.jobs().max_by_key(|job| (job.priority(), std::cmp::Reverse(job.id())))?;
+        let place = |job: &&Job| (!job.is_paused(), job.priority(), std::cmp::Reverse(job.id()));
+        let first = engine.jobs().max_by_key(place)?;
         let name = jobs.get(first.id()).map_or("", |job| &job.record.name);
         let totals = first.totals();
         let percent = 100.0 * totals.bytes_done as f64 / totals.bytes.max(1) as f64;
         let pace = self.pace(now);
-        let left =
-            engine.jobs().map(|job| job.totals().bytes - job.totals().bytes_done).sum::<u64>();
+        let busy = engine.jobs().filter(|job| !job.is_paused()).map(Job::totals);
+        let left = busy.map(|totals| totals.bytes - totals.bytes_done).sum::<u64>();
         let time = left.checked_div(pace).map_or("–".to_owned(), clock_face);
         let others = engine.jobs().count() + jobs.waiting_count() - 1;
         let others = if others > 0 { format!("  +{others} more") } else { String::new() };
         let name: String = Shown(name).to_string().chars().take(LONGEST_NAME).collect();
         let (done, all) = (ByteCount(totals.bytes_done), ByteCount(totals.bytes));
+        if first.is_paused() {
+            return Some(format!("{name}  {percent:.0} %  {done} of {all}  paused{others}"));
+        }
         Some(format!(
             "{name}  {percent:.0} %  {done} of {all}  {}  {time} left{others}",
             ByteRate(pace)

@@ -143,6 +143,13 @@ pub(super) static DOWNLOAD: Table = Table {
             about: "Fetch recovery volumes only when a download is damaged, or always.",
         },
         Key {
+            name: "health_check",
+            kind: Kind::Choice(&["park", "delete", "pause", "none"]),
+            default: Fallback::Is("\"park\""),
+            about: "When so much is lost that nothing can repair a download: give it up and keep \
+                    what there is, give it up and delete it, pause it, or go on.",
+        },
+        Key {
             name: "idle",
             kind: Kind::Time { least: SECOND, most: HOUR },
             default: Fallback::Is("\"30 s\""),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bergamot_engine::HealthAction;
 use bergamot_types::{ByteCount, ByteRate};
 
 use super::fields::Fields;
@@ -14,6 +15,7 @@ pub(crate) struct Download {
     pub(crate) rate: ByteRate,
     pub(crate) pipeline: usize,
     pub(crate) par2_volumes: Par2Volumes,
+    pub(crate) health_check: HealthAction,
     pub(crate) idle: Duration,
 }
 
@@ -34,6 +36,15 @@ impl Download {
             par2_volumes: fields.choice(
                 "par2_volumes",
                 &[("needed", Par2Volumes::Needed), ("always", Par2Volumes::Always)],
+            ),
+            health_check: fields.choice(
+                "health_check",
+                &[
+                    ("park", HealthAction::Park),
+                    ("delete", HealthAction::Delete),
+                    ("pause", HealthAction::Pause),
+                    ("none", HealthAction::None),
+                ],
             ),
             idle: fields.time("idle"),
         }

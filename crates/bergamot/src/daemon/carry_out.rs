@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use bergamot_engine::{ConnectionId, Event, Failure, Notice, Order, Ticket, Trouble};
+use bergamot_engine::{ConnectionId, Event, Failure, HealthAction, Notice, Order, Ticket, Trouble};
 use bergamot_net::{Connection, Fetch};
 use bergamot_nzb::better_name;
-use bergamot_queue::{FileKey, FileState, Layout};
+use bergamot_queue::{FileKey, FileState, Layout, Permille};
 use bergamot_store::{FinishedFile, JobState};
 use bergamot_types::{ByteCount, JobId, MessageId, SafeName, ServerId, Shown};
 use bergamot_writer::{Piece, Task};
@@ -19,6 +19,7 @@ impl Daemon {
     pub(super) fn carry_out(&mut self, order: Order) {
         match order {
             Order::Connect { connection, server } => self.connect(connection, server),
+            Order::DeleteFiles { job } => self.delete_files(job),
             Order::Discard { ticket } => drop(self.decoded.remove(&ticket)),
             Order::Disconnect { connection } => {
                 if let Some(known) = self.connections.get_mut(&connection) {
@@ -135,6 +136,9 @@ impl Daemon {
         let lost = self.lost_articles(job);
         let reason = match failure {
             Failure::Disk => self.progress.last_disk_error().unwrap_or("disk.error").to_owned(),
+            Failure::Health { health, critical } => {
+                format!("job.health: {}", what_is_left(health, critical))
+            }
             Failure::Incomplete => self.what_is_missing(job, lost.len()),
         };
         if let Some(known) = self.jobs.get_mut(job) {
@@ -144,6 +148,30 @@ impl Daemon {
             self.record(job);
         }
         self.events.push_back(Event::JobRemoved(job));
+    }
+
+    /// Only what lies in the job's own directory, behind all that is still being written there.
+    fn delete_files(&mut self, job: JobId) {
+        if let Some(known) = self.jobs.get_mut(job) {
+            known.record.directory = None;
+            known.record.finished.clear();
+            self.at_disk(job, AtDisk::DeleteFiles(job), Task::Discard);
+        }
+    }
+
+    fn on_beyond_repair(&mut self, job: JobId, left: &str, action: HealthAction) {
+        match action {
+            HealthAction::Delete => info!(%job, "to be deleted, for it cannot be repaired: {left}"),
+            HealthAction::None => warn!(%job, "cannot be repaired: {left}"),
+            HealthAction::Park => debug!(%job, "cannot be repaired: {left}"),
+            HealthAction::Pause => {
+                warn!(%job, "paused, for it cannot be repaired: {left}");
+                if let Some(known) = self.jobs.get_mut(job) {
+                    known.paused = true;
+                }
+                self.load_next();
+            }
+        }
     }
 
     fn lost_articles(&self, job: JobId) -> Vec<String> {
@@ -190,6 +218,9 @@ impl Daemon {
             Notice::ArticleRefused { job, id, server, why } => {
                 debug!(%job, %id, server = self.name(server), "not accepted: {why}");
             }
+            Notice::BeyondRepair { job, health, critical, action } => {
+                self.on_beyond_repair(job, &what_is_left(health, critical), action);
+            }
             Notice::CeilingLowered { server, to } => {
                 warn!(
                     server = self.name(server),
@@ -228,6 +259,11 @@ impl Daemon {
             warn!(%job, "further articles that are lost are only counted");
         }
     }
+}
+
+/// As people who know NZBGet would put it.
+fn what_is_left(health: Permille, critical: Permille) -> String {
+    format!("health {health}, and less than {critical} cannot be repaired")
 }
 
 fn credit_of(credit: bergamot_engine::Credit) -> bergamot_net::Credit {

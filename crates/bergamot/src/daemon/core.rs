@@ -70,6 +70,7 @@ pub(super) struct OpenConnection {
 /// What the writer has been told to do.
 #[derive(Debug)]
 pub(super) enum AtDisk {
+    DeleteFiles(JobId),
     FinishFile(FileKey),
     FinishJob { job: JobId, verified: bool },
     Reserve,
@@ -221,7 +222,7 @@ impl Daemon {
         self.load_next();
     }
 
-    fn load_next(&mut self) {
+    pub(super) fn load_next(&mut self) {
         if self.load_again.is_some() {
             return;
         }
@@ -271,6 +272,7 @@ impl Daemon {
             segments,
             recording: Recording::Current,
             losses_told: 0,
+            paused: false,
             farewell: None,
         });
         self.tell_engine(Event::JobAdded(job));
@@ -344,6 +346,10 @@ impl Daemon {
             self.progress.on_disk_error(format!("{}: {error}", error.code()));
         }
         match (what, done.result) {
+            (AtDisk::DeleteFiles(job), Err(error)) => {
+                warn!(%job, code = error.code(), "its files could not be deleted: {error}");
+            }
+            (AtDisk::DeleteFiles(_), Ok(_)) => {}
             (AtDisk::FinishFile(file), named) => {
                 if let Ok(Outcome::Named(name)) = named {
                     self.note_finished(file, name.as_str());
