@@ -1,6 +1,6 @@
 //! What becomes of an article that was asked for.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bergamot_pool::{Route, Tries};
 use bergamot_queue::{Part, SegmentKey, SegmentState};
@@ -15,6 +15,8 @@ use crate::order::{ConnectionId, Notice, Order, Ticket};
 #[derive(Debug)]
 pub(crate) struct Article {
     pub(crate) key: SegmentKey,
+    /// Room for its body, and how much of it is reserved so far: none or all.
+    pub(crate) needs: u64,
     pub(crate) reserved: u64,
     pub(crate) stage: Stage,
 }
@@ -43,6 +45,13 @@ pub(crate) struct Troubled {
     best_damaged: Option<u64>,
 }
 
+impl Troubled {
+    /// Whether it waits in the line of this server, among others.
+    pub(crate) fn waits_for(&self, server: ServerId) -> bool {
+        self.whereabouts == Whereabouts::InLine && !self.tries.answered(server)
+    }
+}
+
 /// Where such an article is; it is in one place only.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) enum Whereabouts {
@@ -50,7 +59,7 @@ pub(crate) enum Whereabouts {
     #[default]
     UnderWay,
     /// Waits out a pause.
-    Delayed,
+    Delayed { until: Instant },
     /// In the lines of the servers that may be asked for it. A line may hold it after it has left.
     InLine,
     /// Waits for a server that is excused.
@@ -72,10 +81,9 @@ impl Engine {
 
     /// Releases what the ticket of an answer without a body held.
     fn answered(&mut self, now: Now, ticket: Ticket) -> Option<(SegmentKey, ServerId)> {
-        let article = self.tickets.remove(&ticket)?;
-        self.budget.release(article.reserved);
+        let article = self.close_ticket(ticket)?;
         let Stage::Asked { server, connection } = article.stage else { return None };
-        self.free_slot(now, connection);
+        self.free_slot(now, connection, ticket, false);
         Some((article.key, server))
     }
 
@@ -91,9 +99,9 @@ impl Engine {
         };
         let Stage::Asked { server, connection } = article.stage else { return };
         let key = article.key;
-        self.free_slot(now, connection);
+        self.free_slot(now, connection, ticket, true);
         self.pool.on_success(server);
-        if !self.queue.wants(key) {
+        if !self.queue.wants(key) || self.is_being_written(key) {
             return self.discard(ticket);
         }
         match fault {
@@ -135,6 +143,7 @@ impl Engine {
             }
             Some(Ok(placed)) => {
                 let then = SegmentState::Written { verified: part.verified };
+                self.end_game.spare.on_fetched(part.length);
                 article.stage = Stage::Writing { then };
                 let file = key.file_key();
                 if let Some(size) = self.queue.size_to_reserve(file) {
@@ -193,8 +202,7 @@ impl Engine {
 
     /// Takes an unanswered article back from its connection; `blamed` if it broke on this one.
     pub(crate) fn take_back(&mut self, now: Now, ticket: Ticket, blamed: bool) {
-        let Some(article) = self.tickets.remove(&ticket) else { return };
-        self.budget.release(article.reserved);
+        let Some(article) = self.close_ticket(ticket) else { return };
         if let (Stage::Asked { server, .. }, true) = (article.stage, blamed) {
             return self.ask_later(now, article.key, server);
         }
@@ -205,25 +213,37 @@ impl Engine {
     /// article must not use up its retries on those that are only about to.
     fn ask_later(&mut self, now: Now, key: SegmentKey, server: ServerId) {
         let troubled = self.troubled.entry(key).or_default();
-        troubled.whereabouts = Whereabouts::Delayed;
         let breaks = troubled.tries.broke(server, self.settings.article_retries);
         let pause = BREAK_PAUSE * (1 << breaks.saturating_sub(1).min(LONGEST_DOUBLING));
-        self.delayed.insert((now.instant + pause, key));
+        let until = now.instant + pause;
+        troubled.whereabouts = Whereabouts::Delayed { until };
+        self.delayed.insert((until, key));
+    }
+
+    pub(crate) fn ask_after_pauses(&mut self, now: Now) {
+        while let Some(&(until, key)) = self.delayed.first()
+            && now.instant >= until
+        {
+            self.delayed.pop_first();
+            // Two copies may have broken, each with its own pause; the last one counts.
+            let whereabouts = self.troubled.get(&key).map(|troubled| troubled.whereabouts);
+            if whereabouts == Some(Whereabouts::Delayed { until }) {
+                self.ask_again(now, key);
+            }
+        }
     }
 
     fn discard(&mut self, ticket: Ticket) {
-        if let Some(article) = self.tickets.remove(&ticket) {
-            self.budget.release(article.reserved);
-        }
+        self.close_ticket(ticket);
         self.orders.push_back(Order::Discard { ticket });
     }
 
-    fn free_slot(&mut self, now: Now, connection: ConnectionId) {
-        if let Some(connection) = self.connections.get_mut(&connection) {
-            connection.has_answered = true;
-            connection.in_flight -= 1;
-            connection.idle_since = (connection.in_flight == 0).then_some(now.instant);
-        }
+    /// The ticket is done with, and gives back what it held.
+    pub(crate) fn close_ticket(&mut self, ticket: Ticket) -> Option<Article> {
+        let article = self.tickets.remove(&ticket)?;
+        self.budget.release(article.reserved);
+        self.end_game.on_ticket_gone(article.key);
+        Some(article)
     }
 
     /// Puts an article that did not come into the lines of those who may still have it.
@@ -236,7 +256,12 @@ impl Engine {
             return;
         }
         let posted = self.queue.file(key.file_key()).and_then(|file| file.listed().posted);
+        let other_copy = self.is_under_way(key);
         let troubled = self.troubled.entry(key).or_default();
+        if other_copy {
+            troubled.whereabouts = Whereabouts::UnderWay;
+            return;
+        }
         match self.pool.route(&troubled.tries, posted, now.date) {
             Route::Ask(servers) => {
                 troubled.whereabouts = Whereabouts::InLine;

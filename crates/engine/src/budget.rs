@@ -14,8 +14,12 @@ impl Budget {
     }
 
     /// An article larger than the whole budget may still come, alone.
+    pub(crate) fn fits(&self, bytes: u64) -> bool {
+        self.used == 0 || self.used + bytes <= self.total
+    }
+
     pub(crate) fn reserve(&mut self, bytes: u64) -> bool {
-        let fits = self.used == 0 || self.used + bytes <= self.total;
+        let fits = self.fits(bytes);
         self.used += if fits { bytes } else { 0 };
         fits
     }

@@ -48,8 +48,7 @@ impl Disk {
 
 impl Engine {
     pub(crate) fn on_written(&mut self, now: Now, ticket: Ticket, result: Result<(), DiskTrouble>) {
-        let Some(article) = self.tickets.remove(&ticket) else { return };
-        self.budget.release(article.reserved);
+        let Some(article) = self.close_ticket(ticket) else { return };
         let key = article.key;
         match (result, article.stage) {
             (Ok(()), Stage::Writing { then }) => {

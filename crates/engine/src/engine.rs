@@ -6,14 +6,17 @@ use std::time::Instant;
 use bergamot_limit::Limiter;
 use bergamot_pool::{Pool, Trouble};
 use bergamot_queue::{Job, JobState, NewJob, Queue, SegmentKey};
+use bergamot_sched::Scheduler;
 use bergamot_types::{ByteCount, JobId, MessageId, ServerId};
 use tracing::{debug, trace};
 
-use crate::article::{Article, Stage, Troubled};
+use crate::article::{Article, Troubled};
 use crate::budget::Budget;
 use crate::disk::Disk;
+use crate::end_game::EndGame;
 use crate::event::{Event, Now};
 use crate::health::Beyond;
+use crate::line::Line;
 use crate::order::{ConnectionId, Failure, Notice, Order, Ticket};
 use crate::settings::Settings;
 
@@ -30,7 +33,10 @@ pub struct Engine {
     pub(crate) troubled: HashMap<SegmentKey, Troubled>,
     pub(crate) tickets: HashMap<Ticket, Article>,
     pub(crate) limiter: Limiter<ConnectionId>,
+    pub(crate) sched: Scheduler,
+    pub(crate) end_game: EndGame,
     pub(crate) budget: Budget,
+    pub(crate) room_is_short: bool, // a body at the front of its line waits for room
     pub(crate) disk: Disk,
     pub(crate) ended: HashSet<JobId>, // jobs whose last order has gone out
     pub(crate) beyond: Beyond,
@@ -43,7 +49,7 @@ pub(crate) struct Connection {
     pub(crate) server: ServerId,
     pub(crate) working: bool,
     pub(crate) has_answered: bool,
-    pub(crate) in_flight: usize,
+    pub(crate) line: Line,
     pub(crate) idle_since: Option<Instant>,
 }
 
@@ -61,7 +67,10 @@ impl Engine {
             troubled: HashMap::new(),
             tickets: HashMap::new(),
             limiter: Limiter::new(now, &settings.rates),
+            sched: Scheduler::new(settings.servers.iter().map(|server| server.id)),
+            end_game: EndGame::default(),
             budget: Budget::new(settings.budget.0),
+            room_is_short: false,
             disk: Disk::default(),
             ended: HashSet::new(),
             beyond: Beyond::default(),
@@ -86,6 +95,7 @@ impl Engine {
             Event::JobRemoved(job) => self.on_job_removed(job),
             Event::JobResumed(job) => self.on_job_resumed(now, job),
             Event::Missing { ticket } => self.on_missing(now, ticket),
+            Event::Progress { ticket, received } => self.on_progress(now, ticket, received),
             Event::Refused { ticket } => self.on_refused(now, ticket),
             Event::Thirsty { connection } => self.on_thirsty(now, connection),
             Event::Timeout => {}
@@ -93,6 +103,7 @@ impl Engine {
             Event::Written { ticket, result } => self.on_written(now, ticket, result),
         }
         self.on_time(now);
+        self.admit_bodies(now);
         self.hand_out(now);
         self.pass_on_leases();
     }
@@ -106,7 +117,8 @@ impl Engine {
         let idle = idle.map(|since| since + self.settings.idle);
         let delayed = self.delayed.first().map(|(at, _)| *at);
         let disk = self.disk.paused_until();
-        let others = [self.pool.next_deadline(), disk, delayed, self.limiter.poll_timeout()];
+        let (pace, end_game) = (self.limiter.poll_timeout(), self.end_game.next_look());
+        let others = [self.pool.next_deadline(), disk, delayed, pace, end_game];
         idle.chain(others.into_iter().flatten()).min()
     }
 
@@ -190,6 +202,7 @@ impl Engine {
         // Hanging up before anything was answered is no good order, or we would dial for ever.
         let useless = trouble == Trouble::Closed && gone.working && !gone.has_answered;
         let trouble = if useless { Trouble::OutOfStep } else { trouble };
+        self.learn_from_end(now, &gone, trouble);
         let end = self.pool.on_ended(now.instant, server, gone.working, trouble);
         debug!(%server, %connection, ?trouble, ?end, "connection ended");
         // Only the article it broke on may be to blame; the others go back as they were.
@@ -200,7 +213,8 @@ impl Engine {
             Trouble::OutOfStep if !gone.has_answered => unanswered.first(),
             _ => None,
         };
-        for ticket in self.asked_over(connection) {
+        // All it has not reported on, whether or not it had heard of it.
+        for ticket in gone.line.tickets() {
             self.take_back(now, ticket, Some(&ticket) == blamed);
         }
         match end {
@@ -213,27 +227,13 @@ impl Engine {
         }
     }
 
-    /// What the connection was asked and has not reported on, whether or not it had heard of it.
-    fn asked_over(&self, gone: ConnectionId) -> Vec<Ticket> {
-        let over = |article: &Article| matches!(article.stage, Stage::Asked { connection, .. } if connection == gone);
-        let asked = self.tickets.iter().filter(|(_, article)| over(article));
-        let mut asked: Vec<_> = asked.map(|(ticket, _)| *ticket).collect();
-        asked.sort_unstable();
-        asked
-    }
-
     fn on_time(&mut self, now: Now) {
         self.resume_disk_if_due(now);
         self.pool.on_time(now.instant);
         if self.limiter.poll_timeout().is_some_and(|at| now.instant >= at) {
             self.limiter.handle_timeout(now.instant);
         }
-        while let Some(&(at, key)) = self.delayed.first()
-            && now.instant >= at
-        {
-            self.delayed.pop_first();
-            self.ask_again(now, key);
-        }
+        self.ask_after_pauses(now);
         let idle = self.settings.idle;
         for (&id, connection) in &mut self.connections {
             if connection.idle_since.is_some_and(|since| now.instant >= since + idle) {

@@ -52,6 +52,11 @@ pub enum Event {
     Missing {
         ticket: Ticket,
     },
+    /// So many bytes of the body have come: 0 when its first line has, and then now and then.
+    Progress {
+        ticket: Ticket,
+        received: ByteCount,
+    },
     /// The server gave some other answer than the article.
     Refused {
         ticket: Ticket,

@@ -1,40 +1,75 @@
 //! Who is asked for what next.
+//!
+//! Connections are served when they have room for one more request; those with least to do first,
+//! and among those by the turns of their servers. Each gets what was asked for in vain before, then
+//! the next article of the first job that has one for it.
+
+use std::collections::BTreeMap;
 
 use bergamot_pool::{Route, Tries};
-use bergamot_queue::SegmentKey;
+use bergamot_queue::{File, SegmentKey};
 use bergamot_types::{ByteCount, ServerId};
 
-use crate::article::{Article, Stage, Troubled, Whereabouts};
+use crate::article::{Article, Stage, Whereabouts};
 use crate::engine::{Connection, Engine};
 use crate::event::Now;
+use crate::line::Line;
 use crate::order::{ConnectionId, Order, Ticket};
 
+/// An article to be asked for, and where it waited.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Choice {
+    /// Nobody was asked for it yet.
+    Fresh(SegmentKey),
+    /// It is under way elsewhere, and late.
+    Hedge(SegmentKey),
+    InLine(SegmentKey),
+}
+
+/// How many requests a connection to each server should have under way.
+type Depths = BTreeMap<ServerId, usize>;
+
 impl Engine {
-    /// One article to each connection, then the second to each, and so on.
     pub(crate) fn hand_out(&mut self, now: Now) {
+        self.end_game.rest();
         if self.disk.paused_until().is_some() {
             return;
         }
         self.lose_what_nobody_keeps(now);
-        for depth in 0..self.settings.pipeline {
-            let ready = |(id, connection): (&ConnectionId, &Connection)| {
-                (connection.working && connection.in_flight == depth).then_some(*id)
-            };
-            let ready: Vec<_> = self.connections.iter().filter_map(ready).collect();
-            for connection in ready {
-                self.give_work(now, connection);
+        let depths: Depths = self.pool.ids().map(|id| (id, self.depth(now, id))).collect();
+        // By server, how long a line is too long for it to get anything more.
+        let mut enough: BTreeMap<ServerId, usize> = depths.clone();
+        while let Some((connection, server, length)) = self.next_in_turn(&enough) {
+            if !self.give_work(now, connection) {
+                enough.insert(server, length);
             }
         }
+        self.play_end_game(now);
         self.open_connections(now);
+    }
+
+    fn depth(&self, now: Now, server: ServerId) -> usize {
+        self.sched.depth(now.instant, server).min(self.settings.pipeline)
+    }
+
+    fn next_in_turn(&self, enough: &Depths) -> Option<(ConnectionId, ServerId, usize)> {
+        let with_room = self.connections.iter().filter(|(_, known)| {
+            let enough = enough.get(&known.server).copied().unwrap_or(1);
+            known.working && known.line.len() < enough
+        });
+        let first = with_room
+            .min_by_key(|(id, known)| (known.line.len(), self.sched.turn(known.server), **id));
+        first.map(|(id, known)| (*id, known.server, known.line.len()))
     }
 
     /// Fresh articles that are too old for every server have been answered for.
     fn lose_what_nobody_keeps(&mut self, now: Now) {
-        while let Some(key) = self.queue.peek_fresh() {
+        loop {
+            let Some(key) = self.queue.fresh().next() else { return };
             if self.route_of_fresh(now, key) != Route::Exhausted {
                 return;
             }
-            self.queue.take_fresh();
+            self.queue.take_fresh(key.file_key());
             self.give_up(key);
         }
     }
@@ -44,64 +79,146 @@ impl Engine {
         self.pool.route(&Tries::default(), posted, now.date)
     }
 
-    fn give_work(&mut self, now: Now, connection: ConnectionId) {
-        let Some(server) = self.connections.get(&connection).map(|known| known.server) else {
-            return;
-        };
+    /// Whether there was something for the connection.
+    fn give_work(&mut self, now: Now, connection: ConnectionId) -> bool {
         // One article shows whether the disk works again. More would be fetched for nothing as long
         // as it does not, every few seconds and perhaps from an account that pays for them.
         if self.disk.is_on_trial() && !self.tickets.is_empty() {
-            return;
+            return false;
         }
-        let Some((key, is_fresh)) = self.next_article(now, server) else { return };
-        let Some(file) = self.queue.file(key.file_key()) else { return };
+        match self.choose(now, connection) {
+            Some(choice) => self.ask(now, connection, choice),
+            None => false,
+        }
+    }
+
+    fn choose(&mut self, now: Now, connection: ConnectionId) -> Option<Choice> {
+        let server = self.connections.get(&connection)?.server;
+        if self.is_enough_for_a_stranger(server) {
+            return None;
+        }
+        self.drop_stale_entries(server);
+        let line = self.lines.get(&server).into_iter().flatten();
+        let waiting = line.take(LOOK_AHEAD).find(|key| self.should_retry(now, connection, **key));
+        if let Some(&key) = waiting {
+            return Some(Choice::InLine(key));
+        }
+        self.choose_fresh(now, connection, server).map(Choice::Fresh)
+    }
+
+    fn should_retry(&self, now: Now, connection: ConnectionId, key: SegmentKey) -> bool {
+        let Some(server) = self.connections.get(&connection).map(|known| known.server) else {
+            return false;
+        };
+        let Some(troubled) = self.troubled.get(&key).filter(|it| it.waits_for(server)) else {
+            return false;
+        };
+        let Some(file) = self.queue.file(key.file_key()) else { return false };
+        let posted = file.listed().posted;
+        match self.pool.route(&troubled.tries, posted, now.date) {
+            Route::Ask(servers) if servers.contains(&server) => {
+                let bytes = size_of(file, key.segment);
+                !self.is_better_left_to_others(now, connection, bytes, bytes, &servers)
+            }
+            _ => false,
+        }
+    }
+
+    /// An article that one line hands out stays behind in the others.
+    fn drop_stale_entries(&mut self, server: ServerId) {
+        let Some(line) = self.lines.get_mut(&server) else { return };
+        while let Some(key) = line.front() {
+            let troubled = self.troubled.get(key);
+            if troubled.is_some_and(|it| it.waits_for(server)) && self.queue.wants(*key) {
+                return;
+            }
+            line.pop_front();
+        }
+    }
+
+    /// The first job that has something for the server, in time, gets it; others come after it.
+    fn choose_fresh(
+        &self,
+        now: Now,
+        connection: ConnectionId,
+        server: ServerId,
+    ) -> Option<SegmentKey> {
+        if !self.pool.may_get_fresh(server) {
+            return None;
+        }
+        let mut too_late = None;
+        for key in self.queue.fresh().take(LOOK_AHEAD) {
+            if too_late == Some(key.job) {
+                continue;
+            }
+            let Route::Ask(servers) = self.route_of_fresh(now, key) else { continue };
+            if !servers.contains(&server) {
+                continue;
+            }
+            let bytes = self.queue.file(key.file_key()).map_or(0, |f| size_of(f, key.segment));
+            let rest = self.queue.fresh_bytes(key.job);
+            if !self.is_better_left_to_others(now, connection, bytes, rest, &servers) {
+                return Some(key);
+            }
+            too_late = Some(key.job);
+        }
+        None
+    }
+
+    /// Orders the article, if there is room for it.
+    pub(crate) fn ask(&mut self, now: Now, connection: ConnectionId, choice: Choice) -> bool {
+        let (Choice::Fresh(key) | Choice::Hedge(key) | Choice::InLine(key)) = choice;
+        let Some(server) = self.connections.get(&connection).map(|known| known.server) else {
+            return false;
+        };
+        let Some(file) = self.queue.file(key.file_key()) else { return false };
         let claimed = u64::from(file.claimed_bytes(key.segment));
-        let needs = self.troubled.get(&key).map_or(0, |troubled| troubled.needs);
-        let reserve = reservation(claimed, needs);
-        if !self.budget.reserve(reserve) {
-            return;
+        let bytes = size_of(file, key.segment);
+        let (id, groups) = (file.message_id(key.segment), file.listed().groups.clone());
+        let troubled = self.troubled.get(&key);
+        let needs = reservation(claimed, troubled.map_or(0, |troubled| troubled.needs));
+        if !self.may_ask_for(connection, needs) {
+            return false;
         }
+        let breaks = troubled.map_or(0, |troubled| troubled.tries.breaks_at(server));
         self.last_number += 1;
         let ticket = Ticket(self.last_number);
         self.orders.push_back(Order::Fetch {
             connection,
             ticket,
-            id: file.message_id(key.segment),
-            groups: file.listed().groups.clone(),
-            reserve: reserve as usize,
+            id,
+            groups,
             limit: ByteCount(article_limit(claimed)),
+            patience: self.sched.patience(server, breaks.into()),
+            hedge: matches!(choice, Choice::Hedge(_)),
         });
-        if is_fresh {
-            self.queue.take_fresh();
-        } else {
-            self.lines.entry(server).or_default().pop_front();
-            self.troubled.entry(key).or_default().whereabouts = Whereabouts::UnderWay;
-        }
+        self.leave_waiting_place(choice, server);
+        let working = self.pool.working(server);
+        self.sched.on_given(server, bytes, working);
         let stage = Stage::Asked { server, connection };
-        self.tickets.insert(ticket, Article { key, reserved: reserve, stage });
-        if let Some(connection) = self.connections.get_mut(&connection) {
-            connection.in_flight += 1;
-            connection.idle_since = None;
+        self.tickets.insert(ticket, Article { key, needs, reserved: 0, stage });
+        if let Some(known) = self.connections.get_mut(&connection) {
+            known.idle_since = None;
+            known.line.ask(now.instant, ticket, bytes);
         }
+        self.admit_if_near(now, connection, ticket);
+        true
     }
 
-    /// The article this server should be asked for next, and whether nobody was asked for it yet.
-    fn next_article(&mut self, now: Now, server: ServerId) -> Option<(SegmentKey, bool)> {
-        let line = self.lines.entry(server).or_default();
-        while let Some(&key) = line.front() {
-            let waits = |troubled: &Troubled| {
-                let in_line = troubled.whereabouts == Whereabouts::InLine;
-                in_line && !troubled.tries.answered(server)
-            };
-            if self.troubled.get(&key).is_some_and(waits) && self.queue.wants(key) {
-                return Some((key, false));
+    fn leave_waiting_place(&mut self, choice: Choice, server: ServerId) {
+        match choice {
+            Choice::Fresh(key) => self.queue.take_fresh(key.file_key()),
+            Choice::Hedge(key) => {
+                let others = self.tickets.values().filter(|other| other.key == key).count();
+                self.end_game.on_hedged(key, others + 1);
             }
-            line.pop_front();
-        }
-        let key = self.queue.peek_fresh()?;
-        match self.route_of_fresh(now, key) {
-            Route::Ask(servers) if servers.contains(&server) => Some((key, true)),
-            _ => None,
+            Choice::InLine(key) => {
+                let line = self.lines.entry(server).or_default();
+                if let Some(place) = line.iter().take(LOOK_AHEAD).position(|waits| *waits == key) {
+                    line.remove(place);
+                }
+                self.troubled.entry(key).or_default().whereabouts = Whereabouts::UnderWay;
+            }
         }
     }
 
@@ -125,13 +242,20 @@ impl Engine {
             return 1;
         }
         let opening = self.pool.opening(server);
-        let enough = self.pool.settings(server).connections * self.settings.pipeline;
+        let enough = self.pool.settings(server).connections * 2;
+        self.drop_stale_entries(server);
         let waiting = self.lines.get(&server).map_or(0, |line| line.len().min(enough));
-        let fresh = match self.next_article(now, server) {
-            Some((_, true)) => self.queue.fresh_up_to(enough),
-            Some((_, false)) | None => 0,
-        };
+        let fresh =
+            if self.has_fresh_for(now, server) { self.queue.fresh_up_to(enough) } else { 0 };
         (waiting + fresh).saturating_sub(opening)
+    }
+
+    fn has_fresh_for(&self, now: Now, server: ServerId) -> bool {
+        let for_it = |key: SegmentKey| match self.route_of_fresh(now, key) {
+            Route::Ask(servers) => servers.contains(&server),
+            Route::Exhausted | Route::Wait => false,
+        };
+        self.pool.may_get_fresh(server) && self.queue.fresh().take(LOOK_AHEAD).any(for_it)
     }
 
     fn connect(&mut self, server: ServerId) {
@@ -143,10 +267,18 @@ impl Engine {
             server,
             working: false,
             has_answered: false,
-            in_flight: 0,
+            line: Line::default(),
             idle_since: None,
         };
         self.connections.insert(connection, opening);
+    }
+}
+
+/// The bytes that have to come, as far as anybody knows.
+pub(crate) fn size_of(file: &File, segment: u32) -> u64 {
+    match u64::from(file.claimed_bytes(segment)) {
+        0 => UNKNOWN_ARTICLE,
+        claimed => claimed,
     }
 }
 
@@ -161,6 +293,9 @@ fn reservation(claimed: u64, needs: u64) -> u64 {
 fn article_limit(claimed: u64) -> u64 {
     (4 * claimed).clamp(SMALLEST_LIMIT, LARGEST_ARTICLE)
 }
+
+/// Files, or articles to be asked for again, that are looked at to find something for a connection.
+const LOOK_AHEAD: usize = 64;
 
 const SMALLEST_RESERVATION: u64 = 16 << 10;
 const UNKNOWN_ARTICLE: u64 = 1 << 20;

@@ -8,18 +8,22 @@
 //! - [`Event`], [`Order`], [`Notice`]: what it hears, what it wants done, what people may know
 //! - [`Settings`], [`ServerSettings`]: what it is told beforehand
 //!
-//! Which server may be asked, the pool says; among those, the first connection with room asks. The
-//! depth of the pipelines is fixed, and there are no averages yet.
+//! Which servers may be asked, the pool says; which of them should be, the scheduler; how fast, the
+//! limiter; for what, the queue.
 
 #![forbid(unsafe_code)]
 
+mod admission;
 mod article;
 mod budget;
 mod disk;
+mod end_game;
 mod engine;
 mod event;
 mod hand_out;
 mod health;
+mod line;
+mod measure;
 mod order;
 mod pace;
 mod settings;

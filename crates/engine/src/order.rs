@@ -7,7 +7,7 @@ use std::time::Duration;
 use bergamot_limit::Credit;
 use bergamot_pool::Trouble;
 use bergamot_queue::{FileKey, Layout, Permille};
-use bergamot_types::{ByteCount, GroupName, JobId, MessageId, ServerId};
+use bergamot_types::{ByteCount, GroupName, JobId, MessageId, Patience, ServerId};
 
 use crate::health::HealthAction;
 
@@ -26,6 +26,12 @@ impl fmt::Display for ConnectionId {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Order {
+    /// The body of a ticket may come, and have this much room. Before, it stays in the socket.
+    Admit {
+        connection: ConnectionId,
+        ticket: Ticket,
+        reserve: usize,
+    },
     Connect {
         connection: ConnectionId,
         server: ServerId,
@@ -47,14 +53,15 @@ pub enum Order {
         job: JobId,
         failure: Failure,
     },
-    /// Ask for an article and decode it into at most `reserve` bytes.
+    /// Ask for an article. `hedge`: although it is asked for elsewhere.
     Fetch {
         connection: ConnectionId,
         ticket: Ticket,
         id: MessageId,
         groups: Arc<[GroupName]>,
-        reserve: usize,
         limit: ByteCount,
+        patience: Patience,
+        hedge: bool,
     },
     /// All parts are written: give the file its name.
     FinishFile {

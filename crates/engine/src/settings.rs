@@ -14,7 +14,8 @@ pub struct Settings {
     pub article_retries: u8,
     /// Memory for articles that are under way or not yet written.
     pub budget: ByteCount,
-    /// Requests in flight on one connection.
+    /// The most requests in flight on one connection; how many there are follows from how fast and
+    /// how far away a server is.
     pub pipeline: usize,
     /// A connection with nothing to do is kept this long.
     pub idle: Duration,
@@ -32,7 +33,7 @@ impl Default for Settings {
             servers: Vec::new(),
             article_retries: 3,
             budget: ByteCount(40 << 20),
-            pipeline: 4,
+            pipeline: 128,
             idle: Duration::from_secs(30),
             rates: bergamot_limit::Settings::default(),
             health_action: HealthAction::default(),

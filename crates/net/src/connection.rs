@@ -3,6 +3,7 @@
 use std::collections::{HashSet, VecDeque};
 use std::future::poll_fn;
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -44,6 +45,11 @@ pub enum Report {
         ticket: u64,
         reply: Reply,
     },
+    /// So many bytes of the article's body have come; 0 when it begins, and then now and then.
+    Progress {
+        ticket: u64,
+        received: u64,
+    },
     /// Greeted, encrypted and logged in.
     Ready,
     Refused {
@@ -81,6 +87,11 @@ impl Connection {
         }
     }
 
+    /// The body of a ticket may have this much room; it is not read before.
+    pub fn admit(&self, ticket: u64, reserve: usize) {
+        self.instruct(Instruction::Admit { ticket, reserve });
+    }
+
     /// Lets it read.
     pub fn lend(&self, credit: Credit) {
         self.instruct(Instruction::Lend(credit));
@@ -106,6 +117,7 @@ impl Connection {
 
 #[derive(Debug)]
 enum Instruction {
+    Admit { ticket: u64, reserve: usize },
     Fetch(Fetch),
     Lend(Credit),
     Revoke,
@@ -119,6 +131,8 @@ struct Session<R> {
     report: R,
     purse: Purse,
     asking: Asking,
+    input: Input,
+    progress_told: Instant,
     out: Vec<u8>,
     unanswered: Vec<u64>,
 }
@@ -130,6 +144,13 @@ struct Asking {
     selected: Option<GroupName>,
     selecting: Option<GroupName>,
     unknown: HashSet<GroupName>,
+}
+
+/// What was read and not taken yet.
+#[derive(Default)]
+struct Input {
+    buffer: Vec<u8>,
+    rest: Range<usize>,
 }
 
 enum Happening {
@@ -155,6 +176,8 @@ impl<R: Fn(Report)> Session<R> {
             report,
             purse: Purse::default(),
             asking: Asking::default(),
+            input: Input::default(),
+            progress_told: Instant::now(),
             out: Vec::new(),
             unanswered: Vec::new(),
         }
@@ -181,20 +204,22 @@ impl<R: Fn(Report)> Session<R> {
     }
 
     async fn converse(&mut self, mut link: Link) -> Result<Ended, Ended> {
-        let mut input = vec![0; READ_BUFFER];
+        self.input.buffer = vec![0; READ_BUFFER];
         loop {
             self.machine.poll_transmit(&mut self.out);
             if self.on_events()? {
                 link = self.upgrade(link).await?;
                 continue;
             }
-            let happening = self.next(&mut link, &mut input).await;
+            self.tell_progress();
+            let happening = self.next(&mut link).await;
             let broken = |error| Ended::Io { at: self.machine.moment(), error };
             match happening.map_err(broken)? {
                 Happening::Bytes(0) => self.machine.handle_end_of_stream(),
                 Happening::Bytes(count) => {
                     self.purse.spend(count as u64);
-                    self.machine.handle_input(Instant::now(), &input[..count], &mut self.bodies);
+                    self.input.rest = 0..count;
+                    self.take_input();
                 }
                 Happening::Goodbye => return Ok(self.say_goodbye(link).await),
                 Happening::Order(instruction) => self.on_instruction(instruction),
@@ -203,10 +228,26 @@ impl<R: Fn(Report)> Session<R> {
         }
     }
 
-    async fn next(&mut self, link: &mut Link, input: &mut [u8]) -> io::Result<Happening> {
-        let room = self.room_to_read().min(input.len() as u64) as usize;
+    fn take_input(&mut self) {
+        let Input { buffer, rest } = &mut self.input;
+        let bytes = &buffer[rest.clone()];
+        rest.start += self.machine.handle_input(Instant::now(), bytes, &mut self.bodies);
+    }
+
+    /// A body that comes quickly is told of when it begins and when it is there.
+    fn tell_progress(&mut self) {
+        let Some((request, received)) = self.bodies.progress() else { return };
+        let now = Instant::now();
+        if received > 0 && now >= self.progress_told + PROGRESS_PAUSE {
+            self.progress_told = now;
+            (self.report)(Report::Progress { ticket: request.0, received });
+        }
+    }
+
+    async fn next(&mut self, link: &mut Link) -> io::Result<Happening> {
+        let room = self.room_to_read().min(self.input.buffer.len() as u64) as usize;
         let deadline = self.machine.poll_timeout().into_iter().chain(self.purse.expires()).min();
-        let (out, input) = (&mut self.out, &mut input[..room]);
+        let (out, input) = (&mut self.out, &mut self.input.buffer[..room]);
         tokio::select! {
             biased;
             order = self.inbox.recv() => Ok(order.map_or(Happening::Goodbye, Happening::Order)),
@@ -220,6 +261,10 @@ impl<R: Fn(Report)> Session<R> {
     /// How much may be read now. Pleas for more go out; meanwhile the server's time stands still.
     fn room_to_read(&mut self) -> u64 {
         let (now, expecting) = (Instant::now(), self.machine.outstanding() > 0);
+        if self.bodies.is_blocked() {
+            self.machine.handle_starved(now);
+            return 0;
+        }
         while let Some(plea) = self.purse.plea(now, expecting) {
             self.plead(plea);
         }
@@ -241,6 +286,14 @@ impl<R: Fn(Report)> Session<R> {
 
     fn on_instruction(&mut self, instruction: Instruction) {
         match instruction {
+            Instruction::Admit { ticket, reserve } => {
+                let was_blocked = self.bodies.is_blocked();
+                self.bodies.admit(RequestId(ticket), reserve);
+                if was_blocked && !self.bodies.is_blocked() {
+                    self.machine.handle_fed(Instant::now());
+                    self.take_input();
+                }
+            }
             Instruction::Fetch(fetch) => {
                 self.asking.waiting.push_back(fetch);
                 self.ask_waiting();
@@ -260,6 +313,10 @@ impl<R: Fn(Report)> Session<R> {
         while let Some(event) = self.machine.poll_event() {
             match event {
                 Event::Answered { request, answer } => self.on_answer(request, answer),
+                Event::Began { request } => {
+                    self.progress_told = Instant::now();
+                    (self.report)(Report::Progress { ticket: request.0, received: 0 });
+                }
                 Event::Ended { why, unanswered } => {
                     let tickets = unanswered.into_iter().map(|request| request.0);
                     self.unanswered.extend(tickets.filter(|&ticket| ticket < GROUP_REQUEST.0));
@@ -327,8 +384,9 @@ impl<R: Fn(Report)> Session<R> {
                 return self.machine.ask(now, GROUP_REQUEST, Request::Group(group));
             }
             let request = RequestId(fetch.ticket);
-            self.bodies.expect(request, fetch.reserve);
-            self.machine.ask(now, request, Request::Body { id: fetch.id, limit: fetch.limit });
+            let patience = Some(fetch.patience);
+            let body = Request::Body { id: fetch.id, limit: fetch.limit, patience };
+            self.machine.ask(now, request, body);
         }
     }
 
@@ -381,6 +439,9 @@ const QUIT_REQUEST: RequestId = RequestId(u64::MAX);
 
 /// Two TLS records, or what a fast line brings between two looks at the socket.
 const READ_BUFFER: usize = 64 << 10;
+
+/// How often is told what has come of a slow body.
+const PROGRESS_PAUSE: Duration = Duration::from_millis(250);
 
 /// A goodbye is a courtesy; stopping must not wait for it.
 const GOODBYE_LIMIT: Duration = Duration::from_millis(500);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bergamot_types::{ByteCount, GroupName, MessageId};
+use bergamot_types::{ByteCount, GroupName, MessageId, Patience};
 
 #[derive(Clone, Debug)]
 pub struct Fetch {
@@ -11,8 +11,7 @@ pub struct Fetch {
     pub id: MessageId,
     /// Where it was posted, for servers that want a group selected first.
     pub groups: Arc<[GroupName]>,
-    /// Room for the decoded article.
-    pub reserve: usize,
     /// The most that is read of its body.
     pub limit: ByteCount,
+    pub patience: Patience,
 }

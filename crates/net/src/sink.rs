@@ -7,58 +7,88 @@ use bergamot_yenc::{Decoder, Outcome};
 
 use crate::buffer::{Buffer, BufferPool};
 
-/// Decodes the bodies of one connection into buffers of the pool.
+/// Decodes the bodies of one connection into buffers of the pool. A body that was not admitted yet
+/// has no room, and waits in the socket.
 #[derive(Debug)]
 pub(crate) struct Bodies {
     pool: BufferPool,
-    reserves: HashMap<RequestId, usize>,
+    admitted: HashMap<RequestId, usize>,
     decoder: Decoder,
-    current: Option<Buffer>,
+    current: Option<Current>,
     finished: VecDeque<(Buffer, Outcome)>,
+}
+
+#[derive(Debug)]
+struct Current {
+    request: RequestId,
+    received: u64,
+    buffer: Option<Buffer>,
 }
 
 impl Bodies {
     pub(crate) fn new(pool: BufferPool) -> Self {
         Self {
             pool,
-            reserves: HashMap::new(),
+            admitted: HashMap::new(),
             decoder: Decoder::new(),
             current: None,
             finished: VecDeque::new(),
         }
     }
 
-    /// A body may come that has this much room.
-    pub(crate) fn expect(&mut self, request: RequestId, reserve: usize) {
-        self.reserves.insert(request, reserve);
+    /// The body of this request may have so much room, now or when it comes.
+    pub(crate) fn admit(&mut self, request: RequestId, reserve: usize) {
+        match &mut self.current {
+            Some(current) if current.request == request => {
+                current.buffer = Some(self.pool.lend(reserve));
+            }
+            _ => _ = self.admitted.insert(request, reserve),
+        }
     }
 
     /// No body will come for the request.
     pub(crate) fn forget(&mut self, request: RequestId) {
-        self.reserves.remove(&request);
+        self.admitted.remove(&request);
     }
 
     /// The oldest body that has come whole and was not taken yet.
     pub(crate) fn take(&mut self) -> Option<(Buffer, Outcome)> {
         self.finished.pop_front()
     }
+
+    /// A body has begun that was not admitted yet.
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.current.as_ref().is_some_and(|current| current.buffer.is_none())
+    }
+
+    /// The body that is coming, and how much of it has come.
+    pub(crate) fn progress(&self) -> Option<(RequestId, u64)> {
+        self.current.as_ref().map(|current| (current.request, current.received))
+    }
 }
 
 impl BodySink for Bodies {
     fn begin(&mut self, request: RequestId) {
-        let reserve = self.reserves.remove(&request).unwrap_or(0);
-        self.current = Some(self.pool.lend(reserve));
+        let reserve = self.admitted.remove(&request);
+        let buffer = reserve.map(|reserve| self.pool.lend(reserve));
+        self.current = Some(Current { request, received: 0, buffer });
+    }
+
+    fn has_room(&self) -> bool {
+        !self.is_blocked()
     }
 
     fn body(&mut self, bytes: &[u8]) -> BodyStep {
-        let Some(buffer) = &mut self.current else {
+        let Some(Current { received, buffer: Some(buffer), .. }) = &mut self.current else {
             return BodyStep { consumed: bytes.len(), written: 0, ended: false };
         };
         let step = self.decoder.decode(bytes, buffer.room());
         buffer.filled(step.written);
+        *received += step.consumed as u64;
         if step.ended {
             let outcome = self.decoder.finish();
-            self.finished.extend(self.current.take().map(|buffer| (buffer, outcome)));
+            let buffer = self.current.take().and_then(|current| current.buffer);
+            self.finished.extend(buffer.map(|buffer| (buffer, outcome)));
         }
         BodyStep { consumed: step.consumed, written: step.written, ended: step.ended }
     }

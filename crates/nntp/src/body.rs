@@ -10,6 +10,12 @@ pub trait BodySink {
     /// The body of `request` begins with the next byte, at the start of a line.
     fn begin(&mut self, request: RequestId);
 
+    /// Whether there is room for the body that has begun; until there is, its bytes stay with the
+    /// caller of the machine.
+    fn has_room(&self) -> bool {
+        true
+    }
+
     /// Takes bytes as they came from the wire, dots still stuffed.
     ///
     /// Unless the body ended, all of them must be consumed.

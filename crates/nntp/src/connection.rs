@@ -53,7 +53,7 @@ enum State {
 impl Connection {
     pub fn new(now: Instant, settings: Settings) -> Self {
         let mut deadlines = Deadlines::new(settings.limits);
-        deadlines.answer_due(now);
+        deadlines.answer_due(now, None);
         Self {
             state: State::Setup,
             setup: Setup::new(settings.login, settings.start_tls),
@@ -80,18 +80,21 @@ impl Connection {
     }
 
     /// Body bytes go to `sink` as they lie in `bytes`, uncopied; only answer lines are kept here.
-    pub fn handle_input(&mut self, now: Instant, bytes: &[u8], sink: &mut impl BodySink) {
+    /// How many were taken: where the sink has no room, the rest is to be handed in again.
+    pub fn handle_input(&mut self, now: Instant, bytes: &[u8], sink: &mut impl BodySink) -> usize {
         let mut rest = bytes;
         while !rest.is_empty() {
             match self.state {
-                State::Ended => return,
+                State::Ended => return bytes.len(),
+                State::Body { .. } if !sink.has_room() => break,
                 State::Body { .. } => self.on_body(now, &mut rest, sink),
                 State::Setup if self.setup.awaits_handshake() => {
-                    return self.end(Ending::TlsInjection);
+                    self.end(Ending::TlsInjection);
                 }
                 State::Setup | State::Ready => self.on_line(now, &mut rest, sink),
             }
         }
+        bytes.len() - rest.len()
     }
 
     /// The handshake that [`Event::StartTls`] asked for has succeeded.
@@ -212,13 +215,13 @@ impl Connection {
             }
             Step::Send(command) => {
                 self.outbox.extend_from_slice(command.as_bytes());
-                self.deadlines.answer_due(now);
+                self.deadlines.answer_due(now, None);
             }
             Step::StartTls => {
                 self.events.push_back(Event::StartTls);
                 self.deadlines.nothing_due();
             }
-            Step::ReadList => self.deadlines.answer_due(now),
+            Step::ReadList => self.deadlines.answer_due(now, None),
             Step::ReadOn => {}
         }
     }
@@ -264,6 +267,7 @@ impl Connection {
         let (Request::Article { id, .. } | Request::Body { id, .. }) = asked else { return };
         self.state = State::Body { request, id, taken: 0, limit };
         self.deadlines.body_begins(now);
+        self.events.push_back(Event::Began { request });
         sink.begin(request);
     }
 
@@ -293,8 +297,8 @@ impl Connection {
     }
 
     fn after_answer(&mut self, now: Instant) {
-        if !self.sent.is_empty() {
-            self.deadlines.answer_due(now);
+        if let Some((_, next)) = self.sent.front() {
+            self.deadlines.answer_due(now, next.patience());
         } else if self.held.is_empty() {
             self.deadlines.nothing_due();
             self.send_waiting(now);
@@ -350,8 +354,11 @@ impl Connection {
         if !sending || !self.held.is_empty() || self.waiting.is_empty() {
             return;
         }
-        if self.sent.is_empty() && matches!(self.state, State::Ready) {
-            self.deadlines.answer_due(now);
+        if self.sent.is_empty()
+            && matches!(self.state, State::Ready)
+            && let Some((_, first)) = self.waiting.front()
+        {
+            self.deadlines.answer_due(now, first.patience());
         }
         for (_, request) in &self.waiting {
             request.write(&mut self.outbox);

@@ -2,12 +2,15 @@
 
 use std::time::{Duration, Instant};
 
+use bergamot_types::Patience;
+
 use crate::settings::{Limits, ProgressFloor};
 
 /// The two clocks of an answer: its next byte, and its progress.
 #[derive(Debug)]
 pub(crate) struct Deadlines {
     limits: Limits,
+    patience: Option<Patience>,             // with the answer that is due
     next_byte: Option<(Instant, Duration)>, // when it is due, and how long was given
     in_line: bool,
     window: Option<Window>,
@@ -30,7 +33,14 @@ pub(crate) enum Missed {
 
 impl Deadlines {
     pub(crate) fn new(limits: Limits) -> Self {
-        Self { limits, next_byte: None, in_line: false, window: None, held_since: None }
+        Self {
+            limits,
+            patience: None,
+            next_byte: None,
+            in_line: false,
+            window: None,
+            held_since: None,
+        }
     }
 
     pub(crate) fn nothing_due(&mut self) {
@@ -40,9 +50,22 @@ impl Deadlines {
     }
 
     /// The first byte of an answer is due.
-    pub(crate) fn answer_due(&mut self, now: Instant) {
+    pub(crate) fn answer_due(&mut self, now: Instant, patience: Option<Patience>) {
         self.nothing_due();
-        self.next_byte = Some((now + self.limits.first_byte, self.limits.first_byte));
+        self.patience = patience;
+        let given = self.shortened(self.limits.first_byte);
+        self.next_byte = Some((now + given, given));
+    }
+
+    fn shortened(&self, limit: Duration) -> Duration {
+        self.patience.map_or(limit, |patience| patience.silence.min(limit))
+    }
+
+    /// What a body must bring in every window.
+    fn floor(&self) -> ProgressFloor {
+        let ProgressFloor { bytes, window } = self.limits.floor;
+        let pace = self.patience.map_or(0, |patience| patience.pace.0);
+        ProgressFloor { bytes: bytes.max(pace.saturating_mul(window.as_secs())), window }
     }
 
     /// Some bytes of an answer line came. All the rest is due then: a line is so short that more
@@ -62,7 +85,7 @@ impl Deadlines {
 
     pub(crate) fn body_goes_on(&mut self, now: Instant, bytes: usize) {
         self.byte_due(now);
-        let ProgressFloor { bytes: floor, window } = self.limits.floor;
+        let ProgressFloor { bytes: floor, window } = self.floor();
         if let Some(current) = &mut self.window {
             current.bytes += bytes as u64;
             if now >= current.ends && current.bytes >= floor {
@@ -72,7 +95,8 @@ impl Deadlines {
     }
 
     fn byte_due(&mut self, now: Instant) {
-        self.next_byte = Some((now + self.limits.silence, self.limits.silence));
+        let given = self.shortened(self.limits.silence);
+        self.next_byte = Some((now + given, given));
     }
 
     /// We have no credit to read: what the server sent meanwhile waits in the socket, and it must
@@ -114,8 +138,8 @@ impl Deadlines {
             let line = Missed::Line { limit: waited };
             return Some(if self.in_line { line } else { Missed::Byte { waited } });
         }
+        let ProgressFloor { bytes: floor, window } = self.floor();
         let current = self.window.as_mut().filter(|window| now >= window.ends)?;
-        let ProgressFloor { bytes: floor, window } = self.limits.floor;
         let bytes = current.bytes;
         *current = Window { ends: now + window, bytes: 0 };
         (bytes < floor).then_some(Missed::Progress { bytes, window })

@@ -13,6 +13,8 @@ use crate::request::RequestId;
 pub enum Event {
     /// The answer to a request; answers come in the order of the requests.
     Answered { request: RequestId, answer: Answer },
+    /// The answer to a request is a body, and it begins here.
+    Began { request: RequestId },
     /// The last event. What was asked and not answered goes back to the asker.
     Ended { why: Ending, unanswered: Vec<RequestId> },
     /// Greeted, upgraded and logged in: requests go out from now on.

@@ -1,6 +1,6 @@
 //! What can be asked of a ready server.
 
-use bergamot_types::{ByteCount, GroupName, MessageId};
+use bergamot_types::{ByteCount, GroupName, MessageId, Patience};
 
 /// The asker's own number for a request; answers carry it.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -13,10 +13,11 @@ pub enum Request {
         id: MessageId,
         limit: ByteCount,
     },
-    /// The body, at most `limit` bytes of it.
+    /// The body, at most `limit` bytes of it. `patience` shortens what the settings allow.
     Body {
         id: MessageId,
         limit: ByteCount,
+        patience: Option<Patience>,
     },
     Date,
     Group(GroupName),
@@ -56,6 +57,13 @@ impl Request {
     pub(crate) fn message_id(&self) -> Option<&MessageId> {
         match self {
             Self::Article { id, .. } | Self::Body { id, .. } | Self::Stat(id) => Some(id),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn patience(&self) -> Option<Patience> {
+        match self {
+            Self::Body { patience, .. } => *patience,
             _ => None,
         }
     }

@@ -42,6 +42,20 @@ impl Pool {
         &self.server(server).settings
     }
 
+    /// Connections that can be asked.
+    pub fn working(&self, server: ServerId) -> usize {
+        self.server(server).working()
+    }
+
+    /// Whether there are others of its level that could do its work.
+    pub fn has_peers(&self, server: ServerId) -> bool {
+        let level = self.server(server).settings.level;
+        let is_peer = |other: &&Server| {
+            other.id() != server && other.settings.level == level && !other.in_trouble()
+        };
+        self.servers.iter().filter(is_peer).any(Server::is_active)
+    }
+
     pub fn in_trouble(&self, server: ServerId) -> bool {
         self.server(server).in_trouble()
     }
@@ -100,11 +114,17 @@ impl Pool {
     /// An article moves up a level only when every server below has answered for it; a server that
     /// is busy or unreachable has not.
     pub fn route(&self, tries: &Tries, posted: Option<UnixTime>, today: UnixTime) -> Route {
+        // A retry stays with its server, unless that is in no state to take it.
         if let Some(wanted) = tries.wanted_server()
-            && !self.server(wanted).is_excused()
+            && !self.server(wanted).in_trouble()
         {
             return Route::Ask(vec![wanted]);
         }
+        self.route_anew(tries, posted, today)
+    }
+
+    /// The same without regard to who is owed a retry.
+    pub fn route_anew(&self, tries: &Tries, posted: Option<UnixTime>, today: UnixTime) -> Route {
         let open: Vec<_> = self
             .servers
             .iter()
@@ -120,6 +140,16 @@ impl Pool {
         };
         let of_level = askable.filter(|server| server.settings.level == level);
         Route::Ask(of_level.map(|server| server.id()).collect())
+    }
+
+    /// Whether the server may be asked for anything at all that nobody was asked for: those of a
+    /// higher level only where a lower one does not keep articles for ever.
+    pub fn may_get_fresh(&self, server: ServerId) -> bool {
+        let server = self.server(server);
+        let askable = |other: &&Server| other.is_active() && !other.is_excused();
+        let below = self.servers.iter().filter(askable);
+        let mut below = below.filter(|other| other.settings.level < server.settings.level);
+        askable(&server) && below.all(|other| other.settings.retention > 0)
     }
 
     /// What one mirror does not have, none of its group has.

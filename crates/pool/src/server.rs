@@ -48,6 +48,10 @@ impl Server {
         self.open
     }
 
+    pub(crate) fn working(&self) -> usize {
+        self.working
+    }
+
     /// Connections that are being opened, or closed.
     pub(crate) fn opening(&self) -> usize {
         self.open - self.working

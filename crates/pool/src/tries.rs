@@ -29,6 +29,12 @@ impl Tries {
         self.servers.iter().any(|(id, tries)| *id == server && tries.missing)
     }
 
+    /// How many connections of the server broke on it.
+    pub fn breaks_at(&self, server: ServerId) -> u8 {
+        let tries = self.servers.iter().find(|(id, _)| *id == server);
+        tries.map_or(0, |(_, tries)| tries.broken)
+    }
+
     /// The server does not have the article.
     pub fn missing(&mut self, server: ServerId) {
         let tries = self.of(server);

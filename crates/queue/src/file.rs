@@ -153,6 +153,13 @@ impl File {
         if wanted { (self.segment_count() - self.fresh) as usize } else { 0 }
     }
 
+    /// The bytes that the NZB claims for them.
+    pub(crate) fn fresh_bytes(&self) -> u64 {
+        let fresh = &self.listed.bytes[self.fresh as usize..];
+        let wanted = self.state == FileState::Wanted;
+        if wanted { fresh.iter().map(|&bytes| u64::from(bytes)).sum() } else { 0 }
+    }
+
     /// The next segment that was never handed out.
     pub(crate) fn peek_fresh(&self) -> Option<u32> {
         (self.fresh_count() > 0).then_some(self.fresh)

@@ -26,6 +26,7 @@ pub struct Job {
     files: Vec<File>,
     fresh_file: usize, // files before this one have no fresh segments
     unsettled: u32,    // files that are neither whole, holed nor held back
+    fresh_bytes: u64,  // of segments that were never handed out
     segments: Totals,
     sizes: Sizes,
     disputed: BTreeSet<(u32, u32)>, // lost, as long as most parts do not come to agree with them
@@ -61,6 +62,7 @@ impl Job {
             files: new.files.into_iter().map(File::new).collect(),
             fresh_file: 0,
             unsettled: 0,
+            fresh_bytes: 0,
             segments: Totals::default(),
             sizes: Sizes::default(),
             disputed: BTreeSet::new(),
@@ -159,14 +161,25 @@ impl Job {
         true
     }
 
-    pub(crate) fn peek_fresh(&mut self) -> Option<(u32, u32)> {
-        while let Some(file) = self.files.get(self.fresh_file) {
-            if let Some(segment) = file.peek_fresh() {
-                return Some((self.fresh_file as u32, segment));
-            }
+    /// The next segment of each file that was never handed out.
+    pub(crate) fn fresh_segments(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let files = self.files.iter().enumerate().skip(self.fresh_file);
+        files.filter_map(|(index, file)| Some((index as u32, file.peek_fresh()?)))
+    }
+
+    pub(crate) fn take_fresh(&mut self, file: u32) {
+        let known = &mut self.files[file as usize];
+        if let Some(segment) = known.peek_fresh() {
+            self.fresh_bytes -= u64::from(known.claimed_bytes(segment));
+            known.take_fresh();
+        }
+        while self.files.get(self.fresh_file).is_some_and(|file| file.fresh_count() == 0) {
             self.fresh_file += 1;
         }
-        None
+    }
+
+    pub(crate) fn fresh_bytes(&self) -> u64 {
+        self.fresh_bytes
     }
 
     pub(crate) fn fresh_count(&self) -> usize {
@@ -199,6 +212,7 @@ impl Job {
         known.forget();
         self.segments.segments_done -= done;
         self.segments.bytes_done -= bytes;
+        self.fresh_bytes += known.fresh_bytes();
         self.fresh_file = self.fresh_file.min(file as usize);
     }
 
@@ -228,6 +242,7 @@ impl Job {
 
     fn count(&mut self) {
         self.unsettled = 0;
+        self.fresh_bytes = self.files.iter().map(File::fresh_bytes).sum();
         let mut totals = Totals { segments_lost: self.segments.segments_lost, ..Totals::default() };
         for file in self.files.iter().filter(|file| file.state() != FileState::HeldBack) {
             let bytes = file.all_claimed_bytes();

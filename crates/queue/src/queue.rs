@@ -111,23 +111,32 @@ impl Queue {
         found
     }
 
-    /// The segment that [`Self::take_fresh`] would hand out.
-    pub fn peek_fresh(&mut self) -> Option<SegmentKey> {
-        while let Some(&entry) = self.fresh.first() {
-            let job = entry.1;
-            if let Some((file, segment)) = self.jobs.get_mut(&job).and_then(Job::peek_fresh) {
-                return Some(SegmentKey { job, file, segment });
-            }
-            self.fresh.remove(&entry);
-        }
-        None
+    /// The next segment nobody has asked for of each file, in the order in which they are wanted.
+    pub fn fresh(&self) -> impl Iterator<Item = SegmentKey> + '_ {
+        let jobs = self.fresh.iter().filter_map(|(_, job)| self.jobs.get(job));
+        jobs.flat_map(|job| {
+            let segments = job.fresh_segments();
+            segments.map(|(file, segment)| SegmentKey { job: job.id(), file, segment })
+        })
     }
 
-    /// The next segment nobody has asked for, of the first job that has one.
-    pub fn take_fresh(&mut self) -> Option<SegmentKey> {
-        let key = self.peek_fresh()?;
-        self.jobs.get_mut(&key.job)?.file_mut(key.file).take_fresh();
-        Some(key)
+    /// The bytes, as the NZB claims them, of what nobody has asked for of one job.
+    pub fn fresh_bytes(&self, job: JobId) -> u64 {
+        self.jobs.get(&job).map_or(0, Job::fresh_bytes)
+    }
+
+    /// The same for all jobs.
+    pub fn all_fresh_bytes(&self) -> u64 {
+        self.fresh.iter().map(|&(_, job)| self.fresh_bytes(job)).sum()
+    }
+
+    /// The next fresh segment of a file has been asked for.
+    pub fn take_fresh(&mut self, key: FileKey) {
+        let Some(job) = self.jobs.get_mut(&key.job) else { return };
+        job.take_fresh(key.file);
+        if job.fresh_segments().next().is_none() {
+            self.fresh.remove(&(Reverse(job.priority()), job.id()));
+        }
     }
 
     /// Finds the place of a good copy; the segments that were evicted for it are wanted again.
@@ -206,9 +215,10 @@ impl Queue {
         }
     }
 
-    /// The job may have segments that nobody asked for.
+    /// Hands out what nobody has asked for, if the job has any of that.
     fn offer(&mut self, job: JobId) {
-        if let Some(job) = self.jobs.get(&job).filter(|job| !job.is_paused()) {
+        let has_any = |job: &&Job| !job.is_paused() && job.fresh_segments().next().is_some();
+        if let Some(job) = self.jobs.get(&job).filter(has_any) {
             self.fresh.insert((Reverse(job.priority()), job.id()));
         }
     }
@@ -241,6 +251,12 @@ mod tests {
         SegmentKey { job: JobId(job), file, segment }
     }
 
+    fn take(queue: &mut Queue) -> Option<SegmentKey> {
+        let next = queue.fresh().next()?;
+        queue.take_fresh(next.file_key());
+        Some(next)
+    }
+
     fn write(queue: &mut Queue, at: SegmentKey, of: u64) -> Option<Layout> {
         let begin = Some(u64::from(at.segment) * 100);
         let part = Part {
@@ -261,7 +277,11 @@ mod tests {
         queue.add(job(2, 0, vec![file("b", 1)]));
         queue.add(job(3, 9, vec![file("c", 1), file("d", 1)]));
         assert_eq!((queue.fresh_up_to(3), queue.fresh_up_to(99)), (3, 5));
-        let order: Vec<_> = std::iter::from_fn(|| queue.take_fresh()).collect();
+        assert_eq!((queue.fresh_bytes(JobId(1)), queue.all_fresh_bytes()), (220, 550));
+        let heads: Vec<_> = queue.fresh().collect();
+        assert_eq!(heads, [key(3, 0, 0), key(3, 1, 0), key(1, 0, 0), key(2, 0, 0)]);
+        let order: Vec<_> = std::iter::from_fn(|| take(&mut queue)).collect();
+        assert_eq!(queue.all_fresh_bytes(), 0);
         assert_eq!(order, [key(3, 0, 0), key(3, 1, 0), key(1, 0, 0), key(1, 0, 1), key(2, 0, 0)]);
         assert_eq!(queue.fresh_up_to(5), 0);
     }
@@ -287,12 +307,12 @@ mod tests {
         let mut queue = Queue::new();
         let extra = NewFile { is_extra: true, ..file("v", 1) };
         queue.add(job(1, 0, vec![extra, file("a", 2)]));
-        assert_eq!(queue.take_fresh(), Some(key(1, 1, 0)));
-        assert_eq!(queue.take_fresh(), Some(key(1, 1, 1)));
-        assert_eq!(queue.take_fresh(), None);
+        assert_eq!(take(&mut queue), Some(key(1, 1, 0)));
+        assert_eq!(take(&mut queue), Some(key(1, 1, 1)));
+        assert_eq!(take(&mut queue), None);
         write(&mut queue, key(1, 1, 0), 2);
         assert_eq!(queue.resolve(key(1, 1, 1), SegmentState::Missing), None);
-        assert_eq!(queue.take_fresh(), Some(key(1, 0, 0)), "the volume is wanted now");
+        assert_eq!(take(&mut queue), Some(key(1, 0, 0)), "the volume is wanted now");
         write(&mut queue, key(1, 0, 0), 1).unwrap();
         queue.finish_file(key(1, 0, 0).file_key(), true);
         assert_eq!(queue.state(JobId(1)), Some(JobState::Incomplete));
@@ -309,7 +329,7 @@ mod tests {
         queue.finish_file(key(1, 1, 0).file_key(), true);
         assert_eq!(queue.state(JobId(1)), Some(JobState::Complete { verified: true }));
         queue.add(job(2, 0, vec![extra]));
-        assert_eq!(queue.take_fresh(), Some(key(2, 0, 0)), "there is nothing else in this job");
+        assert_eq!(take(&mut queue), Some(key(2, 0, 0)), "there is nothing else in this job");
     }
 
     #[test]
@@ -317,14 +337,14 @@ mod tests {
         let mut queue = Queue::new();
         queue.add(job(1, 9, vec![file("a", 2)]));
         queue.add(job(2, 0, vec![file("b", 1)]));
-        assert_eq!(queue.take_fresh(), Some(key(1, 0, 0)));
+        assert_eq!(take(&mut queue), Some(key(1, 0, 0)));
         assert!(queue.pause(JobId(1)) && !queue.pause(JobId(1)), "news once");
         assert!(queue.is_paused(JobId(1)) && !queue.is_paused(JobId(2)));
-        assert_eq!((queue.fresh_up_to(9), queue.take_fresh()), (1, Some(key(2, 0, 0))));
-        assert_eq!(queue.take_fresh(), None);
+        assert_eq!((queue.fresh_up_to(9), take(&mut queue)), (1, Some(key(2, 0, 0))));
+        assert_eq!(take(&mut queue), None);
         write(&mut queue, key(1, 0, 0), 2);
         assert!(queue.resume(JobId(1)) && !queue.resume(JobId(1)));
-        assert_eq!(queue.take_fresh(), Some(key(1, 0, 1)));
+        assert_eq!(take(&mut queue), Some(key(1, 0, 1)));
         assert!(!queue.pause(JobId(7)) && !queue.resume(JobId(7)), "there is no such job");
     }
 
@@ -333,12 +353,12 @@ mod tests {
         let mut queue = Queue::new();
         let extra = NewFile { is_extra: true, ..file("v", 1) };
         queue.add(job(1, 0, vec![extra, file("a", 1)]));
-        queue.take_fresh();
+        take(&mut queue);
         queue.pause(JobId(1));
         queue.resolve(key(1, 1, 0), SegmentState::Missing);
-        assert_eq!(queue.take_fresh(), None);
+        assert_eq!(take(&mut queue), None);
         queue.resume(JobId(1));
-        assert_eq!(queue.take_fresh(), Some(key(1, 0, 0)));
+        assert_eq!(take(&mut queue), Some(key(1, 0, 0)));
     }
 
     #[test]
@@ -435,7 +455,7 @@ mod tests {
             finished: vec![(0, true), (7, true)],
             ..job(1, 0, vec![file("a", 2), file("b", 1)])
         });
-        assert_eq!(queue.take_fresh(), Some(key(1, 1, 0)));
+        assert_eq!(take(&mut queue), Some(key(1, 1, 0)));
         assert_eq!(queue.job(JobId(1)).unwrap().totals().segments_done, 2);
     }
 }

@@ -159,6 +159,9 @@ impl Scene {
         self.connection.poll_transmit(&mut out);
         self.sent.push_str(&String::from_utf8(out).expect("commands are text"));
         while let Some(event) = self.connection.poll_event() {
+            if let Event::Began { .. } = event {
+                continue; // where the answer line was, the transcript shows
+            }
             let text = self.describe(event);
             self.events.push(text);
         }
@@ -197,6 +200,7 @@ impl Scene {
                 let text = if why == Ending::Quit { "quit".to_owned() } else { why.to_string() };
                 format!("ended {}: {text}; unanswered {owed}", why.code())
             }
+            Event::Began { .. } => "began".to_owned(),
             Event::Ready => "ready".to_owned(),
             Event::StartTls => "start tls".to_owned(),
         }
@@ -259,7 +263,7 @@ fn parse_request(text: &str) -> Request {
     let id = || MessageId::parse(rest).unwrap_or_else(|error| panic!("{text}: {error}"));
     match word {
         "article" => Request::Article { id: id(), limit: BODY_LIMIT },
-        "body" => Request::Body { id: id(), limit: BODY_LIMIT },
+        "body" => Request::Body { id: id(), limit: BODY_LIMIT, patience: None },
         "date" => Request::Date,
         "group" => Request::Group(GroupName::parse(rest).expect("a group name")),
         "quit" => Request::Quit,

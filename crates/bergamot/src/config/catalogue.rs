@@ -132,9 +132,10 @@ pub(super) static DOWNLOAD: Table = Table {
         },
         Key {
             name: "pipeline",
-            kind: Kind::Number { least: 1, most: 64 },
-            default: Fallback::Is("4"),
-            about: "Articles asked for ahead on each connection; 1 waits for each answer.",
+            kind: Kind::Number { least: 1, most: 128 },
+            default: Fallback::Is("128"),
+            about: "The most articles asked for at once on each connection. How many are follows from \
+                    how fast and how far away a server is; 1 waits for each answer.",
         },
         Key {
             name: "par2_volumes",

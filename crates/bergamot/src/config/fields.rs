@@ -208,7 +208,8 @@ rotate_at = 2020-01-01
                  \"ignore\"",
                 "line 7, column 19: download.article_retries: expected a whole number from 0 to 99, \
                  found 1.5",
-                "line 8, column 12: download.pipeline: expected a whole number from 1 to 64, found 0",
+                "line 8, column 12: download.pipeline: expected a whole number from 1 to 128, found \
+                 0",
                 "line 9, column 16: download.par2_volumes: expected \"needed\" or \"always\", found \
                  a list",
                 "line 11, column 8: log.keep: expected a whole number from 0 to 1000, found \

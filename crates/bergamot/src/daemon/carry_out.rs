@@ -18,6 +18,11 @@ use super::jobs::ActiveJob;
 impl Daemon {
     pub(super) fn carry_out(&mut self, order: Order) {
         match order {
+            Order::Admit { connection, ticket, reserve } => {
+                if let Some(known) = self.connections.get(&connection) {
+                    known.handle.admit(ticket.0, reserve);
+                }
+            }
             Order::Connect { connection, server } => self.connect(connection, server),
             Order::DeleteFiles { job } => self.delete_files(job),
             Order::Discard { ticket } => drop(self.decoded.remove(&ticket)),
@@ -27,8 +32,8 @@ impl Daemon {
                 }
             }
             Order::FailJob { job, failure } => self.fail_job(job, failure),
-            Order::Fetch { connection, ticket, id, groups, reserve, limit } => {
-                let fetch = Fetch { ticket: ticket.0, id, groups, reserve, limit };
+            Order::Fetch { connection, ticket, id, groups, limit, patience, .. } => {
+                let fetch = Fetch { ticket: ticket.0, id, groups, limit, patience };
                 if let Some(known) = self.connections.get(&connection) {
                     // A connection that ended meanwhile reports so, and the engine takes it back.
                     let _ = known.handle.fetch(fetch);

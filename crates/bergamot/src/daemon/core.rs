@@ -310,6 +310,9 @@ impl Daemon {
                 debug!(id, %reply, "missing");
                 Event::Missing { ticket: Ticket(ticket) }
             }
+            Report::Progress { ticket, received } => {
+                Event::Progress { ticket: Ticket(ticket), received: ByteCount(received) }
+            }
             Report::Ready => {
                 if let Some(known) = self.connections.get_mut(&connection) {
                     known.ready = true;

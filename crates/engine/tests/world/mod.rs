@@ -70,6 +70,7 @@ pub(crate) struct World {
     rule: Rule,
     now: Instant,
     connections: BTreeMap<ConnectionId, Line>,
+    admitted: HashMap<Ticket, usize>,
     segments: HashMap<Ticket, (u32, u64)>, // segment and its file's number of segments
     sizes: HashMap<(u32, u32), u64>,
     happenings: VecDeque<Event>,
@@ -77,7 +78,7 @@ pub(crate) struct World {
 
 struct Line {
     server: u16,
-    asked: VecDeque<(Ticket, String, usize)>,
+    asked: VecDeque<(Ticket, String)>,
 }
 
 impl World {
@@ -126,6 +127,7 @@ impl World {
             rule: Box::new(|_| Reply::Good),
             now,
             connections: BTreeMap::new(),
+            admitted: HashMap::new(),
             segments: HashMap::new(),
             sizes: HashMap::new(),
             happenings: VecDeque::new(),
@@ -263,11 +265,19 @@ impl World {
                 self.failed.push((job.0, failure));
                 self.happenings.push_back(Event::JobRemoved(job));
             }
-            Order::Fetch { connection, ticket, id, reserve, .. } => {
+            Order::Admit { connection, ticket, reserve } => {
+                assert!(
+                    self.connections.contains_key(&connection)
+                        || !self.admitted.contains_key(&ticket)
+                );
+                let again = self.admitted.insert(ticket, reserve);
+                assert_eq!(again, None, "admitted once");
+            }
+            Order::Fetch { connection, ticket, id, .. } => {
                 // A connection that has ended meanwhile gives it back with its end.
                 let Some(line) = self.connections.get_mut(&connection) else { return };
-                line.asked.push_back((ticket, id.to_string(), reserve));
-                assert!(line.asked.len() <= 4, "deeper than the pipeline");
+                line.asked.push_back((ticket, id.to_string()));
+                assert!(line.asked.len() <= 128, "deeper than the pipeline");
             }
             Order::FinishFile { file, .. } => {
                 *self.finishes.entry(file).or_default() += 1;
@@ -325,10 +335,13 @@ impl World {
     }
 
     fn answer_one(&mut self) -> Option<Event> {
-        let (connection, line) =
-            self.connections.iter_mut().find(|(_, line)| !line.asked.is_empty())?;
+        let admitted = &self.admitted;
+        let may_come =
+            |line: &Line| line.asked.front().is_some_and(|(t, _)| admitted.contains_key(t));
+        let (connection, line) = self.connections.iter_mut().find(|(_, line)| may_come(line))?;
         let (connection, server) = (*connection, line.server);
-        let (ticket, id, reserve) = line.asked.pop_front()?;
+        let (ticket, id) = line.asked.pop_front()?;
+        let reserve = self.admitted[&ticket];
         let numbers: Vec<u32> =
             id.split(['.', '@']).map(|n| n.parse().expect("a number")).collect();
         let [file, segment, job] = numbers[..] else { panic!("{id}") };

@@ -11,7 +11,7 @@ pub type Fired = BTreeMap<&'static str, u64>;
 /// Watches the engine's orders. A rule that is broken is told in a sentence.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
-    asked: HashMap<MessageId, Ticket>,
+    asked: HashMap<MessageId, Vec<Ticket>>,
     ids: HashMap<Ticket, MessageId>,
     waiting: HashSet<Ticket>, // decoded, and no order for them yet
     ended: HashSet<JobId>,
@@ -20,14 +20,15 @@ pub(crate) struct Ledger {
 impl Ledger {
     pub(crate) fn on_order(&mut self, order: &Order) -> Result<(), String> {
         match order {
-            Order::Fetch { ticket, id, .. } => {
+            Order::Fetch { ticket, id, hedge, .. } => {
                 self.ids.insert(*ticket, id.clone());
-                match self.asked.insert(id.clone(), *ticket) {
-                    Some(other) => {
-                        Err(format!("<{id}> is asked for twice: {other:?} and {ticket:?}"))
-                    }
-                    None => Ok(()),
+                let asked = self.asked.entry(id.clone()).or_default();
+                let others = asked.len();
+                asked.push(*ticket);
+                if others == usize::from(*hedge) {
+                    return Ok(());
                 }
+                Err(format!("<{id}> is asked for by {asked:?}, hedge: {hedge}"))
             }
             Order::Write { ticket, .. } | Order::Discard { ticket } => {
                 let known = self.waiting.remove(ticket);
@@ -45,8 +46,13 @@ impl Ledger {
 
     /// The ticket is no longer asked for; `decoded` if its bytes wait for an order.
     pub(crate) fn on_answer(&mut self, ticket: Ticket, decoded: bool) {
-        if let Some(id) = self.ids.remove(&ticket) {
-            self.asked.remove(&id);
+        if let Some(id) = self.ids.remove(&ticket)
+            && let Some(asked) = self.asked.get_mut(&id)
+        {
+            asked.retain(|other| *other != ticket);
+            if asked.is_empty() {
+                self.asked.remove(&id);
+            }
         }
         if decoded {
             self.waiting.insert(ticket);

@@ -46,6 +46,8 @@ struct World<'a> {
     now: Duration,
     chance: SplitMix,
     lines: BTreeMap<ConnectionId, Line>,
+    admitted: HashMap<Ticket, u64>,
+    unadmitted: HashMap<Ticket, Happening>, // bodies that may not come yet
     disk_busy_until: Duration,
     lengths: HashMap<(u32, u32), u32>,
     outcome: Outcome,
@@ -70,6 +72,8 @@ impl<'a> World<'a> {
             now: Duration::ZERO,
             chance: SplitMix::seeded(!day.seed),
             lines: BTreeMap::new(),
+            admitted: HashMap::new(),
+            unadmitted: HashMap::new(),
             disk_busy_until: Duration::ZERO,
             lengths: HashMap::new(),
             outcome: Outcome {
@@ -178,8 +182,13 @@ impl<'a> World<'a> {
                 self.outcome.failed += 1;
                 self.agenda.plan(self.now, Happening::Engine(Event::JobRemoved(job)));
             }
-            Order::Fetch { connection, ticket, id, reserve, .. } => {
-                return self.ask(connection, ticket, &id, reserve as u64);
+            Order::Admit { ticket, reserve, .. } => {
+                self.admitted.insert(ticket, reserve as u64);
+                let waiting = self.unadmitted.remove(&ticket);
+                waiting.into_iter().for_each(|waiting| self.agenda.plan(self.now, waiting));
+            }
+            Order::Fetch { connection, ticket, id, .. } => {
+                return self.ask(connection, ticket, &id);
             }
             Order::FinishFile { file, .. } => {
                 let (at, result) = self.at_disk(0);
@@ -256,7 +265,34 @@ impl<'a> World<'a> {
 
     fn answer(&mut self, connection: ConnectionId, event: Event) -> Option<Event> {
         let line = self.lines.get_mut(&connection)?;
-        let ticket = line.asked.pop_front()?;
+        let ticket = *line.asked.front()?;
+        let mut event = event;
+        let of = match event {
+            Event::Fetched { ticket, .. } | Event::Missing { ticket } => ticket,
+            _ => ticket,
+        };
+        if of != ticket {
+            self.unadmitted.insert(of, Happening::Answer(connection, event));
+            return None;
+        }
+        if let Event::Fetched { fault, .. } = &mut event {
+            let Some(&reserve) = self.admitted.get(&ticket) else {
+                self.unadmitted.insert(ticket, Happening::Answer(connection, event));
+                return None;
+            };
+            if reserve >= OUTGROWN && matches!(fault, Some(Fault::TooLarge { .. })) {
+                *fault = None;
+            }
+            if matches!(fault, Some(Fault::TooLarge { .. })) {
+                *self.outcome.fired.entry("outgrown").or_default() += 1;
+            }
+        }
+        line.asked.pop_front();
+        if let Some(next) = line.asked.front()
+            && let Some(waiting) = self.unadmitted.remove(next)
+        {
+            self.agenda.plan(self.now, waiting);
+        }
         let server = line.server;
         let decoded = matches!(event, Event::Fetched { .. });
         self.outcome.delivered[server] += u64::from(decoded);
@@ -269,7 +305,6 @@ impl<'a> World<'a> {
         connection: ConnectionId,
         ticket: Ticket,
         id: &MessageId,
-        reserve: u64,
     ) -> Result<(), String> {
         let line = self.lines.get_mut(&connection).ok_or("asked over a connection that is gone")?;
         if !line.open {
@@ -283,7 +318,7 @@ impl<'a> World<'a> {
         let arrives = self.now + model.round_trip / 2;
         let begins = line.busy_until.max(arrives);
         let ends = begins + Duration::from_secs_f64(ARTICLE as f64 / model.rate as f64);
-        let (at, happening) = match self.fate(model, id, ticket, reserve) {
+        let (at, happening) = match self.fate(model, id, ticket) {
             Fate::Break => (begins + (ends - begins) / 2, Happening::Break(connection)),
             Fate::Answer(event @ Event::Missing { .. }) => {
                 (begins, Happening::Answer(connection, event))
@@ -302,7 +337,7 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    fn fate(&mut self, model: &ServerModel, id: &MessageId, ticket: Ticket, reserve: u64) -> Fate {
+    fn fate(&mut self, model: &ServerModel, id: &MessageId, ticket: Ticket) -> Fate {
         let (job, file, segment) = place(id);
         let count = self.lengths.get(&(job, file)).copied().unwrap_or(0);
         if self.lacks(model, id) {
@@ -334,11 +369,7 @@ impl<'a> World<'a> {
             part.verified = false;
             Some(Fault::Damaged)
         } else if hits(model.outgrow) {
-            let outgrown = reserve < OUTGROWN;
-            outgrown.then(|| {
-                self.fire("outgrown");
-                Fault::TooLarge { needed: OUTGROWN }
-            })
+            Some(Fault::TooLarge { needed: OUTGROWN })
         } else if hits(model.lie) {
             self.fire("lie");
             part.file_size = Some(u64::from(count) * ARTICLE + 1 + ticket.0);

@@ -1,0 +1,71 @@
+//! Room for bodies.
+//!
+//! Asking costs nothing worth counting, so many requests may be under way on a long line. A body
+//! costs memory from its first byte until it is written: room for all of it is reserved before the
+//! socket is read any further. Bodies come one by one on each connection, so the one at the front
+//! of a line, and the one behind it, are all that can be needed soon.
+
+use crate::engine::Engine;
+use crate::event::Now;
+use crate::order::{ConnectionId, Order, Ticket};
+
+impl Engine {
+    /// Who waits at the front of a line comes first, and among those who was asked for longest ago;
+    /// nobody overtakes them, or an article that needs much room would wait for ever.
+    pub(crate) fn admit_bodies(&mut self, now: Now) {
+        self.room_is_short = false;
+        for place in 0..ADMITTED_AHEAD {
+            for (ticket, connection) in self.not_admitted(place) {
+                if !self.admit(now, connection, ticket) {
+                    self.room_is_short = place == 0;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// An idle connection is better than one whose answer nobody may read. Behind other articles
+    /// one more may be asked for in any case.
+    pub(crate) fn may_ask_for(&self, connection: ConnectionId, needs: u64) -> bool {
+        let idle = self.connections.get(&connection).is_some_and(|known| known.line.is_empty());
+        !idle || !self.room_is_short && self.budget.fits(needs)
+    }
+
+    /// Room for an article that was just asked for, if its turn is near.
+    pub(crate) fn admit_if_near(&mut self, now: Now, connection: ConnectionId, ticket: Ticket) {
+        let ahead = self.connections.get(&connection).map_or(0, |known| known.line.len());
+        if ahead <= ADMITTED_AHEAD && !self.room_is_short {
+            self.admit(now, connection, ticket);
+        }
+    }
+
+    fn admit(&mut self, now: Now, connection: ConnectionId, ticket: Ticket) -> bool {
+        let Some(article) = self.tickets.get_mut(&ticket) else { return true };
+        if !self.budget.reserve(article.needs) {
+            return false;
+        }
+        article.reserved = article.needs;
+        let reserve = article.needs as usize;
+        if let Some(known) = self.connections.get_mut(&connection) {
+            known.line.on_admitted(now.instant, ticket);
+        }
+        self.orders.push_back(Order::Admit { connection, ticket, reserve });
+        true
+    }
+
+    /// The tickets at this place of their lines that have no room yet, the oldest first.
+    fn not_admitted(&self, place: usize) -> Vec<(Ticket, ConnectionId)> {
+        let mut found = Vec::new();
+        for (&connection, known) in &self.connections {
+            let Some(ticket) = known.line.ticket_at(place) else { continue };
+            if self.tickets.get(&ticket).is_some_and(|article| article.reserved == 0) {
+                found.push((ticket, connection));
+            }
+        }
+        found.sort_unstable();
+        found
+    }
+}
+
+/// The body that is coming, and the next: while that one comes there is time to admit another.
+const ADMITTED_AHEAD: usize = 2;

@@ -1,0 +1,227 @@
+//! The last articles, and those that nobody should wait for.
+//!
+//! A job takes as long as its last article. So a slow connection takes none that faster ones would
+//! have done sooner, a server that nobody knows yet gets little, and when a connection has nothing
+//! to do it may ask for what another one is late with: within bounds, and never written twice.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use bergamot_pool::Route;
+use bergamot_queue::SegmentKey;
+use bergamot_sched::Spare;
+use bergamot_types::ServerId;
+
+use crate::article::Stage;
+use crate::engine::{Connection, Engine};
+use crate::event::Now;
+use crate::hand_out::Choice;
+use crate::order::ConnectionId;
+
+#[derive(Debug, Default)]
+pub(crate) struct EndGame {
+    pub(crate) spare: Spare,
+    /// Articles that were asked for twice, with the number of their tickets that are left: a damaged
+    /// copy may still be on its way to the disk, so there may be more than two.
+    hedged: HashMap<SegmentKey, usize>,
+    look_again: Option<Instant>,
+}
+
+/// An article that could be asked for a second time.
+#[derive(Debug)]
+struct Straggler {
+    key: SegmentKey,
+    bytes: u64,
+    /// When it should be there.
+    due_in: f64,
+    connection: ConnectionId,
+}
+
+impl EndGame {
+    /// When somebody may have become too late without anything happening.
+    pub(crate) fn next_look(&self) -> Option<Instant> {
+        self.look_again
+    }
+
+    pub(crate) fn rest(&mut self) {
+        self.look_again = None;
+    }
+
+    pub(crate) fn on_hedged(&mut self, key: SegmentKey, tickets: usize) {
+        self.hedged.insert(key, tickets);
+    }
+
+    pub(crate) fn on_ticket_gone(&mut self, key: SegmentKey) {
+        let Some(left) = self.hedged.get_mut(&key) else { return };
+        *left -= 1;
+        if *left == 0 {
+            self.hedged.remove(&key);
+        }
+    }
+
+    /// Whether it is asked for twice now.
+    fn is_hedged(&self, key: SegmentKey) -> bool {
+        self.hedged.get(&key).is_some_and(|&tickets| tickets > 1)
+    }
+
+    /// Whether it ever was, and something is left of that.
+    fn was_hedged(&self, key: SegmentKey) -> bool {
+        self.hedged.contains_key(&key)
+    }
+}
+
+impl Engine {
+    /// Whether somebody else is asked for the article, or it is being written.
+    pub(crate) fn is_under_way(&self, key: SegmentKey) -> bool {
+        let counts = |stage: &Stage| matches!(stage, Stage::Asked { .. } | Stage::Writing { .. });
+        self.end_game.was_hedged(key)
+            && self.tickets.values().any(|other| other.key == key && counts(&other.stage))
+    }
+
+    pub(crate) fn is_being_written(&self, key: SegmentKey) -> bool {
+        let writing = |stage: &Stage| matches!(stage, Stage::Writing { .. });
+        self.end_game.was_hedged(key)
+            && self.tickets.values().any(|other| other.key == key && writing(&other.stage))
+    }
+
+    /// How fast a connection is at the moment.
+    fn rate_of(&self, now: Now, known: &Connection) -> Option<f64> {
+        let (received, age) = known.line.front(now.instant);
+        self.sched.rate_now(known.server, received, age).map(|rate| rate.max(1.0))
+    }
+
+    /// In how many seconds one more article would be there.
+    fn time_for(&self, rate: f64, known: &Connection, bytes: u64) -> f64 {
+        let idle = known.line.is_empty();
+        let first = if idle { self.sched.first_byte(known.server) } else { Duration::ZERO };
+        first.as_secs_f64() + (known.line.bytes() + bytes) as f64 / rate
+    }
+
+    /// Whether the faster ones among those who may be asked would have done with the `rest` of the
+    /// job before this connection would have done with one article of it.
+    pub(crate) fn is_better_left_to_others(
+        &self,
+        now: Now,
+        connection: ConnectionId,
+        bytes: u64,
+        rest: u64,
+        servers: &[ServerId],
+    ) -> bool {
+        let Some(known) = self.connections.get(&connection) else { return false };
+        let Some(own) = self.rate_of(now, known) else { return false };
+        let (mut all, mut fastest, mut ahead) = (0.0, 0.0, 0);
+        for other in self.connections.values() {
+            if !other.working || !servers.contains(&other.server) {
+                continue;
+            }
+            let Some(rate) = self.rate_of(now, other).filter(|rate| *rate >= FASTER * own) else {
+                continue;
+            };
+            all += rate;
+            fastest = f64::max(fastest, rate);
+            ahead += other.line.bytes();
+        }
+        // One that is faster is no use if it has more to do than it can.
+        all > 0.0
+            && (ahead + rest) as f64 / all + bytes as f64 / fastest
+                < self.time_for(own, known, bytes)
+    }
+
+    /// Of a server that nobody knows no more is asked than could be asked for twice should it turn
+    /// out to be of no use, as long as there are others.
+    pub(crate) fn is_enough_for_a_stranger(&self, server: ServerId) -> bool {
+        if self.sched.is_known(server) || !self.pool.has_peers(server) {
+            return false;
+        }
+        let asked = self.connections.values().filter(|known| known.server == server);
+        let asked: u64 = asked.map(|known| known.line.bytes()).sum();
+        asked > self.queue.all_fresh_bytes() / STRANGERS_SHARE
+    }
+
+    /// Lets connections that have nothing to do ask for what others are late with.
+    pub(crate) fn play_end_game(&mut self, now: Now) {
+        // Under a rate for all, more requests make nothing faster.
+        if self.room_is_short || self.limiter.global().is_some() {
+            return;
+        }
+        let idle = |known: &Connection| known.working && known.line.is_empty();
+        let idle = self.connections.iter().filter(|(_, known)| idle(known));
+        let idle: Vec<_> = idle.map(|(id, _)| *id).collect();
+        if idle.is_empty() {
+            return;
+        }
+        let mut stragglers = self.stragglers(now);
+        if !stragglers.is_empty() {
+            self.end_game.look_again = Some(now.instant + LOOK_AGAIN);
+        }
+        for connection in idle {
+            self.hedge(now, connection, &mut stragglers);
+        }
+    }
+
+    /// What is under way, the latest first.
+    fn stragglers(&self, now: Now) -> Vec<Straggler> {
+        let mut found = Vec::new();
+        for (&connection, known) in &self.connections {
+            let rate = self.rate_of(now, known).unwrap_or(1.0);
+            for (place, ticket) in known.line.tickets().enumerate() {
+                let Some(key) = self.tickets.get(&ticket).map(|article| article.key) else {
+                    continue;
+                };
+                let waits = self.queue.is_paused(key.job) || !self.queue.wants(key);
+                if waits || self.end_game.is_hedged(key) {
+                    continue;
+                }
+                let due_in = known.line.bytes_to(place) as f64 / rate;
+                let bytes = known.line.bytes_at(place);
+                found.push(Straggler { key, bytes, due_in, connection });
+            }
+        }
+        found.sort_by(|a, b| b.due_in.total_cmp(&a.due_in).then(a.key.cmp(&b.key)));
+        found
+    }
+
+    /// Asks for the latest article that this connection would have much sooner.
+    fn hedge(&mut self, now: Now, connection: ConnectionId, stragglers: &mut Vec<Straggler>) {
+        let Some(known) = self.connections.get(&connection) else { return };
+        let (server, Some(rate)) = (known.server, self.rate_of(now, known)) else { return };
+        if self.is_metered(server) {
+            return;
+        }
+        let found = stragglers.iter().position(|late| {
+            let here = self.time_for(rate, known, late.bytes);
+            late.connection != connection
+                && late.due_in > LATE * here + LEAST_GAIN
+                && self.may_be_asked_for(now, server, late.key)
+        });
+        let Some(late) = found.map(|found| stragglers.remove(found)) else { return };
+        if self.end_game.spare.take(late.bytes) {
+            self.ask(now, connection, Choice::Hedge(late.key));
+        }
+    }
+
+    fn is_metered(&self, _: ServerId) -> bool {
+        false
+    }
+
+    fn may_be_asked_for(&self, now: Now, server: ServerId, key: SegmentKey) -> bool {
+        let Some(file) = self.queue.file(key.file_key()) else { return false };
+        let posted = file.listed().posted;
+        let tries = self.troubled.get(&key).map(|troubled| troubled.tries.clone());
+        let route = self.pool.route_anew(&tries.unwrap_or_default(), posted, now.date);
+        matches!(route, Route::Ask(servers) if servers.contains(&server))
+    }
+}
+
+/// So much faster others must be to be worth waiting for.
+const FASTER: f64 = 2.0;
+
+/// What is due later than twice the time it would take here, and this much, is late.
+const LATE: f64 = 2.0;
+const LEAST_GAIN: f64 = 0.25;
+
+/// As much as may be asked for twice: see [`Spare`].
+const STRANGERS_SHARE: u64 = 50;
+
+/// A line that falls silent makes no noise.
+const LOOK_AGAIN: Duration = Duration::from_millis(250);

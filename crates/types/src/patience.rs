@@ -1,0 +1,14 @@
+//! How much is expected of whoever owes something.
+
+use std::time::Duration;
+
+use crate::amount::ByteRate;
+
+/// What a server that owes an article may allow itself before it counts as dead.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Patience {
+    /// Without a single byte.
+    pub silence: Duration,
+    /// Once the article has begun; slower than this is no better than silence.
+    pub pace: ByteRate,
+}
