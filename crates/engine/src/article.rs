@@ -28,6 +28,7 @@ pub(crate) enum Stage {
         connection: ConnectionId,
     },
     Writing {
+        server: ServerId,
         then: SegmentState,
     },
     /// A damaged copy is being kept until a better one comes; nothing follows from it.
@@ -144,7 +145,7 @@ impl Engine {
             Some(Ok(placed)) => {
                 let then = SegmentState::Written { verified: part.verified };
                 self.end_game.spare.on_fetched(part.length);
-                article.stage = Stage::Writing { then };
+                article.stage = Stage::Writing { server, then };
                 let file = key.file_key();
                 if let Some(size) = self.queue.size_to_reserve(file) {
                     self.orders.push_back(Order::Reserve { file, size });
@@ -269,7 +270,7 @@ impl Engine {
                     self.lines.entry(server).or_default().push_back(key);
                 }
             }
-            Route::Exhausted => self.give_up(key),
+            Route::Exhausted => self.give_up(now, key),
             Route::Wait => {
                 troubled.whereabouts = Whereabouts::Parked;
                 self.parked.push(key);
@@ -277,14 +278,15 @@ impl Engine {
         }
     }
 
-    pub(crate) fn give_up(&mut self, key: SegmentKey) {
+    pub(crate) fn give_up(&mut self, now: Now, key: SegmentKey) {
         let troubled = self.troubled.remove(&key).unwrap_or_default();
         let damaged = troubled.best_damaged.is_some();
         if let Some(file) = self.queue.file(key.file_key()) {
             let id = file.message_id(key.segment);
-            let unusable = troubled.tries.had_a_copy();
-            self.tell(Notice::ArticleLost { job: key.job, id, unusable });
+            let verdict = self.last_verdict(now, key, &troubled.tries, damaged);
+            self.tell(Notice::ArticleLost { job: key.job, id, verdict });
         }
+        self.count_answers(key.job, &troubled.tries, None);
         self.resolve(key, if damaged { SegmentState::Damaged } else { SegmentState::Missing });
         self.check_health(key.job);
     }

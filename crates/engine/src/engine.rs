@@ -211,6 +211,9 @@ impl Engine {
             // Asked behind another one it may be innocent. That one was answered, so this cannot go
             // on for ever.
             Trouble::OutOfStep if !gone.has_answered => unanswered.first(),
+            Trouble::Refused if gone.working => {
+                unanswered.first().filter(|ticket| self.is_suspect(**ticket, server))
+            }
             _ => None,
         };
         // All it has not reported on, whether or not it had heard of it.

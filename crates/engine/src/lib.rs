@@ -6,6 +6,7 @@
 //!
 //! - [`Engine`]: the machine
 //! - [`Event`], [`Order`], [`Notice`]: what it hears, what it wants done, what people may know
+//! - [`Verdict`]: how it stands with one article, and what has been tried for it
 //! - [`Settings`], [`ServerSettings`]: what it is told beforehand
 //!
 //! Which servers may be asked, the pool says; which of them should be, the scheduler; how fast, the
@@ -27,11 +28,13 @@ mod measure;
 mod order;
 mod pace;
 mod settings;
+mod verdict;
 
 pub use bergamot_limit::Credit;
-pub use bergamot_pool::{ServerSettings, Trouble};
+pub use bergamot_pool::{Encounter, History, ServerSettings, Trouble};
 pub use engine::Engine;
 pub use event::{DiskTrouble, Event, Fault, Now};
 pub use health::HealthAction;
 pub use order::{ConnectionId, Failure, Notice, Order, Ticket};
 pub use settings::Settings;
+pub use verdict::{Verdict, Wait};

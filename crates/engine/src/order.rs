@@ -10,6 +10,7 @@ use bergamot_queue::{FileKey, Layout, Permille};
 use bergamot_types::{ByteCount, GroupName, JobId, MessageId, Patience, ServerId};
 
 use crate::health::HealthAction;
+use crate::verdict::Verdict;
 
 /// One article on its way: from the order to fetch it until it is written or discarded.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -110,11 +111,10 @@ pub enum Failure {
 /// What people may want to know.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Notice {
-    /// `unusable`: there are copies, and none is any good.
     ArticleLost {
         job: JobId,
         id: MessageId,
-        unusable: bool,
+        verdict: Verdict,
     },
     ArticleRefused {
         job: JobId,

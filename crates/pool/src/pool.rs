@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use bergamot_types::{ServerId, SplitMix, UnixTime};
 
+use crate::history::{Encounter, History};
 use crate::server::{Consequence, Server};
 use crate::settings::ServerSettings;
 use crate::tries::Tries;
@@ -125,12 +126,7 @@ impl Pool {
 
     /// The same without regard to who is owed a retry.
     pub fn route_anew(&self, tries: &Tries, posted: Option<UnixTime>, today: UnixTime) -> Route {
-        let open: Vec<_> = self
-            .servers
-            .iter()
-            .filter(|server| server.is_active() && !self.has_answered(server, tries))
-            .filter(|server| !is_too_old(server, posted, today))
-            .collect();
+        let open: Vec<_> = self.open_for(tries, posted, today).collect();
         let askable = open.iter().filter(|server| !server.is_excused());
         let Some(level) = askable.clone().map(|server| server.settings.level).min() else {
             // Without any server there is nobody who could have answered.
@@ -142,6 +138,28 @@ impl Pool {
         Route::Ask(of_level.map(|server| server.id()).collect())
     }
 
+    /// Who has not answered for the article, be it excused or not.
+    pub fn waits_for(
+        &self,
+        tries: &Tries,
+        posted: Option<UnixTime>,
+        today: UnixTime,
+    ) -> Vec<ServerId> {
+        self.open_for(tries, posted, today).map(Server::id).collect()
+    }
+
+    fn open_for<'a>(
+        &'a self,
+        tries: &'a Tries,
+        posted: Option<UnixTime>,
+        today: UnixTime,
+    ) -> impl Iterator<Item = &'a Server> {
+        self.servers
+            .iter()
+            .filter(|server| server.is_active() && !self.has_answered(server, tries))
+            .filter(move |server| !is_too_old(server, posted, today))
+    }
+
     /// Whether the server may be asked for anything at all that nobody was asked for: those of a
     /// higher level only where a lower one does not keep articles for ever.
     pub fn may_get_fresh(&self, server: ServerId) -> bool {
@@ -150,6 +168,40 @@ impl Pool {
         let below = self.servers.iter().filter(askable);
         let mut below = below.filter(|other| other.settings.level < server.settings.level);
         askable(&server) && below.all(|other| other.settings.retention > 0)
+    }
+
+    /// What every server that is used has had to do with the article so far.
+    pub fn history(&self, tries: &Tries, posted: Option<UnixTime>, today: UnixTime) -> History {
+        let active = self.servers.iter().filter(|server| server.is_active());
+        let of_server = |server: &Server| {
+            let id = server.id();
+            let tried: Vec<_> = tries.encounters(id).collect();
+            let untried = || self.why_not_asked(server, tries, posted, today).into_iter().collect();
+            let all: Vec<_> = if tried.is_empty() { untried() } else { tried };
+            all.into_iter().map(move |encounter| (id, encounter))
+        };
+        active.flat_map(of_server).collect()
+    }
+
+    fn why_not_asked(
+        &self,
+        server: &Server,
+        tries: &Tries,
+        posted: Option<UnixTime>,
+        today: UnixTime,
+    ) -> Option<Encounter> {
+        if self.has_answered(server, tries) {
+            return Some(Encounter::MirrorLacks);
+        }
+        if is_too_old(server, posted, today) {
+            return Some(Encounter::TooOld);
+        }
+        server.trouble().filter(|_| server.is_excused()).map(Encounter::Excused)
+    }
+
+    /// The trouble that keeps the server from being asked just now.
+    pub fn trouble(&self, server: ServerId) -> Option<Trouble> {
+        self.server(server).trouble()
     }
 
     /// What one mirror does not have, none of its group has.

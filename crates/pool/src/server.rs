@@ -79,6 +79,10 @@ impl Server {
         self.trouble.is_some_and(|trouble| trouble.excuses() || self.settings.optional)
     }
 
+    pub(crate) fn trouble(&self) -> Option<Trouble> {
+        self.trouble
+    }
+
     pub(crate) fn in_trouble(&self) -> bool {
         self.trouble.is_some()
     }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use bergamot_types::JobId;
+use bergamot_types::{JobId, ServerId};
 
 use crate::file::{File, FileState, NewFile, SegmentState};
 use crate::health::{Permille, Sizes};
+use crate::servers::{ServerCount, Servers};
 
 #[derive(Clone, Debug)]
 pub struct NewJob {
@@ -30,6 +31,7 @@ pub struct Job {
     segments: Totals,
     sizes: Sizes,
     disputed: BTreeSet<(u32, u32)>, // lost, as long as most parts do not come to agree with them
+    servers: Servers,
     paused: bool,
 }
 
@@ -66,6 +68,7 @@ impl Job {
             segments: Totals::default(),
             sizes: Sizes::default(),
             disputed: BTreeSet::new(),
+            servers: Servers::default(),
             paused: false,
         };
         for file in &job.files {
@@ -113,6 +116,15 @@ impl Job {
     /// Below this health the job cannot be made whole any more.
     pub fn critical_health(&self) -> Permille {
         self.sizes.critical_health()
+    }
+
+    /// What each server has done for it so far.
+    pub fn servers(&self) -> impl Iterator<Item = (ServerId, ServerCount)> + '_ {
+        self.servers.iter()
+    }
+
+    pub(crate) fn servers_mut(&mut self) -> &mut Servers {
+        &mut self.servers
     }
 
     /// Nothing of a paused job is handed out.

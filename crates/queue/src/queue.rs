@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use bergamot_types::JobId;
+use bergamot_types::{JobId, ServerId};
 
 use crate::file::{File, SegmentState};
 use crate::job::{Job, JobState, NewJob};
@@ -186,6 +186,15 @@ impl Queue {
             self.settled(key.job);
         }
         layout
+    }
+
+    /// An article of the job came from this server, or did not come from it though it was asked.
+    pub fn note_server(&mut self, job: JobId, server: ServerId, got: bool) {
+        let Some(job) = self.jobs.get_mut(&job) else { return };
+        match got {
+            true => job.servers_mut().note_got(server),
+            false => job.servers_mut().note_failed(server),
+        }
     }
 
     /// A file that was whole has got its name, or could not get it.

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use bergamot_engine::{
     ConnectionId, DiskTrouble, Engine, Event, Failure, Fault, HealthAction, Notice, Now, Order,
-    ServerSettings, Settings, Ticket, Trouble,
+    ServerSettings, Settings, Ticket, Trouble, Verdict,
 };
-use bergamot_queue::{FileKey, NewFile, NewJob, Part};
+use bergamot_queue::{FileKey, NewFile, NewJob, Part, SegmentKey};
 use bergamot_types::{ByteCount, JobId, MessageIdList, ServerId, UnixTime};
 
 pub(crate) const ARTICLE: u64 = 700_000;
@@ -30,6 +30,8 @@ pub(crate) enum Reply {
     OutOfStep,
     /// The article behind the one that was asked for.
     Stranger,
+    /// The connection is refused in words that say nothing.
+    Unclear,
 }
 
 pub(crate) struct Ask {
@@ -46,6 +48,9 @@ pub(crate) struct World {
     pub(crate) completed: Vec<(u32, bool)>,
     pub(crate) failed: Vec<(u32, Failure)>,
     pub(crate) lost: Vec<String>,
+    pub(crate) verdicts: Vec<Verdict>, // on those that are lost
+    /// What each server did for the jobs that have ended: articles got, and failed.
+    pub(crate) counts: BTreeMap<u16, (u32, u32)>,
     /// Jobs beyond repair, with their health and the least that could have been repaired.
     pub(crate) beyond: Vec<(u32, u16, u16)>,
     /// Jobs whose files were to be deleted.
@@ -106,6 +111,8 @@ impl World {
             completed: Vec::new(),
             failed: Vec::new(),
             lost: Vec::new(),
+            verdicts: Vec::new(),
+            counts: BTreeMap::new(),
             beyond: Vec::new(),
             deleted: Vec::new(),
             fetches: Vec::new(),
@@ -262,6 +269,7 @@ impl World {
                 self.ended(connection, Trouble::Closed, Vec::new());
             }
             Order::FailJob { job, failure } => {
+                self.count(job);
                 self.failed.push((job.0, failure));
                 self.happenings.push_back(Event::JobRemoved(job));
             }
@@ -286,6 +294,7 @@ impl World {
             Order::FinishJob { job, verified } => {
                 let result = self.destination.map_or(Ok(()), Err);
                 if result.is_ok() {
+                    self.count(job);
                     self.completed.push((job.0, verified));
                 }
                 self.happenings.push_back(Event::JobMoved { job, result });
@@ -293,8 +302,10 @@ impl World {
             Order::Tell(Notice::BeyondRepair { job, health, critical, .. }) => {
                 self.beyond.push((job.0, health.0, critical.0));
             }
-            Order::Tell(Notice::ArticleLost { id, unusable, .. }) => {
+            Order::Tell(Notice::ArticleLost { id, verdict, .. }) => {
+                let unusable = matches!(verdict, Verdict::Damaged { .. });
                 self.lost.push(format!("{id}{}", if unusable { " unusable" } else { "" }));
+                self.verdicts.push(verdict);
             }
             Order::Lend { .. } | Order::Reserve { .. } | Order::Revoke { .. } | Order::Tell(_) => {}
             Order::Write { ticket, offset, .. } => {
@@ -304,6 +315,18 @@ impl World {
                 self.happenings.push_back(Event::Written { ticket, result: self.on_disk() });
             }
         }
+    }
+
+    fn count(&mut self, job: JobId) {
+        for (server, count) in self.engine.job(job).into_iter().flat_map(|job| job.servers()) {
+            let sum = self.counts.entry(server.0).or_default();
+            *sum = (sum.0 + count.got, sum.1 + count.failed);
+        }
+    }
+
+    pub(crate) fn verdict(&self, job: u32, file: u32, segment: u32) -> Option<Verdict> {
+        let now = Now { instant: self.now, date: UnixTime(TODAY) };
+        self.engine.verdict(now, SegmentKey { job: JobId(job), file, segment })
     }
 
     fn on_disk(&self) -> Result<(), DiskTrouble> {
@@ -348,7 +371,7 @@ impl World {
         self.fetches.push((server, segment));
         let count = self.sizes[&(job, file)];
         let reply = (self.rule)(&Ask { server, job, file, segment });
-        if let Reply::Break | Reply::LastWord | Reply::OutOfStep = reply {
+        if let Reply::Break | Reply::LastWord | Reply::OutOfStep | Reply::Unclear = reply {
             let line = self.connections.remove(&connection).expect("it was just found");
             let rest = line.asked.into_iter().map(|(ticket, ..)| ticket);
             self.breaks += 1;
@@ -356,8 +379,11 @@ impl World {
                 self.ended(connection, Trouble::OutOfStep, rest.collect());
             } else {
                 let unanswered = std::iter::once(ticket).chain(rest).collect();
-                let out_of_step = matches!(reply, Reply::OutOfStep);
-                let trouble = if out_of_step { Trouble::OutOfStep } else { Trouble::Broken };
+                let trouble = match reply {
+                    Reply::OutOfStep => Trouble::OutOfStep,
+                    Reply::Unclear => Trouble::Refused,
+                    _ => Trouble::Broken,
+                };
                 return Some(Event::Ended { connection, trouble, unanswered });
             }
         }
@@ -386,9 +412,7 @@ impl World {
                 part.number = Some(segment + 2);
                 None
             }
-            Reply::Break | Reply::Good | Reply::LastWord | Reply::Needs(_) | Reply::OutOfStep => {
-                None
-            }
+            _ => None,
         };
         Some(Event::Fetched { ticket, part, fault })
     }
