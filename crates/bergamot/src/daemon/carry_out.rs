@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bergamot_engine::{ConnectionId, Event, Failure, HealthAction, Notice, Order, Ticket, Trouble};
+use bergamot_engine::{ConnectionId, Event, Failure, HealthAction, Notice, Order, Ticket};
 use bergamot_net::{Connection, Fetch};
 use bergamot_nzb::better_name;
 use bergamot_queue::{FileKey, FileState, Layout, Permille};
@@ -14,6 +14,7 @@ use tracing::{debug, info, warn};
 use super::core::{AtDisk, Daemon, OpenConnection};
 use super::happening::Happening;
 use super::jobs::ActiveJob;
+use super::told;
 
 impl Daemon {
     pub(super) fn carry_out(&mut self, order: Order) {
@@ -219,7 +220,10 @@ impl Daemon {
 
     fn tell_people(&mut self, notice: Notice) {
         match notice {
-            Notice::ArticleLost { job, id, unusable } => self.tell_of_loss(job, &id, unusable),
+            Notice::ArticleLost { job, id, verdict } => {
+                let what = told::loss(&verdict, |server| self.name(server));
+                self.tell_of_loss(job, &id, &what);
+            }
             Notice::ArticleRefused { job, id, server, why } => {
                 debug!(%job, %id, server = self.name(server), "not accepted: {why}");
             }
@@ -241,21 +245,16 @@ impl Daemon {
             Notice::ServerRests { server, trouble, again_in } => {
                 let why = self.troubles.get(&server).map_or("?", String::as_str);
                 let seconds = again_in.as_secs_f32().ceil();
-                let spoken = spoken(trouble);
+                let spoken = told::spoken(trouble);
                 warn!(server = self.name(server), "{spoken}: {why}; tried again in {seconds} s");
             }
             Notice::ServerWorks { server } => info!(server = self.name(server), "works again"),
         }
     }
 
-    fn tell_of_loss(&mut self, job: JobId, id: &MessageId, unusable: bool) {
+    fn tell_of_loss(&mut self, job: JobId, id: &MessageId, what: &str) {
         let Some(known) = self.jobs.get_mut(job) else { return };
         known.losses_told += 1;
-        let what = if unusable {
-            "no server has a good copy of this article"
-        } else {
-            "no server has this article"
-        };
         match known.losses_told {
             1..=LOSSES_TOLD => warn!(%job, %id, "{what}"),
             _ => debug!(%job, %id, "{what}"),
@@ -277,20 +276,6 @@ fn credit_of(credit: bergamot_engine::Credit) -> bergamot_net::Credit {
             bergamot_net::Credit::Bytes { most: most.0, until }
         }
         bergamot_engine::Credit::Unlimited => bergamot_net::Credit::Unlimited,
-    }
-}
-
-fn spoken(trouble: Trouble) -> &'static str {
-    match trouble {
-        Trouble::AccountShared => "the account is used from elsewhere",
-        Trouble::Broken | Trouble::OutOfStep => "connections keep breaking",
-        Trouble::Certificate => "not trusted",
-        Trouble::Closed => "closed",
-        Trouble::Login => "the login was refused",
-        Trouble::OutOfCredit => "the account is used up",
-        Trouble::Refused => "refused",
-        Trouble::TooManyConnections => "no connection is free",
-        Trouble::Unreachable => "unreachable",
     }
 }
 

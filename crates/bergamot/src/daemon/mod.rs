@@ -15,6 +15,7 @@ mod jobs;
 mod keeper;
 mod nzb_job;
 mod settings;
+mod told;
 mod trouble;
 
 pub(crate) use core::run;
