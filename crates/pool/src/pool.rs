@@ -1,9 +1,11 @@
 //! All servers.
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use bergamot_types::{ServerId, SplitMix, UnixTime};
 
+use crate::ceiling::{Ceiling, Holder};
 use crate::history::{Encounter, History};
 use crate::server::{Consequence, Server};
 use crate::settings::ServerSettings;
@@ -14,6 +16,7 @@ use crate::trouble::Trouble;
 #[derive(Debug)]
 pub struct Pool {
     servers: Vec<Server>,
+    ceilings: BTreeMap<Holder, Ceiling>,
     chance: SplitMix,
 }
 
@@ -31,8 +34,12 @@ pub enum Route {
 impl Pool {
     /// `seed` is where the jitter of rests begins.
     pub fn new(servers: impl IntoIterator<Item = ServerSettings>, seed: u64) -> Self {
-        let servers = servers.into_iter().map(Server::new).collect();
-        Self { servers, chance: SplitMix::seeded(seed) }
+        let servers: Vec<_> = servers.into_iter().map(Server::new).collect();
+        let mut ceilings: BTreeMap<_, Ceiling> = BTreeMap::new();
+        for server in &servers {
+            ceilings.entry(server.holder()).or_default().admit(server.settings.connections);
+        }
+        Self { servers, ceilings, chance: SplitMix::seeded(seed) }
     }
 
     pub fn ids(&self) -> impl Iterator<Item = ServerId> + '_ {
@@ -69,7 +76,7 @@ impl Pool {
     /// How many connections may be opened beside those that are.
     pub fn room(&self, server: ServerId) -> usize {
         let server = self.server(server);
-        server.room().min(self.room_in_account(server))
+        server.room().min(self.room_below_ceiling(server))
     }
 
     pub fn on_opening(&mut self, server: ServerId) {
@@ -95,7 +102,18 @@ impl Pool {
         trouble: Trouble,
     ) -> Consequence {
         let position = self.position(server);
-        self.servers[position].on_ended(now, was_working, trouble, &mut self.chance)
+        let holder = self.servers[position].holder();
+        let others = self.sharing(holder).filter(|other| other.id() != server);
+        let others = others.map(Server::open).sum();
+        let server = &mut self.servers[position];
+        let end = server.on_ended(now, was_working, trouble, others, &mut self.chance);
+        let ceiling = self.ceilings.entry(holder).or_default();
+        match end {
+            Consequence::LowerCeiling(to) => ceiling.lower(now, to),
+            Consequence::Rests(_) if trouble == Trouble::TooManyConnections => ceiling.forget(),
+            Consequence::GoesOn | Consequence::Rests(_) => {}
+        }
+        end
     }
 
     /// The server answered: whatever went wrong before was not its state.
@@ -105,11 +123,13 @@ impl Pool {
 
     /// Rests end and ceilings rise by the passing of time.
     pub fn on_time(&mut self, now: Instant) {
-        self.servers.iter_mut().for_each(|server| _ = server.on_time(now));
+        self.servers.iter_mut().for_each(|server| server.on_time(now));
+        self.ceilings.values_mut().for_each(|ceiling| ceiling.on_time(now));
     }
 
     pub fn next_deadline(&self) -> Option<Instant> {
-        self.servers.iter().filter_map(Server::next_deadline).min()
+        let ceilings = self.ceilings.values().filter_map(Ceiling::next_deadline);
+        self.servers.iter().filter_map(Server::next_deadline).chain(ceilings).min()
     }
 
     /// An article moves up a level only when every server below has answered for it; a server that
@@ -129,9 +149,9 @@ impl Pool {
         let open: Vec<_> = self.open_for(tries, posted, today).collect();
         let askable = open.iter().filter(|server| !server.is_excused());
         let Some(level) = askable.clone().map(|server| server.settings.level).min() else {
-            // Without any server there is nobody who could have answered.
-            let nobody = !self.servers.iter().any(Server::is_active);
-            let waits = nobody || open.iter().any(|server| !server.settings.optional);
+            // Where nobody has answered, optional or not, there is nothing to give up upon.
+            let active = self.servers.iter().filter(|server| server.is_active()).count();
+            let waits = open.len() == active || open.iter().any(|server| !server.settings.optional);
             return if waits { Route::Wait } else { Route::Exhausted };
         };
         let of_level = askable.filter(|server| server.settings.level == level);
@@ -212,12 +232,19 @@ impl Pool {
         tries.answered(server.id()) || mirrors.any(|mirror| tries.missing_at(mirror.id()))
     }
 
-    /// Servers of one account share what the provider allows it.
-    fn room_in_account(&self, server: &Server) -> usize {
-        let Some(account) = server.settings.account else { return usize::MAX };
-        let sharing = self.servers.iter().filter(|other| other.settings.account == Some(account));
-        let allowed = sharing.clone().map(|other| other.settings.connections).max().unwrap_or(0);
-        allowed.saturating_sub(sharing.map(Server::open).sum())
+    /// Servers of one account share what the provider allows it. One that has none keeps a place in
+    /// it: it may be the only one that has what the others lack, and those may be busy for days.
+    fn room_below_ceiling(&self, server: &Server) -> usize {
+        let most = self.ceilings.get(&server.holder()).map_or(0, Ceiling::most);
+        let left = most.saturating_sub(self.sharing(server.holder()).map(Server::open).sum());
+        let has_none = |other: &&Server| other.is_active() && other.open() == 0;
+        let others = self.sharing(server.holder()).filter(|other| other.id() != server.id());
+        let kept = left.saturating_sub(others.filter(has_none).count());
+        if server.open() == 0 { kept.max(left.min(1)) } else { kept }
+    }
+
+    fn sharing(&self, holder: Holder) -> impl Iterator<Item = &Server> {
+        self.servers.iter().filter(move |server| server.holder() == holder)
     }
 
     fn position(&self, server: ServerId) -> usize {

@@ -71,6 +71,9 @@ pub(crate) struct World {
     caps: HashMap<u16, usize>,
     refusals: HashMap<u16, Trouble>,
     pub(crate) dials: usize,
+    /// The most connections that were ordered in answer to one event.
+    pub(crate) most_at_once: usize,
+    at_once: usize,
     pub(crate) fickle: Option<u16>, // hangs up right behind the login
     rule: Rule,
     now: Instant,
@@ -130,6 +133,8 @@ impl World {
             caps: HashMap::new(),
             refusals: HashMap::new(),
             dials: 0,
+            most_at_once: 0,
+            at_once: 0,
             fickle: None,
             rule: Box::new(|_| Reply::Good),
             now,
@@ -251,6 +256,7 @@ impl World {
             },
         };
         let now = Now { instant: self.now, date: UnixTime(TODAY) };
+        self.at_once = 0;
         self.engine.handle(now, event);
         while let Some(order) = self.engine.poll_order() {
             self.carry_out(order);
@@ -334,6 +340,8 @@ impl World {
     }
 
     fn connect(&mut self, connection: ConnectionId, server: u16) {
+        self.at_once += 1;
+        self.most_at_once = self.most_at_once.max(self.at_once);
         let open = self.connections.values().filter(|line| line.server == server).count() + 1;
         assert!(open <= self.limits[&server], "more connections than allowed");
         if let Some(&trouble) = self.refusals.get(&server) {
