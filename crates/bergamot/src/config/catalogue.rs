@@ -331,7 +331,7 @@ pub(super) static SERVER: Table = Table {
             name: "account",
             kind: Kind::Text("a name in one line"),
             default: Fallback::Told { words: "its own", example: "\"example\"" },
-            about: "Servers of the same account together have no more connections than the largest `connections` among them.",
+            about: "Servers of the same account together have no more connections than the largest `connections` among them, and one of these is kept for each.",
         },
         Key {
             name: "retention",

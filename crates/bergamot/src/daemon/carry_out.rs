@@ -15,6 +15,7 @@ use super::core::{AtDisk, Daemon, OpenConnection};
 use super::happening::Happening;
 use super::jobs::ActiveJob;
 use super::told;
+use crate::clock;
 
 impl Daemon {
     pub(super) fn carry_out(&mut self, order: Order) {
@@ -246,9 +247,16 @@ impl Daemon {
                 let why = self.troubles.get(&server).map_or("?", String::as_str);
                 let seconds = again_in.as_secs_f32().ceil();
                 let spoken = told::spoken(trouble);
-                warn!(server = self.name(server), "{spoken}: {why}; tried again in {seconds} s");
+                let text = format!("{spoken}: {why}; tried again in {seconds} s");
+                match self.outages.rests(clock::now().instant, server, trouble) {
+                    true => warn!(server = self.name(server), "{text}"),
+                    false => debug!(server = self.name(server), "{text}"),
+                }
             }
-            Notice::ServerWorks { server } => info!(server = self.name(server), "works again"),
+            Notice::ServerWorks { server } => match self.outages.works(server) {
+                true => info!(server = self.name(server), "works again"),
+                false => debug!(server = self.name(server), "works again"),
+            },
         }
     }
 

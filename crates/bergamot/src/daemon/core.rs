@@ -22,6 +22,7 @@ use super::happening::{Happening, Inbox, Outbox};
 use super::jobs::{ActiveJob, Farewell, Jobs, Recording};
 use super::keeper::{Keeper, Loaded, Ready, path_of};
 use super::nzb_job::new_job;
+use super::outages::Outages;
 use super::settings::{JobSettings, Settings};
 use super::trouble;
 use crate::clock;
@@ -43,6 +44,7 @@ pub(super) struct Daemon {
     pub(super) connections: HashMap<ConnectionId, OpenConnection>,
     pub(super) greeted: HashSet<ServerId>, // people know that they can be reached
     pub(super) troubles: HashMap<ServerId, String>, // the last of each server, for people
+    pub(super) outages: Outages,
     pub(super) pool: BufferPool,
     pub(super) decoded: HashMap<Ticket, Buffer>, // until the engine says what becomes of them
     pub(super) writer: Writer<Buffer>,
@@ -112,6 +114,7 @@ impl Daemon {
             connections: HashMap::new(),
             greeted: HashSet::new(),
             troubles: HashMap::new(),
+            outages: Outages::default(),
             decoded: HashMap::new(),
             writer: writer.context("cannot start the writer")?,
             at_disk: HashMap::new(),
