@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use bergamot_engine::Engine;
+use bergamot_engine::{Engine, Hold};
+use bergamot_limit::Zone;
 use bergamot_queue::Job;
 use bergamot_types::{ByteCount, ByteRate, Shown};
 use tracing::info;
@@ -16,21 +17,25 @@ use crate::daemon::Jobs;
 #[derive(Debug)]
 pub(crate) struct Progress {
     visible: bool,
+    zone: Zone,
     drawn: bool,
     last_draw: Option<Instant>,
     since_draw: u64,
     paces: VecDeque<(Instant, u64)>, // bytes between two draws
+    logged: String,                  // the last line; a pause of weeks is told once
     disk_error: Option<String>,
 }
 
 impl Progress {
-    pub(crate) fn new(visible: bool) -> Self {
+    pub(crate) fn new(visible: bool, zone: Zone) -> Self {
         Self {
             visible,
+            zone,
             drawn: false,
             last_draw: None,
             since_draw: 0,
             paces: VecDeque::new(),
+            logged: String::new(),
             disk_error: None,
         }
     }
@@ -72,7 +77,10 @@ impl Progress {
         }
         match self.line(now, engine, jobs) {
             Some(line) if self.visible => self.draw(&line),
-            Some(line) if !first_time => info!("{line}"),
+            Some(line) if !first_time && line != self.logged => {
+                info!("{line}");
+                self.logged = line;
+            }
             _ => {}
         }
     }
@@ -99,21 +107,24 @@ impl Progress {
         let name = jobs.get(first.id()).map_or("", |job| &job.record.name);
         let totals = first.totals();
         let percent = 100.0 * totals.bytes_done as f64 / totals.bytes.max(1) as f64;
-        let pace = self.pace(now);
         let busy = engine.jobs().filter(|job| !job.is_paused()).map(Job::totals);
         let left = busy.map(|totals| totals.bytes - totals.bytes_done).sum::<u64>();
-        let time = left.checked_div(pace).map_or("–".to_owned(), clock_face);
+        let outlook = match engine.hold() {
+            Some(hold) => spoken(hold, self.zone),
+            None if first.is_paused() => "paused".to_owned(),
+            None => self.outlook(now, left),
+        };
         let others = engine.jobs().count() + jobs.waiting_count() - 1;
         let others = if others > 0 { format!("  +{others} more") } else { String::new() };
         let name: String = Shown(name).to_string().chars().take(LONGEST_NAME).collect();
         let (done, all) = (ByteCount(totals.bytes_done), ByteCount(totals.bytes));
-        if first.is_paused() {
-            return Some(format!("{name}  {percent:.0} %  {done} of {all}  paused{others}"));
-        }
-        Some(format!(
-            "{name}  {percent:.0} %  {done} of {all}  {}  {time} left{others}",
-            ByteRate(pace)
-        ))
+        Some(format!("{name}  {percent:.0} %  {done} of {all}  {outlook}{others}"))
+    }
+
+    fn outlook(&self, now: Instant, left: u64) -> String {
+        let pace = self.pace(now);
+        let time = left.checked_div(pace).map_or("–".to_owned(), clock_face);
+        format!("{}  {time} left", ByteRate(pace))
     }
 
     fn pace(&self, now: Instant) -> u64 {
@@ -121,6 +132,19 @@ impl Progress {
         let first = self.paces.front().map_or(now, |(at, _)| *at);
         let time = (now - first + self.cadence()).as_secs_f64();
         (bytes as f64 / time) as u64
+    }
+}
+
+fn spoken(hold: Hold, zone: Zone) -> String {
+    let (why, until) = match hold {
+        Hold::Disk => ("the disk takes nothing", None),
+        Hold::Quota { until } => ("the quota is reached", until),
+        Hold::Schedule { until } => ("by the schedule", until),
+        Hold::Unrecorded => ("what is used of the quota cannot be written", None),
+    };
+    match until {
+        Some(at) => format!("paused until {}: {why}", zone.written(at)),
+        None => format!("paused: {why}"),
     }
 }
 

@@ -8,7 +8,7 @@ use bergamot_types::ServerId;
 
 use crate::engine::Engine;
 use crate::event::{Fault, Now};
-use crate::hand_out::LARGEST_ARTICLE;
+use crate::hand_out::{LARGEST_ARTICLE, size_of};
 use crate::order::{ConnectionId, Notice, Order, Ticket};
 
 /// An article under way, and what it holds.
@@ -144,9 +144,12 @@ impl Engine {
             }
             Some(Ok(placed)) => {
                 let then = SegmentState::Written { verified: part.verified };
-                self.end_game.spare.on_fetched(part.length);
                 article.stage = Stage::Writing { server, then };
                 let file = key.file_key();
+                // What may be asked for twice is counted as the NZB claims it, so this is too: else
+                // an NZB that claims too little would let too much be asked for twice.
+                let claimed = self.queue.file(file).map_or(0, |file| size_of(file, key.segment));
+                self.end_game.spare.on_fetched(part.length.min(claimed));
                 if let Some(size) = self.queue.size_to_reserve(file) {
                     self.orders.push_back(Order::Reserve { file, size });
                 }

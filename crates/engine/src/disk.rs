@@ -18,7 +18,14 @@ pub(crate) struct Disk {
     was_paused: bool,
     finishing: BTreeMap<FileKey, Finishing>,
     losses: BTreeMap<FileKey, u8>, // how often the disk lost what a file held
-    unmoved: Vec<JobId>,
+    unmoved: BTreeMap<JobId, Unmoved>,
+}
+
+/// A job whose destination did not take it. Others may have another destination.
+#[derive(Debug, Default)]
+struct Unmoved {
+    tries: u32,
+    again: Option<Instant>,
 }
 
 /// A file that is to get its name.
@@ -34,6 +41,12 @@ impl Disk {
         self.paused_until
     }
 
+    /// When something is to be tried again.
+    pub(crate) fn next_try(&self) -> Option<Instant> {
+        let moves = self.unmoved.values().filter_map(|unmoved| unmoved.again);
+        moves.chain(self.paused_until).min()
+    }
+
     /// The pause is over, and nothing has been written since.
     pub(crate) fn is_on_trial(&self) -> bool {
         self.was_paused && self.paused_until.is_none()
@@ -42,7 +55,7 @@ impl Disk {
     pub(crate) fn forget(&mut self, job: JobId) {
         self.finishing.retain(|file, _| file.job != job);
         self.losses.retain(|file, _| file.job != job);
-        self.unmoved.retain(|unmoved| *unmoved != job);
+        self.unmoved.remove(&job);
     }
 }
 
@@ -119,8 +132,12 @@ impl Engine {
                 self.on_job_removed(job);
             }
             Err(DiskTrouble::Passing | DiskTrouble::Unsynced) => {
-                self.disk.unmoved.push(job);
-                self.pause_disk(now);
+                let unmoved = self.disk.unmoved.entry(job).or_default();
+                let again_in =
+                    (PAUSE * (1 << unmoved.tries.min(MOST_DOUBLINGS))).min(LONGEST_PAUSE);
+                unmoved.tries += 1;
+                unmoved.again = Some(now.instant + again_in);
+                self.tell(Notice::JobNotMoved { job, again_in });
             }
             Err(DiskTrouble::Lasting) => {
                 self.ended.remove(&job);
@@ -153,6 +170,7 @@ impl Engine {
 
     /// What could not be done while the disk was in trouble is tried again.
     pub(crate) fn resume_disk_if_due(&mut self, now: Now) {
+        self.move_again(now);
         if self.disk.paused_until.is_none_or(|until| now.instant < until) {
             return;
         }
@@ -163,7 +181,16 @@ impl Engine {
                 self.orders.push_back(Order::FinishFile { file, layout });
             }
         }
-        for job in std::mem::take(&mut self.disk.unmoved) {
+    }
+
+    fn move_again(&mut self, now: Now) {
+        let mut due = Vec::new();
+        for (&job, unmoved) in &mut self.disk.unmoved {
+            if unmoved.again.take_if(|at| now.instant >= *at).is_some() {
+                due.push(job);
+            }
+        }
+        for job in due {
             self.ended.remove(&job);
             self.end_job_if_settled(job);
         }
@@ -172,6 +199,10 @@ impl Engine {
 
 /// How long to leave a full or failing disk alone.
 const PAUSE: Duration = Duration::from_secs(5);
+
+/// A destination that is not there may be a share that is mounted some day.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+const MOST_DOUBLINGS: u32 = 4;
 
 /// How often one file may be lost by its disk before its job is given up.
 const MOST_LOSSES: u8 = 2;

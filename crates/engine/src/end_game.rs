@@ -200,10 +200,6 @@ impl Engine {
         }
     }
 
-    fn is_metered(&self, _: ServerId) -> bool {
-        false
-    }
-
     fn may_be_asked_for(&self, now: Now, server: ServerId, key: SegmentKey) -> bool {
         let Some(file) = self.queue.file(key.file_key()) else { return false };
         let posted = file.listed().posted;

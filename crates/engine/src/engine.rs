@@ -10,6 +10,7 @@ use bergamot_sched::Scheduler;
 use bergamot_types::{ByteCount, JobId, MessageId, ServerId};
 use tracing::{debug, trace};
 
+use crate::allowance::Allowance;
 use crate::article::{Article, Troubled};
 use crate::budget::Budget;
 use crate::disk::Disk;
@@ -35,11 +36,13 @@ pub struct Engine {
     pub(crate) limiter: Limiter<ConnectionId>,
     pub(crate) sched: Scheduler,
     pub(crate) end_game: EndGame,
+    pub(crate) allowance: Allowance,
     pub(crate) budget: Budget,
     pub(crate) room_is_short: bool, // a body at the front of its line waits for room
     pub(crate) disk: Disk,
     pub(crate) ended: HashSet<JobId>, // jobs whose last order has gone out
     pub(crate) beyond: Beyond,
+    routed_at: i64, // the minute by the calendar
     pub(crate) last_number: u64,
     pub(crate) orders: VecDeque<Order>,
 }
@@ -69,11 +72,13 @@ impl Engine {
             limiter: Limiter::new(now, &settings.rates),
             sched: Scheduler::new(settings.servers.iter().map(|server| server.id)),
             end_game: EndGame::default(),
+            allowance: Allowance::new(&settings),
             budget: Budget::new(settings.budget.0),
             room_is_short: false,
             disk: Disk::default(),
             ended: HashSet::new(),
             beyond: Beyond::default(),
+            routed_at: 0,
             last_number: 0,
             orders: VecDeque::new(),
             settings,
@@ -82,6 +87,7 @@ impl Engine {
 
     pub fn handle(&mut self, now: Now, event: Event) {
         trace!(?event, "event");
+        self.count(now, &event);
         match event {
             Event::Connected { connection } => self.on_connected(now, connection),
             Event::Ended { connection, trouble, unanswered } => {
@@ -95,6 +101,7 @@ impl Engine {
             Event::JobRemoved(job) => self.on_job_removed(job),
             Event::JobResumed(job) => self.on_job_resumed(now, job),
             Event::Missing { ticket } => self.on_missing(now, ticket),
+            Event::Persisted { number, result } => self.on_persisted(now, number, result),
             Event::Progress { ticket, received } => self.on_progress(now, ticket, received),
             Event::Refused { ticket } => self.on_refused(now, ticket),
             Event::Thirsty { connection } => self.on_thirsty(now, connection),
@@ -103,8 +110,10 @@ impl Engine {
             Event::Written { ticket, result } => self.on_written(now, ticket, result),
         }
         self.on_time(now);
+        self.look_at_allowance(now);
         self.admit_bodies(now);
         self.hand_out(now);
+        self.keep_records(now);
         self.pass_on_leases();
     }
 
@@ -116,10 +125,10 @@ impl Engine {
         let idle = self.connections.values().filter_map(|connection| connection.idle_since);
         let idle = idle.map(|since| since + self.settings.idle);
         let delayed = self.delayed.first().map(|(at, _)| *at);
-        let disk = self.disk.paused_until();
-        let (pace, end_game) = (self.limiter.poll_timeout(), self.end_game.next_look());
-        let others = [self.pool.next_deadline(), disk, delayed, pace, end_game];
-        idle.chain(others.into_iter().flatten()).min()
+        let disk = self.disk.next_try();
+        let limits = [self.limiter.poll_timeout(), self.allowance.next_deadline()];
+        let others = [self.pool.next_deadline(), disk, delayed, self.end_game.next_look()];
+        idle.chain(others.into_iter().chain(limits).flatten()).min()
     }
 
     pub fn job(&self, job: JobId) -> Option<&Job> {
@@ -150,11 +159,17 @@ impl Engine {
     pub(crate) fn on_job_removed(&mut self, job: JobId) {
         self.queue.remove(job);
         self.ended.remove(&job);
+        self.beyond.forget(job);
+        self.drop_work(job);
+    }
+
+    /// Nothing more is asked for, and nothing is tried again.
+    fn drop_work(&mut self, job: JobId) {
+        self.queue.pause(job);
         self.troubled.retain(|key, _| key.job != job);
         self.parked.retain(|key| key.job != job);
         self.delayed.retain(|(_, key)| key.job != job);
         self.disk.forget(job);
-        self.beyond.forget(job);
     }
 
     pub(crate) fn end_job_if_settled(&mut self, job: JobId) {
@@ -169,9 +184,10 @@ impl Engine {
         }
     }
 
+    /// A job that is gone may still be heard of by what was under way to the disk.
     pub(crate) fn fail_job(&mut self, job: JobId, failure: Failure) {
-        // The disk may report of a job that is gone.
         if self.queue.job(job).is_some() && self.ended.insert(job) {
+            self.drop_work(job);
             self.orders.push_back(Order::FailJob { job, failure });
         }
     }
@@ -231,6 +247,7 @@ impl Engine {
     }
 
     fn on_time(&mut self, now: Now) {
+        self.reroute_as_articles_age(now);
         self.resume_disk_if_due(now);
         self.pool.on_time(now.instant);
         if self.limiter.poll_timeout().is_some_and(|at| now.instant >= at) {
@@ -245,6 +262,15 @@ impl Engine {
                 self.pool.on_closing(connection.server);
                 self.orders.push_back(Order::Disconnect { connection: id });
             }
+        }
+    }
+
+    /// What waits in a server's line may become too old for it, or, where the clock is set, young
+    /// enough for another one: then it would wait for nobody.
+    fn reroute_as_articles_age(&mut self, now: Now) {
+        let minute = now.date.0.div_euclid(60);
+        if std::mem::replace(&mut self.routed_at, minute) != minute {
+            self.reroute(now);
         }
     }
 

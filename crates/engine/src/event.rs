@@ -52,6 +52,11 @@ pub enum Event {
     Missing {
         ticket: Ticket,
     },
+    /// The records of that order are on disk, or could not be written.
+    Persisted {
+        number: u64,
+        result: Result<(), DiskTrouble>,
+    },
     /// So many bytes of the body have come: 0 when its first line has, and then now and then.
     Progress {
         ticket: Ticket,

@@ -32,7 +32,7 @@ type Depths = BTreeMap<ServerId, usize>;
 impl Engine {
     pub(crate) fn hand_out(&mut self, now: Now) {
         self.end_game.rest();
-        if self.disk.paused_until().is_some() {
+        if self.hold().is_some() {
             return;
         }
         self.lose_what_nobody_keeps(now);
@@ -177,7 +177,7 @@ impl Engine {
         let (id, groups) = (file.message_id(key.segment), file.listed().groups.clone());
         let troubled = self.troubled.get(&key);
         let needs = reservation(claimed, troubled.map_or(0, |troubled| troubled.needs));
-        if !self.may_ask_for(connection, needs) {
+        if !self.may_ask_for(connection, needs) || !self.allowance.admits(server, needs) {
             return false;
         }
         let breaks = troubled.map_or(0, |troubled| troubled.tries.breaks_at(server));

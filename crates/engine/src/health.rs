@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use bergamot_queue::{Permille, SegmentKey};
+use bergamot_queue::SegmentKey;
 use bergamot_types::JobId;
 
 use crate::article::Whereabouts;
@@ -50,18 +50,12 @@ impl Engine {
         match action {
             HealthAction::Delete => {
                 self.orders.push_back(Order::DeleteFiles { job });
-                self.end_unhealthy(job, health, critical);
+                self.fail_job(job, Failure::Health { health, critical });
             }
             HealthAction::None => {}
-            HealthAction::Park => self.end_unhealthy(job, health, critical),
+            HealthAction::Park => self.fail_job(job, Failure::Health { health, critical }),
             HealthAction::Pause => self.on_job_paused(job),
         }
-    }
-
-    /// It is not gone before the shell says so; until then nothing of it may be handed out.
-    fn end_unhealthy(&mut self, job: JobId, health: Permille, critical: Permille) {
-        self.on_job_paused(job);
-        self.fail_job(job, Failure::Health { health, critical });
     }
 
     /// What is under way still comes; what waits for a server waits for the job instead.

@@ -8,6 +8,8 @@
 //! - [`Event`], [`Order`], [`Notice`]: what it hears, what it wants done, what people may know
 //! - [`Verdict`]: how it stands with one article, and what has been tried for it
 //! - [`Settings`], [`ServerSettings`]: what it is told beforehand
+//! - [`QuotaRecords`]: what of the quotas is used, to be kept across restarts
+//! - [`Hold`]: why nothing is fetched just now
 //!
 //! Which servers may be asked, the pool says; which of them should be, the scheduler; how fast, the
 //! limiter; for what, the queue.
@@ -15,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 mod admission;
+mod allowance;
 mod article;
 mod budget;
 mod disk;
@@ -25,16 +28,20 @@ mod hand_out;
 mod health;
 mod line;
 mod measure;
+mod meter;
 mod order;
 mod pace;
+mod schedule;
 mod settings;
 mod verdict;
 
+pub use allowance::Hold;
 pub use bergamot_limit::Credit;
 pub use bergamot_pool::{Encounter, History, ServerSettings, Trouble};
 pub use engine::Engine;
 pub use event::{DiskTrouble, Event, Fault, Now};
 pub use health::HealthAction;
+pub use meter::QuotaRecords;
 pub use order::{ConnectionId, Failure, Notice, Order, Ticket};
 pub use settings::Settings;
 pub use verdict::{Verdict, Wait};

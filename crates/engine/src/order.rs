@@ -4,12 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bergamot_limit::Credit;
+use bergamot_limit::{Credit, Effect};
 use bergamot_pool::Trouble;
 use bergamot_queue::{FileKey, Layout, Permille};
-use bergamot_types::{ByteCount, GroupName, JobId, MessageId, Patience, ServerId};
+use bergamot_types::{ByteCount, GroupName, JobId, MessageId, Patience, ServerId, UnixTime};
 
 use crate::health::HealthAction;
+use crate::meter::QuotaRecords;
 use crate::verdict::Verdict;
 
 /// One article on its way: from the order to fetch it until it is written or discarded.
@@ -79,6 +80,12 @@ pub enum Order {
         connection: ConnectionId,
         credit: Credit,
     },
+    /// Bring these to the disk, in place of all before. They claim more than is used, and so much may
+    /// be used once they are there.
+    Persist {
+        number: u64,
+        records: QuotaRecords,
+    },
     /// Preallocate.
     Reserve {
         file: FileKey,
@@ -137,6 +144,25 @@ pub enum Notice {
         again_in: Duration,
     },
     DiskResumed,
+    /// The job is whole, and its destination does not take it.
+    JobNotMoved {
+        job: JobId,
+        again_in: Duration,
+    },
+    /// Of one server, or of all together; without a time it lasts until the settings change.
+    QuotaReached {
+        server: Option<ServerId>,
+        until: Option<UnixTime>,
+    },
+    /// There is something left of a quota that was reached.
+    QuotaRenewed {
+        server: Option<ServerId>,
+    },
+    /// Another rule of the timetable holds now, or none; until then, if it ever changes.
+    ScheduleChanged {
+        effect: Option<Effect>,
+        until: Option<UnixTime>,
+    },
     ServerRests {
         server: ServerId,
         trouble: Trouble,

@@ -1,11 +1,14 @@
 //! What the engine is told beforehand.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use bergamot_limit::{QuotaSettings, Timetable};
 use bergamot_pool::ServerSettings;
-use bergamot_types::ByteCount;
+use bergamot_types::{ByteCount, ServerId};
 
 use crate::health::HealthAction;
+use crate::meter::QuotaRecords;
 
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -21,6 +24,14 @@ pub struct Settings {
     pub idle: Duration,
     /// How fast all connections together, and those to each server, may read.
     pub rates: bergamot_limit::Settings,
+    /// When another rate holds for all of them, or nothing is fetched.
+    pub timetable: Timetable,
+    /// How much all servers together may give.
+    pub quota: QuotaSettings,
+    /// How much each may give; a block account has one allowance, for ever.
+    pub server_quotas: BTreeMap<ServerId, QuotaSettings>,
+    /// What is used of the quotas, from earlier runs.
+    pub used: QuotaRecords,
     /// What becomes of a job that cannot be made whole any more.
     pub health_action: HealthAction,
     /// Where the jitter of rests begins.
@@ -36,6 +47,10 @@ impl Default for Settings {
             pipeline: 128,
             idle: Duration::from_secs(30),
             rates: bergamot_limit::Settings::default(),
+            timetable: Timetable::default(),
+            quota: QuotaSettings::default(),
+            server_quotas: BTreeMap::new(),
+            used: QuotaRecords::default(),
             health_action: HealthAction::default(),
             seed: 0,
         }

@@ -31,6 +31,8 @@ pub enum Wait {
     Job,
     /// The pause after a broken connection is to end.
     Pause,
+    /// A quota is to begin anew.
+    Quota,
     /// The servers are to come out of their trouble; it is that of one of them.
     Server(Trouble),
     /// There is no server that could be asked.
@@ -61,6 +63,7 @@ impl Engine {
             _ if matches!(whereabouts, Some(Whereabouts::Delayed { .. })) => Wait::Pause,
             _ if servers.is_empty() => Wait::Servers,
             Some(trouble) => Wait::Server(trouble),
+            None if servers.iter().all(|server| self.pool.is_used_up(*server)) => Wait::Quota,
             None => Wait::Turn,
         };
         waiting(servers, why)

@@ -305,9 +305,12 @@ fn a_job_that_cannot_be_moved_waits_or_fails() {
     world.add(job(1, &[5]));
     world.run_for(60);
     assert!(world.completed.is_empty() && world.failed.is_empty());
+    world.add(job(9, &[5]));
+    world.run_for(0);
+    assert_eq!(world.asked_of(1).len(), 10, "other jobs go on");
     world.destination = None;
     world.run();
-    assert_eq!(world.completed, [(1, true)]);
+    assert_eq!(world.completed, [(9, true), (1, true)]);
     world.destination = Some(DiskTrouble::Lasting);
     world.add(job(2, &[5]));
     world.run();

@@ -50,6 +50,9 @@ pub struct Usage {
 }
 
 impl Quota {
+    /// What one checkpoint is charged in advance: the most headroom there ever is.
+    pub const RESERVE: ByteCount = Checkpoints::RESERVE;
+
     pub fn new(settings: QuotaSettings) -> Self {
         Self::restore(settings, Record::default())
     }
@@ -106,7 +109,7 @@ impl Quota {
         self.checkpoints.invalidate();
     }
 
-    /// The record to be kept, charged in advance with at most 16 MiB. Once it is durable so much may
+    /// The record to be kept, charged in advance with [`Self::RESERVE`]. Once it is durable so much may
     /// be used, and after a sudden end the record claims no less than was used.
     pub fn checkpoint(&mut self, now: UnixTime) -> Checkpoint {
         let day = self.ledger.observe(&self.settings.calendar, now);

@@ -21,6 +21,11 @@ pub struct UnknownZone(String);
 impl Zone {
     pub const UTC: Self = Self(Tz::UTC);
 
+    /// Date and time for people, to the minute.
+    pub fn written(self, at: UnixTime) -> String {
+        self.local(at).format("%F %R").to_string()
+    }
+
     /// What clocks on the wall show.
     pub(crate) fn local(self, at: UnixTime) -> NaiveDateTime {
         let seconds = at.0.clamp(FIRST_SECOND, LAST_SECOND);
@@ -97,6 +102,12 @@ mod tests {
         ] {
             assert_eq!(instant(zone, date, time), utc, "{zone} {date} {time}");
         }
+    }
+
+    #[test]
+    fn people_read_the_time_on_their_wall() {
+        let zone: Zone = "Asia/Kolkata".parse().unwrap();
+        assert_eq!(zone.written(UnixTime(1_800_000_000)), "2027-01-15 13:30");
     }
 
     #[test]

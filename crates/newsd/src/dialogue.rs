@@ -97,7 +97,7 @@ impl Dialogue {
             return no_article(target, outbox);
         }
         let asked = site.tally.ask(id);
-        let rule = site.faults.for_article(id, asked);
+        let rule = site.faults.for_article(id, asked, site.tally.all_served());
         if rule.is_some_and(|rule| rule.fault() == Fault::LoginAgain) {
             self.login_due = true;
         }
@@ -119,7 +119,7 @@ impl Dialogue {
             return None;
         };
         let asked = self.site.tally.asked(id);
-        let rule = self.site.faults.for_article(id, asked);
+        let rule = self.site.faults.for_article(id, asked, self.site.tally.all_served());
         if !self.site.articles.contains(id) {
             no_article(target, outbox);
             return None;

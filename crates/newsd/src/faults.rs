@@ -27,6 +27,7 @@ pub struct Rule {
     fault: Fault,
     rate: f64,
     first_asks: Option<u32>,
+    after: u64, // articles served
     lasting: bool,
     ids: Option<BTreeSet<String>>,
     line: Option<String>,
@@ -50,12 +51,13 @@ impl Faults {
         self
     }
 
-    pub(crate) fn for_article(&self, id: &str, asked: u32) -> Option<&Rule> {
-        self.strike(Stage::Article, id, asked)
+    /// `served`: how many articles the server has sent so far.
+    pub(crate) fn for_article(&self, id: &str, asked: u32, served: u64) -> Option<&Rule> {
+        self.strike(Stage::Article, id, asked, served)
     }
 
     pub(crate) fn for_nth(&self, stage: Stage, nth: u32) -> Option<&Rule> {
-        self.strike(stage, "", nth)
+        self.strike(stage, "", nth, u64::MAX)
     }
 
     /// A number for *where* in an answer a fault strikes.
@@ -63,10 +65,10 @@ impl Faults {
         mix(hash(self.seed, id) ^ u64::from(asked))
     }
 
-    fn strike(&self, stage: Stage, id: &str, asked: u32) -> Option<&Rule> {
+    fn strike(&self, stage: Stage, id: &str, asked: u32, served: u64) -> Option<&Rule> {
         (1..)
             .zip(&self.rules)
-            .filter(|(_, rule)| rule.fault.stage() == stage)
+            .filter(|(_, rule)| rule.fault.stage() == stage && served >= rule.after)
             .find(|(index, rule)| rule.strikes(self.seed ^ mix(*index), id, asked))
             .map(|(_, rule)| rule)
     }
@@ -78,6 +80,7 @@ impl Rule {
             fault,
             rate: 1.0,
             first_asks: None,
+            after: 0,
             lasting: false,
             ids: None,
             line: None,
@@ -98,6 +101,13 @@ impl Rule {
     #[must_use]
     pub fn first_asks(mut self, count: u32) -> Self {
         self.first_asks = Some(count);
+        self
+    }
+
+    /// Strikes once the server has sent so many articles.
+    #[must_use]
+    pub fn after(mut self, articles: u64) -> Self {
+        self.after = articles;
         self
     }
 
@@ -174,7 +184,7 @@ mod tests {
     use super::*;
 
     fn hits(faults: &Faults, asked: u32) -> Vec<u32> {
-        let hit = |n: &u32| faults.for_article(&format!("{n}@x"), asked).is_some();
+        let hit = |n: &u32| faults.for_article(&format!("{n}@x"), asked, 0).is_some();
         (0..1000).filter(hit).collect()
     }
 
@@ -200,12 +210,15 @@ mod tests {
             .with(Rule::new(Fault::Refused).only(["a@x"]).first_asks(1).saying("423 no"))
             .with(Rule::new(Fault::Corrupt).only(["a@x", "b@x"]))
             .with(Fault::LoginRefused);
-        let fault = |id, asked| faults.for_article(id, asked).map(Rule::fault);
+        let fault = |id, asked| faults.for_article(id, asked, 0).map(Rule::fault);
         assert_eq!(fault("a@x", 0), Some(Fault::Refused));
-        assert_eq!(faults.for_article("a@x", 0).unwrap().line(), "423 no");
+        assert_eq!(faults.for_article("a@x", 0, 0).unwrap().line(), "423 no");
         assert_eq!(fault("a@x", 1), Some(Fault::Corrupt));
         assert_eq!(fault("b@x", 0), Some(Fault::Corrupt));
         assert_eq!(fault("c@x", 0), None);
+        let later = Faults::none().with(Rule::new(Fault::Silent).after(25));
+        let strikes = |served| later.for_article("a@x", 0, served).is_some();
+        assert_eq!((strikes(24), strikes(25)), (false, true));
         assert_eq!(faults.for_nth(Stage::Login, 9).map(Rule::fault), Some(Fault::LoginRefused));
     }
 }

@@ -21,6 +21,8 @@ pub enum Encounter {
     TooOld,
     /// It was not asked, and nothing waits for it as long as it is in this trouble.
     Excused(Trouble),
+    /// It was not asked, for its allowance is used up.
+    UsedUp,
 }
 
 /// All of it, server by server.

@@ -59,13 +59,23 @@ impl Pool {
     pub fn has_peers(&self, server: ServerId) -> bool {
         let level = self.server(server).settings.level;
         let is_peer = |other: &&Server| {
-            other.id() != server && other.settings.level == level && !other.in_trouble()
+            other.id() != server && other.settings.level == level && other.is_promising()
         };
         self.servers.iter().filter(is_peer).any(Server::is_active)
     }
 
     pub fn in_trouble(&self, server: ServerId) -> bool {
         self.server(server).in_trouble()
+    }
+
+    pub fn is_used_up(&self, server: ServerId) -> bool {
+        self.server(server).is_used_up()
+    }
+
+    /// Its allowance is used up, or is not any more. While it is, the server counts as having answered
+    /// for every article, and no connection to it is opened.
+    pub fn set_used_up(&mut self, server: ServerId, used_up: bool) {
+        self.server_mut(server).set_used_up(used_up);
     }
 
     /// Connections that are being opened, or closed.
@@ -216,6 +226,9 @@ impl Pool {
         if is_too_old(server, posted, today) {
             return Some(Encounter::TooOld);
         }
+        if server.is_used_up() {
+            return Some(Encounter::UsedUp);
+        }
         server.trouble().filter(|_| server.is_excused()).map(Encounter::Excused)
     }
 
@@ -237,7 +250,8 @@ impl Pool {
     fn room_below_ceiling(&self, server: &Server) -> usize {
         let most = self.ceilings.get(&server.holder()).map_or(0, Ceiling::most);
         let left = most.saturating_sub(self.sharing(server.holder()).map(Server::open).sum());
-        let has_none = |other: &&Server| other.is_active() && other.open() == 0;
+        let has_none =
+            |other: &&Server| other.is_active() && !other.is_used_up() && other.open() == 0;
         let others = self.sharing(server.holder()).filter(|other| other.id() != server.id());
         let kept = left.saturating_sub(others.filter(has_none).count());
         if server.open() == 0 { kept.max(left.min(1)) } else { kept }
@@ -265,4 +279,46 @@ impl Pool {
 fn is_too_old(server: &Server, posted: Option<UnixTime>, today: UnixTime) -> bool {
     let retention = u64::from(server.settings.retention);
     retention > 0 && posted.is_some_and(|posted| today.days_since(posted) > retention)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TODAY: UnixTime = UnixTime(1_800_000_000);
+
+    fn pool(optional: bool) -> Pool {
+        let server = |id, level, optional| ServerSettings {
+            id: ServerId(id),
+            active: true,
+            level,
+            group: 0,
+            optional,
+            connections: 2,
+            account: None,
+            retention: 0,
+        };
+        Pool::new([server(1, 0, optional), server(2, 1, false)], 1)
+    }
+
+    #[test]
+    fn what_a_used_up_server_would_be_asked_goes_to_the_next_level() {
+        let (mut pool, fresh) = (pool(false), Tries::default());
+        pool.set_used_up(ServerId(1), true);
+        assert_eq!(pool.room(ServerId(1)), 0);
+        assert_eq!(pool.route(&fresh, None, TODAY), Route::Ask(vec![ServerId(2)]));
+        pool.set_used_up(ServerId(1), false);
+        assert_eq!(pool.room(ServerId(1)), 2);
+        assert_eq!(pool.route(&fresh, None, TODAY), Route::Ask(vec![ServerId(1)]));
+    }
+
+    #[test]
+    fn an_article_waits_for_a_used_up_server_only_if_that_is_not_optional() {
+        for (optional, route) in [(false, Route::Wait), (true, Route::Exhausted)] {
+            let (mut pool, mut tries) = (pool(optional), Tries::default());
+            tries.missing(ServerId(2));
+            pool.set_used_up(ServerId(1), true);
+            assert_eq!(pool.route(&tries, None, TODAY), route);
+        }
+    }
 }

@@ -15,6 +15,7 @@ pub(crate) struct Server {
     open: usize,
     working: usize,
     trouble: Option<Trouble>,
+    used_up: bool, // by our own count, whatever the provider says
     rests_until: Option<Instant>,
     breaks: usize, // connections lost since an article came
     rests: u32,    // in a row
@@ -35,6 +36,7 @@ impl Server {
             open: 0,
             working: 0,
             trouble: None,
+            used_up: false,
             rests_until: None,
             breaks: 0,
             rests: 0,
@@ -80,7 +82,22 @@ impl Server {
 
     /// Whether articles are not to wait for it at the moment.
     pub(crate) fn is_excused(&self) -> bool {
-        self.trouble.is_some_and(|trouble| trouble.excuses() || self.settings.optional)
+        let by_trouble = |trouble: Trouble| trouble.excuses() || self.settings.optional;
+        self.used_up || self.trouble.is_some_and(by_trouble)
+    }
+
+    pub(crate) fn is_used_up(&self) -> bool {
+        self.used_up
+    }
+
+    pub(crate) fn set_used_up(&mut self, used_up: bool) {
+        self.used_up = used_up;
+    }
+
+    /// Whether it can be asked, or will be soon as far as anybody knows: one whose connections have
+    /// all broken may keep everybody waiting for the next.
+    pub(crate) fn is_promising(&self) -> bool {
+        !self.in_trouble() && (self.working > 0 || self.breaks == 0)
     }
 
     pub(crate) fn trouble(&self) -> Option<Trouble> {
@@ -94,7 +111,7 @@ impl Server {
     /// How many connections may be opened beside those that are; only one as long as it is not
     /// known whether the trouble is over, and then a few more with each that has come to be.
     pub(crate) fn room(&self) -> usize {
-        if !self.is_active() || self.rests_until.is_some() {
+        if !self.is_active() || self.used_up || self.rests_until.is_some() {
             return 0;
         }
         let most = if self.in_trouble() { 1 } else { self.settings.connections };

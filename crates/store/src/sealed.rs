@@ -1,15 +1,15 @@
 //! Records that show whether they are whole.
 //!
-//! A first line with version and checksum, then TOML that a person can read:
+//! A first line with what it is, version and checksum, then TOML that a person can read:
 //!
 //! ```text
 //! bergamot-job 1 5f3a0c11
 //! id = 7
 //! ```
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use thiserror::Error;
-
-use crate::record::Record;
 
 /// Why bytes are no record.
 #[derive(Debug, Error)]
@@ -20,16 +20,20 @@ pub(crate) enum Unsealed {
     Newer(u32),
 }
 
-pub(crate) fn seal(record: &Record) -> String {
+/// `word` says what it is a record of.
+pub(crate) fn seal(word: &str, record: &impl Serialize) -> String {
     let body = toml::to_string(record).expect("a record has only what TOML can hold");
-    format!("{WORD} {VERSION} {:08x}\n{body}", checksum(VERSION, &body))
+    format!("{word} {VERSION} {:08x}\n{body}", checksum(VERSION, &body))
 }
 
-pub(crate) fn unseal(bytes: &[u8]) -> Result<Record, Unsealed> {
+pub(crate) fn unseal<T: DeserializeOwned>(word: &str, bytes: &[u8]) -> Result<T, Unsealed> {
     let text = std::str::from_utf8(bytes).map_err(|_| Unsealed::Damaged)?;
     let (head, body) = text.split_once('\n').ok_or(Unsealed::Damaged)?;
     let words: Vec<_> = head.split(' ').collect();
-    let [WORD, version, checksum] = words[..] else { return Err(Unsealed::Damaged) };
+    let [found, version, checksum] = words[..] else { return Err(Unsealed::Damaged) };
+    if found != word {
+        return Err(Unsealed::Damaged);
+    }
     let version: u32 = version.parse().map_err(|_| Unsealed::Damaged)?;
     let stated = u32::from_str_radix(checksum, 16).map_err(|_| Unsealed::Damaged)?;
     if stated != self::checksum(version, body) {
@@ -49,7 +53,6 @@ fn checksum(version: u32, body: &str) -> u32 {
     hasher.finalize()
 }
 
-const WORD: &str = "bergamot-job";
 const VERSION: u32 = 1;
 
 #[cfg(test)]
@@ -57,7 +60,13 @@ mod tests {
     use bergamot_types::{JobId, UnixTime};
 
     use super::*;
-    use crate::record::{FinishedFile, JobState};
+    use crate::record::{FinishedFile, JobState, Record};
+
+    const WORD: &str = "bergamot-job";
+
+    fn opened(bytes: &[u8]) -> Result<Record, Unsealed> {
+        unseal(WORD, bytes)
+    }
 
     fn record() -> Record {
         Record {
@@ -80,20 +89,22 @@ mod tests {
 
     #[test]
     fn a_record_comes_back_as_it_went_in() {
-        assert_eq!(unseal(seal(&record()).as_bytes()).unwrap(), record());
+        let sealed = seal(WORD, &record());
+        assert_eq!(opened(sealed.as_bytes()).unwrap(), record());
+        assert!(unseal::<Record>("bergamot-usage", sealed.as_bytes()).is_err(), "something else");
     }
 
     #[test]
     fn no_flipped_byte_and_no_cut_goes_unnoticed() {
-        let sealed = seal(&record()).into_bytes();
+        let sealed = seal(WORD, &record()).into_bytes();
         for at in 0..sealed.len() {
-            assert!(unseal(&sealed[..at]).is_err(), "cut at {at}");
+            assert!(opened(&sealed[..at]).is_err(), "cut at {at}");
             for bit in 0..8 {
                 let mut flipped = sealed.clone();
                 flipped[at] ^= 1 << bit;
                 // Letters of the checksum mean the same in either case.
                 if !flipped.eq_ignore_ascii_case(&sealed) {
-                    assert!(unseal(&flipped).is_err(), "bit {bit} of byte {at}");
+                    assert!(opened(&flipped).is_err(), "bit {bit} of byte {at}");
                 }
             }
         }
@@ -102,6 +113,6 @@ mod tests {
     #[test]
     fn a_newer_version_is_told_apart_from_damage() {
         let newer = format!("{WORD} 2 {:08x}\nwhat = 1\n", checksum(2, "what = 1\n"));
-        assert!(matches!(unseal(newer.as_bytes()), Err(Unsealed::Newer(2))));
+        assert!(matches!(opened(newer.as_bytes()), Err(Unsealed::Newer(2))));
     }
 }

@@ -78,7 +78,7 @@ impl Spool {
     pub fn add(&self, record: &Record, nzb: &mut dyn Read) -> Result<(), StoreError> {
         let (nzb_path, record_path) = (self.path(record.id, NZB), self.path(record.id, RECORD));
         prepare(&nzb_path, nzb)?;
-        prepare(&record_path, &mut seal(record).as_bytes())?;
+        prepare(&record_path, &mut seal(WORD, record).as_bytes())?;
         publish(&nzb_path)?;
         publish(&record_path)?;
         sync_directory(&self.directory)?;
@@ -89,7 +89,7 @@ impl Spool {
     /// Replaces the record of a job.
     pub fn update(&self, record: &Record) -> Result<(), StoreError> {
         let path = self.path(record.id, RECORD);
-        prepare(&path, &mut seal(record).as_bytes())?;
+        prepare(&path, &mut seal(WORD, record).as_bytes())?;
         publish(&path)?;
         sync_directory(&self.directory)?;
         self.index().learn(record);
@@ -176,7 +176,7 @@ fn visit(path: &Path, found: &mut Found) -> Result<(), StoreError> {
         }
         Some(RECORD) => {
             let bytes = fs::read(path).map_err(at(path))?;
-            match unseal(&bytes) {
+            match unseal::<Record>(WORD, &bytes) {
                 Ok(record) if Some(record.id.0) == id_of(path) => found.records.push(record),
                 Ok(record) => {
                     let why = format!("it is the record of job {}", record.id);
@@ -205,6 +205,8 @@ fn id_of(path: &Path) -> Option<u32> {
 const LONGEST_SIGNATURE: u64 = 256;
 const NZB: &str = "nzb";
 const RECORD: &str = "job";
+/// What its records begin with.
+const WORD: &str = "bergamot-job";
 
 #[cfg(test)]
 mod tests {

@@ -46,7 +46,7 @@ impl Table {
 }
 
 pub(super) static TABLES: &[&Table] =
-    &[&DIRECTORIES, &WATCH, &DOWNLOAD, &LIMITS, &LOG, &SERVER, &CATEGORY];
+    &[&DIRECTORIES, &WATCH, &DOWNLOAD, &QUOTA, &LIMITS, &LOG, &SERVER, &CATEGORY, &SCHEDULE];
 
 pub(super) static DIRECTORIES: Table = Table {
     name: "directories",
@@ -75,7 +75,8 @@ pub(super) static DIRECTORIES: Table = Table {
             name: "state",
             kind: Kind::Path("a path"),
             default: Fallback::Is("\"state\""),
-            about: "The queue, which outlives a restart, and which files of each job are finished.",
+            about: "The queue, which outlives a restart, which files of each job are finished, and what is \
+                    used of quotas.",
         },
     ],
 };
@@ -155,6 +156,60 @@ pub(super) static DOWNLOAD: Table = Table {
             kind: Kind::Time { least: SECOND, most: HOUR },
             default: Fallback::Is("\"30 s\""),
             about: "A connection with nothing to do is kept this long.",
+        },
+        Key {
+            name: "time_zone",
+            kind: Kind::Text("a time zone like \"Europe/Berlin\" or \"UTC\""),
+            default: Fallback::Told {
+                words: "the variable TZ, else UTC",
+                example: "\"Europe/Berlin\"",
+            },
+            about: "The zone in which schedules and quotas count their days.",
+        },
+    ],
+};
+
+pub(super) static QUOTA: Table = Table {
+    name: "quota",
+    repeated: false,
+    about: "How much all servers together may give. When a quota is reached, downloads pause until it \
+            begins anew; several hold together.",
+    keys: &[
+        Key {
+            name: "daily",
+            kind: Kind::Size { least: 0, most: MOST_QUOTA },
+            default: Fallback::Is("\"0 GB\""),
+            about: "How much in a day; 0 is no limit.",
+        },
+        Key {
+            name: "weekly",
+            kind: Kind::Size { least: 0, most: MOST_QUOTA },
+            default: Fallback::Is("\"0 GB\""),
+            about: "How much in a week; 0 is no limit.",
+        },
+        Key {
+            name: "monthly",
+            kind: Kind::Size { least: 0, most: MOST_QUOTA },
+            default: Fallback::Is("\"0 GB\""),
+            about: "How much in a month; 0 is no limit.",
+        },
+        Key {
+            name: "reset_time",
+            kind: Kind::Text(TIME_OF_DAY),
+            default: Fallback::Is("\"00:00\""),
+            about: "When a day of a quota begins, here and for the quotas of servers.",
+        },
+        Key {
+            name: "reset_weekday",
+            kind: Kind::Choice(&["mon", "tue", "wed", "thu", "fri", "sat", "sun"]),
+            default: Fallback::Is("\"mon\""),
+            about: "The day on which a week begins.",
+        },
+        Key {
+            name: "reset_day",
+            kind: Kind::Number { least: 1, most: 31 },
+            default: Fallback::Is("1"),
+            about: "The day on which a month begins; in a shorter month it is the last day.",
         },
     ],
 };
@@ -328,6 +383,32 @@ pub(super) static SERVER: Table = Table {
             about: "How much may be read from this server in a second; 0 B is no limit of its own.",
         },
         Key {
+            name: "quota_daily",
+            kind: Kind::Size { least: 0, most: MOST_QUOTA },
+            default: Fallback::Is("\"0 GB\""),
+            about: "How much this server may give in a day; 0 is no limit. When a quota of a server \
+                    is reached, others are asked until it begins anew.",
+        },
+        Key {
+            name: "quota_monthly",
+            kind: Kind::Size { least: 0, most: MOST_QUOTA },
+            default: Fallback::Is("\"0 GB\""),
+            about: "How much it may give in a month; 0 is no limit.",
+        },
+        Key {
+            name: "quota_reset_day",
+            kind: Kind::Number { least: 1, most: 31 },
+            default: Fallback::Told { words: "`quota.reset_day`", example: "15" },
+            about: "The day on which its month begins.",
+        },
+        Key {
+            name: "quota_total",
+            kind: Kind::Size { least: 0, most: MOST_QUOTA },
+            default: Fallback::Is("\"0 GB\""),
+            about: "How much it may give in all, as block accounts are sold; 0 is no limit. When \
+                    another block is bought, add it here.",
+        },
+        Key {
             name: "account",
             kind: Kind::Text("a name in one line"),
             default: Fallback::Told { words: "its own", example: "\"example\"" },
@@ -405,6 +486,50 @@ pub(super) static CATEGORY: Table = Table {
     ],
 };
 
+pub(super) static SCHEDULE: Table = Table {
+    name: "schedule",
+    repeated: true,
+    about: "A time of the week with a rate of its own, or without downloads. Repeat the table for each \
+            one; where they overlap the later one holds.",
+    keys: &[
+        Key {
+            name: "days",
+            kind: Kind::Text("days of the week like \"mon-fri\", \"sat, sun\" or \"daily\""),
+            default: Fallback::Is("\"daily\""),
+            about: "The days on which it begins.",
+        },
+        Key {
+            name: "from",
+            kind: Kind::Text(TIME_OF_DAY),
+            default: Fallback::Required { example: "\"08:00\"" },
+            about: "When it begins, by clocks in download.time_zone.",
+        },
+        Key {
+            name: "to",
+            kind: Kind::Text(TIME_OF_DAY),
+            default: Fallback::Required { example: "\"22:30\"" },
+            about: "When it ends; on the next day, if that is not later than its begin.",
+        },
+        Key {
+            name: "rate",
+            kind: Kind::Size { least: 0, most: 1 << 40 },
+            default: Fallback::Told { words: "none", example: "\"2 MB\"" },
+            about: "How much all connections together may read in a second, instead of download.rate; \
+                    0 B is no limit.",
+        },
+        Key {
+            name: "pause",
+            kind: Kind::Flag,
+            default: Fallback::Is("false"),
+            about: "Fetch nothing; articles that were asked for still come. It stands in place of a \
+                    rate.",
+        },
+    ],
+};
+
+const TIME_OF_DAY: &str = "a time of day like \"06:30\", from \"00:00\" to \"23:59\"";
+/// More than anyone can fetch, and far from where counting ends.
+const MOST_QUOTA: u64 = 1 << 50;
 const CREDENTIAL: &str = "a text in one line, at most 1024 bytes long";
 const MIB: u64 = 1 << 20;
 const SECOND: Duration = Duration::from_secs(1);

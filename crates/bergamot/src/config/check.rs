@@ -3,8 +3,9 @@
 use std::fmt::{self, Write};
 use std::path::Path;
 
+use bergamot_limit::{Allowance, Effect, Period, QuotaSettings};
 use bergamot_net::Encryption;
-use bergamot_types::Shown;
+use bergamot_types::{ByteRate, Shown};
 
 use super::{Category, Config, ConfigError, Environment, Server};
 
@@ -35,8 +36,11 @@ fn write(text: &mut String, config: &Config) -> fmt::Result {
         writeln!(text, "\nservers")?;
     }
     for (number, server) in (1..).zip(&config.servers) {
-        writeln!(text, "  {number}  {}", describe_server(server))?;
+        let quota = server.quota.settings(&config.quota, config.download.time_zone);
+        let parts = describe_server(server).into_iter().chain(describe_quota(&quota));
+        writeln!(text, "  {number}  {}", parts.collect::<Vec<_>>().join(", "))?;
     }
+    write_allowances(text, config)?;
     if !config.categories.is_empty() {
         writeln!(text, "\ncategories")?;
     }
@@ -49,7 +53,37 @@ fn write(text: &mut String, config: &Config) -> fmt::Result {
     config.warnings.iter().try_for_each(|warning| writeln!(text, "  {warning}"))
 }
 
-fn describe_server(server: &Server) -> String {
+fn write_allowances(text: &mut String, config: &Config) -> fmt::Result {
+    let zone = config.download.time_zone;
+    let quota = describe_quota(&config.quota.settings(zone));
+    if !quota.is_empty() {
+        writeln!(text, "\nquota\n  {}, in {zone}", quota.join(", "))?;
+    }
+    if !config.schedules.is_empty() {
+        writeln!(text, "\nschedule, in {zone}")?;
+    }
+    config.schedules.iter().try_for_each(|schedule| {
+        let what = match schedule.effect {
+            Effect::Limit(ByteRate(0)) => "no limit".to_owned(),
+            Effect::Limit(rate) => format!("at most {rate}"),
+            Effect::Pause => "pause".to_owned(),
+        };
+        writeln!(text, "  {} {} to {}: {what}", schedule.days, schedule.from, schedule.to)
+    })
+}
+
+fn describe_quota(quota: &QuotaSettings) -> Vec<String> {
+    let reset = quota.calendar.reset;
+    let allowances = quota.allowances.iter().map(|&Allowance { period, most }| match period {
+        Period::Day => format!("{most} a day from {reset}"),
+        Period::Ever => format!("{most} in all"),
+        Period::Month { first } => format!("{most} a month from day {first}"),
+        Period::Week { first } => format!("{most} a week from {first}"),
+    });
+    allowances.collect()
+}
+
+fn describe_server(server: &Server) -> Vec<String> {
     let host = &server.address.host;
     let is_bare_v6 = host.contains(':') && !host.starts_with('[');
     let host = if is_bare_v6 { format!("[{host}]") } else { host.clone() };
@@ -69,7 +103,7 @@ fn describe_server(server: &Server) -> String {
     if !server.active {
         parts.push("not active".to_owned());
     }
-    parts.join(", ")
+    parts
 }
 
 fn describe_category(category: &Category) -> String {
@@ -105,6 +139,8 @@ mod tests {
             password = "hunter2"
             connections = 1
             level = 1
+            quota_monthly = "80 GB"
+            quota_total = "500 GB"
             [[server]]
             name = "old"
             active = false
@@ -114,6 +150,21 @@ mod tests {
             name = "tv"
             aliases = ["TV > HD"]
             priority = 5
+            [download]
+            time_zone = "Europe/Berlin"
+            [quota]
+            daily = "5 GB"
+            weekly = "20 GB"
+            reset_time = "06:00"
+            [[schedule]]
+            from = "08:00"
+            to = "22:00"
+            rate = "2 MB"
+            [[schedule]]
+            days = "sat-sun"
+            from = "22:00"
+            to = "06:00"
+            pause = true
         "#;
         std::fs::write(&path, text).unwrap();
         let report = check(&path, &Environment::default()).unwrap();
@@ -132,8 +183,15 @@ directories
 
 servers
   1  main: news.example.com:563, TLS, level 0, 8 connections, with login
-  2  fill: [2001:db8::1]:119, no encryption, level 1, 1 connection, with login
+  2  fill: [2001:db8::1]:119, no encryption, level 1, 1 connection, with login, 80.00 GB a month from day 1, 500.00 GB in all
   3  old: old.example.com:119, STARTTLS, level 0, 8 connections, without login, not active
+
+quota
+  5.00 GB a day from 06:00, 20.00 GB a week from Mon, in Europe/Berlin
+
+schedule, in Europe/Berlin
+  daily 08:00 to 22:00: at most 2.0 MB/s
+  sat,sun 22:00 to 06:00: pause
 
 categories
   tv: {base}/complete/tv, priority 5, also TV > HD

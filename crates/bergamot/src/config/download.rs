@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use bergamot_engine::HealthAction;
+use bergamot_limit::Zone;
 use bergamot_types::{ByteCount, ByteRate};
 
+use super::environment::Environment;
 use super::fields::Fields;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -17,6 +19,8 @@ pub(crate) struct Download {
     pub(crate) par2_volumes: Par2Volumes,
     pub(crate) health_check: HealthAction,
     pub(crate) idle: Duration,
+    /// In which schedules and quotas count their days.
+    pub(crate) time_zone: Zone,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -27,7 +31,8 @@ pub(crate) enum Par2Volumes {
 }
 
 impl Download {
-    pub(super) fn read(mut fields: Fields<'_, '_>) -> Self {
+    pub(super) fn read(mut fields: Fields<'_, '_>, environment: &Environment) -> Self {
+        let time_zone = fields.parsed("time_zone");
         Self {
             article_retries: fields.number("article_retries"),
             memory: fields.size("memory"),
@@ -47,6 +52,7 @@ impl Download {
                 ],
             ),
             idle: fields.time("idle"),
+            time_zone: time_zone.or_else(|| environment.time_zone()).unwrap_or_default(),
         }
     }
 }

@@ -1,13 +1,17 @@
-//! Variables that stand in for secrets of the file.
+//! Variables that stand in for what the file does not say.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
+use bergamot_limit::Zone;
 use bergamot_types::Secret;
 
-/// The variables that may concern us. Values are secrets; one that is no text is `None`.
+/// The variables that may concern us.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Environment(BTreeMap<String, Option<Secret>>);
+pub(crate) struct Environment {
+    logins: BTreeMap<String, Option<Secret>>, // one that is no text is none
+    time_zone: Option<Zone>,
+}
 
 /// `BERGAMOT_SERVER_<NAME>_…` of one server.
 #[derive(Clone, Debug)]
@@ -19,11 +23,17 @@ pub(super) struct Variables {
 
 impl Environment {
     pub(super) fn value(&self, name: &str) -> Option<&Option<Secret>> {
-        self.0.get(name)
+        self.logins.get(name)
     }
 
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(String::as_str)
+        self.logins.keys().map(String::as_str)
+    }
+
+    /// What `TZ` says, if it is the name of a zone; it may also be a file or a rule, and those are
+    /// passed over.
+    pub(super) fn time_zone(&self) -> Option<Zone> {
+        self.time_zone
     }
 }
 
@@ -31,13 +41,19 @@ impl FromIterator<(OsString, OsString)> for Environment {
     /// Takes what `std::env::vars_os` gives. An empty variable counts as none, for that is how many
     /// container files leave one out.
     fn from_iter<I: IntoIterator<Item = (OsString, OsString)>>(variables: I) -> Self {
-        let ours = variables.into_iter().filter_map(|(name, value)| {
-            let name = name.into_string().ok().filter(|name| name.starts_with(PREFIX))?;
-            let value = value.into_string().ok().map(Secret::new);
-            let is_empty = value.as_ref().is_some_and(|value| value.reveal().is_empty());
-            (!is_empty).then_some((name, value))
-        });
-        Self(ours.collect())
+        let mut environment = Self::default();
+        for (name, value) in variables {
+            let (Ok(name), value) = (name.into_string(), value.into_string().ok()) else {
+                continue;
+            };
+            let is_empty = value.as_ref().is_some_and(String::is_empty);
+            if name == "TZ" {
+                environment.time_zone = value.and_then(|value| zone_of(&value));
+            } else if name.starts_with(PREFIX) && !is_empty {
+                environment.logins.insert(name, value.map(Secret::new));
+            }
+        }
+        environment
     }
 }
 
@@ -60,6 +76,11 @@ impl Variables {
             (&self.password_file, "password_file"),
         ]
     }
+}
+
+/// A colon before the name is allowed, and means nothing.
+fn zone_of(variable: &str) -> Option<Zone> {
+    variable.strip_prefix(':').unwrap_or(variable).parse().ok()
 }
 
 const PREFIX: &str = "BERGAMOT_SERVER_";
@@ -88,5 +109,18 @@ mod tests {
             given.map(|(name, value)| (name.into(), value.into())).into_iter().collect();
         assert_eq!(environment.names().collect::<Vec<_>>(), ["BERGAMOT_SERVER_A_PASSWORD"]);
         assert!(!format!("{environment:?}").contains("hunter"));
+    }
+
+    #[test]
+    fn the_zone_of_the_system_is_known_by_its_name() {
+        let zone = |value: &str| {
+            let given = [("TZ".into(), value.into())];
+            given.into_iter().collect::<Environment>().time_zone().map(|zone| zone.to_string())
+        };
+        assert_eq!(zone("Europe/Berlin").as_deref(), Some("Europe/Berlin"));
+        assert_eq!(zone(":Asia/Kolkata").as_deref(), Some("Asia/Kolkata"));
+        for odd in ["", "CET-1CEST,M3.5.0,M10.5.0/3", ":/etc/localtime"] {
+            assert_eq!(zone(odd), None, "{odd}");
+        }
     }
 }

@@ -5,6 +5,7 @@
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::Duration;
 
 use bergamot_types::{ByteCount, Shown};
@@ -58,8 +59,12 @@ impl<'a, 'text> Fields<'a, 'text> {
     }
 
     pub(super) fn size(&mut self, name: &str) -> ByteCount {
-        match self.value(name) {
-            Some(Value::Size(size)) => size,
+        self.size_if_any(name).unwrap_or_else(|| mismatch(name))
+    }
+
+    pub(super) fn size_if_any(&mut self, name: &str) -> Option<ByteCount> {
+        match self.value(name)? {
+            Value::Size(size) => Some(size),
             _ => mismatch(name),
         }
     }
@@ -83,6 +88,16 @@ impl<'a, 'text> Fields<'a, 'text> {
             Value::Text(text) => Some(text),
             _ => mismatch(name),
         }
+    }
+
+    /// A text that is read further; what cannot be is reported, and none.
+    pub(super) fn parsed<T: FromStr>(&mut self, name: &str) -> Option<T> {
+        let text = self.text(name)?;
+        let parsed = text.parse().ok();
+        if parsed.is_none() {
+            self.unfit(name, format!("found \"{}\"", Shown(&text)));
+        }
+        parsed
     }
 
     /// Each with its offset in the file.

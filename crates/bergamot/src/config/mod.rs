@@ -22,13 +22,17 @@ mod limits;
 mod log;
 mod pages;
 mod problem;
+mod quota;
+mod schedule;
 mod server;
 mod units;
 mod warning;
 mod watch;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
+use bergamot_limit::{QuotaSettings, Timetable};
 use bergamot_types::{ServerId, Shown};
 use toml::de::DeTable;
 
@@ -41,6 +45,8 @@ pub(crate) use limits::Limits;
 pub(crate) use log::Log;
 pub(crate) use pages::{reference, sample};
 pub(crate) use problem::{ConfigError, Problem};
+pub(crate) use quota::Quota;
+pub(crate) use schedule::Schedule;
 pub(crate) use server::Server;
 pub(crate) use warning::Warning;
 pub(crate) use watch::{Duplicates, Watch};
@@ -55,11 +61,14 @@ pub(crate) struct Config {
     pub(crate) directories: Directories,
     pub(crate) watch: Watch,
     pub(crate) download: Download,
+    pub(crate) quota: Quota,
     pub(crate) limits: Limits,
     pub(crate) log: Log,
     /// In the order of the file, which gives them their numbers.
     pub(crate) servers: Vec<Server>,
     pub(crate) categories: Vec<Category>,
+    /// The later ones hold where they overlap.
+    pub(crate) schedules: Vec<Schedule>,
     pub(crate) warnings: Vec<Warning>,
 }
 
@@ -86,6 +95,10 @@ impl Config {
             article_retries: self.download.article_retries,
             budget: self.download.memory,
             rates: self.rates(),
+            timetable: self.timetable(),
+            quota: self.quota.settings(self.download.time_zone),
+            server_quotas: self.server_quotas(),
+            used: bergamot_engine::QuotaRecords::default(),
             pipeline: self.download.pipeline,
             idle: self.download.idle,
             health_action: self.download.health_check,
@@ -111,6 +124,18 @@ impl Config {
     fn rates(&self) -> bergamot_limit::Settings {
         let server_rates = self.numbered().map(|(id, server)| (id, server.role.rate)).collect();
         bergamot_limit::Settings { rate: self.download.rate, server_rates }
+    }
+
+    fn timetable(&self) -> Timetable {
+        let rules = self.schedules.iter().map(Schedule::rule).collect();
+        Timetable::new(self.download.time_zone, rules)
+    }
+
+    fn server_quotas(&self) -> BTreeMap<ServerId, QuotaSettings> {
+        let quotas = self
+            .numbered()
+            .map(|(id, server)| (id, server.quota.settings(&self.quota, self.download.time_zone)));
+        quotas.filter(|(_, quota)| !quota.allowances.is_empty()).collect()
     }
 
     fn numbered(&self) -> impl Iterator<Item = (ServerId, &Server)> {
@@ -155,15 +180,19 @@ impl<'text> Reading<'_, 'text> {
         self.each(&catalogue::CATEGORY, |fields| {
             categories.push(Category::read(fields, &categories, &directories));
         });
+        let mut schedules = Vec::new();
+        self.each(&catalogue::SCHEDULE, |fields| schedules.extend(Schedule::read(fields)));
         let (servers, warnings) = servers.finish();
         Config {
             watch: Watch::read(self.table(&catalogue::WATCH)),
-            download: Download::read(self.table(&catalogue::DOWNLOAD)),
+            download: Download::read(self.table(&catalogue::DOWNLOAD), environment),
+            quota: Quota::read(self.table(&catalogue::QUOTA)),
             limits,
             log: Log::read(self.table(&catalogue::LOG), base),
             directories,
             servers,
             categories,
+            schedules,
             warnings,
         }
     }
@@ -232,7 +261,7 @@ fn text_of(bytes: &[u8]) -> Result<&str, Vec<Problem>> {
 
 /// A thousand servers fit in this.
 const LARGEST_FILE: u64 = 1 << 20;
-/// Servers, or categories; their numbers are small, and every list of them is walked.
+/// Servers, categories, or schedules; their numbers are small, and every list of them is walked.
 const MOST_TABLES: usize = 200;
 
 /// What the tests of this room share.
@@ -345,7 +374,8 @@ mod tests {
 
     #[test]
     fn unknown_tables_and_keys_are_errors_that_list_the_known_ones() {
-        let known = "[directories], [watch], [download], [limits], [log], [[server]], [[category]]";
+        let known = "[directories], [watch], [download], [quota], [limits], [log], [[server]], \
+                     [[category]], [[schedule]]";
         assert_eq!(
             problems("colour = 'red'\n[servers]\n[watch]\nscan-interval = '5 s'"),
             [

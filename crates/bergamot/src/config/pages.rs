@@ -114,6 +114,8 @@ bergamot connects to the hosts that are configured here, and to no others.
   `GiB`, `TiB` in 1024s. Case does not matter.
 - A number without its unit is an error, for nobody can tell what it meant. Only `retention` counts
   days either way: `3000` and `\"3000 days\"` are the same.
+- A time of day is the one on clocks in `download.time_zone`. Where clocks are put forward over it, it
+  is the first minute after the gap; where they show it twice, it is the first of the two.
 - A relative path starts at the directory of the configuration file, whatever directory bergamot was
   started in. `~` is not understood.
 - The watch folder must not lie inside the complete or incomplete directory, nor they inside it: what
@@ -201,10 +203,19 @@ mod tests {
     #[test]
     fn the_defaults_of_a_server_are_those_of_the_sample() {
         let base = Path::new("/srv");
-        let unset = ["username = ", "password", "ca_file", "account", "file = "];
+        let unset = [
+            "username = ",
+            "password",
+            "ca_file",
+            "account",
+            "file = ",
+            "time_zone",
+            "quota_reset_day",
+        ];
         let full = parse(&in_use(&unset), base);
         let brief = "[[server]]\nname = \"example\"\nhost = \"news.example.com\"\n\
-                     [[category]]\nname = \"tv\"";
+                     [[category]]\nname = \"tv\"\n\
+                     [[schedule]]\nfrom = \"08:00\"\nto = \"22:30\"\nrate = \"2 MB\"";
         assert_eq!(full, parse(brief, base));
     }
 

@@ -12,6 +12,7 @@ use super::environment::{Environment, Variables};
 use super::fields::Fields;
 use super::file;
 use super::limits::Limits;
+use super::quota::ServerQuota;
 use super::warning::Warning;
 
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -24,6 +25,7 @@ pub(crate) struct Server {
     pub(crate) account: Option<String>,
     pub(crate) security: Security,
     pub(crate) role: Role,
+    pub(crate) quota: ServerQuota,
 }
 
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -158,7 +160,8 @@ impl<'a> Servers<'a> {
         let login = self.read_login(&mut fields, &name, active);
         let account = read_account(&mut fields);
         let role = read_role(&mut fields);
-        let server = Server { name, active, address, login, account, security, role };
+        let quota = ServerQuota::read(&mut fields);
+        let server = Server { name, active, address, login, account, security, role, quota };
         check_tls(&mut fields, server.net_settings(&self.limits));
         if server.active {
             server.warn(&mut self.warnings);
@@ -311,6 +314,8 @@ const LARGEST_CA_FILE: u64 = 2 << 20;
 
 #[cfg(test)]
 mod tests {
+    use bergamot_types::ByteCount;
+
     use super::super::trial::{config, problems, server};
     use super::*;
 
@@ -326,6 +331,10 @@ mod tests {
             cert_verification = false
             connections = 500
             rate = '2 MiB'
+            quota_daily = '5 GB'
+            quota_monthly = '100 GB'
+            quota_reset_day = 15
+            quota_total = '1 TB'
             account = 'acme'
             retention = 4000
             level = 99
@@ -361,6 +370,12 @@ mod tests {
                     optional: true,
                     group: 3,
                     join_group: true,
+                },
+                quota: ServerQuota {
+                    daily: ByteCount(5_000_000_000),
+                    monthly: ByteCount(100_000_000_000),
+                    total: ByteCount(1_000_000_000_000),
+                    reset_day: Some(15),
                 },
             }]
         );

@@ -54,7 +54,8 @@ const TIME_UNITS: &[(&[&str], Duration)] = &[
     (&["h", "hour", "hours"], Duration::from_secs(3600)),
     (&["d", "day", "days"], DAY),
 ];
-const SIZE_UNITS: &[(&str, u64)] = &[("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
+const SIZE_UNITS: &[(&str, u64)] =
+    &[("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("TiB", 1 << 40)];
 
 #[cfg(test)]
 mod tests {
@@ -100,7 +101,7 @@ mod tests {
         for text in ["250 ms", "90 s", "5 min", "2 h", "1 d"] {
             assert_eq!(show_time(time(text).unwrap()), text);
         }
-        for text in ["0 B", "1000 B", "30 KiB", "4 MiB", "64 GiB"] {
+        for text in ["0 B", "1000 B", "30 KiB", "4 MiB", "64 GiB", "1024 TiB"] {
             assert_eq!(show_size(size(text).unwrap().0), text);
         }
     }

@@ -48,6 +48,7 @@ impl Daemon {
                     known.handle.lend(credit_of(credit));
                 }
             }
+            Order::Persist { number, records } => self.clerk.persist(number, &records),
             Order::Reserve { file, size } => {
                 let task = Task::Reserve { file: file.file, size: ByteCount(size) };
                 self.at_disk(file.job, AtDisk::Reserve, task);
@@ -243,6 +244,13 @@ impl Daemon {
                 warn!(again_in = ?again_in, "paused: {why}");
             }
             Notice::DiskResumed => info!("the disk works again"),
+            Notice::JobNotMoved { job, again_in } => {
+                let why = self.progress.last_disk_error().unwrap_or("the disk is in trouble");
+                warn!(%job, again_in = ?again_in, "cannot be moved yet: {why}");
+            }
+            Notice::QuotaReached { server, until } => self.tell_of_quota(server, until),
+            Notice::QuotaRenewed { server } => self.tell_of_renewal(server),
+            Notice::ScheduleChanged { effect, until } => self.tell_of_schedule(effect, until),
             Notice::ServerRests { server, trouble, again_in } => {
                 let why = self.troubles.get(&server).map_or("?", String::as_str);
                 let seconds = again_in.as_secs_f32().ceil();

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use bergamot_engine::{ConnectionId, Engine, Event, Fault, Ticket};
+use bergamot_limit::Zone;
 use bergamot_net::{Buffer, BufferPool, Connection, Report, Server};
 use bergamot_poll::{Queue as PollQueue, Wanted};
 use bergamot_queue::{FileKey, Part};
@@ -17,6 +18,7 @@ use bergamot_yenc::Check;
 use tokio::time::{sleep_until, timeout_at};
 use tracing::{debug, field, info, warn};
 
+use super::clerk::Clerk;
 use super::desk::{Desk, DeskBell};
 use super::happening::{Happening, Inbox, Outbox};
 use super::jobs::{ActiveJob, Farewell, Jobs, Recording};
@@ -53,6 +55,8 @@ pub(super) struct Daemon {
     pub(super) jobs: Jobs,
     pub(super) job_settings: Arc<JobSettings>,
     pub(super) keeper: Keeper,
+    pub(super) clerk: Clerk,
+    pub(super) zone: Zone, // in which people read the time
     pub(super) outbox: Outbox,
     pub(super) progress: Progress,
     bell: DeskBell,
@@ -93,6 +97,10 @@ impl Daemon {
             .map_err(|error| anyhow::anyhow!("{}: {error}", error.code()))
             .context("cannot open the spool")?;
         let spool = Arc::new(spool);
+        let names = settings.servers.iter().map(|server| server.name.clone()).collect();
+        let (clerk, used) = Clerk::start(&settings.state, names, outbox.clone())
+            .context("cannot start the clerk")?;
+        let engine = bergamot_engine::Settings { used, ..settings.engine };
         let servers = settings.servers.into_iter().map(|server| {
             let name = server.name.clone();
             Server::new(server).map(Arc::new).with_context(|| format!("server {name}"))
@@ -106,9 +114,9 @@ impl Daemon {
         let bell = Desk::start(settings.intake, spool.clone(), jobs.clone(), outbox.clone());
         let keeper = Keeper::start(spool, jobs.clone(), outbox.clone());
         let mut daemon = Self {
-            pool: BufferPool::new(settings.engine.budget.0 as usize),
-            chance: SplitMix::seeded(settings.engine.seed),
-            engine: Engine::new(clock::now().instant, settings.engine),
+            pool: BufferPool::new(engine.budget.0 as usize),
+            chance: SplitMix::seeded(engine.seed),
+            engine: Engine::new(clock::now().instant, engine),
             events: VecDeque::new(),
             servers,
             connections: HashMap::new(),
@@ -122,8 +130,10 @@ impl Daemon {
             jobs: Jobs::default(),
             job_settings: jobs,
             keeper: keeper.context("cannot start the keeper")?,
+            clerk,
+            zone: settings.zone,
             outbox,
-            progress: Progress::new(settings.progress),
+            progress: Progress::new(settings.progress, settings.zone),
             bell: bell.context("cannot start the desk")?,
             polls: PollQueue::new(bergamot_poll::Settings::default()),
             load_again: None,
@@ -205,6 +215,7 @@ impl Daemon {
             Happening::Connection { connection, report } => self.on_report(connection, report),
             Happening::Disk(done) => self.on_disk(done),
             Happening::Loaded { job, loaded } => self.on_loaded(job, loaded),
+            Happening::Persisted { number, result } => self.on_persisted(number, result),
             Happening::Recorded { job, result } => self.on_recorded(job, result),
             Happening::Scanned { next } => {
                 let now = clock::now().instant;
@@ -476,7 +487,11 @@ impl Daemon {
         let is_stale = |job: &&ActiveJob| failed || job.recording == Recording::Stale;
         let stale = self.jobs.active().filter(is_stale);
         stale.for_each(|job| self.keeper.update(job.record.clone()));
+        if let Some(records) = self.engine.closing_records(clock::now()) {
+            self.clerk.close(&records);
+        }
         self.keeper.stop(KEEPER_PATIENCE);
+        self.clerk.stop(CLERK_PATIENCE);
         info!("stopped");
     }
 
@@ -532,6 +547,8 @@ const LONGEST_BATCH: usize = 256;
 /// How long to leave a disk alone that would not take a record or start a job.
 const DISK_PAUSE: Duration = Duration::from_secs(5);
 
-/// A stop has three seconds in all: for the servers, the writer (one second) and the keeper.
+/// A stop has three seconds in all: for the servers, the writer (one second), the keeper, and the
+/// clerk, who writes while the keeper does.
 const GOODBYE_PATIENCE: Duration = Duration::from_millis(700);
 const KEEPER_PATIENCE: Duration = Duration::from_millis(1000);
+const CLERK_PATIENCE: Duration = Duration::from_millis(200);

@@ -25,6 +25,11 @@ pub(crate) enum Happening {
         job: JobId,
         loaded: Loaded,
     },
+    /// What is used of the quotas is on disk, or could not be written.
+    Persisted {
+        number: u64,
+        result: Result<(), String>,
+    },
     /// A record is on disk, or could not be written.
     Recorded {
         job: JobId,

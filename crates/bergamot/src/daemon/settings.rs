@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use bergamot_limit::Zone;
 use bergamot_types::SafeName;
 
 use crate::clock;
@@ -18,6 +19,7 @@ pub(crate) struct Settings {
     pub(super) intake: bergamot_intake::Settings,
     pub(super) jobs: Arc<JobSettings>,
     pub(super) state: PathBuf,
+    pub(super) zone: Zone,
     /// Draw a live line on the terminal.
     pub(super) progress: bool,
 }
@@ -41,6 +43,7 @@ impl Settings {
             intake: config.intake_settings(),
             jobs: Arc::new(JobSettings::new(config)),
             state: config.directories.state.clone(),
+            zone: config.download.time_zone,
             progress: config.log.file.is_none() && std::io::stderr().is_terminal(),
         }
     }

@@ -45,6 +45,7 @@ fn happened(what: Encounter) -> String {
         Encounter::MirrorLacks => "missing on a mirror of".to_owned(),
         Encounter::Refused(count) => format!("refused {} on", times(count)),
         Encounter::TooOld => "too old for".to_owned(),
+        Encounter::UsedUp => "not asked, its quota is used up:".to_owned(),
     }
 }
 

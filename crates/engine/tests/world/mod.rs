@@ -313,6 +313,9 @@ impl World {
                 self.lost.push(format!("{id}{}", if unusable { " unusable" } else { "" }));
                 self.verdicts.push(verdict);
             }
+            Order::Persist { number, .. } => {
+                self.happenings.push_back(Event::Persisted { number, result: Ok(()) });
+            }
             Order::Lend { .. } | Order::Reserve { .. } | Order::Revoke { .. } | Order::Tell(_) => {}
             Order::Write { ticket, offset, .. } => {
                 let (segment, _) = self.segments.remove(&ticket).expect("bytes to write");

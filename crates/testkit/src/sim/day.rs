@@ -1,121 +1,169 @@
 //! What a seed expands to.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bergamot_engine::ServerSettings;
-use bergamot_types::{ServerId, SplitMix};
+use bergamot_types::{ByteRate, ServerId};
+
+use super::draw;
+use super::kind::Kind;
+use super::seed::Seed;
 
 /// A day of downloads. Printed, it tells all there is to know about a seed.
 #[derive(Clone, Debug)]
 pub struct Day {
-    pub seed: u64,
+    pub seed: Seed,
+    pub kinds: Vec<Kind>,
     pub servers: Vec<ServerModel>,
-    /// The numbers of segments of each job's files.
-    pub jobs: Vec<Vec<u32>>,
+    pub jobs: Vec<JobModel>,
+    /// Bytes of each article.
+    pub article: u64,
+    /// What the NZB says of each article; the engine must live with what it says.
+    pub claimed: u32,
     pub disk: DiskModel,
+    pub clock: ClockModel,
+    /// Our own line, shared by all servers; bytes per second.
+    pub line: Option<u64>,
+    /// What the user allows: all servers, and each.
+    pub rate: ByteRate,
+    pub server_rates: BTreeMap<ServerId, ByteRate>,
     pub budget: u64,
+    /// One server never spoils an article, so every job must complete.
+    pub reliable: bool,
     /// From then on nothing new goes wrong.
     pub heals_at: Duration,
+}
+
+#[derive(Clone, Debug)]
+pub struct JobModel {
+    /// The number of segments of each file.
+    pub files: Vec<u32>,
+    pub priority: i32,
+    pub added: Duration,
+    pub removed: Option<Duration>,
+    /// Days before the day begins.
+    pub posted_days_ago: Option<u32>,
 }
 
 #[derive(Clone, Debug)]
 pub struct ServerModel {
     pub settings: ServerSettings,
     pub round_trip: Duration,
-    /// Bytes per second on each connection.
+    /// Each question takes up to this much longer.
+    pub jitter: Duration,
+    /// Looking for an article takes up to this long.
+    pub think: Duration,
+    /// Bytes per second, shared by its connections.
     pub rate: u64,
-    /// More connections than these are refused.
+    pub connection_rate: Option<u64>,
+    /// More connections than these are refused; of the whole account, if it has one.
     pub cap: Option<usize>,
-    /// Out of a thousand articles, it does not have these; for good.
-    pub missing: u64,
-    /// Out of a thousand answers, until the day heals.
-    pub corrupt: u64,
-    pub lie: u64,
-    pub outgrow: u64,
-    pub reset: u64,
-    pub stall: u64,
-    /// Not to be reached at all between these times.
-    pub outages: Vec<(Duration, Duration)>,
+    /// From then on its rate is this many thousandths.
+    pub speeds: Vec<(Duration, u64)>,
+    /// How many of a thousand answers go wrong, and how.
+    pub answers: Vec<(Kind, u64)>,
+    /// Times when new connections meet with something, and for some kinds old ones end.
+    pub spells: Vec<Spell>,
+    /// It closes connections that are idle for so long.
+    pub idle_limit: Option<Duration>,
+    /// A question behind another one that is not answered yet costs the connection.
+    pub dislikes_pipelining: bool,
+    /// What goes wrong in its conversations, on byte-level days.
+    pub wire: Vec<WireFault>,
+    /// Capabilities it claims and does not have; none is that it knows no such command.
+    pub lies: Option<&'static [&'static str]>,
 }
 
-#[derive(Clone, Debug)]
+/// One fault of `newsd`.
+#[derive(Clone, Copy, Debug)]
+pub struct WireFault {
+    pub fault: bergamot_newsd::Fault,
+    /// How many of a thousand answers, connections or logins meet with it.
+    pub per_mille: u64,
+    /// Only the first times that an article is asked for, a connection made or a login tried; 0 is
+    /// always.
+    pub first: u32,
+    /// In these words.
+    pub saying: Option<&'static str>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Spell {
+    pub kind: Kind,
+    pub from: Duration,
+    pub to: Duration,
+}
+
+#[derive(Clone, Debug, Default)]
 pub struct DiskModel {
+    /// Bytes per second.
     pub rate: u64,
     /// Takes nothing between these times.
     pub full: Vec<(Duration, Duration)>,
+    /// How many of a thousand attempts fail, until the day heals.
+    pub failing: Vec<(Kind, u64)>,
+    /// The directory of this job is gone from then on.
+    pub gone: Option<(u32, Duration)>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct ClockModel {
+    /// The calendar is set by so many seconds.
+    pub jumps: Vec<(Duration, i64)>,
+    /// The machine sleeps for so long, and no connection outlives that.
+    pub suspends: Vec<(Duration, Duration)>,
 }
 
 impl Day {
-    /// A day of about 200 articles and two or three servers, with some kinds of fault switched on
-    /// and the others off: faults that are always all there hide each other.
-    pub fn from_seed(seed: u64) -> Self {
-        let mut chance = SplitMix::seeded(seed);
-        let count = 2 + chance.up_to(1) as u16;
-        let mut servers: Vec<_> = (1..=count).map(|id| server(id, &mut chance)).collect();
-        // The last has everything and spoils nothing, so every job can complete: retries are
-        // bounded, and an article that is bad often enough is rightly given up.
-        let last = servers.last_mut().expect("there are two at least");
-        (last.missing, last.corrupt, last.lie, last.reset, last.stall) = (0, 0, 0, 0, 0);
-        last.settings.group = 0;
-        last.settings.optional = false;
-        last.settings.level = chance.up_to(3) as u32;
-        let jobs = 1 + chance.up_to(3);
-        let heals_at = seconds(&mut chance, 60);
-        Self {
-            seed,
-            servers,
-            jobs: (0..jobs).map(|_| files(&mut chance)).collect(),
-            disk: disk(&mut chance),
-            budget: (1 + chance.up_to(39)) << 20,
-            heals_at,
+    /// Some kinds of fault are switched on and the others off: faults that are always all there
+    /// hide each other.
+    pub fn from_seed(seed: Seed) -> Self {
+        draw::day(seed)
+    }
+
+    pub fn articles(&self) -> u32 {
+        self.jobs.iter().flat_map(|job| &job.files).sum()
+    }
+
+    /// How long all of it takes one article after the other, over the slowest connection.
+    pub(crate) fn longest_way(&self) -> Duration {
+        let bytes = u64::from(self.articles()) * self.article;
+        let servers =
+            self.servers.iter().map(|server| server.connection_rate.unwrap_or(server.rate));
+        let others = [self.disk.rate].into_iter().chain(self.line);
+        let slowest = servers.chain(others).min().unwrap_or(1).max(1);
+        Duration::from_secs(bytes / slowest)
+    }
+
+    pub(crate) fn is_healed(&self, now: Duration) -> bool {
+        now >= self.heals_at
+    }
+}
+
+impl ServerModel {
+    /// How many of a thousand answers go wrong so.
+    pub(crate) fn chance_of(&self, kind: Kind) -> u64 {
+        let known = self.answers.iter().find(|(known, _)| *known == kind);
+        known.map_or(0, |(_, chance)| *chance)
+    }
+
+    pub(crate) fn spell(&self, now: Duration) -> Option<Kind> {
+        let now_is_in = |spell: &&Spell| now >= spell.from && now < spell.to;
+        self.spells.iter().find(now_is_in).map(|spell| spell.kind)
+    }
+
+    /// Its speed at a time.
+    pub(crate) fn rate_at(&self, now: Duration) -> u64 {
+        let last = self.speeds.iter().rev().find(|(from, _)| now >= *from);
+        last.map_or(self.rate, |(_, thousandths)| self.rate / 1000 * thousandths)
+    }
+
+    /// Until when nothing comes from it, if it is dead now.
+    pub(crate) fn dead_until(&self, now: Duration) -> Option<Duration> {
+        if self.rate_at(now) > 0 {
+            return None;
         }
+        self.speeds.iter().find(|(from, speed)| *from > now && *speed > 0).map(|(from, _)| *from)
     }
-}
-
-fn server(id: u16, chance: &mut SplitMix) -> ServerModel {
-    let settings = ServerSettings {
-        id: ServerId(id),
-        active: true,
-        level: chance.up_to(1) as u32,
-        group: chance.up_to(1) as u32,
-        optional: chance.up_to(9) == 0,
-        connections: 1 + chance.up_to(7) as usize,
-        account: (chance.up_to(4) == 0).then_some(1),
-        retention: 0,
-    };
-    let mut sometimes = |most: u64| if chance.up_to(3) == 0 { chance.up_to(most) } else { 0 };
-    let (missing, corrupt, lie, outgrow) =
-        (sometimes(300), sometimes(200), sometimes(60), sometimes(100));
-    let (reset, stall, outage) = (sometimes(150), sometimes(40), sometimes(40));
-    ServerModel {
-        round_trip: Duration::from_millis(chance.up_to(250)),
-        rate: 200_000 << chance.up_to(8),
-        cap: (chance.up_to(4) == 0).then(|| 1 + chance.up_to(settings.connections as u64) as usize),
-        missing,
-        corrupt,
-        lie,
-        outgrow,
-        reset,
-        stall,
-        outages: (outage > 0).then(|| window(chance)).into_iter().collect(),
-        settings,
-    }
-}
-
-fn disk(chance: &mut SplitMix) -> DiskModel {
-    let full = (chance.up_to(4) == 0).then(|| window(chance));
-    DiskModel { rate: 1_000_000 << chance.up_to(9), full: full.into_iter().collect() }
-}
-
-fn files(chance: &mut SplitMix) -> Vec<u32> {
-    (0..1 + chance.up_to(4)).map(|_| 1 + chance.up_to(30) as u32).collect()
-}
-
-fn window(chance: &mut SplitMix) -> (Duration, Duration) {
-    let start = seconds(chance, 20);
-    (start, start + seconds(chance, 30))
-}
-
-fn seconds(chance: &mut SplitMix, most: u64) -> Duration {
-    Duration::from_millis(chance.up_to(most * 1000))
 }

@@ -1,65 +1,362 @@
 //! Who has what, and whether that can be.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
 
-use bergamot_engine::{Order, Ticket};
-use bergamot_types::{JobId, MessageId};
+use bergamot_engine::{ConnectionId, Engine, Event, Fault, Notice, Order, Ticket, Trouble};
+use bergamot_queue::SegmentKey;
+use bergamot_types::MessageId;
 
-/// How often each fault was delivered.
-pub type Fired = BTreeMap<&'static str, u64>;
+use super::book::{Book, Verdict};
+use super::day::Day;
+use super::door::Door;
+use super::meter::Meter;
 
-/// Watches the engine's orders. A rule that is broken is told in a sentence.
-#[derive(Debug, Default)]
-pub(crate) struct Ledger {
-    asked: HashMap<MessageId, Vec<Ticket>>,
-    ids: HashMap<Ticket, MessageId>,
-    waiting: HashSet<Ticket>, // decoded, and no order for them yet
-    ended: HashSet<JobId>,
+/// Watches what the engine hears and orders. A rule that is broken is told in a sentence.
+#[derive(Debug)]
+pub(crate) struct Ledger<'a> {
+    day: &'a Day,
+    door: Door<'a>,
+    meter: Meter,
+    book: Book<'a>,
+    places: &'a HashMap<MessageId, SegmentKey>, // only looked up
+    tickets: BTreeMap<Ticket, Entry>,
+    reserved: u64,
+    asked_bytes: u64,
+    hedged_bytes: u64,
+    disk_paused: bool,
+    next_look: Duration,
+    last_fetch: Duration,
 }
 
-impl Ledger {
-    pub(crate) fn on_order(&mut self, order: &Order) -> Result<(), String> {
-        match order {
-            Order::Fetch { ticket, id, hedge, .. } => {
-                self.ids.insert(*ticket, id.clone());
-                let asked = self.asked.entry(id.clone()).or_default();
-                let others = asked.len();
-                asked.push(*ticket);
-                if others == usize::from(*hedge) {
-                    return Ok(());
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    key: SegmentKey,
+    connection: ConnectionId,
+    room: Option<u64>,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Stage {
+    Asked,
+    /// Its bytes wait for an order; `good` if nothing is wrong with them.
+    Decoded {
+        good: bool,
+    },
+    Writing {
+        good: bool,
+    },
+}
+
+type Rule = Result<(), String>;
+
+impl<'a> Ledger<'a> {
+    pub(crate) fn new(day: &'a Day, places: &'a HashMap<MessageId, SegmentKey>) -> Self {
+        Self {
+            day,
+            door: Door::new(day),
+            meter: Meter::new(day),
+            book: Book::new(day),
+            places,
+            tickets: BTreeMap::new(),
+            reserved: 0,
+            asked_bytes: 0,
+            hedged_bytes: 0,
+            disk_paused: false,
+            next_look: Duration::ZERO,
+            last_fetch: Duration::ZERO,
+        }
+    }
+
+    /// Before the engine hears of it.
+    pub(crate) fn on_event(&mut self, now: Duration, event: &Event) -> Rule {
+        match event {
+            Event::Connected { connection } => self.door.on_connected(now, *connection),
+            Event::Ended { connection, trouble, unanswered } => {
+                self.on_ended(*connection, *trouble, unanswered);
+            }
+            Event::Fetched { ticket, part, fault } => {
+                let server = self.answered(now, *ticket);
+                let Some(entry) = self.tickets.get_mut(ticket) else { return Ok(()) };
+                let good = fault.is_none();
+                entry.stage = Stage::Decoded { good };
+                if entry.room.is_none() {
+                    return Err(format!("the body of {ticket:?} came without room for it"));
                 }
-                Err(format!("<{id}> is asked for by {asked:?}, hedge: {hedge}"))
+                let outgrown = matches!(fault, Some(Fault::TooLarge { .. }));
+                self.book.on_copy(entry.key, server, part, good, outgrown);
             }
-            Order::Write { ticket, .. } | Order::Discard { ticket } => {
-                let known = self.waiting.remove(ticket);
-                if known { Ok(()) } else { Err(format!("{ticket:?} has no bytes: {order:?}")) }
+            Event::FileFinished { file, result } => self.book.on_file_finished(*file, *result),
+            Event::JobAdded(job) => self.book.on_added(job.id),
+            Event::JobMoved { job, result } => self.book.on_moved(*job, *result),
+            Event::JobRemoved(job) => self.book.on_removed(*job),
+            Event::Missing { ticket } => {
+                let server = self.answered(now, *ticket);
+                if let Some(entry) = self.forget(*ticket) {
+                    self.book.on_missing(entry.key, server);
+                }
             }
-            Order::FailJob { job, .. } | Order::FinishJob { job, .. } => {
-                // A job that could not be moved is finished again.
-                let again = matches!(order, Order::FinishJob { .. });
-                let first = self.ended.insert(*job);
-                if first || again { Ok(()) } else { Err(format!("job {job} ends twice")) }
+            Event::Refused { ticket } => {
+                let server = self.answered(now, *ticket);
+                if let Some(entry) = self.forget(*ticket) {
+                    self.book.on_trouble(entry.key, server);
+                }
+            }
+            Event::Written { ticket, result } => {
+                if let Some(entry) = self.forget(*ticket) {
+                    let good = entry.stage == Stage::Writing { good: true };
+                    self.book.on_written(entry.key, good, *result)?;
+                }
+            }
+            Event::JobPaused(_)
+            | Event::JobResumed(_)
+            | Event::Persisted { .. }
+            | Event::Progress { .. }
+            | Event::Thirsty { .. }
+            | Event::Timeout
+            | Event::Unspent { .. } => {}
+        }
+        Ok(())
+    }
+
+    pub(crate) fn on_order(&mut self, now: Duration, order: &Order) -> Rule {
+        match order {
+            Order::Admit { ticket, reserve, .. } => self.on_admit(*ticket, *reserve as u64),
+            Order::Connect { connection, server } => self.door.on_connect(*connection, *server),
+            Order::DeleteFiles { job } => self.book.on_work("a removal of files", *job),
+            Order::Discard { ticket } => match self.forget(*ticket).map(|entry| entry.stage) {
+                Some(Stage::Decoded { .. }) => Ok(()),
+                other => Err(format!("{ticket:?} is discarded while it is {other:?}")),
+            },
+            Order::Disconnect { connection } => self.door.on_disconnect(*connection),
+            Order::FailJob { job, failure } => self.book.on_fail(*job, *failure),
+            Order::Fetch { connection, ticket, id, hedge, .. } => {
+                self.last_fetch = now;
+                self.on_fetch(*connection, *ticket, id, *hedge)
+            }
+            Order::FinishFile { file, .. } => self.book.on_work("a file finished", file.job),
+            Order::FinishJob { job, .. } => self.book.on_finish(*job),
+            Order::Reserve { file, .. } => self.book.on_work("room on the disk", file.job),
+            Order::Write { ticket, file, .. } => {
+                self.book.on_work("a write", file.job)?;
+                self.on_write(*ticket)
+            }
+            Order::Lend { connection, credit } => self.meter.on_lend(now, *connection, *credit),
+            Order::Persist { .. } | Order::Revoke { .. } => Ok(()),
+            Order::Tell(notice) => self.on_notice(now, notice),
+        }
+    }
+
+    pub(crate) fn on_received(&mut self, now: Duration, server: usize, bytes: u64) -> Rule {
+        self.meter.on_received(now, server, bytes)
+    }
+
+    /// After every step: what the engine believes is what happened.
+    pub(crate) fn check(&mut self, now: Duration, engine: &Engine) -> Rule {
+        let reserved = engine.reserved().0;
+        if reserved != self.reserved {
+            return Err(format!(
+                "{reserved} bytes are reserved, and articles hold {}",
+                self.reserved
+            ));
+        }
+        self.book.check_totals(engine)?;
+        if now >= self.next_look {
+            self.next_look = now + LOOK;
+            self.check_starvation(now)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn is_settled(&self) -> bool {
+        self.tickets.is_empty() && self.reserved == 0 && self.door.is_empty()
+    }
+
+    /// At the end of the day.
+    pub(crate) fn check_end(&self) -> Rule {
+        if let Some((ticket, entry)) = self.tickets.first_key_value() {
+            return Err(format!("{ticket:?} is still {:?}", entry.stage));
+        }
+        if self.reserved > 0 {
+            return Err(format!("{} bytes are still reserved", self.reserved));
+        }
+        self.door.check_end()
+    }
+
+    pub(crate) fn verdicts(&self) -> BTreeMap<Verdict, usize> {
+        self.book.verdicts()
+    }
+
+    pub(crate) fn all_jobs_ended(&self) -> bool {
+        self.book.all_ended()
+    }
+
+    fn on_fetch(
+        &mut self,
+        connection: ConnectionId,
+        ticket: Ticket,
+        id: &MessageId,
+        hedge: bool,
+    ) -> Rule {
+        let Some(&key) = self.places.get(id) else { return Err(format!("nobody wants <{id}>")) };
+        self.book.on_work("an article", key.job)?;
+        let server = self.door.on_fetch(connection)?;
+        self.book.on_fetch(key, server, hedge)?;
+        let others = self.under_way(key);
+        if others > usize::from(hedge) {
+            return Err(format!("<{id}> is in {} places: asked for as {ticket:?}", others + 1));
+        }
+        self.on_bytes_asked(hedge)?;
+        self.tickets.insert(ticket, Entry { key, connection, room: None, stage: Stage::Asked });
+        Ok(())
+    }
+
+    /// Where an article is, that is neither only wanted nor written. A damaged copy that is kept
+    /// in case no better one comes stands in nobody's way, nor does one that was overturned.
+    fn under_way(&self, key: SegmentKey) -> usize {
+        let contested = self.book.is_contested(key.file_key());
+        let kept = |entry: &&Entry| match entry.stage {
+            Stage::Writing { good } => !good || contested,
+            _ => false,
+        };
+        self.tickets.values().filter(|entry| entry.key == key && !kept(entry)).count()
+    }
+
+    /// A second request for a straggler may cost at most 2 % more, once there is enough to count.
+    fn on_bytes_asked(&mut self, hedge: bool) -> Rule {
+        self.asked_bytes += self.day.article;
+        if !hedge {
+            return Ok(());
+        }
+        self.hedged_bytes += self.day.article;
+        let total = u64::from(self.day.articles()) * self.day.article;
+        let most = (total.max(self.asked_bytes) / 50).max(2 * self.day.article);
+        if self.hedged_bytes > most {
+            return Err(format!("{} bytes are asked for twice", self.hedged_bytes));
+        }
+        Ok(())
+    }
+
+    fn on_admit(&mut self, ticket: Ticket, reserve: u64) -> Rule {
+        let Some(entry) = self.tickets.get_mut(&ticket) else {
+            return Err(format!("room for {ticket:?}, which nobody knows"));
+        };
+        if entry.stage != Stage::Asked || entry.room.replace(reserve).is_some() {
+            return Err(format!("room for {ticket:?} twice, or too late"));
+        }
+        let alone = self.reserved == 0;
+        self.reserved += reserve;
+        if self.reserved > self.day.budget && !alone {
+            return Err(format!("{} bytes are reserved of {}", self.reserved, self.day.budget));
+        }
+        Ok(())
+    }
+
+    fn on_write(&mut self, ticket: Ticket) -> Rule {
+        match self.tickets.get_mut(&ticket) {
+            Some(entry) => match entry.stage {
+                Stage::Decoded { good } => {
+                    entry.stage = Stage::Writing { good };
+                    let key = entry.key;
+                    if good { self.on_good_write(key) } else { Ok(()) }
+                }
+                other => Err(format!("{ticket:?} is written while it is {other:?}")),
+            },
+            None => Err(format!("{ticket:?} is written, and nobody knows it")),
+        }
+    }
+
+    /// However often an article was asked for, it is written once.
+    fn on_good_write(&self, key: SegmentKey) -> Rule {
+        let same =
+            |entry: &&Entry| entry.key == key && entry.stage == Stage::Writing { good: true };
+        let contested = self.book.is_contested(key.file_key());
+        if self.tickets.values().filter(same).count() > 1 && !contested {
+            return Err(format!("{key:?} is being written twice"));
+        }
+        self.book.on_write(key)
+    }
+
+    fn on_ended(&mut self, connection: ConnectionId, trouble: Trouble, unanswered: &[Ticket]) {
+        let server = self.door.on_ended(connection);
+        let blamed = matches!(trouble, Trouble::Broken | Trouble::Closed | Trouble::OutOfStep);
+        for (index, ticket) in unanswered.iter().enumerate() {
+            if let Some(entry) = self.forget(*ticket)
+                && blamed
+                && index == 0
+            {
+                self.book.on_trouble(entry.key, server);
+            }
+        }
+        // What was ordered and did not reach it any more.
+        let lost = self
+            .tickets
+            .iter()
+            .filter(|(_, entry)| entry.connection == connection && entry.stage == Stage::Asked);
+        for ticket in lost.map(|(ticket, _)| *ticket).collect::<Vec<_>>() {
+            self.forget(ticket);
+        }
+    }
+
+    fn on_notice(&mut self, now: Duration, notice: &Notice) -> Rule {
+        match notice {
+            Notice::DiskPaused { .. } => self.disk_paused = true,
+            Notice::DiskResumed => self.disk_paused = false,
+            Notice::ServerRests { server, .. } => self.door.set_resting(now, *server, true),
+            Notice::ServerWorks { server } => self.door.set_resting(now, *server, false),
+            Notice::ArticleLost { id, .. } => {
+                let Some(&key) = self.places.get(id) else { return Ok(()) };
+                if self.day.reliable {
+                    return Err(format!("<{id}> is lost, and a server has it"));
+                }
+                return self.book.on_lost(key);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The server that answered.
+    fn answered(&mut self, now: Duration, ticket: Ticket) -> usize {
+        let connection = self.tickets.get(&ticket).map(|entry| entry.connection);
+        connection.map_or(0, |connection| self.door.on_answered(now, connection))
+    }
+
+    fn forget(&mut self, ticket: Ticket) -> Option<Entry> {
+        let entry = self.tickets.remove(&ticket)?;
+        self.reserved -= entry.room.unwrap_or(0);
+        Some(entry)
+    }
+
+    /// An article that nobody was asked for, a connection that could ask and has nothing to do, and
+    /// nothing is asked of anybody else either. While others are busy a slow one may well be idle:
+    /// they may be done with all of it before it would be with one.
+    fn check_starvation(&mut self, now: Duration) -> Rule {
+        let short = self.day.budget < self.reserved + 2 * u64::from(self.day.claimed).max(ROOM);
+        let excused = self.disk_paused || short;
+        let wanted = self.book.has_fresh();
+        if excused || !wanted {
+            self.door.excuse(now);
+            return Ok(());
+        }
+        match self.door.idle_for(now) {
+            Some((connection, time)) if time.min(now - self.last_fetch) > LONGEST_IDLE => {
+                Err(format!(
+                    "connection {connection} has had nothing to do for {time:?}, and articles wait"
+                ))
             }
             _ => Ok(()),
         }
     }
-
-    /// The ticket is no longer asked for; `decoded` if its bytes wait for an order.
-    pub(crate) fn on_answer(&mut self, ticket: Ticket, decoded: bool) {
-        if let Some(id) = self.ids.remove(&ticket)
-            && let Some(asked) = self.asked.get_mut(&id)
-        {
-            asked.retain(|other| *other != ticket);
-            if asked.is_empty() {
-                self.asked.remove(&id);
-            }
-        }
-        if decoded {
-            self.waiting.insert(ticket);
-        }
-    }
-
-    pub(crate) fn is_settled(&self) -> bool {
-        self.asked.is_empty() && self.waiting.is_empty()
-    }
 }
+
+/// How often idle connections are looked for.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Below the half minute after which idle connections are closed, and above every pause there is
+/// between two looks at what could be asked.
+const LONGEST_IDLE: Duration = Duration::from_secs(20);
+
+/// No article gets less room.
+const ROOM: u64 = 16 << 10;

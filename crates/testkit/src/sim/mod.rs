@@ -1,16 +1,46 @@
 //! Whole downloads in virtual time, from a seed.
 //!
-//! [`Day`] is what a seed expands to: servers with their speeds and vices, jobs, a disk. [`run`]
-//! plays it against the real engine on one thread. For a while everything may go wrong; then the
-//! faults heal, and the day must end well within a bound. After every step the invariants are
-//! checked; a violation names the seed, and the same seed gives the same day, event for event.
+//! [`Day`] is what a seed expands to: servers with their speeds and vices, jobs, a disk, clocks.
+//! [`run`] plays it against the real engine on one thread. For a while everything may go wrong;
+//! then the faults heal, and the day must end well within a bound. After every step the invariants
+//! are checked; a violation names the seed, and the same seed gives the same day, event for event.
+//!
+//! There are two kinds of [`Seed`]: on most days servers are rules and articles have no bytes; on
+//! byte-level days each connection is the real NNTP machine and the real decoder against a session
+//! of `newsd`, and what lies on the disk at the end is compared with what was posted.
+//!
+//! - `draw`, `day`, `kind`, `seed`, `post`: what a day is like
+//! - `models`, `link`: servers that are rules; `wires`: those that really speak
+//! - `disk`, `purse`, `agenda`, `network`: the rest of the world around the engine
+//! - `ledger`, `book`, `door`, `meter`: the invariants
+//! - `world`, `log`: the day as it is lived, and what is written down of it
+//! - `campaign`, `report`: many days, and what they came to
 
+mod agenda;
+mod book;
+mod campaign;
 mod day;
-mod happening;
+mod disk;
+mod door;
+mod draw;
+mod kind;
 mod ledger;
-mod line;
+mod link;
+mod log;
+mod meter;
+mod models;
+mod network;
+mod post;
+mod purse;
+mod report;
+mod seed;
+mod wires;
 mod world;
 
-pub use day::{Day, DiskModel, ServerModel};
-pub use ledger::Fired;
-pub use world::{Outcome, run};
+pub use book::Verdict;
+pub use campaign::{Campaign, named_seeds};
+pub use day::{ClockModel, Day, DiskModel, JobModel, ServerModel, Spell, WireFault};
+pub use kind::{Fired, Kind};
+pub use report::Report;
+pub use seed::Seed;
+pub use world::{Outcome, run, run_with_log};

@@ -1,0 +1,187 @@
+//! The clerk: writes down what is used of the quotas, in a thread of its own.
+//!
+//! It has nothing else to do, for nothing is fetched until it has written; the keeper may be busy
+//! with a large NZB.
+
+use std::io;
+use std::path::Path;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use bergamot_engine::QuotaRecords;
+use bergamot_limit::{DayRecord, Record};
+use bergamot_store::{Usage, UsageFile, Used, UsedDay};
+use bergamot_types::ServerId;
+
+use super::happening::{Happening, Outbox};
+
+/// Knows the servers by name, as records do; what becomes of an errand happens to the daemon.
+#[derive(Debug)]
+pub(crate) struct Clerk {
+    errands: mpsc::Sender<Errand>,
+    names: Vec<String>, // in the order of their numbers
+    found: Usage,
+}
+
+enum Errand {
+    /// Without a number nobody waits for it.
+    Write {
+        number: Option<u64>,
+        usage: Usage,
+    },
+    Stop(mpsc::Sender<()>),
+}
+
+impl Clerk {
+    /// With what is used of the quotas of the servers there are.
+    pub(crate) fn start(
+        state: &Path,
+        names: Vec<String>,
+        outbox: Outbox,
+    ) -> io::Result<(Self, QuotaRecords)> {
+        let (file, found, trouble) = UsageFile::open(state);
+        if let Some(told) = trouble {
+            tracing::warn!(
+                "what was used of the quotas cannot be read, so they begin anew: {told}"
+            );
+        }
+        let (errands, received) = mpsc::channel();
+        let work = move || run(&file, &received, &outbox);
+        thread::Builder::new().name("clerk".to_owned()).spawn(work)?;
+        let clerk = Self { errands, names, found };
+        let records = clerk.records();
+        Ok((clerk, records))
+    }
+
+    pub(crate) fn persist(&self, number: u64, records: &QuotaRecords) {
+        self.send(Errand::Write { number: Some(number), usage: self.usage(records) });
+    }
+
+    /// The last word.
+    pub(crate) fn close(&self, records: &QuotaRecords) {
+        self.send(Errand::Write { number: None, usage: self.usage(records) });
+    }
+
+    /// Waits until all is written, but not for ever: an older record only claims more.
+    pub(crate) fn stop(&self, patience: Duration) {
+        let (sender, done) = mpsc::channel();
+        self.send(Errand::Stop(sender));
+        let _ = done.recv_timeout(patience);
+    }
+
+    fn send(&self, errand: Errand) {
+        // The clerk ends only with the daemon.
+        let _ = self.errands.send(errand);
+    }
+
+    fn records(&self) -> QuotaRecords {
+        let numbered = (1..).map(ServerId).zip(&self.names);
+        let of_server = |(id, name): (ServerId, &String)| {
+            Some((id, record_of(self.found.servers.get(&key(name))?)))
+        };
+        QuotaRecords {
+            all: self.found.all.as_ref().map(record_of),
+            servers: numbered.filter_map(of_server).collect(),
+        }
+    }
+
+    /// What is not counted just now is kept as it was found: a server or a quota may come back.
+    fn usage(&self, records: &QuotaRecords) -> Usage {
+        let mut usage = self.found.clone();
+        if let Some(record) = &records.all {
+            usage.all = Some(used_of(record));
+        }
+        for (server, record) in &records.servers {
+            if let Some(name) = self.names.get(usize::from(server.0).wrapping_sub(1)) {
+                usage.servers.insert(key(name), used_of(record));
+            }
+        }
+        usage
+    }
+}
+
+fn run(file: &UsageFile, errands: &mpsc::Receiver<Errand>, outbox: &Outbox) {
+    while let Ok(errand) = errands.recv() {
+        match errand {
+            Errand::Write { number, usage } => {
+                let result = file.write(&usage);
+                let result = result.map_err(|error| format!("{}: {error}", error.code()));
+                match (number, result) {
+                    (Some(number), result) => outbox.tell(Happening::Persisted { number, result }),
+                    (None, Err(why)) => {
+                        tracing::warn!("what is used of the quotas could not be written: {why}");
+                    }
+                    (None, Ok(())) => {}
+                }
+            }
+            Errand::Stop(done) => {
+                let _ = done.send(());
+                return;
+            }
+        }
+    }
+}
+
+/// No two servers have the same name in another case.
+fn key(name: &str) -> String {
+    name.to_lowercase()
+}
+
+fn used_of(record: &Record) -> Used {
+    let day = |day: &DayRecord| UsedDay { day: day.day, counts_as: day.counts_as, used: day.used };
+    Used {
+        ever: record.ever,
+        turned_back: record.turned_back,
+        days: record.days.iter().map(day).collect(),
+    }
+}
+
+fn record_of(used: &Used) -> Record {
+    let day = |day: &UsedDay| DayRecord { day: day.day, counts_as: day.counts_as, used: day.used };
+    Record {
+        ever: used.ever,
+        turned_back: used.turned_back,
+        days: used.days.iter().map(day).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bergamot_types::{ByteCount, UnixTime};
+
+    use super::*;
+
+    fn record(ever: u64) -> Record {
+        let day = DayRecord { day: 5, counts_as: 4, used: ByteCount(ever) };
+        Record { days: vec![day], ever: ByteCount(ever), turned_back: Some(UnixTime(9)) }
+    }
+
+    fn start(state: &Path, names: &[&str]) -> (Clerk, QuotaRecords) {
+        let names = names.iter().map(|name| (*name).to_owned()).collect();
+        Clerk::start(state, names, Outbox::new().0).unwrap()
+    }
+
+    #[test]
+    fn servers_keep_what_they_used_in_any_order_and_after_an_absence() {
+        let home = tempfile::tempdir().unwrap();
+        let (clerk, found) = start(home.path(), &["a", "B"]);
+        assert_eq!(found, QuotaRecords::default());
+        let servers = [(ServerId(1), record(1)), (ServerId(2), record(2))].into();
+        clerk.close(&QuotaRecords { all: Some(record(3)), servers });
+        clerk.stop(PATIENCE);
+
+        let (clerk, found) = start(home.path(), &["c", "b"]);
+        let servers = [(ServerId(2), record(2))].into();
+        assert_eq!(found, QuotaRecords { all: Some(record(3)), servers });
+        let servers = [(ServerId(1), record(4))].into();
+        clerk.close(&QuotaRecords { all: None, servers });
+        clerk.stop(PATIENCE);
+
+        let (_, found) = start(home.path(), &["a", "b", "c"]);
+        let servers = (1..).map(ServerId).zip([record(1), record(2), record(4)]).collect();
+        assert_eq!(found, QuotaRecords { all: Some(record(3)), servers });
+    }
+
+    const PATIENCE: Duration = Duration::from_secs(60);
+}

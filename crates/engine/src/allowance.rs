@@ -1,0 +1,294 @@
+//! How much, and when: quotas and the timetable.
+//!
+//! What the calendar says is read off the clock with every event, never counted down: so a clock
+//! that is set or a machine that slept needs no special case. Quotas count what came of bodies; to
+//! never under-count after a sudden end, an article is asked for only when a record that is charged
+//! with it is on disk.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use bergamot_limit::Effect;
+use bergamot_types::{ServerId, UnixTime};
+
+use crate::article::Stage;
+use crate::engine::Engine;
+use crate::event::{DiskTrouble, Event, Fault, Now};
+use crate::meter::{Meter, QuotaRecords, Scope};
+use crate::order::{Notice, Order, Ticket};
+use crate::schedule::Schedule;
+use crate::settings::Settings;
+
+/// Why nothing is fetched just now.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Hold {
+    /// It takes nothing.
+    Disk,
+    /// The quota of all servers is reached, or that of each; without a time it lasts until the
+    /// settings change.
+    Quota { until: Option<UnixTime> },
+    /// The timetable says so; without a time it always does.
+    Schedule { until: Option<UnixTime> },
+    /// What is used cannot be written down.
+    Unrecorded,
+}
+
+/// What the calendar and the quotas allow.
+#[derive(Debug)]
+pub(crate) struct Allowance {
+    schedule: Schedule,
+    meters: BTreeMap<Scope, Meter>,
+    sent: BTreeMap<u64, Vec<(Scope, u64)>>, // records on their way, by the meters' own numbers
+    last_number: u64,
+    write_again: Option<Instant>, // after records could not be written
+    next_look: Option<Instant>,
+}
+
+impl Allowance {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        let used = &settings.used;
+        let all = Meter::new(&settings.quota, used.all.as_ref()).map(|meter| (None, meter));
+        let servers = settings.servers.iter().filter_map(|server| {
+            let quota = settings.server_quotas.get(&server.id)?;
+            Some((Some(server.id), Meter::new(quota, used.servers.get(&server.id))?))
+        });
+        Self {
+            schedule: Schedule::new(settings.timetable.clone()),
+            meters: all.into_iter().chain(servers).collect(),
+            sent: BTreeMap::new(),
+            last_number: 0,
+            write_again: None,
+            next_look: None,
+        }
+    }
+
+    /// Whether so much more may be asked of the server; if so it counts as asked until the next
+    /// event, which counts anew.
+    pub(crate) fn admits(&mut self, server: ServerId, bytes: u64) -> bool {
+        let fits = self.concerned(server).all(|meter| meter.fits(bytes));
+        if fits {
+            self.concerned(server).for_each(|meter| meter.on_asked(bytes));
+        }
+        fits
+    }
+
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        self.next_look.into_iter().chain(self.write_again).min()
+    }
+
+    fn concerned(&mut self, server: ServerId) -> impl Iterator<Item = &mut Meter> {
+        let concerns = move |scope: &Scope| scope.is_none_or(|of| of == server);
+        self.meters.iter_mut().filter(move |(scope, _)| concerns(scope)).map(|(_, meter)| meter)
+    }
+
+    fn reached(&self, scope: Scope) -> Option<Option<UnixTime>> {
+        self.meters.get(&scope).and_then(Meter::reached)
+    }
+
+    /// The quotas that were reached or renewed.
+    fn look_at_meters(&mut self, date: UnixTime, asked: &BTreeMap<ServerId, u64>) -> Vec<Scope> {
+        let mut changed = Vec::new();
+        for (&scope, meter) in &mut self.meters {
+            let of_scope = |(server, _): &(&ServerId, &u64)| scope.is_none_or(|of| of == **server);
+            let under_way = asked.iter().filter(of_scope).map(|(_, bytes)| bytes).sum();
+            if meter.look(date, under_way) {
+                changed.push(scope);
+            }
+        }
+        changed
+    }
+
+    /// While there is work, at the latest when something ends; and every minute, for a clock that
+    /// is set tells nobody.
+    fn plan_next_look(&mut self, now: Now, idle: bool) {
+        self.write_again = self.write_again.filter(|at| now.instant < *at);
+        let reached = self.meters.values().filter_map(|meter| meter.reached()?);
+        let next = reached.chain(self.schedule.until()).min();
+        let is_bound = !self.meters.is_empty() || next.is_some();
+        self.next_look = (is_bound && !idle).then(|| {
+            let left = next.map_or(u64::MAX, |at| at.0.abs_diff(now.date.0));
+            now.instant + Duration::from_secs(left.max(1)).min(LONGEST_BLINDNESS)
+        });
+    }
+
+    /// New records to be kept, if it is time for some.
+    fn next_records(&mut self, date: UnixTime) -> Option<QuotaRecords> {
+        if self.write_again.is_some() || self.sent.len() >= MOST_SENT {
+            return None;
+        }
+        let calm = self.sent.is_empty();
+        if !self.meters.values_mut().any(|meter| meter.wants_checkpoint(date, calm)) {
+            return None;
+        }
+        let mut numbers = Vec::new();
+        let records = self.meters.iter_mut().map(|(&scope, meter)| {
+            let (number, record) = meter.checkpoint(date);
+            numbers.push((scope, number));
+            (scope, record)
+        });
+        let records = records.collect();
+        self.last_number += 1;
+        self.sent.insert(self.last_number, numbers);
+        Some(records)
+    }
+}
+
+impl Engine {
+    /// Why nothing is fetched just now, if that is so for all jobs and servers alike.
+    pub fn hold(&self) -> Option<Hold> {
+        if self.disk.paused_until().is_some() {
+            return Some(Hold::Disk);
+        }
+        if let Some(until) = self.allowance.reached(None).or_else(|| self.all_used_up()) {
+            return Some(Hold::Quota { until });
+        }
+        if self.allowance.schedule.effect() == Some(Effect::Pause) {
+            return Some(Hold::Schedule { until: self.allowance.schedule.until() });
+        }
+        let is_stuck = self.allowance.write_again.is_some() && self.all_metered();
+        is_stuck.then_some(Hold::Unrecorded)
+    }
+
+    /// Whether what this server gives is counted against a quota, its own or that of all: nothing is
+    /// to be asked of it without need.
+    pub fn is_metered(&self, server: ServerId) -> bool {
+        let meters = &self.allowance.meters;
+        meters.contains_key(&None) || meters.contains_key(&Some(server))
+    }
+
+    /// What is used, for an orderly end; none if nothing is counted. What is under way counts as
+    /// used, for part of it has come; so this comes last.
+    pub fn closing_records(&mut self, now: Now) -> Option<QuotaRecords> {
+        for (server, bytes) in self.asked_of_each() {
+            self.allowance.concerned(server).for_each(|meter| meter.book(now.date, bytes));
+        }
+        let meters = std::mem::take(&mut self.allowance.meters);
+        let records = meters.into_iter().map(|(scope, meter)| (scope, meter.close()));
+        Some(records.collect()).filter(|records| *records != QuotaRecords::default())
+    }
+
+    /// Books what came over the line, whether or not it was any good.
+    pub(crate) fn count(&mut self, now: Now, event: &Event) {
+        let (ticket, came) = match event {
+            Event::Fetched { ticket, part, fault: Some(Fault::TooLarge { needed }) } => {
+                (*ticket, Some(part.length.max(*needed)))
+            }
+            Event::Fetched { ticket, part, .. } => (*ticket, Some(part.length)),
+            // How much of it had come nobody knows.
+            Event::Ended { trouble: bergamot_pool::Trouble::Broken, unanswered, .. } => {
+                let Some(ticket) = unanswered.first() else { return };
+                (*ticket, None)
+            }
+            _ => return,
+        };
+        if let Some((server, bytes)) = self.charge_for(ticket, came) {
+            self.allowance.concerned(server).for_each(|meter| meter.book(now.date, bytes));
+        }
+    }
+
+    /// The NZB gives the length before decoding, which is what a provider counts; unless it is wrong.
+    fn charge_for(&self, ticket: Ticket, came: Option<u64>) -> Option<(ServerId, u64)> {
+        let article = self.tickets.get(&ticket)?;
+        let Stage::Asked { server, .. } = article.stage else { return None };
+        let file = self.queue.file(article.key.file_key());
+        let claimed = file.map_or(0, |file| file.claimed_bytes(article.key.segment));
+        Some((server, came.unwrap_or(article.needs).max(u64::from(claimed))))
+    }
+
+    pub(crate) fn look_at_allowance(&mut self, now: Now) {
+        if self.allowance.schedule.look(now.date) {
+            self.on_schedule_changed(now);
+        }
+        if !self.allowance.meters.is_empty() {
+            let asked = self.asked_of_each();
+            for scope in self.allowance.look_at_meters(now.date, &asked) {
+                self.on_quota_changed(now, scope);
+            }
+        }
+        self.allowance.plan_next_look(now, self.queue.is_empty());
+    }
+
+    fn on_schedule_changed(&mut self, now: Now) {
+        let (effect, until) = (self.allowance.schedule.effect(), self.allowance.schedule.until());
+        let rate = match effect {
+            Some(Effect::Limit(rate)) => rate,
+            Some(Effect::Pause) | None => self.settings.rates.rate,
+        };
+        self.limiter.set_global(now.instant, Some(rate));
+        self.tell(Notice::ScheduleChanged { effect, until });
+    }
+
+    fn on_quota_changed(&mut self, now: Now, server: Scope) {
+        let reached = self.allowance.reached(server);
+        self.tell(match reached {
+            Some(until) => Notice::QuotaReached { server, until },
+            None => Notice::QuotaRenewed { server },
+        });
+        if let Some(server) = server {
+            self.pool.set_used_up(server, reached.is_some());
+            self.reroute(now);
+        }
+    }
+
+    /// Only while there is something to fetch: an idle daemon writes nothing.
+    pub(crate) fn keep_records(&mut self, now: Now) {
+        if self.queue.is_empty() || self.hold().is_some() {
+            return;
+        }
+        if let Some(records) = self.allowance.next_records(now.date) {
+            let number = self.allowance.last_number;
+            self.orders.push_back(Order::Persist { number, records });
+        }
+    }
+
+    pub(crate) fn on_persisted(&mut self, now: Now, number: u64, result: Result<(), DiskTrouble>) {
+        let allowance = &mut self.allowance;
+        let Some(numbers) = allowance.sent.remove(&number) else { return };
+        for (scope, number) in numbers {
+            if let Some(meter) = allowance.meters.get_mut(&scope) {
+                meter.on_persisted(number, result.is_ok());
+            }
+        }
+        // What became of an older one says nothing, when a newer one is on its way or there.
+        if result.is_err() && number == allowance.last_number {
+            allowance.write_again = Some(now.instant + WRITE_AGAIN);
+        }
+    }
+
+    /// Bytes that each server may be sending.
+    fn asked_of_each(&self) -> BTreeMap<ServerId, u64> {
+        let mut asked = BTreeMap::new();
+        for article in self.tickets.values() {
+            if let Stage::Asked { server, .. } = article.stage {
+                *asked.entry(server).or_default() += article.needs;
+            }
+        }
+        asked
+    }
+
+    /// When the first of them has something left, if every server's own quota is reached.
+    fn all_used_up(&self) -> Option<Option<UnixTime>> {
+        let ends: Option<Vec<_>> =
+            self.active_servers().map(|server| self.allowance.reached(Some(server))).collect();
+        let ends = ends.filter(|ends| !ends.is_empty())?;
+        Some(ends.into_iter().flatten().min())
+    }
+
+    fn all_metered(&self) -> bool {
+        self.active_servers().all(|server| self.is_metered(server))
+    }
+
+    fn active_servers(&self) -> impl Iterator<Item = ServerId> + '_ {
+        let servers = self.settings.servers.iter();
+        servers.filter(|server| server.active && server.connections > 0).map(|server| server.id)
+    }
+}
+
+/// How long a clock may have been set before it is noticed.
+const LONGEST_BLINDNESS: Duration = Duration::from_secs(60);
+
+/// How long to leave a disk alone that would not take the records.
+const WRITE_AGAIN: Duration = Duration::from_secs(5);
+
+/// Records on their way; a disk that far behind gets no more.
+const MOST_SENT: usize = 4;

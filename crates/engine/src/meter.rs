@@ -1,0 +1,118 @@
+//! One quota at work.
+
+use std::collections::BTreeMap;
+
+use bergamot_limit::{Quota, QuotaSettings, Record, Standing};
+use bergamot_types::{ByteCount, ServerId, UnixTime};
+
+/// What is used of each quota there is, as it is kept.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct QuotaRecords {
+    /// Of all servers together, if that is counted.
+    pub all: Option<Record>,
+    pub servers: BTreeMap<ServerId, Record>,
+}
+
+/// What a quota is of: one server, or all together.
+pub(crate) type Scope = Option<ServerId>;
+
+impl FromIterator<(Scope, Record)> for QuotaRecords {
+    fn from_iter<I: IntoIterator<Item = (Scope, Record)>>(records: I) -> Self {
+        let mut all = Self::default();
+        for (scope, record) in records {
+            match scope {
+                None => all.all = Some(record),
+                Some(server) => _ = all.servers.insert(server, record),
+            }
+        }
+        all
+    }
+}
+
+/// A quota, and how it stood at the last look.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    quota: Quota,
+    standing: Standing,
+    headroom: u64,
+    under_way: u64,
+    starved: bool, // an article waits for more headroom, and nothing under way will bring it
+}
+
+impl Meter {
+    /// None for settings that limit nothing.
+    pub(crate) fn new(settings: &QuotaSettings, used: Option<&Record>) -> Option<Self> {
+        settings.allowances.iter().any(|allowance| allowance.most.0 > 0).then(|| Self {
+            quota: Quota::restore(settings.clone(), used.cloned().unwrap_or_default()),
+            standing: Standing::Open { left: None },
+            headroom: 0,
+            under_way: 0,
+            starved: false,
+        })
+    }
+
+    pub(crate) fn book(&mut self, date: UnixTime, bytes: u64) {
+        self.quota.add(date, ByteCount(bytes));
+    }
+
+    /// Whether it was reached or renewed since the last look, or is reached for another time.
+    pub(crate) fn look(&mut self, date: UnixTime, under_way: u64) -> bool {
+        let before = self.reached();
+        self.standing = self.quota.standing(date);
+        self.headroom = self.quota.headroom(date).0;
+        self.under_way = under_way;
+        self.starved = false;
+        self.reached() != before
+    }
+
+    /// Reached, and until when, if there is an end to it.
+    pub(crate) fn reached(&self) -> Option<Option<UnixTime>> {
+        match self.standing {
+            Standing::Open { .. } => None,
+            Standing::Reached { until } => Some(until),
+        }
+    }
+
+    /// Whether an article may be asked for. What is under way counts as used, so a quota is exceeded
+    /// by one article at most; and none is asked for that no record on disk has been charged with.
+    /// One larger than any charge may come, alone.
+    pub(crate) fn fits(&mut self, bytes: u64) -> bool {
+        let left = match self.standing {
+            Standing::Open { left } => left.map_or(u64::MAX, |left| left.0),
+            Standing::Reached { .. } => 0,
+        };
+        let is_alone = self.under_way == 0;
+        let charged = self.under_way.saturating_add(bytes) <= self.headroom
+            || (is_alone && self.headroom >= Quota::RESERVE.0);
+        self.starved |= is_alone && !charged;
+        charged && self.under_way < left
+    }
+
+    pub(crate) fn on_asked(&mut self, bytes: u64) {
+        self.under_way = self.under_way.saturating_add(bytes);
+    }
+
+    /// `calm`: no record is on its way that could bring headroom.
+    pub(crate) fn wants_checkpoint(&mut self, date: UnixTime, calm: bool) -> bool {
+        let starved = calm && self.starved;
+        self.reached().is_none() && (starved || self.quota.wants_checkpoint(date))
+    }
+
+    /// The record to be kept, and the number by which to tell what became of it.
+    pub(crate) fn checkpoint(&mut self, date: UnixTime) -> (u64, Record) {
+        let checkpoint = self.quota.checkpoint(date);
+        (checkpoint.number, checkpoint.record)
+    }
+
+    pub(crate) fn on_persisted(&mut self, number: u64, durable: bool) {
+        if durable {
+            self.quota.handle_recorded(number);
+        } else {
+            self.quota.handle_lost(number);
+        }
+    }
+
+    pub(crate) fn close(self) -> Record {
+        self.quota.close()
+    }
+}

@@ -1,0 +1,40 @@
+//! When: the timetable as the engine follows it.
+
+use bergamot_limit::{Effect, Timetable};
+use bergamot_types::UnixTime;
+
+/// The timetable, and what it said at the last look.
+#[derive(Debug)]
+pub(crate) struct Schedule {
+    timetable: Timetable,
+    looked: Option<UnixTime>,
+    effect: Option<Effect>,
+    until: Option<UnixTime>,
+}
+
+impl Schedule {
+    pub(crate) fn new(timetable: Timetable) -> Self {
+        Self { timetable, looked: None, effect: None, until: None }
+    }
+
+    /// Whether another rule holds than at the last look. Cheap as long as the clock runs on within
+    /// what was read off the timetable, so it can be asked with every event.
+    pub(crate) fn look(&mut self, date: UnixTime) -> bool {
+        let runs_on = self.looked.replace(date).is_some_and(|last| last <= date);
+        if runs_on && self.until.is_none_or(|until| date < until) {
+            return false;
+        }
+        let effect = self.timetable.active_at(date);
+        self.until = self.timetable.next_change_after(date);
+        std::mem::replace(&mut self.effect, effect) != effect
+    }
+
+    pub(crate) fn effect(&self) -> Option<Effect> {
+        self.effect
+    }
+
+    /// When that changes, if ever.
+    pub(crate) fn until(&self) -> Option<UnixTime> {
+        self.until
+    }
+}

@@ -1,0 +1,308 @@
+//! What became of each job, file and article.
+
+use std::collections::BTreeMap;
+
+use bergamot_engine::{DiskTrouble, Engine, Failure};
+use bergamot_queue::{FileKey, Part, SegmentKey, SegmentState};
+use bergamot_types::JobId;
+
+use super::day::Day;
+
+/// How a job ended.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Verdict {
+    Completed,
+    FailedDisk,
+    FailedIncomplete,
+    Removed,
+}
+
+#[derive(Debug)]
+pub(crate) struct Book<'a> {
+    day: &'a Day,
+    jobs: Vec<Job>, // by id, from 1
+    touched: Option<JobId>,
+}
+
+#[derive(Debug)]
+struct Job {
+    state: State,
+    files: Vec<File>,
+    fresh: usize, // segments that nobody was ever asked for
+    lost: bool,
+    disk_gave_up: bool,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum State {
+    Unknown,
+    Going,
+    Moving,
+    /// Its verdict is out; the shell is about to take it away.
+    Ended(Verdict),
+}
+
+#[derive(Debug)]
+struct File {
+    segments: Vec<Segment>,
+    losses: u8,
+    /// Some copy said something else than the others: what was believed may be overturned.
+    contested: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Segment {
+    asked: bool,
+    written: bool,
+    /// Servers that gave us trouble over it, and those that do not have it; one bit each.
+    troubled: u64,
+    missing: u64,
+}
+
+type Rule = Result<(), String>;
+
+impl<'a> Book<'a> {
+    pub(crate) fn new(day: &'a Day) -> Self {
+        let file = |&segments: &u32| File {
+            segments: vec![Segment::default(); segments as usize],
+            losses: 0,
+            contested: false,
+        };
+        let job = |job: &super::day::JobModel| Job {
+            state: State::Unknown,
+            files: job.files.iter().map(file).collect(),
+            fresh: job.files.iter().map(|segments| *segments as usize).sum(),
+            lost: false,
+            disk_gave_up: false,
+        };
+        Self { day, jobs: day.jobs.iter().map(job).collect(), touched: None }
+    }
+
+    pub(crate) fn on_added(&mut self, job: JobId) {
+        self.job(job).state = State::Going;
+    }
+
+    pub(crate) fn on_removed(&mut self, job: JobId) {
+        let job = self.job(job);
+        if !matches!(job.state, State::Ended(_)) {
+            job.state = State::Ended(Verdict::Removed);
+        }
+    }
+
+    /// No order after a verdict.
+    pub(crate) fn on_work(&mut self, what: &str, job: JobId) -> Rule {
+        match self.job(job).state {
+            State::Going => Ok(()),
+            state => Err(format!("{what} is ordered for job {job}, which is {state:?}")),
+        }
+    }
+
+    pub(crate) fn on_finish(&mut self, job: JobId) -> Rule {
+        self.on_work("the end", job)?;
+        self.job(job).state = State::Moving;
+        Ok(())
+    }
+
+    pub(crate) fn on_moved(&mut self, job: JobId, result: Result<(), DiskTrouble>) {
+        let job = self.job(job);
+        if job.state != State::Moving {
+            return; // removed meanwhile
+        }
+        job.state = match result {
+            Ok(()) => State::Ended(Verdict::Completed),
+            Err(_) => State::Going,
+        };
+        job.disk_gave_up |= result == Err(DiskTrouble::Lasting);
+    }
+
+    /// A job fails only for a reason we saw.
+    pub(crate) fn on_fail(&mut self, id: JobId, failure: Failure) -> Rule {
+        self.on_work("failure", id)?;
+        let job = self.job(id);
+        let (reason, verdict) = match failure {
+            Failure::Disk => (job.disk_gave_up, Verdict::FailedDisk),
+            Failure::Health { .. } | Failure::Incomplete => (job.lost, Verdict::FailedIncomplete),
+        };
+        job.state = State::Ended(verdict);
+        if reason { Ok(()) } else { Err(format!("job {id} fails ({failure:?}) without a reason")) }
+    }
+
+    pub(crate) fn on_file_finished(&mut self, file: FileKey, result: Result<(), DiskTrouble>) {
+        let day_gives_up = result == Err(DiskTrouble::Lasting);
+        let known = self.file(file);
+        if result == Err(DiskTrouble::Unsynced) {
+            known.losses += 1;
+            known.segments.iter_mut().for_each(|segment| segment.written = false);
+        }
+        let gives_up = day_gives_up || known.losses > MOST_LOSSES;
+        if result == Err(DiskTrouble::Unsynced) {
+            let asked = self.file(file).segments.iter().filter(|segment| segment.asked).count();
+            self.file(file).segments.iter_mut().for_each(|segment| segment.asked = false);
+            self.job(file.job).fresh += asked;
+        }
+        self.job(file.job).disk_gave_up |= gives_up;
+        self.touched = Some(file.job);
+    }
+
+    /// Fresh articles go by priority and age. Where one connection is all there is, nothing of a
+    /// later job comes before all of an earlier one; a slow one may be better off with the later.
+    pub(crate) fn on_fetch(&mut self, key: SegmentKey, server: usize, hedge: bool) -> Rule {
+        let segment = self.segment(key);
+        if hedge && !segment.asked {
+            return Err(format!("{key:?} is hedged and was never asked for"));
+        }
+        if std::mem::replace(&mut segment.asked, true) {
+            return Ok(());
+        }
+        self.job(key.job).fresh -= 1;
+        let rank = |id: u32| (-self.day.jobs[id as usize - 1].priority, id);
+        let earlier = (1..=self.jobs.len() as u32).find(|&id| {
+            let job = &self.jobs[id as usize - 1];
+            job.state == State::Going && job.fresh > 0 && rank(id) < rank(key.job.0)
+        });
+        let settings = &self.day.servers[server].settings;
+        let alone = self.day.servers.len() == 1 && settings.connections == 1;
+        match earlier.filter(|_| alone && settings.retention == 0) {
+            Some(earlier) => Err(format!("{key:?} is asked for before all of job {earlier}")),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn on_missing(&mut self, key: SegmentKey, server: usize) {
+        let segment = self.segment(key);
+        segment.missing |= 1 << server;
+        segment.troubled |= 1 << server;
+    }
+
+    pub(crate) fn on_trouble(&mut self, key: SegmentKey, server: usize) {
+        self.segment(key).troubled |= 1 << server;
+    }
+
+    /// A copy has come.
+    pub(crate) fn on_copy(
+        &mut self,
+        key: SegmentKey,
+        server: usize,
+        part: &Part,
+        good: bool,
+        outgrown: bool,
+    ) {
+        let right = super::models::part(self.day, key);
+        let same = part.begin == right.begin && part.length == right.length;
+        let right = same && part.file_size == right.file_size && part.number == right.number;
+        if !right {
+            self.file(key.file_key()).contested = true;
+        }
+        if !outgrown && !(good && right) {
+            self.on_trouble(key, server);
+        }
+        self.touched = Some(key.job);
+    }
+
+    pub(crate) fn is_contested(&self, file: FileKey) -> bool {
+        self.jobs[file.job.0 as usize - 1].files[file.file as usize].contested
+    }
+
+    /// Bytes are accounted once: nothing is written again that lies in its place.
+    pub(crate) fn on_write(&self, key: SegmentKey) -> Rule {
+        let file = &self.jobs[key.job.0 as usize - 1].files[key.file as usize];
+        if file.segments[key.segment as usize].written && !file.contested {
+            return Err(format!("{key:?} is written again"));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn on_written(
+        &mut self,
+        key: SegmentKey,
+        good: bool,
+        result: Result<(), DiskTrouble>,
+    ) -> Rule {
+        match result {
+            Ok(()) if good => self.segment(key).written = true,
+            Err(DiskTrouble::Lasting) => self.job(key.job).disk_gave_up = true,
+            _ => {}
+        }
+        self.touched = Some(key.job);
+        Ok(())
+    }
+
+    /// Lost is what every server has answered for: none may have been left out.
+    pub(crate) fn on_lost(&mut self, key: SegmentKey) -> Rule {
+        self.job(key.job).lost = true;
+        let segment = *self.segment(key);
+        let old = self.day.jobs[key.job.0 as usize - 1].posted_days_ago.is_some();
+        for (place, server) in self.day.servers.iter().enumerate() {
+            let settings = &server.settings;
+            let mirror = |other: usize| {
+                settings.group > 0 && self.day.servers[other].settings.group == settings.group
+            };
+            let answered = segment.troubled & 1 << place != 0
+                || (0..self.day.servers.len())
+                    .any(|other| segment.missing & 1 << other != 0 && mirror(other));
+            if !answered && !settings.optional && !(old && settings.retention > 0) {
+                return Err(format!("{key:?} is lost, and {} was not asked", settings.id));
+            }
+        }
+        Ok(())
+    }
+
+    /// The totals of the job that something happened to, against what happened.
+    pub(crate) fn check_totals(&mut self, engine: &Engine) -> Rule {
+        let Some(id) = self.touched.take() else { return Ok(()) };
+        let Some(job) = engine.job(id) else { return Ok(()) };
+        let known = &self.jobs[id.0 as usize - 1];
+        if matches!(known.state, State::Ended(_)) {
+            return Ok(()); // whatever was to be forgotten of it, it all is soon
+        }
+        let (mut done, mut bytes) = (0, 0);
+        for (file, ours) in job.files().iter().zip(&known.files) {
+            for (index, segment) in (0..file.segment_count()).zip(&ours.segments) {
+                let written = matches!(file.segment(index), SegmentState::Written { .. });
+                done += u32::from(written);
+                bytes += if written { u64::from(file.claimed_bytes(index)) } else { 0 };
+                if written != segment.written && !ours.contested {
+                    return Err(format!("segment {index} of job {id} is written: {written}"));
+                }
+            }
+        }
+        let totals = job.totals();
+        if (totals.segments_done, totals.bytes_done) != (done, bytes) {
+            return Err(format!("job {id} has {done} articles of {bytes} bytes, not {totals:?}"));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn has_fresh(&self) -> bool {
+        self.jobs.iter().any(|job| job.state == State::Going && job.fresh > 0)
+    }
+
+    pub(crate) fn all_ended(&self) -> bool {
+        self.jobs.iter().all(|job| matches!(job.state, State::Ended(_)))
+    }
+
+    pub(crate) fn verdicts(&self) -> BTreeMap<Verdict, usize> {
+        let mut verdicts = BTreeMap::new();
+        for job in &self.jobs {
+            if let State::Ended(verdict) = job.state {
+                *verdicts.entry(verdict).or_default() += 1;
+            }
+        }
+        verdicts
+    }
+
+    fn job(&mut self, job: JobId) -> &mut Job {
+        &mut self.jobs[job.0 as usize - 1]
+    }
+
+    fn file(&mut self, file: FileKey) -> &mut File {
+        &mut self.job(file.job).files[file.file as usize]
+    }
+
+    fn segment(&mut self, key: SegmentKey) -> &mut Segment {
+        &mut self.file(key.file_key()).segments[key.segment as usize]
+    }
+}
+
+/// How often a disk may lose a file before its job is given up.
+const MOST_LOSSES: u8 = 2;

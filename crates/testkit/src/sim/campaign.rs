@@ -1,0 +1,99 @@
+//! Many days, on all cores.
+
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Instant;
+
+use super::day::Day;
+use super::report::Report;
+use super::seed::Seed;
+use super::world::run;
+
+/// Which seeds are to be played; each on one thread, side by side.
+#[derive(Clone, Debug)]
+pub struct Campaign {
+    pub articles: Range<u64>,
+    pub bytes: Range<u64>,
+}
+
+impl Campaign {
+    /// What the days came to; or the lowest seed that broke a rule, with all it expands to.
+    pub fn play(&self) -> Result<Report, String> {
+        let began = Instant::now();
+        let next = AtomicU64::new(0);
+        let broken = Mutex::new(None::<(Seed, String)>);
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        let reports: Vec<Report> = thread::scope(|scope| {
+            let workers: Vec<_> =
+                (0..threads).map(|_| scope.spawn(|| self.work(&next, &broken))).collect();
+            workers.into_iter().map(|worker| worker.join().expect("days do not panic")).collect()
+        });
+        if let Some((seed, story)) = broken.into_inner().unwrap_or_else(|lock| lock.into_inner()) {
+            return Err(format!("{story}\nto play it again:\n    {}", command(seed)));
+        }
+        let mut report = reports.into_iter().fold(Report::default(), Report::with);
+        report.took = began.elapsed();
+        Ok(report)
+    }
+
+    fn work(&self, next: &AtomicU64, broken: &Mutex<Option<(Seed, String)>>) -> Report {
+        let mut report = Report::default();
+        while let Some(seed) = self.nth(next.fetch_add(1, Ordering::Relaxed)) {
+            let day = Day::from_seed(seed);
+            match play(&day) {
+                Ok(outcome) => report.add(&day, &outcome),
+                Err(story) => {
+                    let mut first = broken.lock().unwrap_or_else(|lock| lock.into_inner());
+                    if first.as_ref().is_none_or(|(other, _)| seed < *other) {
+                        *first = Some((seed, story));
+                    }
+                    next.store(u64::MAX / 2, Ordering::Relaxed); // the others need not go on
+                }
+            }
+        }
+        report
+    }
+
+    /// The byte-level days first: they are the longest, and would else be waited for at the end.
+    fn nth(&self, nth: u64) -> Option<Seed> {
+        let bytes = self.bytes.end - self.bytes.start;
+        match nth.checked_sub(bytes) {
+            None => Some(Seed::Bytes(self.bytes.start + nth)),
+            Some(nth) if nth < self.articles.end - self.articles.start => {
+                Some(Seed::Articles(self.articles.start + nth))
+            }
+            Some(_) => None,
+        }
+    }
+}
+
+/// Plays a day, and some of them twice: the same must come of it.
+fn play(day: &Day) -> Result<super::world::Outcome, String> {
+    let outcome = run(day)?;
+    if day.seed.number().is_multiple_of(TWICE) && run(day)? != outcome {
+        return Err(format!("seed {}: two runs of it differ\n{day:#?}", day.seed));
+    }
+    Ok(outcome)
+}
+
+/// The seeds in a file with one on each line, and behind it what it once found.
+pub fn named_seeds(text: &str) -> Vec<(Seed, &str)> {
+    let lines = text.lines().map(str::trim);
+    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines
+        .map(|line| {
+            let (seed, name) = line.split_once(' ').unwrap_or((line, ""));
+            let seed = seed.parse().unwrap_or_else(|_| panic!("no seed: {line}"));
+            (seed, name.trim())
+        })
+        .collect()
+}
+
+fn command(seed: Seed) -> String {
+    format!("BERGAMOT_SEED={seed} cargo test --package bergamot-engine --test bad_days")
+}
+
+/// One seed in so many is played a second time.
+const TWICE: u64 = 64;

@@ -1,0 +1,116 @@
+//! The disk: slow, full, failing.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bergamot_engine::DiskTrouble;
+use bergamot_queue::FileKey;
+use bergamot_types::{JobId, SplitMix};
+
+use super::day::Day;
+use super::kind::{Fired, Kind};
+
+/// Does one thing after the other, and keeps what byte-level days write.
+#[derive(Debug)]
+pub(crate) struct Disk<'a> {
+    day: &'a Day,
+    busy_until: Duration,
+    chance: SplitMix,
+    files: BTreeMap<FileKey, Vec<u8>>,
+    pub(crate) fired: Fired,
+}
+
+/// When it is done, and how it went.
+pub(crate) type Done = (Duration, Result<(), DiskTrouble>);
+
+impl<'a> Disk<'a> {
+    pub(crate) fn new(day: &'a Day) -> Self {
+        Self {
+            day,
+            busy_until: Duration::ZERO,
+            chance: SplitMix::seeded(day.seed.number().rotate_left(32)),
+            files: BTreeMap::new(),
+            fired: Fired::new(),
+        }
+    }
+
+    pub(crate) fn write(
+        &mut self,
+        now: Duration,
+        file: FileKey,
+        offset: u64,
+        bytes: Option<Vec<u8>>,
+    ) -> Done {
+        let length = bytes.as_ref().map_or(self.day.article, |bytes| bytes.len() as u64);
+        let done = self.work(now, file.job, length, Kind::WriteFails);
+        if let (Ok(()), Some(bytes)) = (done.1, bytes) {
+            self.keep(file, offset, &bytes);
+        }
+        done
+    }
+
+    pub(crate) fn finish_file(&mut self, now: Duration, file: FileKey) -> Done {
+        let (at, result) = self.work(now, file.job, 0, Kind::FinishFails);
+        if result.is_ok() && self.strikes(now, Kind::Unsynced) {
+            self.files.remove(&file);
+            return (at, Err(DiskTrouble::Unsynced));
+        }
+        (at, result)
+    }
+
+    pub(crate) fn move_job(&mut self, now: Duration, job: JobId) -> Done {
+        self.work(now, job, 0, Kind::MoveFails)
+    }
+
+    /// Small records, which find room on the fullest disk, and fail as often as other writes.
+    pub(crate) fn persist(&mut self, now: Duration) -> Done {
+        let fails = self.strikes(now, Kind::WriteFails);
+        (now, if fails { Err(DiskTrouble::Passing) } else { Ok(()) })
+    }
+
+    /// What a file holds, on a byte-level day.
+    pub(crate) fn content(&self, file: FileKey) -> &[u8] {
+        self.files.get(&file).map_or(&[], Vec::as_slice)
+    }
+
+    fn work(&mut self, now: Duration, job: JobId, bytes: u64, fault: Kind) -> Done {
+        if self.day.disk.gone.is_some_and(|(gone, from)| JobId(gone) == job && now >= from) {
+            self.fire(Kind::DirectoryGone);
+            return (now, Err(DiskTrouble::Lasting));
+        }
+        if self.day.disk.full.iter().any(|(from, to)| now >= *from && now < *to) {
+            self.fire(Kind::DiskFull);
+            return (now, Err(DiskTrouble::Passing));
+        }
+        if self.day.kinds.contains(&Kind::DiskSlow) {
+            self.fire(Kind::DiskSlow);
+        }
+        let time = Duration::from_secs_f64(bytes as f64 / self.day.disk.rate as f64);
+        self.busy_until = self.busy_until.max(now) + time;
+        let fails = self.strikes(now, fault);
+        (self.busy_until, if fails { Err(DiskTrouble::Passing) } else { Ok(()) })
+    }
+
+    fn strikes(&mut self, now: Duration, kind: Kind) -> bool {
+        let known = self.day.disk.failing.iter().find(|(known, _)| *known == kind);
+        let Some(&(_, chance)) = known.filter(|_| !self.day.is_healed(now)) else { return false };
+        let strikes = self.chance.up_to(999) < chance;
+        if strikes {
+            self.fire(kind);
+        }
+        strikes
+    }
+
+    fn keep(&mut self, file: FileKey, offset: u64, bytes: &[u8]) {
+        let content = self.files.entry(file).or_default();
+        let (start, end) = (offset as usize, offset as usize + bytes.len());
+        if content.len() < end {
+            content.resize(end, 0);
+        }
+        content[start..end].copy_from_slice(bytes);
+    }
+
+    fn fire(&mut self, kind: Kind) {
+        *self.fired.entry(kind).or_default() += 1;
+    }
+}

@@ -1,0 +1,152 @@
+//! Who comes and goes: connections and their ceilings.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bergamot_engine::ConnectionId;
+use bergamot_types::ServerId;
+
+use super::day::Day;
+
+#[derive(Debug)]
+pub(crate) struct Door<'a> {
+    day: &'a Day,
+    known: BTreeMap<ConnectionId, Known>,
+    open: Vec<usize>,   // by server
+    resting: Vec<bool>, // by server: people were told that it is in trouble
+    lowest_level: u32,
+}
+
+#[derive(Debug)]
+struct Known {
+    server: usize,
+    ready: bool,
+    leaving: bool,
+    asked: usize,
+    idle_since: Duration,
+}
+
+impl<'a> Door<'a> {
+    pub(crate) fn new(day: &'a Day) -> Self {
+        let lowest_level =
+            day.servers.iter().map(|server| server.settings.level).min().unwrap_or(0);
+        Self {
+            day,
+            known: BTreeMap::new(),
+            open: vec![0; day.servers.len()],
+            resting: vec![false; day.servers.len()],
+            lowest_level,
+        }
+    }
+
+    /// Ceilings are never exceeded, of no server and of no account.
+    pub(crate) fn on_connect(
+        &mut self,
+        connection: ConnectionId,
+        server: ServerId,
+    ) -> Result<(), String> {
+        let place = usize::from(server.0) - 1;
+        let idle_since = Duration::ZERO;
+        let known = Known { server: place, ready: false, leaving: false, asked: 0, idle_since };
+        if self.known.insert(connection, known).is_some() {
+            return Err(format!("connection {connection} is opened twice"));
+        }
+        self.open[place] += 1;
+        let settings = &self.day.servers[place].settings;
+        if self.open[place] > settings.connections {
+            return Err(format!("{server} has {} connections", self.open[place]));
+        }
+        let Some(account) = settings.account else { return Ok(()) };
+        let sharing = self.day.servers.iter().zip(&self.open);
+        let sharing = sharing.filter(|(other, _)| other.settings.account == Some(account));
+        let allowed = sharing.clone().map(|(other, _)| other.settings.connections).max();
+        let open: usize = sharing.map(|(_, open)| open).sum();
+        if Some(open) > allowed {
+            return Err(format!("account {account} has {open} connections"));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn on_connected(&mut self, now: Duration, connection: ConnectionId) {
+        if let Some(known) = self.known.get_mut(&connection) {
+            (known.ready, known.idle_since) = (true, now);
+        }
+    }
+
+    pub(crate) fn on_disconnect(&mut self, connection: ConnectionId) -> Result<(), String> {
+        let Some(known) = self.known.get_mut(&connection) else {
+            return Err(format!("connection {connection} is sent away and was never there"));
+        };
+        if known.asked > 0 {
+            return Err(format!("connection {connection} is sent away with work to do"));
+        }
+        known.leaving = true;
+        Ok(())
+    }
+
+    /// The server it goes to.
+    pub(crate) fn on_ended(&mut self, connection: ConnectionId) -> usize {
+        let Some(known) = self.known.remove(&connection) else { return 0 };
+        self.open[known.server] -= 1;
+        known.server
+    }
+
+    pub(crate) fn on_fetch(&mut self, connection: ConnectionId) -> Result<usize, String> {
+        match self.known.get_mut(&connection) {
+            Some(known) if known.ready && !known.leaving => {
+                known.asked += 1;
+                Ok(known.server)
+            }
+            Some(known) => Err(format!("asked over connection {connection}, which is {known:?}")),
+            None => Err(format!("asked over connection {connection}, which is gone")),
+        }
+    }
+
+    pub(crate) fn on_answered(&mut self, now: Duration, connection: ConnectionId) -> usize {
+        let Some(known) = self.known.get_mut(&connection) else { return 0 };
+        known.asked = known.asked.saturating_sub(1);
+        known.idle_since = now;
+        known.server
+    }
+
+    pub(crate) fn set_resting(&mut self, now: Duration, server: ServerId, resting: bool) {
+        let place = usize::from(server.0) - 1;
+        self.resting[place] = resting;
+        let here = self.known.values_mut().filter(|known| known.server == place);
+        here.for_each(|known| known.idle_since = now);
+    }
+
+    /// Nobody can be blamed for being idle until now.
+    pub(crate) fn excuse(&mut self, now: Duration) {
+        self.known.values_mut().for_each(|known| known.idle_since = now);
+    }
+
+    /// The connection that has had nothing to do for longest, of those that may be asked for
+    /// anything fresh: to servers of the lowest level that keep articles for ever.
+    pub(crate) fn idle_for(&self, now: Duration) -> Option<(ConnectionId, Duration)> {
+        let eligible = |known: &Known| {
+            let settings = &self.day.servers[known.server].settings;
+            let keeps = settings.level == self.lowest_level && settings.retention == 0;
+            keeps && !self.resting[known.server]
+        };
+        let idle = self.known.iter().filter(|(_, known)| {
+            known.ready && !known.leaving && known.asked == 0 && eligible(known)
+        });
+        let idle = idle.map(|(id, known)| (known.idle_since, *id)).min();
+        idle.map(|(since, id)| (id, now.saturating_sub(since)))
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.known.is_empty()
+    }
+
+    /// What was opened has been closed.
+    pub(crate) fn check_end(&self) -> Result<(), String> {
+        match self.known.first_key_value() {
+            Some((connection, known)) => {
+                Err(format!("connection {connection} is never closed: {known:?}"))
+            }
+            None => Ok(()),
+        }
+    }
+}

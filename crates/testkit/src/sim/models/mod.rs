@@ -1,0 +1,9 @@
+//! Servers that exist only as rules: no byte is made, but each takes its time.
+
+mod answer;
+mod flow;
+mod line;
+mod servers;
+
+pub(crate) use answer::part;
+pub(crate) use servers::{Servers, said};
