@@ -168,8 +168,9 @@ impl Engine {
                 let Some(key) = self.tickets.get(&ticket).map(|article| article.key) else {
                     continue;
                 };
-                let waits = self.queue.is_paused(key.job) || !self.queue.wants(key);
-                if waits || self.end_game.is_hedged(key) {
+                // Of a job that has ended nothing is handed out either: see `drop_work`.
+                let over = self.queue.is_paused(key.job) || !self.queue.wants(key);
+                if over || self.end_game.is_hedged(key) {
                     continue;
                 }
                 let due_in = known.line.bytes_to(place) as f64 / rate;

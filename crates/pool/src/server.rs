@@ -95,9 +95,10 @@ impl Server {
     }
 
     /// Whether it can be asked, or will be soon as far as anybody knows: one whose connections have
-    /// all broken may keep everybody waiting for the next.
+    /// all broken may keep everybody waiting for the next, and one that shares an account may never
+    /// get one.
     pub(crate) fn is_promising(&self) -> bool {
-        !self.in_trouble() && (self.working > 0 || self.breaks == 0)
+        !self.in_trouble() && (self.working > 0 || self.open > 0 && self.breaks == 0)
     }
 
     pub(crate) fn trouble(&self) -> Option<Trouble> {

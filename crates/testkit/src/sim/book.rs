@@ -22,6 +22,7 @@ pub(crate) struct Book<'a> {
     day: &'a Day,
     jobs: Vec<Job>, // by id, from 1
     touched: Option<JobId>,
+    looks: u64,
 }
 
 #[derive(Debug)]
@@ -75,7 +76,7 @@ impl<'a> Book<'a> {
             lost: false,
             disk_gave_up: false,
         };
-        Self { day, jobs: day.jobs.iter().map(job).collect(), touched: None }
+        Self { day, jobs: day.jobs.iter().map(job).collect(), touched: None, looks: 0 }
     }
 
     pub(crate) fn on_added(&mut self, job: JobId) {
@@ -147,11 +148,7 @@ impl<'a> Book<'a> {
     /// Fresh articles go by priority and age. Where one connection is all there is, nothing of a
     /// later job comes before all of an earlier one; a slow one may be better off with the later.
     pub(crate) fn on_fetch(&mut self, key: SegmentKey, server: usize, hedge: bool) -> Rule {
-        let segment = self.segment(key);
-        if hedge && !segment.asked {
-            return Err(format!("{key:?} is hedged and was never asked for"));
-        }
-        if std::mem::replace(&mut segment.asked, true) {
+        if hedge || std::mem::replace(&mut self.segment(key).asked, true) {
             return Ok(());
         }
         self.job(key.job).fresh -= 1;
@@ -197,6 +194,11 @@ impl<'a> Book<'a> {
             self.on_trouble(key, server);
         }
         self.touched = Some(key.job);
+    }
+
+    /// How often the disk has lost a file.
+    pub(crate) fn losses(&self, file: FileKey) -> usize {
+        self.jobs[file.job.0 as usize - 1].files[file.file as usize].losses.into()
     }
 
     pub(crate) fn is_contested(&self, file: FileKey) -> bool {
@@ -252,6 +254,10 @@ impl<'a> Book<'a> {
         let Some(id) = self.touched.take() else { return Ok(()) };
         let Some(job) = engine.job(id) else { return Ok(()) };
         let known = &self.jobs[id.0 as usize - 1];
+        self.looks += 1;
+        if job.totals().segments > LARGE_JOB && !self.looks.is_multiple_of(LARGE_JOB.into()) {
+            return Ok(()); // to count all of it each time would take the square of its length
+        }
         if matches!(known.state, State::Ended(_)) {
             return Ok(()); // whatever was to be forgotten of it, it all is soon
         }
@@ -303,6 +309,9 @@ impl<'a> Book<'a> {
         &mut self.file(key.file_key()).segments[key.segment as usize]
     }
 }
+
+/// Segments; days from seeds have fewer.
+const LARGE_JOB: u32 = 2000;
 
 /// How often a disk may lose a file before its job is given up.
 const MOST_LOSSES: u8 = 2;

@@ -204,7 +204,11 @@ impl<'a> Ledger<'a> {
         let server = self.door.on_fetch(connection)?;
         self.book.on_fetch(key, server, hedge)?;
         let others = self.under_way(key);
-        if others > usize::from(hedge) {
+        if hedge && others == 0 {
+            return Err(format!("<{id}> is hedged, and nobody was asked for it"));
+        }
+        // What a file was lost with may still be under way when it is fetched anew.
+        if others > usize::from(hedge) + self.book.losses(key.file_key()) {
             return Err(format!("<{id}> is in {} places: asked for as {ticket:?}", others + 1));
         }
         self.on_bytes_asked(hedge)?;

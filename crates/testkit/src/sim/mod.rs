@@ -43,4 +43,4 @@ pub use day::{ClockModel, Day, DiskModel, JobModel, ServerModel, Spell, WireFaul
 pub use kind::{Fired, Kind};
 pub use report::Report;
 pub use seed::Seed;
-pub use world::{Outcome, run, run_with_log};
+pub use world::{Outcome, Seen, Watcher, run, run_watched, run_with_log};

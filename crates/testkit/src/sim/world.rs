@@ -34,15 +34,33 @@ pub struct Outcome {
 
 /// Plays a day to its end; what rule was broken, if one was.
 pub fn run(day: &Day) -> Result<Outcome, String> {
-    play(day, false).map(|(outcome, _)| outcome)
+    play(day, false, None).map(|(outcome, _)| outcome)
+}
+
+/// The same before the eyes of somebody who is told of every event and order.
+pub fn run_watched(day: &Day, watcher: &mut Watcher<'_>) -> Result<Outcome, String> {
+    play(day, false, Some(watcher)).map(|(outcome, _)| outcome)
+}
+
+pub type Watcher<'w> = dyn FnMut(Duration, Seen<'_>) + 'w;
+
+/// What a watcher sees.
+#[derive(Debug)]
+pub enum Seen<'a> {
+    Event(&'a Event),
+    Order(&'a Order),
 }
 
 /// The same, and all that happened, line by line.
 pub fn run_with_log(day: &Day) -> Result<(Outcome, String), String> {
-    play(day, true)
+    play(day, true, None)
 }
 
-fn play(day: &Day, as_text: bool) -> Result<(Outcome, String), String> {
+fn play(
+    day: &Day,
+    as_text: bool,
+    watcher: Option<&mut Watcher<'_>>,
+) -> Result<(Outcome, String), String> {
     let post = Post::new(day);
     let start = Instant::now(); // any instant does: only differences matter
     let network: Box<dyn Network> = match day.seed {
@@ -50,7 +68,9 @@ fn play(day: &Day, as_text: bool) -> Result<(Outcome, String), String> {
         Seed::Bytes(_) => Box::new(Wires::new(day, &post, start)),
     };
     let mut world = World::new(day, &post, start, network, as_text);
-    match world.live() {
+    let mut nobody = |_: Duration, _: Seen<'_>| {};
+    let watcher = watcher.unwrap_or(&mut nobody);
+    match world.live(watcher) {
         Ok(outcome) => Ok((outcome, world.log.into_text())),
         Err(broken) => {
             let (seed, now) = (day.seed, world.now);
@@ -131,13 +151,13 @@ impl<'a> World<'a> {
         }
     }
 
-    fn live(&mut self) -> Result<Outcome, String> {
+    fn live(&mut self, watcher: &mut Watcher<'_>) -> Result<Outcome, String> {
         while !self.ledger.all_jobs_ended() || !self.ledger.is_settled() {
             self.steps += 1;
             if self.steps > MOST_STEPS {
                 return Err("it never ends".to_owned());
             }
-            self.step()?;
+            self.step(watcher)?;
         }
         self.ledger.check_end()?;
         let open = self.network.open_connections();
@@ -156,7 +176,7 @@ impl<'a> World<'a> {
     }
 
     /// The first of what is to happen, to the end of all that follows from it at once.
-    fn step(&mut self) -> Result<(), String> {
+    fn step(&mut self, watcher: &mut Watcher<'_>) -> Result<(), String> {
         let timeout = self.engine.poll_timeout();
         let timeout = timeout.map(|at| at.saturating_duration_since(self.start));
         let times = [self.network.next_time(), self.agenda.next_time(), timeout];
@@ -171,30 +191,36 @@ impl<'a> World<'a> {
             self.network.advance(self.now);
         } else if times[1] == Some(next) {
             if let Some(happening) = self.agenda.take() {
-                self.on_happening(happening)?;
+                self.on_happening(happening, watcher)?;
             }
         } else {
-            self.tell(Event::Timeout)?;
+            self.tell(Event::Timeout, watcher)?;
         }
-        self.hear_news()
+        self.hear_news(watcher)
     }
 
-    fn on_happening(&mut self, happening: Happening) -> Result<(), String> {
+    fn on_happening(
+        &mut self,
+        happening: Happening,
+        watcher: &mut Watcher<'_>,
+    ) -> Result<(), String> {
         match happening {
-            Happening::Added(index) => self.tell(Event::JobAdded(self.post.job(self.day, index))),
+            Happening::Added(index) => {
+                self.tell(Event::JobAdded(self.post.job(self.day, index)), watcher)
+            }
             Happening::Calendar(seconds) => {
                 self.fire(if seconds > 0 { Kind::CalendarForth } else { Kind::CalendarBack });
                 self.calendar += seconds;
                 Ok(())
             }
-            Happening::Engine(event) => self.tell(event),
+            Happening::Engine(event) => self.tell(event, watcher),
             Happening::Removed(job) => {
                 let gone = self.engine.job(job).is_none();
                 if gone {
                     return Ok(());
                 }
                 self.fire(Kind::JobRemoved);
-                self.tell(Event::JobRemoved(job))
+                self.tell(Event::JobRemoved(job), watcher)
             }
             Happening::Suspend(sleep) => {
                 self.fire(Kind::Suspend);
@@ -206,10 +232,10 @@ impl<'a> World<'a> {
         }
     }
 
-    fn hear_news(&mut self) -> Result<(), String> {
+    fn hear_news(&mut self, watcher: &mut Watcher<'_>) -> Result<(), String> {
         while let Some(news) = self.network.poll_news() {
             match news {
-                News::Event(event) => self.tell(event)?,
+                News::Event(event) => self.tell(event, watcher)?,
                 News::Received { server, bytes } => {
                     self.ledger.on_received(self.now, server, bytes)?;
                 }
@@ -219,20 +245,27 @@ impl<'a> World<'a> {
     }
 
     /// Jobs that end are taken away before anything else is heard, as the daemon does it.
-    fn tell(&mut self, event: Event) -> Result<(), String> {
+    fn tell(&mut self, event: Event, watcher: &mut Watcher<'_>) -> Result<(), String> {
         let mut events = VecDeque::from([event]);
         while let Some(event) = events.pop_front() {
-            self.tell_one(event, &mut events)?;
+            self.tell_one(event, &mut events, watcher)?;
         }
         Ok(())
     }
 
-    fn tell_one(&mut self, event: Event, then: &mut VecDeque<Event>) -> Result<(), String> {
+    fn tell_one(
+        &mut self,
+        event: Event,
+        then: &mut VecDeque<Event>,
+        watcher: &mut Watcher<'_>,
+    ) -> Result<(), String> {
+        watcher(self.now, Seen::Event(&event));
         self.log.event(self.now, &event);
         self.ledger.on_event(self.now, &event)?;
         let date = UnixTime(TODAY + self.now.as_secs() as i64 + self.calendar);
         self.engine.handle(Now { instant: self.start + self.now, date }, event);
         while let Some(order) = self.engine.poll_order() {
+            watcher(self.now, Seen::Order(&order));
             self.log.order(self.start + self.now, &order);
             self.ledger.on_order(self.now, &order)?;
             if let Order::FailJob { job, .. } = order {

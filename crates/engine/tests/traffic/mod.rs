@@ -1,0 +1,194 @@
+//! Days on which nothing goes wrong but what a test says, and what was seen on them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+use std::time::Duration;
+
+use bergamot_engine::{ConnectionId, Event, Order, ServerSettings, Ticket};
+use bergamot_testkit::sim::{
+    ClockModel, Day, DiskModel, JobModel, Seed, Seen, ServerModel, run_watched,
+};
+use bergamot_types::{ByteRate, ServerId};
+
+pub(crate) const ARTICLE: u64 = 700_000;
+
+/// So many bytes a second over eight connections, 20 ms away.
+pub(crate) fn server(id: u16, rate: u64) -> ServerModel {
+    let settings = ServerSettings {
+        id: ServerId(id),
+        active: true,
+        level: 0,
+        group: 0,
+        optional: false,
+        connections: 8,
+        account: None,
+        retention: 0,
+    };
+    ServerModel {
+        settings,
+        round_trip: Duration::from_millis(20),
+        jitter: Duration::ZERO,
+        think: Duration::ZERO,
+        rate,
+        connection_rate: None,
+        cap: None,
+        speeds: Vec::new(),
+        answers: Vec::new(),
+        spells: Vec::new(),
+        idle_limit: None,
+        dislikes_pipelining: false,
+        wire: Vec::new(),
+        lies: None,
+    }
+}
+
+pub(crate) fn job(articles: u32) -> JobModel {
+    JobModel {
+        files: vec![articles],
+        priority: 0,
+        added: Duration::ZERO,
+        removed: None,
+        posted_days_ago: None,
+    }
+}
+
+pub(crate) fn day(servers: Vec<ServerModel>, articles: u32) -> Day {
+    Day {
+        seed: Seed::Articles(1),
+        kinds: Vec::new(),
+        servers,
+        jobs: vec![job(articles)],
+        article: ARTICLE,
+        claimed: ARTICLE as u32,
+        disk: DiskModel { rate: 10_000_000_000, ..DiskModel::default() },
+        clock: ClockModel::default(),
+        line: None,
+        rate: ByteRate(0),
+        server_rates: BTreeMap::new(),
+        budget: 40 << 20,
+        reliable: true,
+        heals_at: Duration::ZERO,
+    }
+}
+
+/// All that was asked and all that came.
+#[derive(Default)]
+pub(crate) struct Traffic {
+    orders: Vec<Asked>,
+    came: Vec<(Duration, u16)>,
+    servers: HashMap<ConnectionId, u16>,
+    lines: HashMap<ConnectionId, usize>,
+    asked: HashMap<Ticket, (u16, ConnectionId)>,
+    took: Duration,
+}
+
+struct Asked {
+    at: Duration,
+    server: u16,
+    job: u32,
+    hedge: bool,
+    /// How many were under way on the connection, with this one.
+    depth: usize,
+}
+
+impl Traffic {
+    pub(crate) fn of(day: &Day) -> Self {
+        let mut traffic = Self::default();
+        let mut watch = |now: Duration, seen: Seen<'_>| match seen {
+            Seen::Event(event) => traffic.on_event(now, event),
+            Seen::Order(order) => traffic.on_order(now, order),
+        };
+        run_watched(day, &mut watch).unwrap_or_else(|broken| panic!("{broken}"));
+        traffic
+    }
+
+    fn on_event(&mut self, now: Duration, event: &Event) {
+        match event {
+            Event::Fetched { ticket, .. } => {
+                if let Some(server) = self.answered(*ticket) {
+                    self.came.push((now, server));
+                    self.took = now;
+                }
+            }
+            Event::Missing { ticket } | Event::Refused { ticket } => _ = self.answered(*ticket),
+            Event::Ended { unanswered, .. } => {
+                unanswered.iter().for_each(|ticket| _ = self.answered(*ticket));
+            }
+            Event::JobMoved { .. } => self.took = now,
+            _ => {}
+        }
+    }
+
+    fn answered(&mut self, ticket: Ticket) -> Option<u16> {
+        let (server, connection) = self.asked.remove(&ticket)?;
+        *self.lines.entry(connection).or_default() -= 1;
+        Some(server)
+    }
+
+    fn on_order(&mut self, now: Duration, order: &Order) {
+        match order {
+            Order::Connect { connection, server } => {
+                self.servers.insert(*connection, server.0);
+            }
+            Order::Fetch { connection, ticket, id, hedge, .. } => {
+                let server = self.servers[connection];
+                let line = self.lines.entry(*connection).or_default();
+                *line += 1;
+                self.asked.insert(*ticket, (server, *connection));
+                let job = id.as_str().rsplit('@').next().and_then(|job| job.parse().ok());
+                let job = job.expect("the job is in the id");
+                let (depth, hedge) = (*line, *hedge);
+                self.orders.push(Asked { at: now, server, job, hedge, depth });
+            }
+            _ => {}
+        }
+    }
+
+    pub(crate) fn took(&self) -> Duration {
+        self.took
+    }
+
+    pub(crate) fn delivered(&self, server: u16) -> usize {
+        self.came.iter().filter(|(_, from)| *from == server).count()
+    }
+
+    pub(crate) fn bytes(&self, when: Range<Duration>) -> u64 {
+        self.came.iter().filter(|(at, _)| when.contains(at)).count() as u64 * ARTICLE
+    }
+
+    pub(crate) fn all_orders(&self) -> u64 {
+        self.orders.len() as u64
+    }
+
+    pub(crate) fn orders(&self, server: u16, when: Range<Duration>) -> usize {
+        let counts = |asked: &&Asked| asked.server == server && when.contains(&asked.at);
+        self.orders.iter().filter(counts).count()
+    }
+
+    pub(crate) fn deep_orders(&self, server: u16, when: Range<Duration>) -> usize {
+        let counts = |asked: &&Asked| asked.server == server && when.contains(&asked.at);
+        self.orders.iter().filter(counts).filter(|asked| asked.depth > 1).count()
+    }
+
+    pub(crate) fn orders_of_job(&self, job: u32, when: Range<Duration>) -> usize {
+        self.orders.iter().filter(|asked| asked.job == job && when.contains(&asked.at)).count()
+    }
+
+    pub(crate) fn last_fresh_order_of(&self, job: u32) -> Duration {
+        let fresh = self.orders.iter().filter(|asked| asked.job == job && !asked.hedge);
+        fresh.map(|asked| asked.at).max().unwrap_or_default()
+    }
+
+    pub(crate) fn share_of_orders(&self, server: u16, when: Range<Duration>) -> f64 {
+        let all = self.orders.iter().filter(|asked| when.contains(&asked.at)).count();
+        self.orders(server, when) as f64 / all as f64
+    }
+
+    pub(crate) fn deepest(&self) -> usize {
+        self.orders.iter().map(|asked| asked.depth).max().unwrap_or(0)
+    }
+
+    pub(crate) fn doubled(&self) -> u64 {
+        self.orders.iter().filter(|asked| asked.hedge).count() as u64
+    }
+}
