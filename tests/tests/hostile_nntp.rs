@@ -312,7 +312,7 @@ fn p31_blanks_and_any_script_are_sent_as_they_are() {
 
 #[test]
 fn p32_what_is_corrupt_everywhere_is_not_delivered() {
-    let post = post(1, "job.bin", 6);
+    let post = post(1, "job.bin", 10);
     let corrupt = || {
         let rule = Rule::new(Fault::Corrupt).only([post.id(0, 3)]);
         Options { faults: Faults::none().with(rule), ..serving(&post) }
@@ -475,9 +475,10 @@ fn elsewhere(rule: impl Into<Rule>, codes: &[&str]) -> Aftermath {
     after
 }
 
-/// The only server strikes one article each time: the job fails, and the article is named.
+/// The only server strikes one article of many each time: the job goes on to its end and fails, and
+/// the article is named.
 fn nowhere(rule: impl Into<Rule>) {
-    let (rule, post) = (rule.into(), post(1, "job.bin", 6));
+    let (rule, post) = (rule.into(), post(1, "job.bin", 10));
     let fault = rule.fault();
     let struck = post.id(0, 3);
     let options =

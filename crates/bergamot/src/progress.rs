@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use bergamot_engine::{Engine, Hold};
 use bergamot_limit::Zone;
+use bergamot_queue::Job;
 use bergamot_types::{ByteCount, ByteRate, Shown};
 use tracing::info;
 
@@ -101,15 +102,16 @@ impl Progress {
     }
 
     fn line(&self, now: Instant, engine: &Engine, jobs: &Jobs) -> Option<String> {
-        let first =
-            engine.jobs().max_by_key(|job| (job.priority(), std::cmp::Reverse(job.id())))?;
+        let place = |job: &&Job| (!job.is_paused(), job.priority(), std::cmp::Reverse(job.id()));
+        let first = engine.jobs().max_by_key(place)?;
         let name = jobs.get(first.id()).map_or("", |job| &job.record.name);
         let totals = first.totals();
         let percent = 100.0 * totals.bytes_done as f64 / totals.bytes.max(1) as f64;
-        let left =
-            engine.jobs().map(|job| job.totals().bytes - job.totals().bytes_done).sum::<u64>();
+        let busy = engine.jobs().filter(|job| !job.is_paused()).map(Job::totals);
+        let left = busy.map(|totals| totals.bytes - totals.bytes_done).sum::<u64>();
         let outlook = match engine.hold() {
             Some(hold) => spoken(hold, self.zone),
+            None if first.is_paused() => "paused".to_owned(),
             None => self.outlook(now, left),
         };
         let others = engine.jobs().count() + jobs.waiting_count() - 1;

@@ -28,6 +28,7 @@ pub(crate) enum Stage {
         connection: ConnectionId,
     },
     Writing {
+        server: ServerId,
         then: SegmentState,
     },
     /// A damaged copy is being kept until a better one comes; nothing follows from it.
@@ -143,7 +144,7 @@ impl Engine {
             }
             Some(Ok(placed)) => {
                 let then = SegmentState::Written { verified: part.verified };
-                article.stage = Stage::Writing { then };
+                article.stage = Stage::Writing { server, then };
                 let file = key.file_key();
                 // What may be asked for twice is counted as the NZB claims it, so this is too: else
                 // an NZB that claims too little would let too much be asked for twice.
@@ -255,6 +256,9 @@ impl Engine {
             self.troubled.remove(&key);
             return;
         }
+        if self.holds_back(key) {
+            return;
+        }
         let posted = self.queue.file(key.file_key()).and_then(|file| file.listed().posted);
         let other_copy = self.is_under_way(key);
         let troubled = self.troubled.entry(key).or_default();
@@ -269,7 +273,7 @@ impl Engine {
                     self.lines.entry(server).or_default().push_back(key);
                 }
             }
-            Route::Exhausted => self.give_up(key),
+            Route::Exhausted => self.give_up(now, key),
             Route::Wait => {
                 troubled.whereabouts = Whereabouts::Parked;
                 self.parked.push(key);
@@ -277,15 +281,17 @@ impl Engine {
         }
     }
 
-    pub(crate) fn give_up(&mut self, key: SegmentKey) {
+    pub(crate) fn give_up(&mut self, now: Now, key: SegmentKey) {
         let troubled = self.troubled.remove(&key).unwrap_or_default();
         let damaged = troubled.best_damaged.is_some();
         if let Some(file) = self.queue.file(key.file_key()) {
             let id = file.message_id(key.segment);
-            let unusable = troubled.tries.had_a_copy();
-            self.tell(Notice::ArticleLost { job: key.job, id, unusable });
+            let verdict = self.last_verdict(now, key, &troubled.tries, damaged);
+            self.tell(Notice::ArticleLost { job: key.job, id, verdict });
         }
+        self.count_answers(key.job, &troubled.tries, None);
         self.resolve(key, if damaged { SegmentState::Damaged } else { SegmentState::Missing });
+        self.check_health(key.job);
     }
 
     /// A server's state has changed: what waits may wait for the wrong one now.

@@ -64,9 +64,10 @@ impl Engine {
         let Some(article) = self.close_ticket(ticket) else { return };
         let key = article.key;
         match (result, article.stage) {
-            (Ok(()), Stage::Writing { then }) => {
+            (Ok(()), Stage::Writing { server, then }) => {
                 self.disk_works();
-                self.troubled.remove(&key);
+                let troubled = self.troubled.remove(&key).unwrap_or_default();
+                self.count_answers(key.job, &troubled.tries, Some(server));
                 self.resolve(key, then);
             }
             (Ok(()), _) => {}

@@ -168,7 +168,8 @@ impl Engine {
                 let Some(key) = self.tickets.get(&ticket).map(|article| article.key) else {
                     continue;
                 };
-                let over = self.ended.contains(&key.job) || !self.queue.wants(key);
+                // Of a job that has ended nothing is handed out either: see `drop_work`.
+                let over = self.queue.is_paused(key.job) || !self.queue.wants(key);
                 if over || self.end_game.is_hedged(key) {
                     continue;
                 }

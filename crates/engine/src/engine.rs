@@ -16,6 +16,7 @@ use crate::budget::Budget;
 use crate::disk::Disk;
 use crate::end_game::EndGame;
 use crate::event::{Event, Now};
+use crate::health::Beyond;
 use crate::line::Line;
 use crate::order::{ConnectionId, Failure, Notice, Order, Ticket};
 use crate::settings::Settings;
@@ -40,7 +41,8 @@ pub struct Engine {
     pub(crate) room_is_short: bool, // a body at the front of its line waits for room
     pub(crate) disk: Disk,
     pub(crate) ended: HashSet<JobId>, // jobs whose last order has gone out
-    routed_at: i64,                   // the minute by the calendar
+    pub(crate) beyond: Beyond,
+    routed_at: i64, // the minute by the calendar
     pub(crate) last_number: u64,
     pub(crate) orders: VecDeque<Order>,
 }
@@ -75,6 +77,7 @@ impl Engine {
             room_is_short: false,
             disk: Disk::default(),
             ended: HashSet::new(),
+            beyond: Beyond::default(),
             routed_at: 0,
             last_number: 0,
             orders: VecDeque::new(),
@@ -94,7 +97,9 @@ impl Engine {
             Event::FileFinished { file, result } => self.on_file_finished(now, file, result),
             Event::JobAdded(job) => self.on_job_added(job),
             Event::JobMoved { job, result } => self.on_job_moved(now, job, result),
+            Event::JobPaused(job) => self.on_job_paused(job),
             Event::JobRemoved(job) => self.on_job_removed(job),
+            Event::JobResumed(job) => self.on_job_resumed(now, job),
             Event::Missing { ticket } => self.on_missing(now, ticket),
             Event::Persisted { number, result } => self.on_persisted(now, number, result),
             Event::Progress { ticket, received } => self.on_progress(now, ticket, received),
@@ -154,12 +159,13 @@ impl Engine {
     pub(crate) fn on_job_removed(&mut self, job: JobId) {
         self.queue.remove(job);
         self.ended.remove(&job);
+        self.beyond.forget(job);
         self.drop_work(job);
     }
 
     /// Nothing more is asked for, and nothing is tried again.
     fn drop_work(&mut self, job: JobId) {
-        self.queue.hold(job);
+        self.queue.pause(job);
         self.troubled.retain(|key, _| key.job != job);
         self.parked.retain(|key| key.job != job);
         self.delayed.retain(|(_, key)| key.job != job);
@@ -221,6 +227,9 @@ impl Engine {
             // Asked behind another one it may be innocent. That one was answered, so this cannot go
             // on for ever.
             Trouble::OutOfStep if !gone.has_answered => unanswered.first(),
+            Trouble::Refused if gone.working => {
+                unanswered.first().filter(|ticket| self.is_suspect(**ticket, server))
+            }
             _ => None,
         };
         // All it has not reported on, whether or not it had heard of it.

@@ -44,7 +44,10 @@ pub enum Event {
         job: JobId,
         result: Result<(), DiskTrouble>,
     },
+    /// Somebody wants the job to wait.
+    JobPaused(JobId),
     JobRemoved(JobId),
+    JobResumed(JobId),
     /// The server does not have the article.
     Missing {
         ticket: Ticket,

@@ -70,7 +70,7 @@ impl Engine {
                 return;
             }
             self.queue.take_fresh(key.file_key());
-            self.give_up(key);
+            self.give_up(now, key);
         }
     }
 

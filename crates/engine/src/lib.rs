@@ -6,6 +6,7 @@
 //!
 //! - [`Engine`]: the machine
 //! - [`Event`], [`Order`], [`Notice`]: what it hears, what it wants done, what people may know
+//! - [`Verdict`]: how it stands with one article, and what has been tried for it
 //! - [`Settings`], [`ServerSettings`]: what it is told beforehand
 //! - [`QuotaRecords`]: what of the quotas is used, to be kept across restarts
 //! - [`Hold`]: why nothing is fetched just now
@@ -24,6 +25,7 @@ mod end_game;
 mod engine;
 mod event;
 mod hand_out;
+mod health;
 mod line;
 mod measure;
 mod meter;
@@ -31,12 +33,15 @@ mod order;
 mod pace;
 mod schedule;
 mod settings;
+mod verdict;
 
 pub use allowance::Hold;
 pub use bergamot_limit::Credit;
-pub use bergamot_pool::{ServerSettings, Trouble};
+pub use bergamot_pool::{Encounter, History, ServerSettings, Trouble};
 pub use engine::Engine;
 pub use event::{DiskTrouble, Event, Fault, Now};
+pub use health::HealthAction;
 pub use meter::QuotaRecords;
 pub use order::{ConnectionId, Failure, Notice, Order, Ticket};
 pub use settings::Settings;
+pub use verdict::{Verdict, Wait};

@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use bergamot_limit::{Credit, Effect};
 use bergamot_pool::Trouble;
-use bergamot_queue::{FileKey, Layout};
+use bergamot_queue::{FileKey, Layout, Permille};
 use bergamot_types::{ByteCount, GroupName, JobId, MessageId, Patience, ServerId, UnixTime};
 
+use crate::health::HealthAction;
 use crate::meter::QuotaRecords;
+use crate::verdict::Verdict;
 
 /// One article on its way: from the order to fetch it until it is written or discarded.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -35,6 +37,10 @@ pub enum Order {
     Connect {
         connection: ConnectionId,
         server: ServerId,
+    },
+    /// Delete all that was written of the job; the order to fail it follows.
+    DeleteFiles {
+        job: JobId,
     },
     /// Drop the decoded bytes.
     Discard {
@@ -101,23 +107,34 @@ pub enum Order {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Failure {
     Disk,
+    /// So much is lost that nothing could repair it.
+    Health {
+        health: Permille,
+        critical: Permille,
+    },
     Incomplete,
 }
 
 /// What people may want to know.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Notice {
-    /// `unusable`: there are copies, and none is any good.
     ArticleLost {
         job: JobId,
         id: MessageId,
-        unusable: bool,
+        verdict: Verdict,
     },
     ArticleRefused {
         job: JobId,
         id: MessageId,
         server: ServerId,
         why: String,
+    },
+    /// So much of the job is lost that nothing can repair it.
+    BeyondRepair {
+        job: JobId,
+        health: Permille,
+        critical: Permille,
+        action: HealthAction,
     },
     CeilingLowered {
         server: ServerId,

@@ -7,6 +7,7 @@ use bergamot_limit::{QuotaSettings, Timetable};
 use bergamot_pool::ServerSettings;
 use bergamot_types::{ByteCount, ServerId};
 
+use crate::health::HealthAction;
 use crate::meter::QuotaRecords;
 
 #[derive(Clone, Debug)]
@@ -31,6 +32,8 @@ pub struct Settings {
     pub server_quotas: BTreeMap<ServerId, QuotaSettings>,
     /// What is used of the quotas, from earlier runs.
     pub used: QuotaRecords,
+    /// What becomes of a job that cannot be made whole any more.
+    pub health_action: HealthAction,
     /// Where the jitter of rests begins.
     pub seed: u64,
 }
@@ -48,6 +51,7 @@ impl Default for Settings {
             quota: QuotaSettings::default(),
             server_quotas: BTreeMap::new(),
             used: QuotaRecords::default(),
+            health_action: HealthAction::default(),
             seed: 0,
         }
     }

@@ -5,16 +5,20 @@
 //!
 //! - [`Pool`]: all servers; who has room for a connection, and the [`Route`] of an article
 //! - [`Tries`]: what has been tried for one article
+//! - [`History`]: what came of that, server by server, for people to read
 //! - [`Trouble`]: why connections end; a [`Consequence`] is what came of it
 
 #![forbid(unsafe_code)]
 
+mod ceiling;
+mod history;
 mod pool;
 mod server;
 mod settings;
 mod tries;
 mod trouble;
 
+pub use history::{Encounter, History};
 pub use pool::{Pool, Route};
 pub use server::Consequence;
 pub use settings::ServerSettings;

@@ -1,9 +1,12 @@
 //! All servers.
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use bergamot_types::{ServerId, SplitMix, UnixTime};
 
+use crate::ceiling::{Ceiling, Holder};
+use crate::history::{Encounter, History};
 use crate::server::{Consequence, Server};
 use crate::settings::ServerSettings;
 use crate::tries::Tries;
@@ -13,6 +16,7 @@ use crate::trouble::Trouble;
 #[derive(Debug)]
 pub struct Pool {
     servers: Vec<Server>,
+    ceilings: BTreeMap<Holder, Ceiling>,
     chance: SplitMix,
 }
 
@@ -30,8 +34,12 @@ pub enum Route {
 impl Pool {
     /// `seed` is where the jitter of rests begins.
     pub fn new(servers: impl IntoIterator<Item = ServerSettings>, seed: u64) -> Self {
-        let servers = servers.into_iter().map(Server::new).collect();
-        Self { servers, chance: SplitMix::seeded(seed) }
+        let servers: Vec<_> = servers.into_iter().map(Server::new).collect();
+        let mut ceilings: BTreeMap<_, Ceiling> = BTreeMap::new();
+        for server in &servers {
+            ceilings.entry(server.holder()).or_default().admit(server.settings.connections);
+        }
+        Self { servers, ceilings, chance: SplitMix::seeded(seed) }
     }
 
     pub fn ids(&self) -> impl Iterator<Item = ServerId> + '_ {
@@ -60,6 +68,10 @@ impl Pool {
         self.server(server).in_trouble()
     }
 
+    pub fn is_used_up(&self, server: ServerId) -> bool {
+        self.server(server).is_used_up()
+    }
+
     /// Its allowance is used up, or is not any more. While it is, the server counts as having answered
     /// for every article, and no connection to it is opened.
     pub fn set_used_up(&mut self, server: ServerId, used_up: bool) {
@@ -74,7 +86,7 @@ impl Pool {
     /// How many connections may be opened beside those that are.
     pub fn room(&self, server: ServerId) -> usize {
         let server = self.server(server);
-        server.room().min(self.room_in_account(server))
+        server.room().min(self.room_below_ceiling(server))
     }
 
     pub fn on_opening(&mut self, server: ServerId) {
@@ -100,7 +112,18 @@ impl Pool {
         trouble: Trouble,
     ) -> Consequence {
         let position = self.position(server);
-        self.servers[position].on_ended(now, was_working, trouble, &mut self.chance)
+        let holder = self.servers[position].holder();
+        let others = self.sharing(holder).filter(|other| other.id() != server);
+        let others = others.map(Server::open).sum();
+        let server = &mut self.servers[position];
+        let end = server.on_ended(now, was_working, trouble, others, &mut self.chance);
+        let ceiling = self.ceilings.entry(holder).or_default();
+        match end {
+            Consequence::LowerCeiling(to) => ceiling.lower(now, to),
+            Consequence::Rests(_) if trouble == Trouble::TooManyConnections => ceiling.forget(),
+            Consequence::GoesOn | Consequence::Rests(_) => {}
+        }
+        end
     }
 
     /// The server answered: whatever went wrong before was not its state.
@@ -110,11 +133,13 @@ impl Pool {
 
     /// Rests end and ceilings rise by the passing of time.
     pub fn on_time(&mut self, now: Instant) {
-        self.servers.iter_mut().for_each(|server| _ = server.on_time(now));
+        self.servers.iter_mut().for_each(|server| server.on_time(now));
+        self.ceilings.values_mut().for_each(|ceiling| ceiling.on_time(now));
     }
 
     pub fn next_deadline(&self) -> Option<Instant> {
-        self.servers.iter().filter_map(Server::next_deadline).min()
+        let ceilings = self.ceilings.values().filter_map(Ceiling::next_deadline);
+        self.servers.iter().filter_map(Server::next_deadline).chain(ceilings).min()
     }
 
     /// An article moves up a level only when every server below has answered for it; a server that
@@ -131,21 +156,38 @@ impl Pool {
 
     /// The same without regard to who is owed a retry.
     pub fn route_anew(&self, tries: &Tries, posted: Option<UnixTime>, today: UnixTime) -> Route {
-        let open: Vec<_> = self
-            .servers
-            .iter()
-            .filter(|server| server.is_active() && !self.has_answered(server, tries))
-            .filter(|server| !is_too_old(server, posted, today))
-            .collect();
+        let open: Vec<_> = self.open_for(tries, posted, today).collect();
         let askable = open.iter().filter(|server| !server.is_excused());
         let Some(level) = askable.clone().map(|server| server.settings.level).min() else {
-            // Without any server there is nobody who could have answered.
-            let nobody = !self.servers.iter().any(Server::is_active);
-            let waits = nobody || open.iter().any(|server| !server.settings.optional);
+            // Where nobody has answered, optional or not, there is nothing to give up upon.
+            let active = self.servers.iter().filter(|server| server.is_active()).count();
+            let waits = open.len() == active || open.iter().any(|server| !server.settings.optional);
             return if waits { Route::Wait } else { Route::Exhausted };
         };
         let of_level = askable.filter(|server| server.settings.level == level);
         Route::Ask(of_level.map(|server| server.id()).collect())
+    }
+
+    /// Who has not answered for the article, be it excused or not.
+    pub fn waits_for(
+        &self,
+        tries: &Tries,
+        posted: Option<UnixTime>,
+        today: UnixTime,
+    ) -> Vec<ServerId> {
+        self.open_for(tries, posted, today).map(Server::id).collect()
+    }
+
+    fn open_for<'a>(
+        &'a self,
+        tries: &'a Tries,
+        posted: Option<UnixTime>,
+        today: UnixTime,
+    ) -> impl Iterator<Item = &'a Server> {
+        self.servers
+            .iter()
+            .filter(|server| server.is_active() && !self.has_answered(server, tries))
+            .filter(move |server| !is_too_old(server, posted, today))
     }
 
     /// Whether the server may be asked for anything at all that nobody was asked for: those of a
@@ -158,6 +200,43 @@ impl Pool {
         askable(&server) && below.all(|other| other.settings.retention > 0)
     }
 
+    /// What every server that is used has had to do with the article so far.
+    pub fn history(&self, tries: &Tries, posted: Option<UnixTime>, today: UnixTime) -> History {
+        let active = self.servers.iter().filter(|server| server.is_active());
+        let of_server = |server: &Server| {
+            let id = server.id();
+            let tried: Vec<_> = tries.encounters(id).collect();
+            let untried = || self.why_not_asked(server, tries, posted, today).into_iter().collect();
+            let all: Vec<_> = if tried.is_empty() { untried() } else { tried };
+            all.into_iter().map(move |encounter| (id, encounter))
+        };
+        active.flat_map(of_server).collect()
+    }
+
+    fn why_not_asked(
+        &self,
+        server: &Server,
+        tries: &Tries,
+        posted: Option<UnixTime>,
+        today: UnixTime,
+    ) -> Option<Encounter> {
+        if self.has_answered(server, tries) {
+            return Some(Encounter::MirrorLacks);
+        }
+        if is_too_old(server, posted, today) {
+            return Some(Encounter::TooOld);
+        }
+        if server.is_used_up() {
+            return Some(Encounter::UsedUp);
+        }
+        server.trouble().filter(|_| server.is_excused()).map(Encounter::Excused)
+    }
+
+    /// The trouble that keeps the server from being asked just now.
+    pub fn trouble(&self, server: ServerId) -> Option<Trouble> {
+        self.server(server).trouble()
+    }
+
     /// What one mirror does not have, none of its group has.
     fn has_answered(&self, server: &Server, tries: &Tries) -> bool {
         let group = server.settings.group;
@@ -166,12 +245,20 @@ impl Pool {
         tries.answered(server.id()) || mirrors.any(|mirror| tries.missing_at(mirror.id()))
     }
 
-    /// Servers of one account share what the provider allows it.
-    fn room_in_account(&self, server: &Server) -> usize {
-        let Some(account) = server.settings.account else { return usize::MAX };
-        let sharing = self.servers.iter().filter(|other| other.settings.account == Some(account));
-        let allowed = sharing.clone().map(|other| other.settings.connections).max().unwrap_or(0);
-        allowed.saturating_sub(sharing.map(Server::open).sum())
+    /// Servers of one account share what the provider allows it. One that has none keeps a place in
+    /// it: it may be the only one that has what the others lack, and those may be busy for days.
+    fn room_below_ceiling(&self, server: &Server) -> usize {
+        let most = self.ceilings.get(&server.holder()).map_or(0, Ceiling::most);
+        let left = most.saturating_sub(self.sharing(server.holder()).map(Server::open).sum());
+        let has_none =
+            |other: &&Server| other.is_active() && !other.is_used_up() && other.open() == 0;
+        let others = self.sharing(server.holder()).filter(|other| other.id() != server.id());
+        let kept = left.saturating_sub(others.filter(has_none).count());
+        if server.open() == 0 { kept.max(left.min(1)) } else { kept }
+    }
+
+    fn sharing(&self, holder: Holder) -> impl Iterator<Item = &Server> {
+        self.servers.iter().filter(move |server| server.holder() == holder)
     }
 
     fn position(&self, server: ServerId) -> usize {

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use bergamot_types::{ServerId, SplitMix};
 
+use crate::ceiling::Holder;
 use crate::settings::ServerSettings;
 use crate::trouble::Trouble;
 
@@ -18,8 +19,7 @@ pub(crate) struct Server {
     rests_until: Option<Instant>,
     breaks: usize, // connections lost since an article came
     rests: u32,    // in a row
-    ceiling: usize,
-    raise_at: Option<Instant>,
+    ramp: usize,   // how many connections may be being opened at once
 }
 
 /// What a connection's end came to.
@@ -40,8 +40,7 @@ impl Server {
             rests_until: None,
             breaks: 0,
             rests: 0,
-            ceiling: settings.connections,
-            raise_at: None,
+            ramp: FEW_AT_ONCE,
             settings,
         }
     }
@@ -72,6 +71,11 @@ impl Server {
         self.settings.id
     }
 
+    /// With whom it shares the connections it may have.
+    pub(crate) fn holder(&self) -> Holder {
+        Holder::of(&self.settings)
+    }
+
     pub(crate) fn is_active(&self) -> bool {
         self.settings.active && self.settings.connections > 0
     }
@@ -80,6 +84,10 @@ impl Server {
     pub(crate) fn is_excused(&self) -> bool {
         let by_trouble = |trouble: Trouble| trouble.excuses() || self.settings.optional;
         self.used_up || self.trouble.is_some_and(by_trouble)
+    }
+
+    pub(crate) fn is_used_up(&self) -> bool {
+        self.used_up
     }
 
     pub(crate) fn set_used_up(&mut self, used_up: bool) {
@@ -93,23 +101,29 @@ impl Server {
         !self.in_trouble() && (self.working > 0 || self.open > 0 && self.breaks == 0)
     }
 
+    pub(crate) fn trouble(&self) -> Option<Trouble> {
+        self.trouble
+    }
+
     pub(crate) fn in_trouble(&self) -> bool {
         self.trouble.is_some()
     }
 
     /// How many connections may be opened beside those that are; only one as long as it is not
-    /// known whether the trouble is over.
+    /// known whether the trouble is over, and then a few more with each that has come to be.
     pub(crate) fn room(&self) -> usize {
         if !self.is_active() || self.used_up || self.rests_until.is_some() {
             return 0;
         }
-        let most = if self.in_trouble() { 1 } else { self.ceiling };
-        most.saturating_sub(self.open)
+        let most = if self.in_trouble() { 1 } else { self.settings.connections };
+        most.saturating_sub(self.open).min(self.ramp.saturating_sub(self.opening()))
     }
 
     /// Whether the trouble is over now.
     pub(crate) fn on_connected(&mut self) -> bool {
         self.working += 1;
+        // Each makes way for two: what is being opened at once doubles with each round trip.
+        self.ramp = (self.ramp + 1).min(self.settings.connections.max(FEW_AT_ONCE));
         self.trouble.take().is_some()
     }
 
@@ -124,14 +138,21 @@ impl Server {
         now: Instant,
         was_working: bool,
         trouble: Trouble,
+        others: usize,
         chance: &mut SplitMix,
     ) -> Consequence {
         self.open -= 1;
         self.working -= usize::from(was_working);
+        if trouble != Trouble::Closed {
+            self.ramp = FEW_AT_ONCE;
+        }
+        // One fewer than there were. Those still being opened count: each that is refused too lowers
+        // the ceiling by one more, until all that are left work.
+        let open = self.open + others;
         match trouble {
             Trouble::Closed => Consequence::GoesOn,
-            Trouble::TooManyConnections if self.open > 0 => self.lower_ceiling(now),
-            Trouble::Refused if self.working > 0 => self.lower_ceiling(now),
+            Trouble::TooManyConnections if open > 0 => Consequence::LowerCeiling(open),
+            Trouble::Refused if self.working > 0 => Consequence::LowerCeiling(open),
             // All connections breaking at once is one mishap; each breaking twice is a habit.
             Trouble::Broken | Trouble::OutOfStep if self.breaks < 2 * self.settings.connections => {
                 self.breaks += 1;
@@ -141,31 +162,14 @@ impl Server {
         }
     }
 
-    /// One fewer than there were. Those still being opened count: each that is refused too lowers
-    /// the ceiling by one more, until all that are left work.
-    fn lower_ceiling(&mut self, now: Instant) -> Consequence {
-        self.ceiling = self.open;
-        self.raise_at = Some(now + CEILING_PROBE);
-        Consequence::LowerCeiling(self.ceiling)
-    }
-
-    /// Whether anything changed because time passed.
-    pub(crate) fn on_time(&mut self, now: Instant) -> bool {
-        let rested = self.rests_until.is_some_and(|until| now >= until);
-        if rested {
+    pub(crate) fn on_time(&mut self, now: Instant) {
+        if self.rests_until.is_some_and(|until| now >= until) {
             self.rests_until = None;
         }
-        let raise = self.raise_at.is_some_and(|at| now >= at);
-        if raise {
-            self.ceiling = (self.ceiling + 1).min(self.settings.connections);
-            let all = self.ceiling == self.settings.connections;
-            self.raise_at = (!all).then_some(now + CEILING_PROBE);
-        }
-        rested || raise
     }
 
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        self.rests_until.into_iter().chain(self.raise_at).min()
+        self.rests_until
     }
 
     fn rest(&mut self, now: Instant, trouble: Trouble, chance: &mut SplitMix) -> Consequence {
@@ -176,11 +180,8 @@ impl Server {
             return if known { Consequence::GoesOn } else { Consequence::Rests(left) };
         }
         self.rests += 1;
-        // Where nothing works, nothing was learned about how many would.
-        if trouble == Trouble::TooManyConnections {
-            (self.ceiling, self.raise_at) = (self.settings.connections, None);
-        }
-        let (first, longest) = if trouble.excuses() { (10.0, 600.0) } else { (1.0, 60.0) };
+        self.ramp = 1;
+        let (first, longest) = if trouble.excuses() { LONG_RESTS } else { SHORT_RESTS };
         let doubled = first * f64::from(1u32 << (self.rests - 1).min(16));
         let jitter = 0.75 + chance.up_to(500) as f64 / 1000.0;
         let time = Duration::from_secs_f64(doubled.min(longest) * jitter);
@@ -189,14 +190,20 @@ impl Server {
     }
 }
 
-/// How long a ceiling learned from "too many connections" is believed before one more is tried.
-const CEILING_PROBE: Duration = Duration::from_secs(60);
+/// The first and the longest, in seconds. Nothing waits for a server whose login is refused.
+const LONG_RESTS: (f64, f64) = (10.0, 600.0);
+
+/// Where the trouble may pass at any moment: a server that is back must have its share again within
+/// 15 seconds, and each rest may be a quarter longer than this.
+const SHORT_RESTS: (f64, f64) = (1.0, 8.0);
+
+/// Hundreds of connections that are lost together must not come back together: the server would take
+/// that for an attack, and a wrong password would be sent as often.
+const FEW_AT_ONCE: usize = 4;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const TOO_MANY: Trouble = Trouble::TooManyConnections;
 
     fn server(connections: usize) -> Server {
         let settings = ServerSettings {
@@ -213,42 +220,12 @@ mod tests {
     }
 
     #[test]
-    fn too_many_connections_teaches_a_ceiling_that_is_probed_later() {
-        let (mut server, now, mut chance) = (server(8), Instant::now(), SplitMix::seeded(1));
-        server.open = 8;
-        let mut refuse = |server: &mut Server| server.on_ended(now, false, TOO_MANY, &mut chance);
-        assert_eq!(refuse(&mut server), Consequence::LowerCeiling(7), "others may still come");
-        assert_eq!(refuse(&mut server), Consequence::LowerCeiling(6));
-        (0..5).for_each(|_| _ = server.on_connected());
-        assert_eq!(refuse(&mut server), Consequence::LowerCeiling(5));
-        assert_eq!(server.room(), 0);
-        assert!(server.on_time(now + CEILING_PROBE));
-        assert_eq!(server.room(), 1);
-    }
-
-    #[test]
-    fn nothing_is_learned_from_too_many_when_none_works() {
-        let (mut server, now, mut chance) = (server(8), Instant::now(), SplitMix::seeded(1));
-        server.open = 8;
-        for left in (1..8).rev() {
-            let end = server.on_ended(now, false, TOO_MANY, &mut chance);
-            assert_eq!(end, Consequence::LowerCeiling(left));
-        }
-        let last = server.on_ended(now, false, TOO_MANY, &mut chance);
-        assert!(matches!(last, Consequence::Rests(_)));
-        server.on_time(now + Duration::from_secs(2));
-        server.open = 1;
-        server.on_connected();
-        assert_eq!(server.room(), 7);
-    }
-
-    #[test]
     fn rests_grow_and_one_probe_ends_them() {
         let (mut server, now, mut chance) = (server(8), Instant::now(), SplitMix::seeded(1));
         let mut rests = Vec::new();
         for _ in 0..10 {
             server.open += 1;
-            match server.on_ended(now, false, Trouble::Unreachable, &mut chance) {
+            match server.on_ended(now, false, Trouble::Unreachable, 0, &mut chance) {
                 Consequence::Rests(time) => rests.push(time.as_secs_f64()),
                 other => panic!("{other:?}"),
             }
@@ -256,10 +233,69 @@ mod tests {
             server.on_time(now + Duration::from_secs(100));
             assert_eq!(server.room(), 1, "one probe");
         }
-        assert!(rests[0] <= 1.25 && rests[9] >= 45.0 && rests[9] <= 75.0, "{rests:?}");
+        assert!(rests[0] <= 1.25 && rests[9] >= 6.0 && rests[9] <= 10.0, "{rests:?}");
         server.open = 1;
         assert!(server.on_connected());
-        assert_eq!(server.room(), 7);
+        assert_eq!(server.room(), 2, "and then more and more");
+    }
+
+    #[test]
+    fn a_rest_is_as_long_as_the_trouble_may_last() {
+        use Trouble::{
+            AccountShared, Broken, Certificate, Login, OutOfCredit, OutOfStep, Refused,
+            TooManyConnections, Unreachable,
+        };
+        let passing = [Broken, OutOfStep, Refused, TooManyConnections, Unreachable];
+        let lasting = [AccountShared, Certificate, Login, OutOfCredit];
+        let rows = passing.map(|trouble| (trouble, 1.0, 8.0)).into_iter();
+        for (trouble, first, longest) in rows.chain(lasting.map(|it| (it, 10.0, 600.0))) {
+            for seed in 0..20 {
+                let (mut server, mut now) = (server(1), Instant::now());
+                let mut chance = SplitMix::seeded(seed);
+                server.breaks = 2;
+                let mut expected = first;
+                for _ in 0..12 {
+                    server.open = 1;
+                    let end = server.on_ended(now, false, trouble, 0, &mut chance);
+                    let Consequence::Rests(time) = end else { panic!("{trouble:?}: {end:?}") };
+                    let share = time.as_secs_f64() / f64::min(expected, longest);
+                    assert!((0.75..=1.25).contains(&share), "{trouble:?}: {time:?}");
+                    expected *= 2.0;
+                    now += time;
+                    server.on_time(now);
+                    assert_eq!(server.room(), 1, "then it is tried with one connection");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn after_an_outage_connections_come_back_by_and_by() {
+        let (mut server, now, mut chance) = (server(500), Instant::now(), SplitMix::seeded(1));
+        let open_all = |server: &mut Server| {
+            let mut rounds = Vec::new();
+            while server.open < 500 {
+                let room = server.room();
+                (0..room).for_each(|_| server.on_opening());
+                assert_eq!(server.room(), 0, "no more until one has come to be");
+                (0..room).for_each(|_| _ = server.on_connected());
+                rounds.push(room);
+            }
+            rounds
+        };
+        assert_eq!(open_all(&mut server), [4, 8, 16, 32, 64, 128, 248]);
+        for _ in 0..500 {
+            server.on_ended(now, true, Trouble::Broken, 0, &mut chance);
+        }
+        assert_eq!(server.room(), 4, "they broke together and come back one after the other");
+        server.on_opening();
+        server.on_ended(now, false, Trouble::Unreachable, 0, &mut chance);
+        assert_eq!(server.room(), 0);
+        server.on_time(now + Duration::from_secs(2));
+        assert_eq!(server.room(), 1);
+        server.on_opening();
+        server.on_connected();
+        assert_eq!(open_all(&mut server)[..4], [2, 4, 8, 16]);
     }
 
     #[test]
@@ -267,12 +303,12 @@ mod tests {
         let (mut server, now, mut chance) = (server(3), Instant::now(), SplitMix::seeded(1));
         server.open = 3;
         (0..3).for_each(|_| _ = server.on_connected());
-        let first = server.on_ended(now, true, Trouble::Login, &mut chance);
+        let first = server.on_ended(now, true, Trouble::Login, 0, &mut chance);
         assert!(matches!(first, Consequence::Rests(_)));
         server.on_success();
-        let second = server.on_ended(now, true, Trouble::Login, &mut chance);
+        let second = server.on_ended(now, true, Trouble::Login, 0, &mut chance);
         assert_eq!(second, Consequence::GoesOn, "it is one failure");
-        let other = server.on_ended(now, true, Trouble::OutOfCredit, &mut chance);
+        let other = server.on_ended(now, true, Trouble::OutOfCredit, 0, &mut chance);
         assert_eq!(other, first, "the rest is no longer for another reason");
     }
 
@@ -281,7 +317,7 @@ mod tests {
         for (trouble, excused) in [(Trouble::Login, true), (Trouble::Unreachable, false)] {
             let mut server = server(1);
             server.open = 1;
-            server.on_ended(Instant::now(), false, trouble, &mut SplitMix::seeded(1));
+            server.on_ended(Instant::now(), false, trouble, 0, &mut SplitMix::seeded(1));
             assert_eq!(server.is_excused(), excused);
             server.settings.optional = true;
             assert!(server.is_excused());

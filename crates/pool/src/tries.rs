@@ -2,6 +2,8 @@
 
 use bergamot_types::ServerId;
 
+use crate::history::Encounter;
+
 /// Kept only for articles that did not come at the first asking.
 #[derive(Clone, Debug, Default)]
 pub struct Tries {
@@ -15,6 +17,8 @@ struct ServerTries {
     broken: u8,
     /// Copies that were no good.
     damaged: u8,
+    /// Connections that were refused, for reasons nobody could read, when they asked for it.
+    refused: u8,
     answered: bool,
     /// It said that it does not have it, which mirrors need not be asked again.
     missing: bool,
@@ -51,10 +55,37 @@ impl Tries {
         tries.broken
     }
 
+    /// Its connection was refused when it asked for the article, for no reason that anybody could
+    /// read. How often that has happened.
+    pub fn refused(&mut self, server: ServerId) -> u8 {
+        let tries = self.of(server);
+        tries.refused = tries.refused.saturating_add(1);
+        tries.refused
+    }
+
+    /// The servers that were asked for it in vain.
+    pub fn asked_in_vain(&self) -> impl Iterator<Item = ServerId> + '_ {
+        let tried = |tries: &ServerTries| tries.missing || tries.damaged > 0 || tries.broken > 0;
+        self.servers.iter().filter(move |(_, tries)| tried(tries)).map(|(id, _)| *id)
+    }
+
+    /// What happened with one server.
+    pub(crate) fn encounters(&self, server: ServerId) -> impl Iterator<Item = Encounter> + use<> {
+        let tries = self.servers.iter().find(|(id, _)| *id == server);
+        let tries = tries.map(|(_, tries)| *tries).unwrap_or_default();
+        let all = [
+            tries.missing.then_some(Encounter::Missing),
+            (tries.damaged > 0).then_some(Encounter::Damaged(tries.damaged)),
+            (tries.broken > 0).then_some(Encounter::Broke(tries.broken)),
+            (tries.refused > 0).then_some(Encounter::Refused(tries.refused)),
+        ];
+        all.into_iter().flatten()
+    }
+
     /// Its copy was bad; one more try, in case it was the way here that spoiled it.
     pub fn damaged(&mut self, server: ServerId) {
         let tries = self.of(server);
-        tries.damaged += 1;
+        tries.damaged = tries.damaged.saturating_add(1);
         tries.answered |= tries.damaged > DAMAGED_RETRIES;
     }
 

@@ -1,7 +1,7 @@
 //! Why connections end.
 
 /// Why a connection ended, as far as it decides what happens next.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Trouble {
     /// The account is used from elsewhere.
     AccountShared,

@@ -22,6 +22,8 @@ pub struct NewFile {
     pub unlisted: u32,
     /// A PAR2 volume that is only needed for repair.
     pub is_extra: bool,
+    /// Part of a PAR2 set, be it a volume or the file that describes the set.
+    pub is_par2: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -99,6 +101,15 @@ impl File {
 
     pub fn listed(&self) -> &NewFile {
         &self.listed
+    }
+
+    pub(crate) fn is_par2(&self) -> bool {
+        self.listed.is_par2 || self.listed.is_extra
+    }
+
+    /// All that the NZB claims of it.
+    pub(crate) fn all_claimed_bytes(&self) -> u64 {
+        self.listed.bytes.iter().map(|&bytes| u64::from(bytes)).sum()
     }
 
     /// The name that the articles themselves gave.
@@ -185,6 +196,10 @@ impl File {
 
     pub(crate) fn room_for_damaged(&self, segment: u32, part: &Part) -> Option<u64> {
         self.placements.leaves_room_for(segment, part)
+    }
+
+    pub(crate) fn is_disputed(&self, segment: u32) -> bool {
+        self.placements.is_disputed(segment)
     }
 
     /// The size to reserve on disk, once, when it has become certain.

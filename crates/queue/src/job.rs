@@ -1,8 +1,12 @@
 //! One NZB's worth of work.
 
-use bergamot_types::JobId;
+use std::collections::BTreeSet;
+
+use bergamot_types::{JobId, ServerId};
 
 use crate::file::{File, FileState, NewFile, SegmentState};
+use crate::health::{Permille, Sizes};
+use crate::servers::{ServerCount, Servers};
 
 #[derive(Clone, Debug)]
 pub struct NewJob {
@@ -25,6 +29,10 @@ pub struct Job {
     unsettled: u32,    // files that are neither whole, holed nor held back
     fresh_bytes: u64,  // of segments that were never handed out
     segments: Totals,
+    sizes: Sizes,
+    disputed: BTreeSet<(u32, u32)>, // lost, as long as most parts do not come to agree with them
+    servers: Servers,
+    paused: bool,
 }
 
 /// What became of a job.
@@ -58,7 +66,14 @@ impl Job {
             unsettled: 0,
             fresh_bytes: 0,
             segments: Totals::default(),
+            sizes: Sizes::default(),
+            disputed: BTreeSet::new(),
+            servers: Servers::default(),
+            paused: false,
         };
+        for file in &job.files {
+            job.sizes.add_file(file.all_claimed_bytes(), file.is_par2());
+        }
         for (file, verified) in new.finished {
             if let Some(file) = job.files.get_mut(file as usize) {
                 file.restore_whole(verified);
@@ -89,6 +104,38 @@ impl Job {
         self.segments
     }
 
+    /// How much of it there is and how much of that is lost, by what the NZB claims.
+    pub fn sizes(&self) -> Sizes {
+        self.sizes
+    }
+
+    pub fn health(&self) -> Permille {
+        self.sizes.health()
+    }
+
+    /// Below this health the job cannot be made whole any more.
+    pub fn critical_health(&self) -> Permille {
+        self.sizes.critical_health()
+    }
+
+    /// What each server has done for it so far.
+    pub fn servers(&self) -> impl Iterator<Item = (ServerId, ServerCount)> + '_ {
+        self.servers.iter()
+    }
+
+    pub(crate) fn servers_mut(&mut self) -> &mut Servers {
+        &mut self.servers
+    }
+
+    /// Nothing of a paused job is handed out.
+    pub fn is_paused(&self) -> bool {
+        self.paused
+    }
+
+    pub(crate) fn set_paused(&mut self, paused: bool) {
+        self.paused = paused;
+    }
+
     pub fn state(&self) -> JobState {
         if self.unsettled > 0 {
             return JobState::Downloading;
@@ -98,6 +145,7 @@ impl Job {
             match file.state() {
                 FileState::Whole { verified } => all_verified &= verified,
                 FileState::HeldBack => {}
+                FileState::Holed if self.can_do_without(file) => {}
                 FileState::Finishing | FileState::Holed | FileState::Wanted => {
                     return JobState::Incomplete;
                 }
@@ -106,9 +154,15 @@ impl Job {
         JobState::Complete { verified: all_verified }
     }
 
+    /// Where all data is whole, a recovery file that is not is no loss.
+    fn can_do_without(&self, file: &File) -> bool {
+        file.is_par2() && self.files.iter().any(|other| !other.is_par2())
+    }
+
     /// Lets go of the PAR2 volumes if a file has holes; whether there were any to let go of.
     pub(crate) fn release_extras_if_needed(&mut self) -> bool {
-        let holed = self.files.iter().any(|file| file.state() == FileState::Holed);
+        let is_holed = |file: &File| file.state() == FileState::Holed && !self.can_do_without(file);
+        let holed = self.files.iter().any(is_holed);
         let held = self.files.iter().any(|file| file.state() == FileState::HeldBack);
         if self.unsettled > 0 || !holed || !held {
             return false;
@@ -145,15 +199,22 @@ impl Job {
     }
 
     pub(crate) fn reopen(&mut self, file: u32, segment: u32) {
+        let was_disputed = self.disputed.remove(&(file, segment));
         let file = &mut self.files[file as usize];
         let bytes = u64::from(file.claimed_bytes(segment));
+        let is_par2 = file.is_par2();
         match file.reopen(segment) {
             SegmentState::Wanted => {}
             SegmentState::Written { .. } => {
                 self.segments.segments_done -= 1;
                 self.segments.bytes_done -= bytes;
             }
-            SegmentState::Damaged | SegmentState::Missing => self.segments.segments_lost -= 1,
+            SegmentState::Damaged | SegmentState::Missing => {
+                self.segments.segments_lost -= 1;
+                if !was_disputed {
+                    self.sizes.take_failed(bytes, is_par2);
+                }
+            }
         }
     }
 
@@ -176,8 +237,15 @@ impl Job {
         self.segments.bytes_done += bytes;
     }
 
-    pub(crate) fn note_lost(&mut self) {
+    /// What is only disputed does not count against the health: it may be wanted again.
+    pub(crate) fn note_lost(&mut self, file: u32, segment: u32) {
         self.segments.segments_lost += 1;
+        let known = &self.files[file as usize];
+        if known.is_disputed(segment) {
+            self.disputed.insert((file, segment));
+        } else {
+            self.sizes.add_failed(known.claimed_bytes(segment).into(), known.is_par2());
+        }
     }
 
     pub(crate) fn note_settled(&mut self) {
@@ -189,7 +257,7 @@ impl Job {
         self.fresh_bytes = self.files.iter().map(File::fresh_bytes).sum();
         let mut totals = Totals { segments_lost: self.segments.segments_lost, ..Totals::default() };
         for file in self.files.iter().filter(|file| file.state() != FileState::HeldBack) {
-            let bytes: u64 = file.listed().bytes.iter().map(|&bytes| u64::from(bytes)).sum();
+            let bytes = file.all_claimed_bytes();
             totals.bytes += bytes;
             totals.segments += file.segment_count();
             match file.state() {

@@ -6,18 +6,24 @@
 //!
 //! - [`Queue`]: all jobs, in the order of their priorities
 //! - [`Job`], [`File`]: one NZB's worth of work, and one target file in it
+//! - [`Sizes`], [`Permille`]: how much of a job is lost, and whether that can be repaired
+//! - [`ServerCount`]: how many articles of a job a server had, and had not
 //! - [`Part`], [`Conflict`]: what an article turned out to hold, and why that cannot be
 
 #![forbid(unsafe_code)]
 
 mod file;
+mod health;
 mod job;
 mod part;
 mod placements;
 mod queue;
+mod servers;
 
 pub use file::{File, FileState, NewFile, SegmentState};
+pub use health::{Permille, Sizes};
 pub use job::{Job, JobState, NewJob, Totals};
 pub use part::{Conflict, Part};
 pub use placements::{Layout, Piece, Placed};
 pub use queue::{FileKey, Queue, SegmentKey};
+pub use servers::ServerCount;

@@ -155,6 +155,11 @@ impl Placements {
         self.unplaced.remove(&segment);
     }
 
+    /// Whether the part was refused for what it says of the file, in which it may yet be right.
+    pub(crate) fn is_disputed(&self, segment: u32) -> bool {
+        self.dissent.contains_key(&segment) || self.others.contains(&segment)
+    }
+
     /// Whether a damaged copy may lie at its place without harming what is known to be good.
     pub(crate) fn leaves_room_for(&self, segment: u32, part: &Part) -> Option<u64> {
         let range = self.claim(part).ok()?;

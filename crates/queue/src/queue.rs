@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use bergamot_types::JobId;
+use bergamot_types::{JobId, ServerId};
 
 use crate::file::{File, SegmentState};
 use crate::job::{Job, JobState, NewJob};
@@ -42,8 +42,9 @@ impl Queue {
 
     pub fn add(&mut self, new: NewJob) {
         let job = Job::new(new);
-        self.fresh.insert((Reverse(job.priority()), job.id()));
-        self.jobs.insert(job.id(), job);
+        let id = job.id();
+        self.jobs.insert(id, job);
+        self.offer(id);
     }
 
     pub fn remove(&mut self, job: JobId) -> Option<Job> {
@@ -52,11 +53,28 @@ impl Queue {
         Some(job)
     }
 
-    /// Hands out nothing more of a job that will be removed.
-    pub fn hold(&mut self, job: JobId) {
-        if let Some(job) = self.jobs.get(&job) {
-            self.fresh.remove(&(Reverse(job.priority()), job.id()));
-        }
+    /// Hands out nothing more of the job until it is resumed; whether that is news.
+    pub fn pause(&mut self, job: JobId) -> bool {
+        let Some(job) = self.jobs.get_mut(&job).filter(|job| !job.is_paused()) else {
+            return false;
+        };
+        job.set_paused(true);
+        self.fresh.remove(&(Reverse(job.priority()), job.id()));
+        true
+    }
+
+    /// Whether the job was paused.
+    pub fn resume(&mut self, job: JobId) -> bool {
+        let Some(known) = self.jobs.get_mut(&job).filter(|job| job.is_paused()) else {
+            return false;
+        };
+        known.set_paused(false);
+        self.offer(job);
+        true
+    }
+
+    pub fn is_paused(&self, job: JobId) -> bool {
+        self.jobs.get(&job).is_some_and(Job::is_paused)
     }
 
     pub fn job(&self, job: JobId) -> Option<&Job> {
@@ -162,12 +180,21 @@ impl Queue {
         let holed = file.state() == crate::file::FileState::Holed;
         match state {
             SegmentState::Written { .. } => job.note_done(bytes.into()),
-            _ => job.note_lost(),
+            _ => job.note_lost(key.file, key.segment),
         }
         if holed {
             self.settled(key.job);
         }
         layout
+    }
+
+    /// An article of the job came from this server, or did not come from it though it was asked.
+    pub fn note_server(&mut self, job: JobId, server: ServerId, got: bool) {
+        let Some(job) = self.jobs.get_mut(&job) else { return };
+        match got {
+            true => job.servers_mut().note_got(server),
+            false => job.servers_mut().note_failed(server),
+        }
     }
 
     /// A file that was whole has got its name, or could not get it.
@@ -182,7 +209,7 @@ impl Queue {
     pub fn forget_file(&mut self, key: FileKey) {
         let Some(job) = self.jobs.get_mut(&key.job) else { return };
         job.forget_file(key.file);
-        self.fresh.insert((Reverse(job.priority()), job.id()));
+        self.offer(key.job);
     }
 
     pub fn state(&self, job: JobId) -> Option<JobState> {
@@ -190,9 +217,17 @@ impl Queue {
     }
 
     fn settled(&mut self, job: JobId) {
-        let Some(job) = self.jobs.get_mut(&job) else { return };
-        job.note_settled();
-        if job.release_extras_if_needed() {
+        let Some(known) = self.jobs.get_mut(&job) else { return };
+        known.note_settled();
+        if known.release_extras_if_needed() {
+            self.offer(job);
+        }
+    }
+
+    /// Hands out what nobody has asked for, if the job has any of that.
+    fn offer(&mut self, job: JobId) {
+        let has_any = |job: &&Job| !job.is_paused() && job.fresh_segments().next().is_some();
+        if let Some(job) = self.jobs.get(&job).filter(has_any) {
             self.fresh.insert((Reverse(job.priority()), job.id()));
         }
     }
@@ -304,6 +339,103 @@ mod tests {
         assert_eq!(queue.state(JobId(1)), Some(JobState::Complete { verified: true }));
         queue.add(job(2, 0, vec![extra]));
         assert_eq!(take(&mut queue), Some(key(2, 0, 0)), "there is nothing else in this job");
+    }
+
+    #[test]
+    fn nothing_of_a_paused_job_is_handed_out_until_it_is_resumed() {
+        let mut queue = Queue::new();
+        queue.add(job(1, 9, vec![file("a", 2)]));
+        queue.add(job(2, 0, vec![file("b", 1)]));
+        assert_eq!(take(&mut queue), Some(key(1, 0, 0)));
+        assert!(queue.pause(JobId(1)) && !queue.pause(JobId(1)), "news once");
+        assert!(queue.is_paused(JobId(1)) && !queue.is_paused(JobId(2)));
+        assert_eq!((queue.fresh_up_to(9), take(&mut queue)), (1, Some(key(2, 0, 0))));
+        assert_eq!(take(&mut queue), None);
+        write(&mut queue, key(1, 0, 0), 2);
+        assert!(queue.resume(JobId(1)) && !queue.resume(JobId(1)));
+        assert_eq!(take(&mut queue), Some(key(1, 0, 1)));
+        assert!(!queue.pause(JobId(7)) && !queue.resume(JobId(7)), "there is no such job");
+    }
+
+    #[test]
+    fn a_paused_job_stays_so_when_its_volumes_are_let_go() {
+        let mut queue = Queue::new();
+        let extra = NewFile { is_extra: true, ..file("v", 1) };
+        queue.add(job(1, 0, vec![extra, file("a", 1)]));
+        take(&mut queue);
+        queue.pause(JobId(1));
+        queue.resolve(key(1, 1, 0), SegmentState::Missing);
+        assert_eq!(take(&mut queue), None);
+        queue.resume(JobId(1));
+        assert_eq!(take(&mut queue), Some(key(1, 0, 0)));
+    }
+
+    #[test]
+    fn health_falls_with_what_is_lost_and_comes_back_with_what_is_wanted_again() {
+        let mut queue = Queue::new();
+        let index = NewFile { is_par2: true, ..file("p", 1) };
+        let extra = NewFile { is_extra: true, ..file("v", 3) };
+        queue.add(job(1, 0, vec![file("a", 20), index, extra]));
+        let healths = |queue: &Queue| {
+            let job = queue.job(JobId(1)).unwrap();
+            (job.health().0, job.critical_health().0)
+        };
+        assert_eq!(healths(&queue), (1000, 800));
+        queue.resolve(key(1, 2, 0), SegmentState::Missing);
+        queue.resolve(key(1, 1, 0), SegmentState::Damaged);
+        assert_eq!(healths(&queue), (1000, 909));
+        queue.resolve(key(1, 0, 0), SegmentState::Damaged);
+        queue.resolve(key(1, 0, 1), SegmentState::Missing);
+        queue.resolve(key(1, 0, 1), SegmentState::Missing);
+        assert_eq!(healths(&queue), (900, 909));
+        queue.jobs.get_mut(&JobId(1)).unwrap().reopen(0, 0);
+        assert_eq!(healths(&queue), (950, 909));
+        write(&mut queue, key(1, 0, 0), 20);
+        assert_eq!(queue.job(JobId(1)).unwrap().sizes().failed, 330);
+    }
+
+    #[test]
+    fn what_may_yet_turn_out_to_be_right_is_not_held_against_the_health() {
+        let mut queue = Queue::new();
+        queue.add(job(1, 0, vec![file("a", 4)]));
+        let part = |segment: u64, file_size| Part {
+            begin: Some(segment * 100),
+            length: 100,
+            file_size: Some(file_size),
+            verified: true,
+            ..Part::default()
+        };
+        queue.place(key(1, 0, 0), &part(0, 900)).unwrap().unwrap();
+        queue.resolve(key(1, 0, 0), SegmentState::Written { verified: true });
+        assert!(queue.place(key(1, 0, 1), &part(1, 400)).unwrap().is_err());
+        queue.resolve(key(1, 0, 1), SegmentState::Missing);
+        let failed = |queue: &Queue| queue.job(JobId(1)).unwrap().sizes().failed;
+        assert_eq!(failed(&queue), 0, "the first may have been the liar");
+        let placed = queue.place(key(1, 0, 2), &part(2, 400)).unwrap().unwrap();
+        assert_eq!((placed.evicted, placed.vindicated), (vec![0], vec![1]));
+        assert_eq!(failed(&queue), 0);
+        queue.resolve(key(1, 0, 0), SegmentState::Missing);
+        queue.resolve(key(1, 0, 1), SegmentState::Missing);
+        assert_eq!(queue.job(JobId(1)).unwrap().totals().segments_lost, 2);
+    }
+
+    #[test]
+    fn a_lost_recovery_file_does_not_keep_whole_data_from_completing() {
+        let mut queue = Queue::new();
+        let index = NewFile { is_par2: true, ..file("p", 1) };
+        let extra = NewFile { is_extra: true, ..file("v", 1) };
+        queue.add(job(1, 0, vec![index.clone(), extra, file("a", 1)]));
+        queue.resolve(key(1, 0, 0), SegmentState::Missing);
+        write(&mut queue, key(1, 2, 0), 1).unwrap();
+        queue.finish_file(key(1, 2, 0).file_key(), true);
+        assert_eq!(queue.state(JobId(1)), Some(JobState::Complete { verified: true }));
+        queue.add(job(2, 0, vec![index]));
+        queue.resolve(key(2, 0, 0), SegmentState::Missing);
+        assert_eq!(
+            queue.state(JobId(2)),
+            Some(JobState::Incomplete),
+            "there is nothing else in it"
+        );
     }
 
     #[test]

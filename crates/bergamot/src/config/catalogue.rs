@@ -145,6 +145,13 @@ pub(super) static DOWNLOAD: Table = Table {
             about: "Fetch recovery volumes only when a download is damaged, or always.",
         },
         Key {
+            name: "health_check",
+            kind: Kind::Choice(&["park", "delete", "pause", "none"]),
+            default: Fallback::Is("\"park\""),
+            about: "When so much is lost that nothing can repair a download: give it up and keep \
+                    what there is, give it up and delete it, pause it, or go on.",
+        },
+        Key {
             name: "idle",
             kind: Kind::Time { least: SECOND, most: HOUR },
             default: Fallback::Is("\"30 s\""),
@@ -405,7 +412,7 @@ pub(super) static SERVER: Table = Table {
             name: "account",
             kind: Kind::Text("a name in one line"),
             default: Fallback::Told { words: "its own", example: "\"example\"" },
-            about: "Servers of the same account together have no more connections than the largest `connections` among them.",
+            about: "Servers of the same account together have no more connections than the largest `connections` among them, and one of these is kept for each.",
         },
         Key {
             name: "retention",

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bergamot_engine::HealthAction;
 use bergamot_limit::Zone;
 use bergamot_types::{ByteCount, ByteRate};
 
@@ -16,6 +17,7 @@ pub(crate) struct Download {
     pub(crate) rate: ByteRate,
     pub(crate) pipeline: usize,
     pub(crate) par2_volumes: Par2Volumes,
+    pub(crate) health_check: HealthAction,
     pub(crate) idle: Duration,
     /// In which schedules and quotas count their days.
     pub(crate) time_zone: Zone,
@@ -39,6 +41,15 @@ impl Download {
             par2_volumes: fields.choice(
                 "par2_volumes",
                 &[("needed", Par2Volumes::Needed), ("always", Par2Volumes::Always)],
+            ),
+            health_check: fields.choice(
+                "health_check",
+                &[
+                    ("park", HealthAction::Park),
+                    ("delete", HealthAction::Delete),
+                    ("pause", HealthAction::Pause),
+                    ("none", HealthAction::None),
+                ],
             ),
             idle: fields.time("idle"),
             time_zone: time_zone.or_else(|| environment.time_zone()).unwrap_or_default(),

@@ -101,6 +101,7 @@ impl Config {
             used: bergamot_engine::QuotaRecords::default(),
             pipeline: self.download.pipeline,
             idle: self.download.idle,
+            health_action: self.download.health_check,
             seed,
         }
     }
@@ -328,6 +329,7 @@ mod tests {
             [download]
             memory = '100 MB'
             pipeline = 10
+            health_check = 'pause'
             idle = '5 min'
             [limits]
             connect = '3 s'
@@ -341,6 +343,7 @@ mod tests {
         let engine = config.engine_settings(0);
         assert_eq!((engine.budget, engine.pipeline), (ByteCount(100_000_000), 10));
         assert_eq!(engine.idle, Duration::from_secs(300));
+        assert_eq!(engine.health_action, bergamot_engine::HealthAction::Pause);
         let [server] = engine.servers.as_slice() else { panic!("one server") };
         assert_eq!((server.id, server.retention, server.level), (ServerId(1), 3000, 2));
         let [(id, server)] = config.server_settings().try_into().expect("one server");

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use bergamot_engine::{ConnectionId, Event, Failure, Notice, Order, Ticket, Trouble};
+use bergamot_engine::{ConnectionId, Event, Failure, HealthAction, Notice, Order, Ticket};
 use bergamot_net::{Connection, Fetch};
 use bergamot_nzb::better_name;
-use bergamot_queue::{FileKey, FileState, Layout};
+use bergamot_queue::{FileKey, FileState, Layout, Permille};
 use bergamot_store::{FinishedFile, JobState};
 use bergamot_types::{ByteCount, JobId, MessageId, SafeName, ServerId, Shown};
 use bergamot_writer::{Piece, Task};
@@ -14,6 +14,8 @@ use tracing::{debug, info, warn};
 use super::core::{AtDisk, Daemon, OpenConnection};
 use super::happening::Happening;
 use super::jobs::ActiveJob;
+use super::told;
+use crate::clock;
 
 impl Daemon {
     pub(super) fn carry_out(&mut self, order: Order) {
@@ -24,6 +26,7 @@ impl Daemon {
                 }
             }
             Order::Connect { connection, server } => self.connect(connection, server),
+            Order::DeleteFiles { job } => self.delete_files(job),
             Order::Discard { ticket } => drop(self.decoded.remove(&ticket)),
             Order::Disconnect { connection } => {
                 if let Some(known) = self.connections.get_mut(&connection) {
@@ -141,6 +144,9 @@ impl Daemon {
         let lost = self.lost_articles(job);
         let reason = match failure {
             Failure::Disk => self.progress.last_disk_error().unwrap_or("disk.error").to_owned(),
+            Failure::Health { health, critical } => {
+                format!("job.health: {}", what_is_left(health, critical))
+            }
             Failure::Incomplete => self.what_is_missing(job, lost.len()),
         };
         if let Some(known) = self.jobs.get_mut(job) {
@@ -150,6 +156,30 @@ impl Daemon {
             self.record(job);
         }
         self.events.push_back(Event::JobRemoved(job));
+    }
+
+    /// Only what lies in the job's own directory, behind all that is still being written there.
+    fn delete_files(&mut self, job: JobId) {
+        if let Some(known) = self.jobs.get_mut(job) {
+            known.record.directory = None;
+            known.record.finished.clear();
+            self.at_disk(job, AtDisk::DeleteFiles(job), Task::Discard);
+        }
+    }
+
+    fn on_beyond_repair(&mut self, job: JobId, left: &str, action: HealthAction) {
+        match action {
+            HealthAction::Delete => info!(%job, "to be deleted, for it cannot be repaired: {left}"),
+            HealthAction::None => warn!(%job, "cannot be repaired: {left}"),
+            HealthAction::Park => debug!(%job, "cannot be repaired: {left}"),
+            HealthAction::Pause => {
+                warn!(%job, "paused, for it cannot be repaired: {left}");
+                if let Some(known) = self.jobs.get_mut(job) {
+                    known.paused = true;
+                }
+                self.load_next();
+            }
+        }
     }
 
     fn lost_articles(&self, job: JobId) -> Vec<String> {
@@ -192,9 +222,15 @@ impl Daemon {
 
     fn tell_people(&mut self, notice: Notice) {
         match notice {
-            Notice::ArticleLost { job, id, unusable } => self.tell_of_loss(job, &id, unusable),
+            Notice::ArticleLost { job, id, verdict } => {
+                let what = told::loss(&verdict, |server| self.name(server));
+                self.tell_of_loss(job, &id, &what);
+            }
             Notice::ArticleRefused { job, id, server, why } => {
                 debug!(%job, %id, server = self.name(server), "not accepted: {why}");
+            }
+            Notice::BeyondRepair { job, health, critical, action } => {
+                self.on_beyond_repair(job, &what_is_left(health, critical), action);
             }
             Notice::CeilingLowered { server, to } => {
                 warn!(
@@ -218,21 +254,23 @@ impl Daemon {
             Notice::ServerRests { server, trouble, again_in } => {
                 let why = self.troubles.get(&server).map_or("?", String::as_str);
                 let seconds = again_in.as_secs_f32().ceil();
-                let spoken = spoken(trouble);
-                warn!(server = self.name(server), "{spoken}: {why}; tried again in {seconds} s");
+                let spoken = told::spoken(trouble);
+                let text = format!("{spoken}: {why}; tried again in {seconds} s");
+                match self.outages.rests(clock::now().instant, server, trouble) {
+                    true => warn!(server = self.name(server), "{text}"),
+                    false => debug!(server = self.name(server), "{text}"),
+                }
             }
-            Notice::ServerWorks { server } => info!(server = self.name(server), "works again"),
+            Notice::ServerWorks { server } => match self.outages.works(server) {
+                true => info!(server = self.name(server), "works again"),
+                false => debug!(server = self.name(server), "works again"),
+            },
         }
     }
 
-    fn tell_of_loss(&mut self, job: JobId, id: &MessageId, unusable: bool) {
+    fn tell_of_loss(&mut self, job: JobId, id: &MessageId, what: &str) {
         let Some(known) = self.jobs.get_mut(job) else { return };
         known.losses_told += 1;
-        let what = if unusable {
-            "no server has a good copy of this article"
-        } else {
-            "no server has this article"
-        };
         match known.losses_told {
             1..=LOSSES_TOLD => warn!(%job, %id, "{what}"),
             _ => debug!(%job, %id, "{what}"),
@@ -243,26 +281,17 @@ impl Daemon {
     }
 }
 
+/// As people who know NZBGet would put it.
+fn what_is_left(health: Permille, critical: Permille) -> String {
+    format!("health {health}, and less than {critical} cannot be repaired")
+}
+
 fn credit_of(credit: bergamot_engine::Credit) -> bergamot_net::Credit {
     match credit {
         bergamot_engine::Credit::Bytes { most, until } => {
             bergamot_net::Credit::Bytes { most: most.0, until }
         }
         bergamot_engine::Credit::Unlimited => bergamot_net::Credit::Unlimited,
-    }
-}
-
-fn spoken(trouble: Trouble) -> &'static str {
-    match trouble {
-        Trouble::AccountShared => "the account is used from elsewhere",
-        Trouble::Broken | Trouble::OutOfStep => "connections keep breaking",
-        Trouble::Certificate => "not trusted",
-        Trouble::Closed => "closed",
-        Trouble::Login => "the login was refused",
-        Trouble::OutOfCredit => "the account is used up",
-        Trouble::Refused => "refused",
-        Trouble::TooManyConnections => "no connection is free",
-        Trouble::Unreachable => "unreachable",
     }
 }
 

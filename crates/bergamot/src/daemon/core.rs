@@ -24,6 +24,7 @@ use super::happening::{Happening, Inbox, Outbox};
 use super::jobs::{ActiveJob, Farewell, Jobs, Recording};
 use super::keeper::{Keeper, Loaded, Ready, path_of};
 use super::nzb_job::new_job;
+use super::outages::Outages;
 use super::settings::{JobSettings, Settings};
 use super::trouble;
 use crate::clock;
@@ -45,6 +46,7 @@ pub(super) struct Daemon {
     pub(super) connections: HashMap<ConnectionId, OpenConnection>,
     pub(super) greeted: HashSet<ServerId>, // people know that they can be reached
     pub(super) troubles: HashMap<ServerId, String>, // the last of each server, for people
+    pub(super) outages: Outages,
     pub(super) pool: BufferPool,
     pub(super) decoded: HashMap<Ticket, Buffer>, // until the engine says what becomes of them
     pub(super) writer: Writer<Buffer>,
@@ -74,6 +76,7 @@ pub(super) struct OpenConnection {
 /// What the writer has been told to do.
 #[derive(Debug)]
 pub(super) enum AtDisk {
+    DeleteFiles(JobId),
     FinishFile(FileKey),
     FinishJob { job: JobId, verified: bool },
     Reserve,
@@ -119,6 +122,7 @@ impl Daemon {
             connections: HashMap::new(),
             greeted: HashSet::new(),
             troubles: HashMap::new(),
+            outages: Outages::default(),
             decoded: HashMap::new(),
             writer: writer.context("cannot start the writer")?,
             at_disk: HashMap::new(),
@@ -232,7 +236,7 @@ impl Daemon {
         self.load_next();
     }
 
-    fn load_next(&mut self) {
+    pub(super) fn load_next(&mut self) {
         if self.load_again.is_some() {
             return;
         }
@@ -282,6 +286,7 @@ impl Daemon {
             segments,
             recording: Recording::Current,
             losses_told: 0,
+            paused: false,
             farewell: None,
         });
         self.tell_engine(Event::JobAdded(job));
@@ -358,6 +363,10 @@ impl Daemon {
             self.progress.on_disk_error(format!("{}: {error}", error.code()));
         }
         match (what, done.result) {
+            (AtDisk::DeleteFiles(job), Err(error)) => {
+                warn!(%job, code = error.code(), "its files could not be deleted: {error}");
+            }
+            (AtDisk::DeleteFiles(_), Ok(_)) => {}
             (AtDisk::FinishFile(file), named) => {
                 if let Ok(Outcome::Named(name)) = named {
                     self.note_finished(file, name.as_str());

@@ -26,6 +26,7 @@ pub(crate) struct ActiveJob {
     pub(crate) segments: usize,
     pub(crate) recording: Recording,
     pub(crate) losses_told: u32,
+    pub(crate) paused: bool,
     pub(crate) farewell: Option<Farewell>,
 }
 
@@ -57,7 +58,12 @@ impl Jobs {
     pub(crate) fn next_to_load(&mut self) -> Option<Record> {
         let (Reverse(priority), _) = *self.waiting.first_key_value()?.0;
         let before = |other: i32| other >= priority;
-        let active = self.active.values().filter(|job| before(job.record.priority));
+        // Those that are paused give nobody anything to do, and still take their memory.
+        if self.active.values().map(|job| job.segments).sum::<usize>() >= MOST_SEGMENTS {
+            return None;
+        }
+        let busy = self.active.values().filter(|job| !job.paused);
+        let active = busy.filter(|job| before(job.record.priority));
         let segments: usize = active.clone().map(|job| job.segments).sum();
         let loading = self.loading.values().filter(|&&other| before(other)).count();
         if segments >= ENOUGH_SEGMENTS || active.count() + loading >= ENOUGH_JOBS {
@@ -99,6 +105,9 @@ impl Jobs {
 
 /// Two of the largest posts people make; memory for more would be memory wasted.
 const ENOUGH_SEGMENTS: usize = 100_000;
+
+/// With jobs that are paused among them.
+const MOST_SEGMENTS: usize = 4 * ENOUGH_SEGMENTS;
 
 /// Small jobs end quickly: enough of them must be at hand to keep every connection busy.
 const ENOUGH_JOBS: usize = 64;

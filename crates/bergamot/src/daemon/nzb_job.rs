@@ -27,6 +27,7 @@ pub(crate) fn new_job(record: &Record, nzb: Nzb, wants_extras: bool) -> NewJob {
 fn new_file(file: NzbFile) -> NewFile {
     let name = file.name().map(str::to_owned);
     let is_extra = matches!(file.par2(), Some(Par2::Volume { .. }));
+    let is_par2 = file.par2().is_some();
     // The subject may tell of parts that the NZB does not list at all.
     let highest = file.segments.highest().max(file.announced().unwrap_or(0)) as usize;
     let unlisted = highest.saturating_sub(file.segments.len());
@@ -40,6 +41,7 @@ fn new_file(file: NzbFile) -> NewFile {
         bytes: entries.iter().map(|entry| entry.bytes).collect(),
         unlisted: u32::try_from(unlisted).unwrap_or(u32::MAX),
         is_extra,
+        is_par2,
     }
 }
 

@@ -255,6 +255,7 @@ impl World {
                     self.happenings.push_back(Event::Persisted { number, result: Ok(()) });
                 }
             }
+            Order::DeleteFiles { .. } => {}
             Order::Tell(notice) => self.told.push(notice),
             Order::Write { ticket, .. } => {
                 self.happenings.push_back(Event::Written { ticket, result: Ok(()) });

@@ -1,14 +1,16 @@
 //! A world of rules: servers answer by a function, the disk writes at once, time jumps.
 
+#![allow(dead_code, reason = "several tests share it, and none needs all of it")]
+
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bergamot_engine::{
-    ConnectionId, DiskTrouble, Engine, Event, Failure, Fault, Notice, Now, Order, ServerSettings,
-    Settings, Ticket, Trouble,
+    ConnectionId, DiskTrouble, Engine, Event, Failure, Fault, HealthAction, Notice, Now, Order,
+    ServerSettings, Settings, Ticket, Trouble, Verdict,
 };
-use bergamot_queue::{FileKey, NewFile, NewJob, Part};
+use bergamot_queue::{FileKey, NewFile, NewJob, Part, SegmentKey};
 use bergamot_types::{ByteCount, JobId, MessageIdList, ServerId, UnixTime};
 
 pub(crate) const ARTICLE: u64 = 700_000;
@@ -28,10 +30,14 @@ pub(crate) enum Reply {
     OutOfStep,
     /// The article behind the one that was asked for.
     Stranger,
+    /// The connection is refused in words that say nothing.
+    Unclear,
 }
 
 pub(crate) struct Ask {
     pub(crate) server: u16,
+    pub(crate) job: u32,
+    pub(crate) file: u32,
     pub(crate) segment: u32,
 }
 
@@ -42,6 +48,13 @@ pub(crate) struct World {
     pub(crate) completed: Vec<(u32, bool)>,
     pub(crate) failed: Vec<(u32, Failure)>,
     pub(crate) lost: Vec<String>,
+    pub(crate) verdicts: Vec<Verdict>, // on those that are lost
+    /// What each server did for the jobs that have ended: articles got, and failed.
+    pub(crate) counts: BTreeMap<u16, (u32, u32)>,
+    /// Jobs beyond repair, with their health and the least that could have been repaired.
+    pub(crate) beyond: Vec<(u32, u16, u16)>,
+    /// Jobs whose files were to be deleted.
+    pub(crate) deleted: Vec<u32>,
     pub(crate) fetches: Vec<(u16, u32)>,
     pub(crate) breaks: usize,
     pub(crate) peak_connections: HashMap<u16, usize>,
@@ -58,6 +71,9 @@ pub(crate) struct World {
     caps: HashMap<u16, usize>,
     refusals: HashMap<u16, Trouble>,
     pub(crate) dials: usize,
+    /// The most connections that were ordered in answer to one event.
+    pub(crate) most_at_once: usize,
+    at_once: usize,
     pub(crate) fickle: Option<u16>, // hangs up right behind the login
     rule: Rule,
     now: Instant,
@@ -78,16 +94,30 @@ impl World {
         Self::with_budget(servers, 40 << 20)
     }
 
+    /// Jobs go on to their ends here, whatever is lost of them.
     pub(crate) fn with_budget(servers: Vec<Builder>, budget: u64) -> Self {
+        let settings = Settings {
+            budget: ByteCount(budget),
+            health_action: HealthAction::None,
+            ..Settings::default()
+        };
+        Self::with_settings(servers, settings)
+    }
+
+    pub(crate) fn with_settings(servers: Vec<Builder>, settings: Settings) -> Self {
         let servers: Vec<_> = servers.into_iter().map(|builder| builder.0).collect();
         let limits = servers.iter().map(|server| (server.id.0, server.connections)).collect();
-        let settings = Settings { servers, budget: ByteCount(budget), ..Settings::default() };
+        let settings = Settings { servers, ..settings };
         let now = Instant::now(); // any instant does: only differences matter
         Self {
             engine: Engine::new(now, settings),
             completed: Vec::new(),
             failed: Vec::new(),
             lost: Vec::new(),
+            verdicts: Vec::new(),
+            counts: BTreeMap::new(),
+            beyond: Vec::new(),
+            deleted: Vec::new(),
             fetches: Vec::new(),
             breaks: 0,
             peak_connections: HashMap::new(),
@@ -103,6 +133,8 @@ impl World {
             caps: HashMap::new(),
             refusals: HashMap::new(),
             dials: 0,
+            most_at_once: 0,
+            at_once: 0,
             fickle: None,
             rule: Box::new(|_| Reply::Good),
             now,
@@ -154,6 +186,14 @@ impl World {
         self.caps.insert(server, connections);
     }
 
+    pub(crate) fn pause(&mut self, job: u32) {
+        self.happenings.push_back(Event::JobPaused(JobId(job)));
+    }
+
+    pub(crate) fn resume(&mut self, job: u32) {
+        self.happenings.push_back(Event::JobResumed(JobId(job)));
+    }
+
     pub(crate) fn add(&mut self, job: JobBuilder) {
         for (file, &segments) in job.files.iter().enumerate() {
             self.sizes.insert((job.id, file as u32), u64::from(segments));
@@ -189,6 +229,10 @@ impl World {
         panic!("it never ends");
     }
 
+    pub(crate) fn run_steps(&mut self, steps: usize) {
+        (0..steps).for_each(|_| _ = self.step(None));
+    }
+
     fn step(&mut self, end: Option<Instant>) -> bool {
         if !self.slow_finish {
             let result = self.names.map_or_else(|| self.on_disk(), Err);
@@ -212,6 +256,7 @@ impl World {
             },
         };
         let now = Now { instant: self.now, date: UnixTime(TODAY) };
+        self.at_once = 0;
         self.engine.handle(now, event);
         while let Some(order) = self.engine.poll_order() {
             self.carry_out(order);
@@ -224,11 +269,13 @@ impl World {
         match order {
             Order::Connect { connection, server } => self.connect(connection, server.0),
             Order::Discard { ticket } => _ = self.segments.remove(&ticket),
+            Order::DeleteFiles { job } => self.deleted.push(job.0),
             Order::Disconnect { connection } => {
                 self.connections.remove(&connection);
                 self.ended(connection, Trouble::Closed, Vec::new());
             }
             Order::FailJob { job, failure } => {
+                self.count(job);
                 self.failed.push((job.0, failure));
                 self.happenings.push_back(Event::JobRemoved(job));
             }
@@ -253,12 +300,18 @@ impl World {
             Order::FinishJob { job, verified } => {
                 let result = self.destination.map_or(Ok(()), Err);
                 if result.is_ok() {
+                    self.count(job);
                     self.completed.push((job.0, verified));
                 }
                 self.happenings.push_back(Event::JobMoved { job, result });
             }
-            Order::Tell(Notice::ArticleLost { id, unusable, .. }) => {
+            Order::Tell(Notice::BeyondRepair { job, health, critical, .. }) => {
+                self.beyond.push((job.0, health.0, critical.0));
+            }
+            Order::Tell(Notice::ArticleLost { id, verdict, .. }) => {
+                let unusable = matches!(verdict, Verdict::Damaged { .. });
                 self.lost.push(format!("{id}{}", if unusable { " unusable" } else { "" }));
+                self.verdicts.push(verdict);
             }
             Order::Persist { number, .. } => {
                 self.happenings.push_back(Event::Persisted { number, result: Ok(()) });
@@ -273,11 +326,25 @@ impl World {
         }
     }
 
+    fn count(&mut self, job: JobId) {
+        for (server, count) in self.engine.job(job).into_iter().flat_map(|job| job.servers()) {
+            let sum = self.counts.entry(server.0).or_default();
+            *sum = (sum.0 + count.got, sum.1 + count.failed);
+        }
+    }
+
+    pub(crate) fn verdict(&self, job: u32, file: u32, segment: u32) -> Option<Verdict> {
+        let now = Now { instant: self.now, date: UnixTime(TODAY) };
+        self.engine.verdict(now, SegmentKey { job: JobId(job), file, segment })
+    }
+
     fn on_disk(&self) -> Result<(), DiskTrouble> {
         self.disk.map_or(Ok(()), Err)
     }
 
     fn connect(&mut self, connection: ConnectionId, server: u16) {
+        self.at_once += 1;
+        self.most_at_once = self.most_at_once.max(self.at_once);
         let open = self.connections.values().filter(|line| line.server == server).count() + 1;
         assert!(open <= self.limits[&server], "more connections than allowed");
         if let Some(&trouble) = self.refusals.get(&server) {
@@ -314,8 +381,8 @@ impl World {
         let [file, segment, job] = numbers[..] else { panic!("{id}") };
         self.fetches.push((server, segment));
         let count = self.sizes[&(job, file)];
-        let reply = (self.rule)(&Ask { server, segment });
-        if let Reply::Break | Reply::LastWord | Reply::OutOfStep = reply {
+        let reply = (self.rule)(&Ask { server, job, file, segment });
+        if let Reply::Break | Reply::LastWord | Reply::OutOfStep | Reply::Unclear = reply {
             let line = self.connections.remove(&connection).expect("it was just found");
             let rest = line.asked.into_iter().map(|(ticket, ..)| ticket);
             self.breaks += 1;
@@ -323,8 +390,11 @@ impl World {
                 self.ended(connection, Trouble::OutOfStep, rest.collect());
             } else {
                 let unanswered = std::iter::once(ticket).chain(rest).collect();
-                let out_of_step = matches!(reply, Reply::OutOfStep);
-                let trouble = if out_of_step { Trouble::OutOfStep } else { Trouble::Broken };
+                let trouble = match reply {
+                    Reply::OutOfStep => Trouble::OutOfStep,
+                    Reply::Unclear => Trouble::Refused,
+                    _ => Trouble::Broken,
+                };
                 return Some(Event::Ended { connection, trouble, unanswered });
             }
         }
@@ -353,9 +423,7 @@ impl World {
                 part.number = Some(segment + 2);
                 None
             }
-            Reply::Break | Reply::Good | Reply::LastWord | Reply::Needs(_) | Reply::OutOfStep => {
-                None
-            }
+            _ => None,
         };
         Some(Event::Fetched { ticket, part, fault })
     }
@@ -416,17 +484,25 @@ impl Builder {
 pub(crate) struct JobBuilder {
     id: u32,
     files: Vec<u32>,
+    par2: Vec<usize>,
     posted: Option<UnixTime>,
+    pub(crate) wants_extras: bool,
 }
 
 /// A job whose files have these numbers of segments.
 pub(crate) fn job(id: u32, files: &[u32]) -> JobBuilder {
-    JobBuilder { id, files: files.to_vec(), posted: None }
+    JobBuilder { id, files: files.to_vec(), par2: Vec::new(), posted: None, wants_extras: false }
 }
 
 impl JobBuilder {
     pub(crate) fn posted_days_ago(mut self, days: i64) -> Self {
         self.posted = Some(UnixTime(TODAY - days * 86_400));
+        self
+    }
+
+    /// These of its files are PAR2 volumes.
+    pub(crate) fn par2(mut self, files: &[usize]) -> Self {
+        self.par2 = files.to_vec();
         self
     }
 
@@ -441,6 +517,8 @@ impl JobBuilder {
                 numbers: (1..=segments).collect(),
                 bytes: vec![ARTICLE as u32; segments as usize],
                 posted: self.posted,
+                is_extra: self.par2.contains(&index),
+                is_par2: self.par2.contains(&index),
                 groups: Arc::from([]),
                 ..NewFile::default()
             }
@@ -450,7 +528,7 @@ impl JobBuilder {
             priority: 0,
             files: self.files.iter().enumerate().map(file).collect(),
             finished: Vec::new(),
-            wants_extras: false,
+            wants_extras: self.wants_extras,
         }
     }
 }

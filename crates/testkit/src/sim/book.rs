@@ -122,7 +122,7 @@ impl<'a> Book<'a> {
         let job = self.job(id);
         let (reason, verdict) = match failure {
             Failure::Disk => (job.disk_gave_up, Verdict::FailedDisk),
-            Failure::Incomplete => (job.lost, Verdict::FailedIncomplete),
+            Failure::Health { .. } | Failure::Incomplete => (job.lost, Verdict::FailedIncomplete),
         };
         job.state = State::Ended(verdict);
         if reason { Ok(()) } else { Err(format!("job {id} fails ({failure:?}) without a reason")) }

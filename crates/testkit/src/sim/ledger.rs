@@ -109,7 +109,9 @@ impl<'a> Ledger<'a> {
                     self.book.on_written(entry.key, good, *result)?;
                 }
             }
-            Event::Persisted { .. }
+            Event::JobPaused(_)
+            | Event::JobResumed(_)
+            | Event::Persisted { .. }
             | Event::Progress { .. }
             | Event::Thirsty { .. }
             | Event::Timeout
@@ -122,6 +124,7 @@ impl<'a> Ledger<'a> {
         match order {
             Order::Admit { ticket, reserve, .. } => self.on_admit(*ticket, *reserve as u64),
             Order::Connect { connection, server } => self.door.on_connect(*connection, *server),
+            Order::DeleteFiles { job } => self.book.on_work("a removal of files", *job),
             Order::Discard { ticket } => match self.forget(*ticket).map(|entry| entry.stage) {
                 Some(Stage::Decoded { .. }) => Ok(()),
                 other => Err(format!("{ticket:?} is discarded while it is {other:?}")),

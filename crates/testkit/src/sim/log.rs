@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-use bergamot_engine::{Credit, Event, Notice, Order};
+use bergamot_engine::{Credit, Event, Failure, Notice, Order};
 use bergamot_queue::{FileKey, Part};
 
 /// Sums numbers, which is quick; writing them down is not, so that is done only when asked for.
@@ -75,7 +75,9 @@ impl Log {
             Event::JobMoved { job, result } => {
                 self.add(&[6, u64::from(job.0), u64::from(result.is_ok())]);
             }
+            Event::JobPaused(job) => self.add(&[16, u64::from(job.0)]),
             Event::JobRemoved(job) => self.add(&[7, u64::from(job.0)]),
+            Event::JobResumed(job) => self.add(&[17, u64::from(job.0)]),
             Event::Missing { ticket } => self.add(&[8, ticket.0]),
             Event::Persisted { number, result } => {
                 self.add(&[15, *number, u64::from(result.is_ok())]);
@@ -97,10 +99,16 @@ impl Log {
             Order::Connect { connection, server } => {
                 self.add(&[21, connection.0, u64::from(server.0)]);
             }
+            Order::DeleteFiles { job } => self.add(&[34, u64::from(job.0)]),
             Order::Discard { ticket } => self.add(&[22, ticket.0]),
             Order::Disconnect { connection } => self.add(&[23, connection.0]),
             Order::FailJob { job, failure } => {
-                self.add(&[24, u64::from(job.0), *failure as u64]);
+                let failure = match failure {
+                    Failure::Disk => 0,
+                    Failure::Incomplete => 1,
+                    Failure::Health { .. } => 2,
+                };
+                self.add(&[24, u64::from(job.0), failure]);
             }
             Order::Fetch { connection, ticket, .. } => self.add(&[25, connection.0, ticket.0]),
             Order::FinishFile { file, .. } => {
@@ -135,6 +143,7 @@ fn notice_number(notice: &Notice) -> u64 {
     match notice {
         Notice::ArticleLost { .. } => 1,
         Notice::ArticleRefused { .. } => 2,
+        Notice::BeyondRepair { .. } => 12,
         Notice::CeilingLowered { .. } => 3,
         Notice::DiskPaused { .. } => 4,
         Notice::DiskResumed => 5,

@@ -304,7 +304,10 @@ impl<'a> World<'a> {
             }
             Order::Revoke { connection } => self.network.revoke(now, connection),
             Order::Write { ticket, file, offset } => self.write(ticket, file, offset),
-            Order::FailJob { .. } | Order::Reserve { .. } | Order::Tell(_) => {}
+            Order::DeleteFiles { .. }
+            | Order::FailJob { .. }
+            | Order::Reserve { .. }
+            | Order::Tell(_) => {}
         }
         Ok(())
     }
