@@ -374,8 +374,8 @@ fn an_outage_below_makes_the_job_wait_and_does_not_drain_the_level_above() {
     let home = Home::new();
     let mut daemon = Daemon::start(&home, &(below + &above.section(0, "level = 1")));
     home.drop_nzb("job.nzb", post.nzb());
-    daemon.wait_for(&["WARN unreachable", "below"]);
-    daemon.wait_for(&["WARN unreachable", "below"]);
+    daemon.wait_for(&["WARN unreachable", "tried again in", "below"]);
+    daemon.wait_for(&["DEBUG", "unreachable", "tried again in", "below"]);
     assert_eq!(above.tally(0).connections().accepted, 0, "nothing is asked of the level above");
     let back = News::start([Options { address, ..serving(&post) }]);
     daemon.wait_complete("job");
