@@ -124,6 +124,7 @@ impl<'a> Book<'a> {
             Failure::Incomplete => (job.lost, Verdict::FailedIncomplete),
         };
         job.state = State::Ended(verdict);
+        let reason = reason && !(self.day.reliable && failure == Failure::Incomplete);
         if reason { Ok(()) } else { Err(format!("job {id} fails ({failure:?}) without a reason")) }
     }
 
@@ -189,7 +190,9 @@ impl<'a> Book<'a> {
         if !right {
             self.file(key.file_key()).contested = true;
         }
-        if !outgrown && !(good && right) {
+        // In a dispute a good copy may be refused, too.
+        let contested = self.file(key.file_key()).contested;
+        if !outgrown && (contested || !good) {
             self.on_trouble(key, server);
         }
         self.touched = Some(key.job);
