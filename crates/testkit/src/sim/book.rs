@@ -244,7 +244,8 @@ impl<'a> Book<'a> {
             let answered = segment.troubled & 1 << place != 0
                 || (0..self.day.servers.len())
                     .any(|other| segment.missing & 1 << other != 0 && mirror(other));
-            if !answered && !settings.optional && !(old && settings.retention > 0) {
+            let excused = settings.optional || old && settings.retention > 0;
+            if !answered && !excused {
                 return Err(format!("{key:?} is lost, and {} was not asked", settings.id));
             }
         }
