@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bergamot_newsd::certs::{Authority, Quality};
 use bergamot_newsd::{Articles, Fault, Faults, Generated, Login, Manners, Options, Rule, Security};
 use bergamot_tests::{Daemon, Home, News, content_of, sample, sha256};
-use bergamot_types::ByteCount;
+use bergamot_types::{ByteCount, ByteRate};
 
 #[test]
 fn a_dropped_nzb_becomes_the_file() {
@@ -74,10 +74,12 @@ fn three_servers_that_each_fail_in_their_own_way_give_every_byte() {
     let home = Home::new();
     let post =
         Arc::new(Generated::new(7, ByteCount(100_000)).file("big.bin", ByteCount(30_000_000)));
-    let server = |fault: Fault, rate: f64, seed: u64| Options {
-        articles: post.clone(),
-        faults: Faults::seeded(seed).with(Rule::new(fault).at_rate(rate)),
-        ..Options::default()
+    let server = |fault: Fault, rate: f64, seed: u64| {
+        let faults = Faults::seeded(seed).with(Rule::new(fault).at_rate(rate));
+        let mut options = Options { articles: post.clone(), faults, ..Options::default() };
+        // So that all three have their share, whoever connects first.
+        options.manners.pace = Some(ByteRate(2_000_000));
+        options
     };
     let news = News::start([
         server(Fault::Missing, 0.05, 1),

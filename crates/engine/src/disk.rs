@@ -122,7 +122,20 @@ impl Engine {
             return self.fail_job(file.job, Failure::Disk);
         }
         self.queue.forget_file(file);
+        self.forget_what_is_under_way(file);
         self.pause_disk(now);
+    }
+
+    /// All of the file is asked for anew, so whatever is still on its way, a second copy of what had
+    /// been written, is nobody's any more and is dropped when it comes.
+    fn forget_what_is_under_way(&mut self, file: FileKey) {
+        for article in self.tickets.values_mut().filter(|it| it.key.file_key() == file) {
+            article.key.job = NOBODY;
+        }
+        self.end_game.forget(file);
+        self.troubled.retain(|key, _| key.file_key() != file);
+        self.parked.retain(|key| key.file_key() != file);
+        self.delayed.retain(|(_, key)| key.file_key() != file);
     }
 
     pub(crate) fn on_job_moved(&mut self, now: Now, job: JobId, result: Result<(), DiskTrouble>) {
@@ -206,3 +219,6 @@ const MOST_DOUBLINGS: u32 = 4;
 
 /// How often one file may be lost by its disk before its job is given up.
 const MOST_LOSSES: u8 = 2;
+
+/// No job has this number: spools count from 1.
+const NOBODY: JobId = JobId(0);

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use bergamot_pool::Route;
-use bergamot_queue::SegmentKey;
+use bergamot_queue::{FileKey, SegmentKey};
 use bergamot_sched::Spare;
 use bergamot_types::ServerId;
 
@@ -57,6 +57,10 @@ impl EndGame {
         if *left == 0 {
             self.hedged.remove(&key);
         }
+    }
+
+    pub(crate) fn forget(&mut self, file: FileKey) {
+        self.hedged.retain(|key, _| key.file_key() != file);
     }
 
     /// Whether it is asked for twice now.

@@ -125,6 +125,7 @@ impl<'a> Book<'a> {
             Failure::Health { .. } | Failure::Incomplete => (job.lost, Verdict::FailedIncomplete),
         };
         job.state = State::Ended(verdict);
+        let reason = reason && !(self.day.reliable && failure == Failure::Incomplete);
         if reason { Ok(()) } else { Err(format!("job {id} fails ({failure:?}) without a reason")) }
     }
 
@@ -190,7 +191,9 @@ impl<'a> Book<'a> {
         if !right {
             self.file(key.file_key()).contested = true;
         }
-        if !outgrown && !(good && right) {
+        // In a dispute a good copy may be refused, too.
+        let contested = self.file(key.file_key()).contested;
+        if !outgrown && (contested || !good) {
             self.on_trouble(key, server);
         }
         self.touched = Some(key.job);
@@ -242,7 +245,8 @@ impl<'a> Book<'a> {
             let answered = segment.troubled & 1 << place != 0
                 || (0..self.day.servers.len())
                     .any(|other| segment.missing & 1 << other != 0 && mirror(other));
-            if !answered && !settings.optional && !(old && settings.retention > 0) {
+            let excused = settings.optional || old && settings.retention > 0;
+            if !answered && !excused {
                 return Err(format!("{key:?} is lost, and {} was not asked", settings.id));
             }
         }

@@ -14,6 +14,7 @@ pub(crate) struct Door<'a> {
     known: BTreeMap<ConnectionId, Known>,
     open: Vec<usize>,   // by server
     resting: Vec<bool>, // by server: people were told that it is in trouble
+    proven: Vec<bool>,  // by server: it has answered
     lowest_level: u32,
 }
 
@@ -35,6 +36,7 @@ impl<'a> Door<'a> {
             known: BTreeMap::new(),
             open: vec![0; day.servers.len()],
             resting: vec![false; day.servers.len()],
+            proven: vec![false; day.servers.len()],
             lowest_level,
         }
     }
@@ -106,6 +108,7 @@ impl<'a> Door<'a> {
         let Some(known) = self.known.get_mut(&connection) else { return 0 };
         known.asked = known.asked.saturating_sub(1);
         known.idle_since = now;
+        self.proven[known.server] = true;
         known.server
     }
 
@@ -122,12 +125,13 @@ impl<'a> Door<'a> {
     }
 
     /// The connection that has had nothing to do for longest, of those that may be asked for
-    /// anything fresh: to servers of the lowest level that keep articles for ever.
+    /// anything fresh: to servers of the lowest level that keep articles for ever. One that has not
+    /// answered yet gets little, and perhaps nothing more for as long as it does not.
     pub(crate) fn idle_for(&self, now: Duration) -> Option<(ConnectionId, Duration)> {
         let eligible = |known: &Known| {
             let settings = &self.day.servers[known.server].settings;
             let keeps = settings.level == self.lowest_level && settings.retention == 0;
-            keeps && !self.resting[known.server]
+            keeps && self.proven[known.server] && !self.resting[known.server]
         };
         let idle = self.known.iter().filter(|(_, known)| {
             known.ready && !known.leaving && known.asked == 0 && eligible(known)

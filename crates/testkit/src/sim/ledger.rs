@@ -311,7 +311,8 @@ impl<'a> Ledger<'a> {
             Notice::ServerWorks { server } => self.door.set_resting(now, *server, false),
             Notice::ArticleLost { id, .. } => {
                 let Some(&key) = self.places.get(id) else { return Ok(()) };
-                if self.day.reliable {
+                // Where sizes are in dispute it may still be vindicated.
+                if self.day.reliable && !self.book.is_contested(key.file_key()) {
                     return Err(format!("<{id}> is lost, and a server has it"));
                 }
                 return self.book.on_lost(key);

@@ -41,10 +41,8 @@ impl Post {
 
     /// What a server of byte-level days has.
     pub(crate) fn articles(&self) -> Arc<dyn Articles> {
-        let sources = self.sources.iter();
-        let all: Vec<Arc<dyn Articles>> =
-            sources.map(|source| -> Arc<dyn Articles> { source.clone() }).collect();
-        Arc::new(all)
+        let all = self.sources.iter().map(|source| Arc::clone(source) as Arc<dyn Articles>);
+        Arc::new(all.collect::<Vec<_>>())
     }
 
     pub(crate) fn job(&self, day: &Day, index: usize) -> NewJob {

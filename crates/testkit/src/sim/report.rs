@@ -72,7 +72,8 @@ impl fmt::Display for Report {
             f,
             "{seeds} seeds ({byte_seeds} of them byte by byte), {steps} steps in {seconds:.1} s: {speed:.0} seeds/s"
         )?;
-        let [articles, servers, kinds] = [&self.articles, &self.servers, &self.kinds].map(median);
+        let [articles, servers, kinds] =
+            [&self.articles, &self.servers, &self.kinds].map(|numbers| median(numbers));
         writeln!(
             f,
             "median: {articles} articles, {servers} servers, {kinds} kinds of fault that struck"
@@ -86,8 +87,8 @@ impl fmt::Display for Report {
     }
 }
 
-fn median(numbers: &Vec<u32>) -> u32 {
-    let mut sorted = numbers.clone();
+fn median(numbers: &[u32]) -> u32 {
+    let mut sorted = numbers.to_vec();
     sorted.sort_unstable();
     sorted.get(sorted.len() / 2).copied().unwrap_or(0)
 }

@@ -72,7 +72,7 @@ impl<'a> Wires<'a> {
         }
         if ended {
             self.wires.remove(&connection);
-        } else if let Some(at) = wire.to_plan(now) {
+        } else if let Some(at) = wire.turn_to_plan(now) {
             self.agenda.plan(at, connection);
         }
     }

@@ -68,17 +68,17 @@ impl Sites {
 fn manners(model: &ServerModel) -> Manners {
     let strikes_at = |stage| model.wire.iter().any(|one| one.fault.stage() == stage);
     let again = model.wire.iter().any(|one| one.fault == Fault::LoginAgain);
-    let with_login = strikes_at(Stage::Login) || again || model.settings.id.0 % 2 == 0;
+    let with_login = strikes_at(Stage::Login) || again || model.settings.id.0.is_multiple_of(2);
     let tls =
         |one: &WireFault| matches!(one.fault, Fault::InjectedPlaintext | Fault::StartTlsStripped);
     let capabilities = match model.lies {
         None => Capabilities::Honest,
-        Some(lines) if lines.is_empty() => Capabilities::Unknown,
+        Some([]) => Capabilities::Unknown,
         Some(lines) => Capabilities::Claimed(lines.iter().map(|&line| line.to_owned()).collect()),
     };
     Manners {
         capabilities,
-        transit: model.settings.id.0 % 3 == 0 && model.lies.is_none(),
+        transit: model.settings.id.0.is_multiple_of(3) && model.lies.is_none(),
         start_tls: model.wire.iter().any(tls),
         login: with_login.then(|| Login::new("ann", "secret")),
         round_trip: model.round_trip,

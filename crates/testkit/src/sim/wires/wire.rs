@@ -143,7 +143,7 @@ impl Wire {
     }
 
     /// When its turn is, if that is not planned yet.
-    pub(crate) fn to_plan(&mut self, now: Duration) -> Option<Duration> {
+    pub(crate) fn turn_to_plan(&mut self, now: Duration) -> Option<Duration> {
         let next = self.next_time()?.max(now);
         if self.planned.is_some_and(|planned| planned <= next) {
             return None;
