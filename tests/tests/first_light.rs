@@ -73,7 +73,7 @@ fn a_limited_download_brings_every_byte_too() {
 fn three_servers_that_each_fail_in_their_own_way_give_every_byte() {
     let home = Home::new();
     let post =
-        Arc::new(Generated::new(7, ByteCount(100_000)).file("big.bin", ByteCount(30_000_000)));
+        Arc::new(Generated::new(7, ByteCount(30_000)).file("big.bin", ByteCount(30_000_000)));
     let server = |fault: Fault, rate: f64, seed: u64| {
         let faults = Faults::seeded(seed).with(Rule::new(fault).at_rate(rate));
         let mut options = Options { articles: post.clone(), faults, ..Options::default() };
