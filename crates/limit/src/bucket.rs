@@ -71,7 +71,7 @@ impl Bucket {
         }
         let missing = u128::from(bytes.saturating_sub(self.level)) * NANOS;
         let nanos = missing.saturating_sub(self.crumbs).div_ceil(u128::from(self.rate.max(1)));
-        Some(self.filled + Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX >> 8)))
+        Some(self.filled + Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)))
     }
 
     pub(crate) fn lease(&mut self, bytes: u64) {
@@ -186,5 +186,43 @@ mod tests {
             early.advance(at - Duration::from_nanos(1));
             assert!(!early.is_ready(size) || rate > 1_000_000_000, "{rate}");
         }
+    }
+
+    #[test]
+    fn a_wait_of_centuries_is_no_panic() {
+        let bucket = Bucket::new(Instant::now(), ByteRate(1));
+        assert!(bucket.ready_at(u64::MAX).is_some());
+    }
+
+    #[test]
+    fn a_tenth_of_a_second_is_leased_at_a_time_and_no_more() {
+        let start = Instant::now();
+        let mut bucket = Bucket::new(start, ByteRate(1_000_000));
+        for second in 1..10 {
+            bucket.advance(start + Duration::from_secs(second));
+            while bucket.is_ready(10_000) {
+                bucket.lease(10_000);
+            }
+        }
+        assert_eq!(bucket.leased, 100_000);
+        assert_eq!(bucket.ready_at(10_000), None, "whatever the time, until some is spent");
+    }
+
+    #[test]
+    fn only_what_a_new_rate_would_never_lease_is_too_much() {
+        let start = Instant::now();
+        let mut bucket = Bucket::new(start, ByteRate(2_000_000));
+        bucket.lease(100_000);
+        assert!(!bucket.set_rate(start, ByteRate(1_000_000)), "just a tenth of a second of it");
+        assert!(bucket.set_rate(start, ByteRate(999_999)));
+    }
+
+    #[test]
+    fn many_connections_get_whole_reads_while_four_of_them_can() {
+        let start = Instant::now();
+        let size = |rate, active| Bucket::new(start, ByteRate(rate)).lease_size(active);
+        assert_eq!(size(10_000_000, 50), 20_000, "its part of a tenth of a second");
+        assert_eq!(size(10_000_000, 500), READ_SIZE);
+        assert_eq!(size(400_000, 500), 10_000, "a quarter of a tenth of a second");
     }
 }

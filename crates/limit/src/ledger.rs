@@ -244,6 +244,40 @@ mod tests {
     }
 
     #[test]
+    fn a_clock_is_believed_from_the_first_second_of_2023() {
+        let mut ledger = Ledger::default();
+        let first = BELIEVED.0;
+        book(&mut ledger, first - 2, 1);
+        let unset = ledger.record.days[0].day;
+        assert_eq!(ledger.observe(&Calendar::default(), UnixTime(first - 1)), unset);
+        assert_eq!(ledger.observe(&Calendar::default(), UnixTime(first)), unset + 1);
+        assert_eq!(used(&mut ledger, first), (1, 1), "it was used today");
+        assert_eq!(used(&mut ledger, first + 2 * DAY), (0, 1), "and that is where it stays");
+    }
+
+    #[test]
+    fn a_clock_that_runs_on_was_not_turned_back() {
+        let mut ledger = Ledger::default();
+        for now in [NOON, NOON, NOON + 1, NOON + DAY] {
+            book(&mut ledger, now, 1);
+            assert_eq!(ledger.record.turned_back, None);
+        }
+        book(&mut ledger, NOON, 1);
+        assert_eq!(ledger.record.turned_back, Some(UnixTime(NOON)));
+    }
+
+    #[test]
+    fn a_clock_believed_and_turned_back_again_books_on_the_newest_day_it_showed() {
+        let mut ledger = Ledger::default();
+        book(&mut ledger, NOON + DAY, 1);
+        book(&mut ledger, NOON + 9 * DAY, 2);
+        ledger.observe(&Calendar::default(), UnixTime(NOON));
+        ledger.observe(&Calendar::default(), UnixTime(NOON + DAY));
+        book(&mut ledger, NOON, 4);
+        assert_eq!(used(&mut ledger, NOON + DAY).0, 5, "nothing of it on the day before");
+    }
+
+    #[test]
     fn the_ledger_is_bounded_and_saturates() {
         let mut ledger = Ledger::default();
         for day in 0..500 {

@@ -199,6 +199,33 @@ mod tests {
     }
 
     #[test]
+    fn a_rule_that_began_at_midnight_holds_on_when_clocks_go_back_to_the_day_before() {
+        // Newfoundland, a minute after midnight: clocks on the wall show 23:01 of the 28th again.
+        let sunday = table("America/St_Johns", &[rule("sun", "00:00", "06:00", Effect::Pause)]);
+        assert_eq!(sunday.active_at(at("2006-10-29T02:29")), None);
+        for time in ["2006-10-29T02:30", "2006-10-29T02:31", "2006-10-29T03:29"] {
+            assert_eq!(sunday.active_at(at(time)), Some(Effect::Pause), "{time}");
+            assert_eq!(sunday.next_change_after(at(time)), Some(at("2006-10-29T09:30")), "{time}");
+        }
+    }
+
+    #[test]
+    fn a_rule_holds_from_its_first_second_up_to_its_last() {
+        let morning = table("UTC", &[rule("daily", "08:00", "09:00", SLOW)]);
+        let (from, to) = (at("2026-11-16T08:00"), at("2026-11-16T09:00"));
+        let second = |at: UnixTime, offset| UnixTime(at.0 + offset);
+        for (time, effect, next) in [
+            (second(from, -1), None, from),
+            (from, Some(SLOW), to),
+            (second(to, -1), Some(SLOW), to),
+            (to, None, at("2026-11-17T08:00")),
+        ] {
+            assert_eq!(morning.active_at(time), effect, "{time:?}");
+            assert_eq!(morning.next_change_after(time), Some(next), "{time:?}");
+        }
+    }
+
+    #[test]
     fn broken_clocks_are_no_panic() {
         let table = table("Pacific/Apia", &[rule("daily", "22:00", "06:00", SLOW)]);
         for seconds in [i64::MIN, 0, i64::MAX] {

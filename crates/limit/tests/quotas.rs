@@ -148,6 +148,84 @@ fn a_checkpoint_is_wanted_in_time_and_on_each_new_day() {
     assert!(quota.wants_checkpoint(midnight));
 }
 
+/// A quota of a day, with that many checkpoints under way, each after another byte.
+fn under_way(now: UnixTime, count: u64) -> (Quota, Vec<u64>) {
+    let mut quota = Quota::new(settings("UTC", &[(Period::Day, 10 * GB)]));
+    let checkpoints = (0..count).map(|_| {
+        quota.add(now, ByteCount(1));
+        quota.checkpoint(now).number
+    });
+    let numbers = checkpoints.collect();
+    (quota, numbers)
+}
+
+#[test]
+fn a_checkpoint_is_wanted_when_less_than_half_is_left() {
+    let now = at("2026-11-16T12:00");
+    let (mut quota, numbers) = under_way(now, 1);
+    quota.handle_recorded(numbers[0]);
+    quota.add(now, ByteCount(RESERVE / 2));
+    assert!(!quota.wants_checkpoint(now));
+    quota.add(now, ByteCount(1));
+    assert!(quota.wants_checkpoint(now));
+}
+
+#[test]
+fn checkpoints_may_become_durable_in_any_order() {
+    let now = at("2026-11-16T12:00");
+    let (mut quota, numbers) = under_way(now, 3);
+    quota.handle_recorded(numbers[1]);
+    assert_eq!(quota.headroom(now), ByteCount(RESERVE - 1), "a byte was used since");
+    quota.handle_recorded(numbers[0]);
+    assert_eq!(quota.headroom(now), ByteCount(RESERVE - 1), "an older one says nothing");
+    quota.handle_recorded(numbers[2]);
+    assert_eq!(quota.headroom(now), ByteCount(RESERVE), "a newer one counts");
+}
+
+#[test]
+fn a_lost_checkpoint_takes_no_other_with_it() {
+    let now = at("2026-11-16T12:00");
+    let (mut quota, numbers) = under_way(now, 2);
+    quota.handle_lost(numbers[0]);
+    quota.handle_recorded(numbers[0]);
+    assert_eq!(quota.headroom(now), ByteCount(0), "what is lost is never durable");
+    quota.handle_recorded(numbers[1]);
+    assert_eq!(quota.headroom(now), ByteCount(RESERVE));
+}
+
+#[test]
+fn of_many_checkpoints_under_way_the_oldest_are_given_up() {
+    let now = at("2026-11-16T12:00");
+    let (mut quota, numbers) = under_way(now, 9);
+    quota.handle_recorded(numbers[0]);
+    assert_eq!(quota.headroom(now), ByteCount(0), "eight are enough to remember");
+    quota.handle_recorded(numbers[1]);
+    assert_eq!(quota.headroom(now), ByteCount(RESERVE - 7));
+}
+
+#[test]
+fn checkpoints_from_before_a_renewal_cover_nothing() {
+    let now = at("2026-11-16T12:00");
+    let (mut quota, numbers) = under_way(now, 2);
+    quota.handle_recorded(numbers[0]);
+    quota.renew();
+    assert_eq!(quota.headroom(now), ByteCount(0), "the one on disk claims too much");
+    quota.handle_recorded(numbers[1]);
+    assert_eq!(quota.headroom(now), ByteCount(0), "and so does the one under way");
+    assert!(quota.wants_checkpoint(now));
+}
+
+#[test]
+fn a_clock_that_nobody_set_shows_the_newest_day() {
+    let mut quota = Quota::new(settings("UTC", &[(Period::Day, 10)]));
+    quota.add(at("2026-11-16T12:00"), ByteCount(10));
+    let mut start = |now| quota.usage(now)[0].window.map(|window| window.start);
+    // Clocks are believed from 2023 on.
+    let first = at("2023-01-01T00:00");
+    assert_eq!(start(UnixTime(first.0 - 1)), Some(at("2026-11-16T00:00")));
+    assert_eq!(start(first), Some(first), "a clock that is behind, but set");
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Add(u64),

@@ -175,6 +175,21 @@ mod tests {
     }
 
     #[test]
+    fn a_server_is_asked_ahead_until_that_goes_wrong_and_again_once_it_works() {
+        let (mut scheduler, now) = (Scheduler::new([A, B]), Instant::now());
+        assert_eq!(scheduler.depth(now, A), 1, "nothing is known");
+        came(&mut scheduler, now, A, 4_000_000);
+        scheduler.on_first_byte(now, A, Duration::from_secs(1));
+        scheduler.on_answer(now, A, 1_000_000, true);
+        assert_eq!(scheduler.depth(now, A), 6, "five in the time before an answer, with jitter");
+        (0..3).for_each(|_| scheduler.on_pipeline_broken(now, A));
+        assert_eq!(scheduler.depth(now, A), 1);
+        scheduler.on_pipelined(A);
+        assert_eq!(scheduler.depth(now, A), 6);
+        assert_eq!(scheduler.depth(now, B), 1, "of the other one nothing is known");
+    }
+
+    #[test]
     fn silence_is_seen_where_an_average_does_not_see_it() {
         let (mut scheduler, now) = (Scheduler::new([A]), Instant::now());
         let rate = |scheduler: &Scheduler, received, millis| {

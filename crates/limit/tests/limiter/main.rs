@@ -4,4 +4,5 @@ mod accuracy;
 mod bounds;
 mod changes;
 mod fairness;
+mod leases;
 mod road;
