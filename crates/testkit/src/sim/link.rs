@@ -24,7 +24,7 @@ struct Share {
     each: Option<u64>,                          // the most for one connection
     had: u128,                                  // by a connection that was busy all the time
     pace: u64,                                  // of each connection, now
-    busy: BTreeMap<ConnectionId, (u128, u128)>, // what had been had at the begin, and will at the end
+    busy: BTreeMap<ConnectionId, (u128, u128)>, // the count at its begin, and at its end
     ends: BTreeSet<(u128, ConnectionId)>,
 }
 

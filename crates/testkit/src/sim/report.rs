@@ -65,19 +65,14 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let seconds = self.took.as_secs_f64();
         let Self { seeds, byte_seeds, steps, .. } = self;
+        let seconds = self.took.as_secs_f64();
         let speed = *seeds as f64 / seconds.max(0.001);
-        writeln!(
-            f,
-            "{seeds} seeds ({byte_seeds} of them byte by byte), {steps} steps in {seconds:.1} s: {speed:.0} seeds/s"
-        )?;
+        writeln!(f, "{seeds} seeds, {byte_seeds} of them byte by byte; {steps} steps")?;
+        writeln!(f, "{seconds:.1} s: {speed:.0} seeds/s")?;
         let [articles, servers, kinds] =
             [&self.articles, &self.servers, &self.kinds].map(|numbers| median(numbers));
-        writeln!(
-            f,
-            "median: {articles} articles, {servers} servers, {kinds} kinds of fault that struck"
-        )?;
+        writeln!(f, "median: {articles} articles, {servers} servers, {kinds} kinds of fault")?;
         writeln!(f, "jobs: {:?}", self.verdicts)?;
         writeln!(f, "hits per fault:")?;
         for (kind, count) in &self.fired {
