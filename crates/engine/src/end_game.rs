@@ -129,6 +129,13 @@ impl Engine {
         all > 0.0
             && (ahead + rest) as f64 / all + bytes as f64 / fastest
                 < self.time_for(own, known, bytes)
+            && !self.is_worth_a_look(now, known.server, bytes)
+    }
+
+    /// A server that was slow may have recovered, and only an article can show it: now and then,
+    /// if that can be asked for elsewhere should it still be slow.
+    fn is_worth_a_look(&self, now: Now, server: ServerId, bytes: u64) -> bool {
+        self.sched.is_forgotten(now.instant, server) && self.end_game.spare.allows(bytes)
     }
 
     /// Of a server that nobody knows no more is asked than could be asked for twice should it turn
@@ -200,8 +207,9 @@ impl Engine {
                 && self.may_be_asked_for(now, server, late.key)
         });
         let Some(late) = found.map(|found| stragglers.remove(found)) else { return };
-        if self.end_game.spare.take(late.bytes) {
-            self.ask(now, connection, Choice::Hedge(late.key));
+        let allowed = self.end_game.spare.allows(late.bytes);
+        if allowed && self.ask(now, connection, Choice::Hedge(late.key)) {
+            self.end_game.spare.on_doubled(late.bytes);
         }
     }
 

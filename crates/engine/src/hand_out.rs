@@ -146,9 +146,14 @@ impl Engine {
         if !self.pool.may_get_fresh(server) {
             return None;
         }
-        let mut too_late = None;
+        let (mut job, mut too_late, mut rest) = (None, false, 0);
         for key in self.queue.fresh().take(LOOK_AHEAD) {
-            if too_late == Some(key.job) {
+            if job.replace(key.job) != Some(key.job) {
+                // What the others have to do before they come to this job counts, too.
+                rest += self.queue.fresh_bytes(key.job);
+                too_late = false;
+            }
+            if too_late {
                 continue;
             }
             let Route::Ask(servers) = self.route_of_fresh(now, key) else { continue };
@@ -156,11 +161,10 @@ impl Engine {
                 continue;
             }
             let bytes = self.queue.file(key.file_key()).map_or(0, |f| size_of(f, key.segment));
-            let rest = self.queue.fresh_bytes(key.job);
             if !self.is_better_left_to_others(now, connection, bytes, rest, &servers) {
                 return Some(key);
             }
-            too_late = Some(key.job);
+            too_late = true;
         }
         None
     }
@@ -194,7 +198,7 @@ impl Engine {
         });
         self.leave_waiting_place(choice, server);
         let working = self.pool.working(server);
-        self.sched.on_given(server, bytes, working);
+        self.sched.on_given(now.instant, server, bytes, working);
         let stage = Stage::Asked { server, connection };
         self.tickets.insert(ticket, Article { key, needs, reserved: 0, stage });
         if let Some(known) = self.connections.get_mut(&connection) {

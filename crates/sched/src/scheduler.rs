@@ -87,14 +87,21 @@ impl Scheduler {
     }
 
     /// The server is given so many bytes to fetch over so many connections.
-    pub fn on_given(&mut self, server: ServerId, bytes: u64, connections: usize) {
+    pub fn on_given(&mut self, now: Instant, server: ServerId, bytes: u64, connections: usize) {
         let fastest = self.servers.values().filter_map(Server::rate).fold(1.0, f64::max);
         let start = self.turn(server);
         let known = self.server_mut(server);
         let rate = known.rate().unwrap_or(fastest) * known.success() * connections.max(1) as f64;
         let takes = bytes as f64 / rate.max(1.0) * 1e9;
+        known.given = Some(now);
         known.tag = start.saturating_add(takes as u64);
         self.passed = start;
+    }
+
+    /// Whether it was given nothing for so long that what is known of it may be out of date.
+    pub fn is_forgotten(&self, now: Instant, server: ServerId) -> bool {
+        let given = self.servers.get(&server).and_then(|known| known.given);
+        given.is_some_and(|given| now.saturating_duration_since(given) >= FORGOTTEN)
     }
 
     fn grace(&self, server: ServerId) -> Duration {
@@ -105,6 +112,9 @@ impl Scheduler {
         self.servers.entry(server).or_default()
     }
 }
+
+/// As long as the averages take to forget half of what they know.
+const FORGOTTEN: Duration = Duration::from_secs(10);
 
 /// Any line may pause for this long.
 const LEAST_GRACE: Duration = Duration::from_millis(250);
@@ -128,7 +138,7 @@ mod tests {
         for _ in 0..count {
             let next = [A, B].into_iter().min_by_key(|&server| (scheduler.turn(server), server));
             let next = next.expect("there are two");
-            scheduler.on_given(next, 1000, 1);
+            scheduler.on_given(Instant::now(), next, 1000, 1);
             given[usize::from(next.0) - 1] += 1;
         }
         given
@@ -151,7 +161,7 @@ mod tests {
         scheduler.on_answer(now, A, 0, false);
         assert_eq!(give(&mut scheduler, 300), [100, 200]);
         let start = scheduler.turn(A);
-        scheduler.on_given(A, 1_000, 4);
+        scheduler.on_given(Instant::now(), A, 1_000, 4);
         assert_eq!(scheduler.turn(A) - start, 500_000_000, "a byte in 2 ms, by four");
     }
 
@@ -160,7 +170,7 @@ mod tests {
         let (mut scheduler, now) = (Scheduler::new([A, B]), Instant::now());
         came(&mut scheduler, now, A, 1_000);
         came(&mut scheduler, now, B, 1_000);
-        (0..1000).for_each(|_| scheduler.on_given(A, 1_000, 1));
+        (0..1000).for_each(|_| scheduler.on_given(Instant::now(), A, 1_000, 1));
         let given = give(&mut scheduler, 100);
         assert!(given[0] >= 49, "{given:?}: equal shares from now on");
     }
@@ -187,6 +197,17 @@ mod tests {
         scheduler.on_pipelined(A);
         assert_eq!(scheduler.depth(now, A), 6);
         assert_eq!(scheduler.depth(now, B), 1, "of the other one nothing is known");
+    }
+
+    #[test]
+    fn a_server_that_was_given_nothing_for_long_is_worth_a_look() {
+        let (mut scheduler, now) = (Scheduler::new([A, B]), Instant::now());
+        assert!(!scheduler.is_forgotten(now, A), "nobody was ever asked");
+        scheduler.on_given(now, A, 1_000, 1);
+        let almost = now + FORGOTTEN - Duration::from_millis(1);
+        assert!(!scheduler.is_forgotten(almost, A));
+        assert!(scheduler.is_forgotten(now + FORGOTTEN, A));
+        assert!(!scheduler.is_forgotten(now + FORGOTTEN, B));
     }
 
     #[test]

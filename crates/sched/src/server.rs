@@ -28,6 +28,7 @@ pub(crate) struct Server {
     article: Average, // bytes
     pub(crate) pipelining: Pipelining,
     pub(crate) tag: u64,
+    pub(crate) given: Option<Instant>, // something to do, last
 }
 
 impl Server {

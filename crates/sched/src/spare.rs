@@ -15,19 +15,14 @@ impl Spare {
         self.fetched = self.fetched.saturating_add(bytes);
     }
 
-    /// Whether so many may be asked for a second time; if so, they count.
-    pub fn take(&mut self, bytes: u64) -> bool {
-        let after = self.doubled.saturating_add(bytes);
-        let allowed = after <= self.fetched / SHARE;
-        if allowed {
-            self.doubled = after;
-        }
-        allowed
+    /// Whether so many may be asked for a second time.
+    pub fn allows(&self, bytes: u64) -> bool {
+        self.doubled.saturating_add(bytes) <= self.fetched / SHARE
     }
 
     /// Bytes that were asked for a second time.
-    pub fn doubled(&self) -> u64 {
-        self.doubled
+    pub fn on_doubled(&mut self, bytes: u64) {
+        self.doubled = self.doubled.saturating_add(bytes);
     }
 }
 
@@ -40,13 +35,14 @@ mod tests {
     #[test]
     fn one_byte_in_fifty_may_come_twice() {
         let mut spare = Spare::default();
-        assert!(!spare.take(1));
+        assert!(!spare.allows(1));
         spare.on_fetched(4_999);
-        assert!(!spare.take(100));
+        assert!(!spare.allows(100));
         spare.on_fetched(1);
-        assert!(spare.take(60));
-        assert!(!spare.take(41));
-        assert!(spare.take(40));
-        assert_eq!(spare.doubled(), 100);
+        assert!(spare.allows(100));
+        spare.on_doubled(60);
+        assert!(spare.allows(40) && !spare.allows(41));
+        spare.on_doubled(40);
+        assert!(spare.allows(0) && !spare.allows(1));
     }
 }
