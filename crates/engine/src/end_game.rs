@@ -113,6 +113,9 @@ impl Engine {
     ) -> bool {
         let Some(known) = self.connections.get(&connection) else { return false };
         let Some(own) = self.rate_of(now, known) else { return false };
+        if self.sched.fastest() < FASTER * own {
+            return false; // as most of the time
+        }
         let (mut all, mut fastest, mut ahead) = (0.0, 0.0, 0);
         for other in self.connections.values() {
             if !other.working || !servers.contains(&other.server) {

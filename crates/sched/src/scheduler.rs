@@ -52,6 +52,11 @@ impl Scheduler {
         self.rate(server).is_some()
     }
 
+    /// The best rate of any server.
+    pub fn fastest(&self) -> f64 {
+        self.servers.values().filter_map(Server::rate).fold(1.0, f64::max)
+    }
+
     /// Bytes in a second on one connection.
     pub fn rate(&self, server: ServerId) -> Option<f64> {
         self.servers.get(&server)?.rate()
@@ -88,7 +93,7 @@ impl Scheduler {
 
     /// The server is given so many bytes to fetch over so many connections.
     pub fn on_given(&mut self, now: Instant, server: ServerId, bytes: u64, connections: usize) {
-        let fastest = self.servers.values().filter_map(Server::rate).fold(1.0, f64::max);
+        let fastest = self.fastest();
         let start = self.turn(server);
         let known = self.server_mut(server);
         let rate = known.rate().unwrap_or(fastest) * known.success() * connections.max(1) as f64;
