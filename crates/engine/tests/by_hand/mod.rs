@@ -170,6 +170,12 @@ impl World {
         self.lines.iter().filter(|line| line.server == server).count()
     }
 
+    /// How many are under way there.
+    pub(crate) fn asked_of(&self, server: u16) -> usize {
+        let lines = self.lines.iter().filter(|line| line.server == server);
+        lines.map(|line| line.asked.len()).sum()
+    }
+
     /// The first connection to a server.
     pub(crate) fn at(&self, server: u16) -> usize {
         self.lines.iter().position(|line| line.server == server).expect("it was dialled")
@@ -228,6 +234,12 @@ impl World {
         let ticket = self.lines[connection].asked.pop_front().expect("something was asked");
         self.hear(Event::Missing { ticket });
         self.segments[&ticket].1
+    }
+
+    /// It is asked for the front of the line and answers something else.
+    pub(crate) fn refuses(&mut self, connection: usize) {
+        let ticket = self.lines[connection].asked.pop_front().expect("something was asked");
+        self.hear(Event::Refused { ticket });
     }
 
     pub(crate) fn breaks(&mut self, connection: usize) {
