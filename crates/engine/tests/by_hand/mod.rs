@@ -137,6 +137,11 @@ impl World {
         self.hear(Event::Timeout);
     }
 
+    /// Somebody removes the job.
+    pub(crate) fn remove(&mut self, job: u32) {
+        self.hear(Event::JobRemoved(JobId(job)));
+    }
+
     /// The next time it wants to be woken, from now.
     pub(crate) fn wakes_in(&self) -> Option<Duration> {
         self.engine.poll_timeout().map(|at| at.saturating_duration_since(self.now))
