@@ -4,7 +4,7 @@ mod by_hand;
 
 use std::time::Duration;
 
-use bergamot_engine::{DiskTrouble, Failure, Notice};
+use bergamot_engine::{DiskTrouble, Failure, Notice, ServerSettings, Trouble};
 use by_hand::{World, server};
 
 const PASSING: Result<(), DiskTrouble> = Err(DiskTrouble::Passing);
@@ -226,4 +226,66 @@ fn a_job_that_is_removed_takes_nothing_of_others_along() {
     world.remove(1);
     world.wait(5_000);
     assert_eq!(world.finishing, [], "and now nobody wants it");
+}
+
+/// Job 1 has come and waits for its name, and nothing has come of job 2.
+fn two_jobs(servers: Vec<ServerSettings>, articles: u32) -> World {
+    let mut world = World::new(servers);
+    world.add(1, 1);
+    world.comes(0);
+    world.writes(Ok(()));
+    world.add(2, articles);
+    world
+}
+
+fn is_fetched(world: &World, job: u32) -> bool {
+    world.finishing.iter().any(|file| file.job.0 == job)
+}
+
+#[test]
+fn a_lost_file_takes_nothing_along_that_others_have_under_way_or_wait_for() {
+    let mut world = two_jobs(vec![server(1, 1)], 3);
+    world.refuses(0);
+    assert_eq!(world.jobs_in_line(0), [(2, 1)]);
+    world.names(UNSYNCED);
+    world.rounds(20, 1_000);
+    assert!(is_fetched(&world, 1) && is_fetched(&world, 2));
+    assert_eq!(world.written.len(), 1 + 1 + 3, "only the lost one is written twice");
+}
+
+#[test]
+fn a_lost_file_takes_nothing_along_that_is_to_be_asked_for_again() {
+    let mut world = two_jobs(vec![server(1, 1)], 2);
+    world.comes(0);
+    world.writes(PASSING);
+    world.names(UNSYNCED);
+    world.rounds(20, 1_000);
+    assert!(is_fetched(&world, 1) && is_fetched(&world, 2));
+}
+
+#[test]
+fn a_lost_file_takes_nothing_along_that_waits_for_a_server() {
+    let servers = vec![server(1, 1), ServerSettings { level: 1, ..server(2, 1) }];
+    let mut world = two_jobs(servers, 1);
+    world.misses(0);
+    world.forget_dialled();
+    world.ends(1, Trouble::Unreachable);
+    world.names(UNSYNCED);
+    world.rounds(2, 5_000);
+    world.wait(600_000);
+    world.greet();
+    assert_eq!(world.jobs_in_line(world.connections() - 1), [(2, 0)]);
+}
+
+#[test]
+fn the_losses_of_a_file_are_remembered_when_another_job_is_removed() {
+    let mut world = two_jobs(vec![server(1, 1)], 1);
+    for _ in 0..2 {
+        world.names(UNSYNCED);
+        world.rounds(3, 5_000);
+        world.finishing.retain(|file| file.job.0 == 1);
+    }
+    world.remove(2);
+    world.names(UNSYNCED);
+    assert_eq!(world.failed, [(1, Failure::Disk)]);
 }

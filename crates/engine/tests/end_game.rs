@@ -389,3 +389,15 @@ fn a_server_alone_is_no_stranger() {
     world.add(1, 100);
     assert!((0..8).all(|connection| world.line(connection).len() == 1));
 }
+
+#[test]
+fn a_second_copy_is_nobodys_once_the_disk_has_lost_its_file() {
+    let Race { mut world, late, idle, last } = doubled();
+    world.comes(idle);
+    world.writes_all();
+    world.names(Err(DiskTrouble::Unsynced));
+    world.wait(5_000);
+    world.comes(late);
+    assert_eq!((&world.discarded[..], world.written.len()), (&[last][..], 101));
+    assert_eq!(world.asked_of(1) + world.asked_of(2), 1, "the file is fetched anew");
+}

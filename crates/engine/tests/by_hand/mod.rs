@@ -30,6 +30,8 @@ pub(crate) struct World {
     pub(crate) revoked: Vec<usize>,
     pub(crate) lent: Vec<usize>,
     pub(crate) limits: HashMap<u32, u64>, // the most to be read of a segment
+    paces: BTreeMap<Ticket, u64>,
+    pub(crate) silences: HashMap<u32, Duration>, // how long a segment was waited for last
     now: Instant,
     began: Instant,
     lines: Vec<Line>,
@@ -70,6 +72,8 @@ impl World {
             revoked: Vec::new(),
             lent: Vec::new(),
             limits: HashMap::new(),
+            paces: BTreeMap::new(),
+            silences: HashMap::new(),
             now,
             began: now,
             lines: Vec::new(),
@@ -130,6 +134,11 @@ impl World {
     pub(crate) fn greet_one(&mut self) {
         let connection = self.dialled.pop_front().expect("one that was dialled");
         self.hear(Event::Connected { connection });
+    }
+
+    /// Those that were dialled are never greeted.
+    pub(crate) fn forget_dialled(&mut self) {
+        self.dialled.clear();
     }
 
     pub(crate) fn wait(&mut self, millis: u64) {
@@ -302,6 +311,11 @@ impl World {
         segment
     }
 
+    /// How fast the server is taken to be by what was asked of it: a fiftieth of that is too slow.
+    pub(crate) fn rate_of(&self, connection: usize) -> u64 {
+        50 * self.paces[&self.lines[connection].asked[0]]
+    }
+
     pub(crate) fn reserved(&self) -> u64 {
         self.engine.reserved().0
     }
@@ -336,13 +350,15 @@ impl World {
             Order::Discard { ticket } => self.discarded.push(self.segments[&ticket].1),
             Order::Disconnect { connection } => self.closed.push(self.number(connection)),
             Order::FailJob { job, failure } => self.failed.push((job.0, failure)),
-            Order::Fetch { connection, ticket, id, limit, hedge, .. } => {
+            Order::Fetch { connection, ticket, id, limit, patience, hedge, .. } => {
                 let (segment, job) = id.as_str().split_once('@').expect("one of ours");
                 let segment = segment.parse().expect("a number");
                 let connection = self.number(connection);
                 self.segments.insert(ticket, (job.parse().expect("a number"), segment));
                 self.lines[connection].asked.push_back(ticket);
                 self.limits.insert(segment, limit.0);
+                self.paces.insert(ticket, patience.pace.0);
+                self.silences.insert(segment, patience.silence);
                 if hedge {
                     self.hedges.push((connection, segment));
                 }
