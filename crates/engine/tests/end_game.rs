@@ -401,3 +401,32 @@ fn a_second_copy_is_nobodys_once_the_disk_has_lost_its_file() {
     assert_eq!((&world.discarded[..], world.written.len()), (&[last][..], 101));
     assert_eq!(world.asked_of(1) + world.asked_of(2), 1, "the file is fetched anew");
 }
+
+#[test]
+fn a_third_server_is_not_asked_as_long_as_one_of_two_copies_may_come() {
+    let mut world = World::new(vec![server(1, 1), server(2, 1), server(3, 1)]);
+    world.add(1, 52);
+    world.rounds(17, 100);
+    let late = (0..3).find(|connection| !world.line(*connection).is_empty());
+    let late = late.expect("one is left");
+    world.wait(1_300);
+    let [(second, last)] = world.hedges[..] else { panic!("{:?}", world.hedges) };
+    world.misses(late);
+    assert_eq!((world.asked_of(1) + world.asked_of(2) + world.asked_of(3), last), (1, 51));
+    world.misses(second);
+    assert_eq!(world.line(3 - late - second), [last], "now it is");
+}
+
+#[test]
+fn a_lost_file_does_not_make_one_write_the_articles_of_another_twice() {
+    let Race { mut world, late, idle, last } = race();
+    world.add(2, 1);
+    world.comes(idle);
+    world.writes_all();
+    world.wait(1_300);
+    assert_eq!(world.hedges, [(idle, last)]);
+    world.names(Err(DiskTrouble::Unsynced));
+    world.comes(idle);
+    world.comes(late);
+    assert_eq!((&world.discarded[..], world.written.len()), (&[last][..], 102));
+}
