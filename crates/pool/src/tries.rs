@@ -138,4 +138,23 @@ mod tests {
         tries.broke(A, 3);
         assert!(tries.answered(A));
     }
+
+    #[test]
+    fn copies_and_retries_are_told_apart_by_server() {
+        let mut tries = Tries::default();
+        assert!(!tries.had_a_copy() && tries.wanted_server().is_none());
+        tries.missing(A);
+        tries.refused(B);
+        assert!(!tries.had_a_copy(), "nothing came");
+        assert_eq!(tries.wanted_server(), None, "neither is owed a retry");
+        tries.broke(B, 3);
+        assert_eq!(tries.wanted_server(), Some(B));
+        assert!(!tries.had_a_copy());
+        assert_eq!(tries.asked_in_vain().collect::<Vec<_>>(), [A, B]);
+        tries.damaged(B);
+        assert!(tries.had_a_copy());
+        let mut only_damaged = Tries::default();
+        only_damaged.damaged(B);
+        assert_eq!(only_damaged.asked_in_vain().collect::<Vec<_>>(), [B]);
+    }
 }
