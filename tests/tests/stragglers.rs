@@ -17,6 +17,7 @@ const SLOW: ByteRate = ByteRate(FAST.0 / 20);
 
 /// Both downloads run at the same time, so that whatever else the machine is at slows both.
 #[test]
+#[ignore = "half a minute, and about time: ./check full"]
 fn a_server_that_falls_silent_costs_next_to_nothing() {
     let post = Arc::new(Generated::new(1, ARTICLE).file("big.bin", SIZE));
     let server = |pace: ByteRate, faults: Faults| {

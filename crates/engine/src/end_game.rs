@@ -15,7 +15,7 @@ use bergamot_types::ServerId;
 use crate::article::Stage;
 use crate::engine::{Connection, Engine};
 use crate::event::Now;
-use crate::hand_out::Choice;
+use crate::hand_out::{Choice, LOOK_AHEAD};
 use crate::order::ConnectionId;
 
 #[derive(Debug, Default)]
@@ -35,6 +35,7 @@ struct Straggler {
     /// When it should be there.
     due_in: f64,
     connection: ConnectionId,
+    server: ServerId,
 }
 
 impl EndGame {
@@ -169,8 +170,46 @@ impl Engine {
             self.end_game.look_again = Some(now.instant + LOOK_AGAIN);
         }
         for connection in idle {
-            self.hedge(now, connection, &mut stragglers);
+            if !self.take_over(now, connection) {
+                self.hedge(now, connection, &mut stragglers);
+            }
         }
+    }
+
+    /// Asks for what is owed a retry by a server all of whose connections are busy. That is no second
+    /// request, so it costs nothing.
+    fn take_over(&mut self, now: Now, connection: ConnectionId) -> bool {
+        let known = self.connections.get(&connection);
+        let Some(server) = known.map(|known| known.server).filter(|it| !self.is_metered(*it))
+        else {
+            return false;
+        };
+        match self.stuck_retry(now, server) {
+            Some(key) => self.ask(now, connection, Choice::InLine(key)),
+            None => false,
+        }
+    }
+
+    fn stuck_retry(&self, now: Now, server: ServerId) -> Option<SegmentKey> {
+        for (&other, line) in &self.lines {
+            if line.is_empty() || self.has_idle_connection(other) {
+                continue;
+            }
+            let found = line.iter().take(LOOK_AHEAD).find(|key| {
+                self.troubled.get(key).is_some_and(|troubled| troubled.waits_for(other))
+                    && self.queue.wants(**key)
+                    && self.may_be_asked_for(now, server, **key)
+            });
+            if found.is_some() {
+                return found.copied();
+            }
+        }
+        None
+    }
+
+    fn has_idle_connection(&self, server: ServerId) -> bool {
+        let of_server = self.connections.values().filter(|known| known.server == server);
+        of_server.filter(|known| known.working).any(|known| known.line.is_empty())
     }
 
     /// What is under way, the latest first.
@@ -189,7 +228,8 @@ impl Engine {
                 }
                 let due_in = known.line.bytes_to(place) as f64 / rate;
                 let bytes = known.line.bytes_at(place);
-                found.push(Straggler { key, bytes, due_in, connection });
+                let server = known.server;
+                found.push(Straggler { key, bytes, due_in, connection, server });
             }
         }
         found.sort_by(|a, b| b.due_in.total_cmp(&a.due_in).then(a.key.cmp(&b.key)));
@@ -205,7 +245,10 @@ impl Engine {
         }
         let found = stragglers.iter().position(|late| {
             let here = self.time_for(rate, known, late.bytes);
+            // Where a server is silent its other connections are no better.
+            let elsewhere = late.server != server || !self.pool.has_peers(server);
             late.connection != connection
+                && elsewhere
                 && late.due_in > LATE * here + LEAST_GAIN
                 && self.may_be_asked_for(now, server, late.key)
         });

@@ -299,7 +299,7 @@ fn article_limit(claimed: u64) -> u64 {
 }
 
 /// Files, or articles to be asked for again, that are looked at to find something for a connection.
-const LOOK_AHEAD: usize = 64;
+pub(crate) const LOOK_AHEAD: usize = 64;
 
 const SMALLEST_RESERVATION: u64 = 16 << 10;
 const UNKNOWN_ARTICLE: u64 = 1 << 20;
