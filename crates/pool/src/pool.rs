@@ -289,14 +289,9 @@ mod tests {
 
     fn pool(optional: bool) -> Pool {
         let server = |id, level, optional| ServerSettings {
-            id: ServerId(id),
-            active: true,
             level,
-            group: 0,
             optional,
-            connections: 2,
-            account: None,
-            retention: 0,
+            ..ServerSettings::new(ServerId(id), 2)
         };
         Pool::new([server(1, 0, optional), server(2, 1, false)], 1)
     }

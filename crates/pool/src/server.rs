@@ -206,16 +206,7 @@ mod tests {
     use super::*;
 
     fn server(connections: usize) -> Server {
-        let settings = ServerSettings {
-            id: ServerId(1),
-            active: true,
-            level: 0,
-            group: 0,
-            optional: false,
-            connections,
-            account: None,
-            retention: 0,
-        };
+        let settings = ServerSettings::new(ServerId(1), connections);
         Server::new(settings)
     }
 

@@ -19,3 +19,19 @@ pub struct ServerSettings {
     /// Days; 0 is for ever.
     pub retention: u32,
 }
+
+impl ServerSettings {
+    /// A server of the first level that keeps everything for ever and shares nothing.
+    pub fn new(id: ServerId, connections: usize) -> Self {
+        Self {
+            id,
+            active: true,
+            level: 0,
+            group: 0,
+            optional: false,
+            connections,
+            account: None,
+            retention: 0,
+        }
+    }
+}

@@ -11,16 +11,7 @@ const C: ServerId = ServerId(3);
 const TODAY: UnixTime = UnixTime(1_800_000_000);
 
 fn server(id: u16) -> ServerSettings {
-    ServerSettings {
-        id: ServerId(id),
-        active: true,
-        level: 0,
-        group: 0,
-        optional: false,
-        connections: 2,
-        account: None,
-        retention: 0,
-    }
+    ServerSettings::new(ServerId(id), 2)
 }
 
 fn pool(change: impl Fn(&mut [ServerSettings; 3])) -> Pool {

@@ -382,14 +382,5 @@ impl World {
 
 /// A server with so many connections.
 pub(crate) fn server(id: u16, connections: usize) -> ServerSettings {
-    ServerSettings {
-        id: ServerId(id),
-        active: true,
-        level: 0,
-        group: 0,
-        optional: false,
-        connections,
-        account: None,
-        retention: 0,
-    }
+    ServerSettings::new(ServerId(id), connections)
 }

@@ -298,16 +298,7 @@ impl World {
 }
 
 pub(crate) fn server(id: u16, level: u32) -> ServerSettings {
-    ServerSettings {
-        id: ServerId(id),
-        active: true,
-        level,
-        group: 0,
-        optional: false,
-        connections: 2,
-        account: None,
-        retention: 0,
-    }
+    ServerSettings { level, ..ServerSettings::new(ServerId(id), 2) }
 }
 
 /// So many articles in each period, in UTC.

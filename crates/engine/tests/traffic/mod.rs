@@ -14,16 +14,7 @@ pub(crate) const ARTICLE: u64 = 700_000;
 
 /// So many bytes a second over eight connections, 20 ms away.
 pub(crate) fn server(id: u16, rate: u64) -> ServerModel {
-    let settings = ServerSettings {
-        id: ServerId(id),
-        active: true,
-        level: 0,
-        group: 0,
-        optional: false,
-        connections: 8,
-        account: None,
-        retention: 0,
-    };
+    let settings = ServerSettings::new(ServerId(id), 8);
     ServerModel {
         settings,
         round_trip: Duration::from_millis(20),

@@ -432,16 +432,7 @@ impl World {
 pub(crate) struct Builder(ServerSettings);
 
 pub(crate) fn server(id: u16) -> Builder {
-    Builder(ServerSettings {
-        id: ServerId(id),
-        active: true,
-        level: 0,
-        group: 0,
-        optional: false,
-        connections: 2,
-        account: None,
-        retention: 0,
-    })
+    Builder(ServerSettings::new(ServerId(id), 2))
 }
 
 impl Builder {

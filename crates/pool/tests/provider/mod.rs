@@ -8,16 +8,7 @@ use bergamot_types::ServerId;
 
 /// A server of its own.
 pub(crate) fn server(id: u16, connections: usize) -> ServerSettings {
-    ServerSettings {
-        id: ServerId(id),
-        active: true,
-        level: 0,
-        group: 0,
-        optional: false,
-        connections,
-        account: None,
-        retention: 0,
-    }
+    ServerSettings::new(ServerId(id), connections)
 }
 
 /// A server of the account that the provider counts.
