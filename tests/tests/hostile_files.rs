@@ -126,16 +126,16 @@ fn a_trap_in_the_way_of_our_own_files_fails_the_job_and_is_left_alone() {
     let outside = |path: &Path| path.ancestors().nth(4).unwrap().join("canary/bird");
     type Plant<'a> = &'a dyn Fn(&Path);
     let traps: [(&str, &str, Plant<'_>); 7] = [
-        ("0003.part", "disk.obstructed", &|path| symlink(outside(path), path).unwrap()),
-        ("0003.part", "disk.obstructed", &|path| symlink("loop", path).unwrap()),
-        ("0003.part", "disk.obstructed", &fifo),
-        ("0003.part", "disk.obstructed", &|path| fs::create_dir(path).unwrap()),
-        ("0003.part", "disk.obstructed", &|path| fs::write(path, "planted").unwrap()),
+        ("0007.part", "disk.obstructed", &|path| symlink(outside(path), path).unwrap()),
+        ("0007.part", "disk.obstructed", &|path| symlink("loop", path).unwrap()),
+        ("0007.part", "disk.obstructed", &fifo),
+        ("0007.part", "disk.obstructed", &|path| fs::create_dir(path).unwrap()),
+        ("0007.part", "disk.obstructed", &|path| fs::write(path, "planted").unwrap()),
         ("pipe", "disk.obstructed", &fifo),
         ("link", "disk.obstructed", &|path| symlink(outside(path), path).unwrap()),
     ];
     let (home, control) = (Home::new(), Control::new());
-    let posts: Vec<_> = (0..traps.len()).map(|n| many_files(10 + n as u64, 5, 60_000)).collect();
+    let posts: Vec<_> = (0..traps.len()).map(|n| many_files(10 + n as u64, 9, 60_000)).collect();
     let articles: Vec<Arc<dyn Articles>> =
         posts.iter().map(|post| Arc::new(post.clone()) as _).collect();
     let news = slow(control.beside(articles));
@@ -151,7 +151,7 @@ fn a_trap_in_the_way_of_our_own_files_fails_the_job_and_is_left_alone() {
         assert!(fs::symlink_metadata(&path).is_ok(), "it lies there still");
         assert!(!home.join("complete").join(&job).exists());
     }
-    assert_eq!(fs::read(home.join("incomplete/trap4/0003.part")).unwrap(), b"planted");
+    assert_eq!(fs::read(home.join("incomplete/trap4/0007.part")).unwrap(), b"planted");
     control.completes(&home, &mut daemon);
     daemon.stop();
     home.assert_contained();
