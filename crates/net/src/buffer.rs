@@ -80,6 +80,10 @@ impl Buffer {
         &mut self.memory[self.length..]
     }
 
+    pub(crate) fn free(&self) -> usize {
+        self.memory.len() - self.length
+    }
+
     pub(crate) fn filled(&mut self, bytes: usize) {
         self.length += bytes;
     }

@@ -3,7 +3,6 @@
 use std::collections::{HashSet, VecDeque};
 use std::future::poll_fn;
 use std::io;
-use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -131,7 +130,7 @@ struct Session<R> {
     report: R,
     purse: Purse,
     asking: Asking,
-    input: Input,
+    rest: Vec<u8>, // read, and not to be taken before the body that has begun is admitted
     progress_told: Instant,
     out: Vec<u8>,
     unanswered: Vec<u64>,
@@ -144,13 +143,6 @@ struct Asking {
     selected: Option<GroupName>,
     selecting: Option<GroupName>,
     unknown: HashSet<GroupName>,
-}
-
-/// What was read and not taken yet.
-#[derive(Default)]
-struct Input {
-    buffer: Vec<u8>,
-    rest: Range<usize>,
 }
 
 enum Happening {
@@ -176,7 +168,7 @@ impl<R: Fn(Report)> Session<R> {
             report,
             purse: Purse::default(),
             asking: Asking::default(),
-            input: Input::default(),
+            rest: Vec::new(),
             progress_told: Instant::now(),
             out: Vec::new(),
             unanswered: Vec::new(),
@@ -204,7 +196,6 @@ impl<R: Fn(Report)> Session<R> {
     }
 
     async fn converse(&mut self, mut link: Link) -> Result<Ended, Ended> {
-        self.input.buffer = vec![0; READ_BUFFER];
         loop {
             self.machine.poll_transmit(&mut self.out);
             if self.on_events()? {
@@ -216,11 +207,7 @@ impl<R: Fn(Report)> Session<R> {
             let broken = |error| Ended::Io { at: self.machine.moment(), error };
             match happening.map_err(broken)? {
                 Happening::Bytes(0) => self.machine.handle_end_of_stream(),
-                Happening::Bytes(count) => {
-                    self.purse.spend(count as u64);
-                    self.input.rest = 0..count;
-                    self.take_input();
-                }
+                Happening::Bytes(count) => self.purse.spend(count as u64),
                 Happening::Goodbye => return Ok(self.say_goodbye(link).await),
                 Happening::Order(instruction) => self.on_instruction(instruction),
                 Happening::Timeout => self.machine.handle_timeout(Instant::now()),
@@ -228,10 +215,11 @@ impl<R: Fn(Report)> Session<R> {
         }
     }
 
-    fn take_input(&mut self) {
-        let Input { buffer, rest } = &mut self.input;
-        let bytes = &buffer[rest.clone()];
-        rest.start += self.machine.handle_input(Instant::now(), bytes, &mut self.bodies);
+    /// Goes on with what was read and could not be taken.
+    fn take_rest(&mut self) {
+        let rest = std::mem::take(&mut self.rest);
+        let taken = self.machine.handle_input(Instant::now(), &rest, &mut self.bodies);
+        self.rest.extend_from_slice(&rest[taken..]);
     }
 
     /// A body that comes quickly is told of when it begins and when it is there.
@@ -245,13 +233,19 @@ impl<R: Fn(Report)> Session<R> {
     }
 
     async fn next(&mut self, link: &mut Link) -> io::Result<Happening> {
-        let room = self.room_to_read().min(self.input.buffer.len() as u64) as usize;
+        let room = self.room_to_read();
         let deadline = self.machine.poll_timeout().into_iter().chain(self.purse.expires()).min();
-        let (out, input) = (&mut self.out, &mut self.input.buffer[..room]);
+        let Self { machine, bodies, rest, out, .. } = self;
+        let mut take = |bytes: &[u8]| {
+            let blocked = !rest.is_empty();
+            let taken =
+                if blocked { 0 } else { machine.handle_input(Instant::now(), bytes, bodies) };
+            rest.extend_from_slice(&bytes[taken..]);
+        };
         tokio::select! {
             biased;
             order = self.inbox.recv() => Ok(order.map_or(Happening::Goodbye, Happening::Order)),
-            count = poll_fn(|context| link.poll_exchange(context, out, input)) => {
+            count = poll_fn(|context| link.poll_exchange(context, out, room, &mut take)) => {
                 Ok(Happening::Bytes(count?))
             }
             () = wait_until(deadline) => Ok(Happening::Timeout),
@@ -259,7 +253,7 @@ impl<R: Fn(Report)> Session<R> {
     }
 
     /// How much may be read now. Pleas for more go out; meanwhile the server's time stands still.
-    fn room_to_read(&mut self) -> u64 {
+    fn room_to_read(&mut self) -> usize {
         let (now, expecting) = (Instant::now(), self.machine.outstanding() > 0);
         if self.bodies.is_blocked() {
             self.machine.handle_starved(now);
@@ -274,7 +268,7 @@ impl<R: Fn(Report)> Session<R> {
         } else {
             self.machine.handle_fed(now);
         }
-        room
+        room.min(self.bodies.expected() + READ_AHEAD) as usize
     }
 
     fn plead(&self, plea: Plea) {
@@ -291,7 +285,7 @@ impl<R: Fn(Report)> Session<R> {
                 self.bodies.admit(RequestId(ticket), reserve);
                 if was_blocked && !self.bodies.is_blocked() {
                     self.machine.handle_fed(Instant::now());
-                    self.take_input();
+                    self.take_rest();
                 }
             }
             Instruction::Fetch(fetch) => {
@@ -403,8 +397,7 @@ impl<R: Fn(Report)> Session<R> {
         self.machine.ask(Instant::now(), QUIT_REQUEST, Request::Quit);
         self.machine.poll_transmit(&mut self.out);
         let out = &mut self.out;
-        let mut input = [0; 512];
-        let exchange = poll_fn(|context| link.poll_exchange(context, out, &mut input));
+        let exchange = poll_fn(|context| link.poll_exchange(context, out, SHORT_ANSWER, |_| {}));
         // Whatever the server answers, or if it does not, we are gone.
         let _ = timeout(GOODBYE_LIMIT, exchange).await;
         let _ = timeout(GOODBYE_LIMIT, link.close()).await;
@@ -437,8 +430,11 @@ async fn wait_until(deadline: Option<Instant>) {
 const GROUP_REQUEST: RequestId = RequestId(u64::MAX - 1);
 const QUIT_REQUEST: RequestId = RequestId(u64::MAX);
 
-/// Two TLS records, or what a fast line brings between two looks at the socket.
-const READ_BUFFER: usize = 64 << 10;
+/// What may be read beyond the bodies that are admitted: so much a connection may have to keep.
+const READ_AHEAD: u64 = 16 << 10;
+
+/// The answer to a goodbye.
+const SHORT_ANSWER: usize = 512;
 
 /// How often is told what has come of a slow body.
 const PROGRESS_PAUSE: Duration = Duration::from_millis(250);

@@ -7,10 +7,9 @@ use rustls::pki_types::ServerName;
 use tokio::net::{TcpStream, lookup_host};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
-use tokio_rustls::TlsConnector;
-use tokio_rustls::client::TlsStream;
 
 use crate::error::ConnectError;
+use crate::secured::Secured;
 use crate::server::{IpVersion, Server};
 
 pub(crate) async fn dial(server: &Server) -> Result<TcpStream, ConnectError> {
@@ -25,7 +24,7 @@ pub(crate) async fn dial(server: &Server) -> Result<TcpStream, ConnectError> {
 pub(crate) async fn shake_hands(
     server: &Server,
     socket: TcpStream,
-) -> Result<TlsStream<TcpStream>, ConnectError> {
+) -> Result<Secured, ConnectError> {
     let host = server.host().to_owned();
     let config = server.tls().expect("a server with encryption has a TLS configuration").clone();
     let name = ServerName::try_from(host.clone()).map_err(|error| ConnectError::Certificate {
@@ -33,7 +32,7 @@ pub(crate) async fn shake_hands(
         cause: error.to_string(),
     })?;
     let limit = server.settings().limits.handshake;
-    match timeout(limit, TlsConnector::from(config).connect(name, socket)).await {
+    match timeout(limit, Secured::shake_hands(config, name, socket)).await {
         Err(_) => Err(too_slow(server, "the TLS handshake", limit)),
         Ok(result) => result.map_err(|error| classify(server, error)),
     }

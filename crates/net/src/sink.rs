@@ -13,6 +13,7 @@ use crate::buffer::{Buffer, BufferPool};
 pub(crate) struct Bodies {
     pool: BufferPool,
     admitted: HashMap<RequestId, usize>,
+    admitted_bytes: u64,
     decoder: Decoder,
     current: Option<Current>,
     finished: VecDeque<(Buffer, Outcome)>,
@@ -25,11 +26,18 @@ struct Current {
     buffer: Option<Buffer>,
 }
 
+impl Current {
+    fn expected(&self) -> u64 {
+        self.buffer.as_ref().map_or(0, |buffer| buffer.free() as u64)
+    }
+}
+
 impl Bodies {
     pub(crate) fn new(pool: BufferPool) -> Self {
         Self {
             pool,
             admitted: HashMap::new(),
+            admitted_bytes: 0,
             decoder: Decoder::new(),
             current: None,
             finished: VecDeque::new(),
@@ -42,13 +50,29 @@ impl Bodies {
             Some(current) if current.request == request => {
                 current.buffer = Some(self.pool.lend(reserve));
             }
-            _ => _ = self.admitted.insert(request, reserve),
+            _ => {
+                self.forget(request);
+                self.admitted.insert(request, reserve);
+                self.admitted_bytes += reserve as u64;
+            }
         }
     }
 
     /// No body will come for the request.
     pub(crate) fn forget(&mut self, request: RequestId) {
-        self.admitted.remove(&request);
+        self.take_admission(request);
+    }
+
+    /// How much may still come of bodies that have room; encoded they are hardly longer.
+    pub(crate) fn expected(&self) -> u64 {
+        let current = self.current.as_ref().map_or(0, Current::expected);
+        current + self.admitted_bytes
+    }
+
+    fn take_admission(&mut self, request: RequestId) -> Option<usize> {
+        let reserve = self.admitted.remove(&request);
+        self.admitted_bytes -= reserve.unwrap_or(0) as u64;
+        reserve
     }
 
     /// The oldest body that has come whole and was not taken yet.
@@ -69,7 +93,7 @@ impl Bodies {
 
 impl BodySink for Bodies {
     fn begin(&mut self, request: RequestId) {
-        let reserve = self.admitted.remove(&request);
+        let reserve = self.take_admission(request);
         let buffer = reserve.map(|reserve| self.pool.lend(reserve));
         self.current = Some(Current { request, received: 0, buffer });
     }
