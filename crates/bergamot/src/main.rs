@@ -97,7 +97,7 @@ fn run_daemon(config: &Config) -> anyhow::Result<()> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build()?;
-    runtime.block_on(daemon::run(daemon::Settings::new(config)))?;
+    runtime.block_on(daemon::run(daemon::Settings::new(config, threads)))?;
     // A name look-up that hangs must not hold up the end.
     runtime.shutdown_background();
     Ok(())

@@ -230,6 +230,7 @@ impl Engine {
         let servers: Vec<_> = self.pool.ids().collect();
         for server in servers {
             let room = self.pool.room(server).min(self.room_by_pace(server));
+            let room = room.min(self.room_by_memory(server));
             if room == 0 {
                 continue;
             }

@@ -29,15 +29,22 @@ impl Engine {
     /// each so slow that servers hang up. A server without any may have one, for it alone may have
     /// what the others lack, and those may be busy for days.
     pub(crate) fn room_by_pace(&self, server: ServerId) -> usize {
-        let open = |of: Option<ServerId>| {
-            let counts =
-                |known: &&crate::engine::Connection| of.is_none_or(|of| known.server == of);
-            self.connections.values().filter(counts).count()
-        };
-        let all = self.limiter.suggested_connections().map(|most| most.saturating_sub(open(None)));
+        let (all_open, open) = (self.connections.len(), self.open_to(server));
+        let all = self.limiter.suggested_connections().map(|most| most.saturating_sub(all_open));
         let here = self.limiter.suggested_server_connections(server);
-        let here = here.map(|most| most.saturating_sub(open(Some(server))));
-        let least = usize::from(open(Some(server)) == 0);
+        let here = here.map(|most| most.saturating_sub(open));
+        let least = usize::from(open == 0);
         all.into_iter().chain(here).min().map_or(usize::MAX, |room| room.max(least))
+    }
+
+    /// How many connections there is memory for beside those that are open; one at each server in
+    /// any case, as above.
+    pub(crate) fn room_by_memory(&self, server: ServerId) -> usize {
+        let room = self.settings.most_connections.saturating_sub(self.connections.len());
+        room.max(usize::from(self.open_to(server) == 0))
+    }
+
+    fn open_to(&self, server: ServerId) -> usize {
+        self.connections.values().filter(|known| known.server == server).count()
     }
 }

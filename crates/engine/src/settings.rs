@@ -17,6 +17,8 @@ pub struct Settings {
     pub article_retries: u8,
     /// Memory for articles that are under way or not yet written.
     pub budget: ByteCount,
+    /// The most connections to all servers together, whatever each allows: they take memory, too.
+    pub most_connections: usize,
     /// The most requests in flight on one connection; how many there are follows from how fast and
     /// how far away a server is.
     pub pipeline: usize,
@@ -44,6 +46,7 @@ impl Default for Settings {
             servers: Vec::new(),
             article_retries: 3,
             budget: ByteCount(40 << 20),
+            most_connections: usize::MAX,
             pipeline: 128,
             idle: Duration::from_secs(30),
             rates: bergamot_limit::Settings::default(),

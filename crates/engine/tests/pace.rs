@@ -52,6 +52,21 @@ fn of_two_rates_the_lower_one_counts() {
 }
 
 #[test]
+fn memory_bounds_the_connections_to_all_servers_but_one_to_each() {
+    for (most, expected) in [(0, 2), (1, 2), (3, 4), (10, 10), (16, 16), (99, 16)] {
+        let mut world = World::with(vec![server(1, 8), server(2, 8)], |settings| {
+            settings.most_connections = most;
+        });
+        world.add(1, 100);
+        world.wait(0);
+        world.greet();
+        let (first, second) = open(&world);
+        assert_eq!(first + second, expected, "{most}");
+        assert!(first > 0 && second > 0);
+    }
+}
+
+#[test]
 fn who_is_thirsty_is_lent_something_and_others_are_not() {
     let mut world = world(2 * SHARE, &[]);
     let (first, second) = (world.id(0), world.id(1));

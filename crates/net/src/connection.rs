@@ -19,6 +19,7 @@ use crate::dial::{dial, shake_hands};
 use crate::error::Ended;
 use crate::fetch::Fetch;
 use crate::link::Link;
+use crate::secured::LONGEST_RECORD;
 use crate::server::{Encryption, Server};
 use crate::sink::Bodies;
 
@@ -432,6 +433,10 @@ const QUIT_REQUEST: RequestId = RequestId(u64::MAX);
 
 /// What may be read beyond the bodies that are admitted: so much a connection may have to keep.
 const READ_AHEAD: u64 = 16 << 10;
+
+/// All that one connection may keep beside the bodies that are admitted: bytes read ahead, the
+/// beginning of a TLS record, the state of TLS, and its task.
+pub const CONNECTION_COST: usize = READ_AHEAD as usize + LONGEST_RECORD + (8 << 10);
 
 /// The answer to a goodbye.
 const SHORT_ANSWER: usize = 512;

@@ -23,7 +23,7 @@ mod sink;
 mod tls;
 
 pub use buffer::{Buffer, BufferPool};
-pub use connection::{Connection, Report};
+pub use connection::{CONNECTION_COST, Connection, Report};
 pub use credit::Credit;
 pub use error::{ConnectError, Ended};
 pub use fetch::Fetch;

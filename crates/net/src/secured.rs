@@ -264,5 +264,8 @@ fn broken(error: rustls::Error) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, error)
 }
 
+/// With its header and all that encryption adds (RFC 8446, section 5.2).
+pub(crate) const LONGEST_RECORD: usize = (16 << 10) + 261;
+
 /// Chains of certificates have some KiB; rustls itself takes messages of up to 64 KiB.
 const LONGEST_HANDSHAKE: usize = 128 << 10;

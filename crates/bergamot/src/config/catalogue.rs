@@ -123,7 +123,8 @@ pub(super) static DOWNLOAD: Table = Table {
             name: "memory",
             kind: Kind::Size { least: 4 * MIB, most: 64 << 30 },
             default: Fallback::Is("\"40 MiB\""),
-            about: "The room for articles that are under way or not yet on the disk.",
+            about: "The memory for all that is under way: connections, and articles until they are on the \
+                    disk. Where a control group limits the process, at most a third of that.",
         },
         Key {
             name: "rate",

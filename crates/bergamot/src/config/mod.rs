@@ -94,6 +94,7 @@ impl Config {
             servers: servers.collect(),
             article_retries: self.download.article_retries,
             budget: self.download.memory,
+            most_connections: usize::MAX,
             rates: self.rates(),
             timetable: self.timetable(),
             quota: self.quota.settings(self.download.time_zone),

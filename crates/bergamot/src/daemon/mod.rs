@@ -8,6 +8,7 @@
 //! - `outages`, `told`: what people hear of servers at rest and of lost articles
 //! - `clerk`: the thread that writes down what is used of the quotas; `allowance`: what is said of them
 //! - `jobs`: what the daemon knows of its jobs beside what the engine knows
+//! - `memory`: how much each part of it may take
 
 mod allowance;
 mod carry_out;
@@ -17,6 +18,7 @@ mod desk;
 mod happening;
 mod jobs;
 mod keeper;
+mod memory;
 mod nzb_job;
 mod outages;
 mod settings;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use bergamot_limit::Zone;
 use bergamot_types::SafeName;
 
+use super::memory;
 use crate::clock;
 use crate::config::{Category, Config, Duplicates, Par2Volumes};
 
@@ -35,10 +36,11 @@ pub(super) struct JobSettings {
 }
 
 impl Settings {
-    pub(crate) fn new(config: &Config) -> Self {
+    /// `threads` read from sockets.
+    pub(crate) fn new(config: &Config, threads: usize) -> Self {
         let servers = config.server_settings().into_iter().map(|(_, server)| server);
         Self {
-            engine: config.engine_settings(clock::seed()),
+            engine: engine_settings(config, threads),
             servers: servers.collect(),
             intake: config.intake_settings(),
             jobs: Arc::new(JobSettings::new(config)),
@@ -46,6 +48,24 @@ impl Settings {
             zone: config.download.time_zone,
             progress: config.log.file.is_none() && std::io::stderr().is_terminal(),
         }
+    }
+}
+
+fn engine_settings(config: &Config, threads: usize) -> bergamot_engine::Settings {
+    let settings = config.engine_settings(clock::seed());
+    let limit = memory::group_limit(|path| std::fs::read_to_string(path).ok());
+    let budget = memory::within(limit, settings.budget);
+    if budget < settings.budget {
+        let configured = settings.budget;
+        tracing::info!(%budget, %configured, "less memory is used, for it is limited here");
+    }
+    let active = settings.servers.iter().filter(|server| server.active);
+    let connections = active.map(|server| server.connections).sum();
+    let plan = memory::Plan::new(budget, threads, connections);
+    bergamot_engine::Settings {
+        budget: plan.articles,
+        most_connections: plan.connections,
+        ..settings
     }
 }
 
