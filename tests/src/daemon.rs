@@ -155,16 +155,40 @@ impl Daemon {
         Pid::from_child(&self.child)
     }
 
+    /// What it holds in memory now.
+    ///
+    /// # Panics
+    /// When it has ended.
+    pub fn memory(&self) -> ByteCount {
+        self.status_bytes("VmRSS:")
+    }
+
+    /// How often its threads went to sleep, and how many bytes and calls it read and wrote.
+    ///
+    /// # Panics
+    /// When it has ended.
+    pub fn activity(&self) -> (u64, String) {
+        let root = PathBuf::from(format!("/proc/{}", self.child.id()));
+        let threads = fs::read_dir(root.join("task")).expect("it runs");
+        let switches = threads.map(|thread| {
+            let path = thread.expect("a thread").path().join("status");
+            let status = fs::read_to_string(path).expect("it runs");
+            number_in(&status, "voluntary_ctxt_switches:")
+        });
+        (switches.sum(), fs::read_to_string(root.join("io")).expect("it runs"))
+    }
+
     /// The most memory it has had resident at any time.
     ///
     /// # Panics
     /// When it does not run.
     pub fn peak_memory(&self) -> ByteCount {
+        self.status_bytes("VmHWM:")
+    }
+
+    fn status_bytes(&self, field: &str) -> ByteCount {
         let path = format!("/proc/{}/status", self.child.id());
-        let status = fs::read_to_string(path).expect("it runs");
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        let size = line.and_then(|line| line.trim().strip_suffix(" kB")).expect("as on Linux");
-        ByteCount(size.trim().parse::<u64>().expect("a number") << 10)
+        ByteCount(number_in(&fs::read_to_string(path).expect("it runs"), field) << 10)
     }
 
     /// How many handles it holds just now.
@@ -233,6 +257,12 @@ impl Drop for Daemon {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The number behind `field`; sizes are in kB.
+fn number_in(status: &str, field: &str) -> u64 {
+    let line = status.lines().find_map(|line| line.strip_prefix(field)).expect("as on Linux");
+    line.trim().trim_end_matches(" kB").parse().expect("a number")
 }
 
 /// Tests lie in `target/*/deps`, the program one level above.

@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use tracing::debug;
 
 use crate::error::WatchError;
+use crate::file_system;
 use crate::folder::Folder;
 use crate::identity::Identity;
 use crate::judge::{Judge, Next, Verdict};
@@ -25,6 +26,7 @@ pub struct Intake {
     wake: Waker,
     watch: Option<Watch>,
     trust: Trust,
+    is_local: bool, // every folder is watched, and no other machine can write there
     untold: Vec<PathBuf>, // new at the last scan, without a notice so far
 }
 
@@ -33,8 +35,11 @@ pub struct Settings {
     pub path: PathBuf,
     /// Between scans, as long as nothing else tells of new files.
     pub interval: Duration,
-    /// Between scans while the kernel does.
+    /// Between scans while the kernel was seen to.
     pub watched_interval: Duration,
+    /// Between scans where the kernel must know, for all who write there have to go through it. Only
+    /// a file system mounted over the folder escapes it. None takes no file system's word.
+    pub local_interval: Option<Duration>,
     /// Whether to ask the kernel at all.
     pub watch: bool,
 }
@@ -45,6 +50,7 @@ impl Settings {
             path: path.into(),
             interval: Duration::from_secs(5),
             watched_interval: Duration::from_secs(60),
+            local_interval: Some(Duration::from_secs(3600)),
             watch: true,
         }
     }
@@ -112,6 +118,7 @@ impl Intake {
             wake: Waker(Arc::new(wake)),
             watch: None,
             trust: Trust::Unproven,
+            is_local: false,
             untold: Vec::new(),
         }
     }
@@ -126,15 +133,18 @@ impl Intake {
         self.start_watch();
         let news = self.watch.as_ref().map(Watch::take_news).unwrap_or_default();
         let watch = self.watch.as_ref();
-        let mut followed = Vec::new();
-        let mut follow =
-            |folder: &Path| followed.push(watch.is_some_and(|watch| watch.follow(folder)));
+        let (mut followed, mut all_local) = (Vec::new(), true);
+        let mut follow = |folder: &Path| {
+            followed.push(watch.is_some_and(|watch| watch.follow(folder)));
+            all_local &= file_system::is_local(&self.settings.path.join(folder));
+        };
         let listing = scan::scan(&self.settings.path, &mut follow);
         // A folder that may not be read may not be watched either.
         let is_closed = |problem: &_| matches!(problem, WatchError::FolderUnreadable { .. });
         let all_watched = !followed.is_empty()
             && followed.iter().all(|&watched| watched)
             && !listing.problems.iter().any(is_closed);
+        self.is_local = all_watched && all_local;
         self.judge_watch(&listing, &news, all_watched);
         let (found, more) = self.ready(now, &listing, &news);
         self.judge.retain(&listing.files.into_iter().map(|(path, _)| path).collect());
@@ -192,8 +202,12 @@ impl Intake {
         if more {
             return Duration::ZERO;
         }
-        let Settings { interval, watched_interval, .. } = self.settings;
-        let longest = if self.is_watched() { watched_interval } else { interval };
+        let Settings { interval, watched_interval, local_interval, .. } = self.settings;
+        let longest = match (local_interval, self.is_watched()) {
+            (Some(local_interval), _) if self.is_local => local_interval,
+            (_, true) => watched_interval,
+            (_, false) => interval,
+        };
         let ready = self.judge.next_ready().map(|at| at.saturating_duration_since(now));
         ready.map_or(longest, |ready| ready.min(longest))
     }

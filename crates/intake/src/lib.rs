@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod file_system;
 mod folder;
 mod identity;
 mod intake;

@@ -151,7 +151,11 @@ impl Heard {
 
 /// Not our own renaming of what was read. After an overflow nobody knows, so it is.
 fn is_worth_a_scan(events: ReadFlags, name: Option<&OsStr>) -> bool {
-    let of_folders = ReadFlags::ISDIR | ReadFlags::QUEUE_OVERFLOW | ReadFlags::IGNORED;
+    let of_folders = ReadFlags::ISDIR
+        | ReadFlags::QUEUE_OVERFLOW
+        | ReadFlags::IGNORED
+        | ReadFlags::MOVE_SELF
+        | ReadFlags::UNMOUNT;
     events.intersects(of_folders) || name.is_some_and(scan::is_offered)
 }
 

@@ -375,7 +375,8 @@ fn a_file_that_was_closed_or_moved_here_is_found_without_waiting() {
     let outside = TempDir::new_in(temp.path().parent().unwrap()).unwrap();
     fs::create_dir(temp.path().join("tv")).unwrap();
     let (wake, woken) = channel();
-    let mut intake = Intake::new(Settings::new(temp.path()), move || {
+    let settings = Settings { local_interval: None, ..Settings::new(temp.path()) };
+    let mut intake = Intake::new(settings, move || {
         let _ = wake.send(());
     });
     let now = Instant::now();
@@ -401,4 +402,23 @@ fn a_file_that_was_closed_or_moved_here_is_found_without_waiting() {
     drop(intake);
     while woken.recv_timeout(Duration::from_secs(20)).is_ok() {}
     assert!(woken.try_recv().is_err(), "the thread has ended and dropped its end");
+}
+
+#[test]
+fn a_folder_of_this_machine_alone_is_left_in_peace() {
+    // In the memory of this machine, wherever the temporary files of others may lie.
+    let Ok(temp) = TempDir::new_in("/dev/shm") else { return };
+    let (wake, woken) = channel();
+    let mut intake = Intake::new(Settings::new(temp.path()), move || {
+        let _ = wake.send(());
+    });
+    let now = Instant::now();
+    assert_eq!(intake.scan(now).next, Duration::from_secs(3600));
+    fs::write(temp.path().join("a.nzb"), b"x").unwrap();
+    let found = wait_for_file(&mut intake, &woken, now);
+    assert_eq!(paths(&found), ["a.nzb"]);
+    fs::rename(temp.path(), temp.path().with_extension("away")).unwrap();
+    woken.recv_timeout(Duration::from_secs(60)).expect("the folder itself has moved");
+    assert_eq!(intake.scan(now).next, Duration::from_secs(5));
+    fs::remove_dir_all(temp.path().with_extension("away")).unwrap();
 }

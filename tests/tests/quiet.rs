@@ -1,0 +1,42 @@
+//! A daemon that has nothing to do does nothing.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on stops here")]
+
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::Duration;
+
+use bergamot_newsd::Posted;
+use bergamot_tests::{Control, Daemon, Home, News};
+
+#[test]
+fn an_idle_daemon_never_wakes_and_touches_no_disk() {
+    let home = Home::new();
+    let news = News::plain(Arc::new(Posted::new()));
+    let daemon = Daemon::start(&home, &news.section(0, ""));
+    sleep(SETTLING);
+    let before = daemon.activity();
+    sleep(WATCHED);
+    assert_eq!(daemon.activity(), before);
+    let memory = daemon.memory();
+    assert!(memory.0 < 12_000_000, "{memory}");
+}
+
+#[test]
+fn it_falls_asleep_again_when_its_work_is_done() {
+    let (home, control) = (Home::new(), Control::new());
+    let news = News::plain(control.beside(Posted::new()));
+    let config = format!("[download]\nidle = \"1 s\"\n{}", news.section(0, ""));
+    let mut daemon = Daemon::start(&home, &config);
+    control.completes(&home, &mut daemon);
+    sleep(SETTLING + Duration::from_secs(2));
+    let before = daemon.activity();
+    sleep(WATCHED);
+    assert_eq!(daemon.activity(), before);
+}
+
+/// The first look at the folder, and whatever else belongs to the start.
+const SETTLING: Duration = Duration::from_secs(2);
+
+/// Twice the time between two looks at a folder that cannot be watched.
+const WATCHED: Duration = Duration::from_secs(10);
