@@ -1,0 +1,140 @@
+//! 64 bytes at once: the one algorithm of all vector kernels.
+//!
+//! Nearly everything that makes a byte special can be seen from the byte before it: behind `=` it is
+//! escaped, behind LF it starts a line. So a block is loaded twice, once a byte early, and compared
+//! with itself: no state has to be carried from block to block, and a block depends on the one
+//! before it only by where its output goes.
+//!
+//! - *Gaps*, the bytes that vanish, are `=`, CR and LF, unless behind `=`.
+//! - Bytes behind `=` are lowered by a further 64.
+//! - Then the gaps are squeezed out and the rest is stored.
+//!
+//! This holds for every block without *oddities*: `=` or a dot behind LF, which may be the end or a
+//! control line, and `=` behind `=`, which may or may not escape. A block that may have some is
+//! looked at more closely. Most prove harmless by the byte behind them, also a dot that only has to
+//! vanish; in front of the first other one the block is cut, and scalar steps go on from there.
+
+use super::scalar::Run;
+use super::{LineState, Stop};
+
+/// How one vector unit handles a block.
+///
+/// In each mask bit n stands for byte n of the block.
+pub(super) trait Vector: Copy {
+    /// A block and its bytes' predecessors, in registers.
+    type Block: Copy;
+
+    fn load(self, window: &Window) -> Self::Block;
+
+    /// Bytes that vanish: `=`, CR and LF where no `=` is before them.
+    fn gaps(self, block: Self::Block) -> u64;
+
+    /// Whether there may be oddities. This is asked of every block; a rare false alarm does no harm.
+    fn is_suspect(self, block: Self::Block) -> bool;
+
+    /// `=` or a dot behind LF, and `=` behind `=`.
+    fn oddities(self, block: Self::Block) -> u64;
+
+    /// Lowers all bytes and stores those that `stay` one behind the other, from the start of `room`.
+    /// The rest of `room` may become anything.
+    fn put(self, block: Self::Block, stay: u64, room: &mut Room);
+}
+
+/// The bytes of a block behind the one that precedes them.
+pub(super) type Window = [u8; 1 + BLOCK];
+/// No block gives more bytes than it has; stores of whole vectors stay within this, too.
+pub(super) type Room = [u8; BLOCK];
+
+pub(super) const BLOCK: usize = 64;
+
+/// Has to be inlined into a function that has the features of `V` enabled.
+#[inline(always)]
+pub(super) fn until_stop<V: Vector>(vector: V, run: &mut Run<'_>) -> Stop {
+    loop {
+        let mut steps = 1;
+        if is_plain(run) {
+            whole_blocks(vector, run);
+            steps = STEPS;
+        }
+        for _ in 0..steps {
+            if let Some(stop) = run.step() {
+                return stop;
+            }
+        }
+    }
+}
+
+/// Whether the byte before tells all about the next one. Not so where no byte is before it, where
+/// the line has begun by a dot or by `=`, and behind a `=` that is itself escaped.
+fn is_plain(run: &Run<'_>) -> bool {
+    match (run.state, run.src[..run.read].last()) {
+        (_, None) | (LineState::Dot | LineState::DotCr | LineState::Equals, _) => false,
+        (LineState::Middle, Some(&before)) => before != b'=',
+        (LineState::Start | LineState::Escape, _) => true,
+    }
+}
+
+/// Takes blocks until one has to be cut or either buffer holds less than one.
+#[inline(always)]
+fn whole_blocks<V: Vector>(vector: V, run: &mut Run<'_>) {
+    let before = run.read;
+    while let Some((window, room)) = next_block(run) {
+        let block = vector.load(window);
+        let mut gaps = vector.gaps(block);
+        let mut length = BLOCK;
+        if vector.is_suspect(block) {
+            (gaps, length) = inspected(window, gaps, vector.oddities(block));
+        }
+        vector.put(block, !gaps, room);
+        run.read += length;
+        run.written += (!gaps & first(length)).count_ones() as usize;
+        if length < BLOCK {
+            break;
+        }
+    }
+    if run.read > before {
+        run.state = state_behind(run.src[run.read - 1]);
+    }
+}
+
+#[inline(always)]
+fn next_block<'a>(run: &'a mut Run<'_>) -> Option<(&'a Window, &'a mut Room)> {
+    let window = run.src.get(run.read - 1..)?.first_chunk()?;
+    let room = run.dst.get_mut(run.written..)?.first_chunk_mut()?;
+    Some((window, room))
+}
+
+/// The gaps with those dots that only vanish, and how much of the block may be taken.
+#[cold]
+#[inline(never)]
+fn inspected(window: &Window, mut gaps: u64, mut oddities: u64) -> (u64, usize) {
+    while oddities != 0 {
+        let at = oddities.trailing_zeros() as usize;
+        oddities &= oddities - 1;
+        let [before, byte] = [window[at], window[at + 1]];
+        match (before, byte, window.get(at + 2)) {
+            (b'\n', b'=', Some(next)) if !b"y=".contains(next) => {}
+            (b'\n', b'.', Some(next)) if !b"\r\n=".contains(next) => gaps |= 1 << at,
+            _ => return (gaps, at),
+        }
+    }
+    (gaps, BLOCK)
+}
+
+fn first(length: usize) -> u64 {
+    if length < BLOCK { (1 << length) - 1 } else { u64::MAX }
+}
+
+/// The state that blocks leave. Lines that begin by a dot or by `=` and go on in the next block are
+/// cut off before that, so it is never one of theirs.
+fn state_behind(byte: u8) -> LineState {
+    match byte {
+        b'\n' => LineState::Start,
+        b'=' => LineState::Escape,
+        _ => LineState::Middle,
+    }
+}
+
+/// Scalar steps behind a cut. Good articles have few cuts, and hostile ones should not pay for a
+/// block at every second byte.
+const STEPS: usize = 32;
