@@ -182,7 +182,7 @@ fn every_kernel_has_a_name_of_its_own() {
 
 #[test]
 fn a_kernel_that_is_not_there_decodes_all_the_same() {
-    for kernel in [Kernel::Ssse3, Kernel::Avx2, Kernel::Avx512] {
+    for kernel in [Kernel::Ssse3, Kernel::Avx2, Kernel::Avx512, Kernel::Neon] {
         let answer = run(kernel, LineState::Start, b"..ab=}\r\n.\r\n", 9);
         assert_eq!(answer, run(Kernel::Scalar, LineState::Start, b"..ab=}\r\n.\r\n", 9));
     }

@@ -2,6 +2,8 @@
 
 use std::sync::OnceLock;
 
+#[cfg(target_arch = "aarch64")]
+use super::neon::Neon;
 use super::scalar::Run;
 use super::{Decoded, LineState, Stop, swar};
 #[cfg(target_arch = "x86_64")]
@@ -20,6 +22,8 @@ pub enum Kernel {
     Avx2,
     /// 64-byte vectors of x86, with the instruction that squeezes out bytes (VBMI2).
     Avx512,
+    /// 16-byte vectors of 64-bit ARM.
+    Neon,
 }
 
 impl Kernel {
@@ -41,6 +45,7 @@ impl Kernel {
             Self::Ssse3 => "SSSE3",
             Self::Avx2 => "AVX2",
             Self::Avx512 => "AVX-512 VBMI2",
+            Self::Neon => "NEON",
         }
     }
 
@@ -68,10 +73,12 @@ impl Kernel {
             Self::Avx2 => Some(Avx2::detect()?.until_stop(run)),
             #[cfg(target_arch = "x86_64")]
             Self::Avx512 => Some(Avx512::detect()?.until_stop(run)),
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon => Some(Neon::detect()?.until_stop(run)),
             _ => None,
         }
     }
 }
 
-const SLOWEST_FIRST: [Kernel; 5] =
-    [Kernel::Scalar, Kernel::Swar, Kernel::Ssse3, Kernel::Avx2, Kernel::Avx512];
+const SLOWEST_FIRST: [Kernel; 6] =
+    [Kernel::Scalar, Kernel::Swar, Kernel::Ssse3, Kernel::Avx2, Kernel::Avx512, Kernel::Neon];
