@@ -3,8 +3,8 @@
 use std::arch::x86_64::*;
 
 use super::blocks::{self, BLOCK, Room, Vector, Window};
+use super::compress_table::WIDE;
 use super::scalar::Run;
-use super::ssse3::{room_at, squeeze};
 use super::{ESCAPE_SHIFT, SHIFT, Stop};
 
 /// Proof that the processor has AVX2 and what came with it: only `detect` makes one.
@@ -131,8 +131,9 @@ fn put(block: Block, stay: u64, room: &mut Room) {
         let lowered = lower(block.bytes[lane], block.before[lane]);
         let halves = [_mm256_castsi256_si128(lowered), _mm256_extracti128_si256(lowered, 1)];
         for (half, bytes) in halves.into_iter().enumerate() {
-            let stay = (stay >> (lane * LANE + half * LANE / 2)) as u16;
-            squeeze(bytes, stay, room_at(room, written));
+            let stay = (stay >> (lane * LANE + half * HALF)) as u16;
+            let places = load_half(&WIDE[usize::from(stay & 0x7fff)]);
+            store(room, written, _mm_shuffle_epi8(bytes, places));
             written += stay.count_ones() as usize;
         }
     }
@@ -177,5 +178,22 @@ fn load(window: &Window, at: usize) -> __m256i {
     unsafe { _mm256_loadu_si256(lane.as_ptr().cast()) }
 }
 
+#[inline]
+#[target_feature(enable = "avx2")]
+fn load_half(bytes: &[u8; HALF]) -> __m128i {
+    // SAFETY: `bytes` is 16 bytes long, and no alignment is asked for.
+    unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn store(room: &mut Room, at: usize, bytes: __m128i) {
+    let half: &mut [u8; HALF] =
+        room[at..].first_chunk_mut().expect("vectors give no more bytes than they have");
+    // SAFETY: `half` is 16 bytes long, and no alignment is asked for.
+    unsafe { _mm_storeu_si128(half.as_mut_ptr().cast(), bytes) }
+}
+
+const HALF: usize = 16;
 const LANE: usize = 32;
 const LANES: usize = BLOCK / LANE;

@@ -16,7 +16,7 @@ pub enum Kernel {
     Scalar,
     /// Eight bytes in a general register, on every processor.
     Swar,
-    /// 16-byte vectors of x86 since 2006.
+    /// 16-byte vectors of x86 since 2008.
     Ssse3,
     /// 32-byte vectors of x86 since 2013.
     Avx2,

@@ -139,11 +139,11 @@ fn lower(bytes: uint8x16_t, before: uint8x16_t) -> uint8x16_t {
 #[target_feature(enable = "neon")]
 fn squeeze(bytes: uint8x16_t, stay: u16, room: &mut [u8; LANE]) {
     let [low, high] = stay.to_le_bytes();
-    let places = vcombine_u8(vcreate_u8(LOW[low as usize]), vcreate_u8(HIGH[high as usize]));
-    let squeezed = vreinterpretq_u64_u8(vqtbl1q_u8(bytes, places));
-    room[..8].copy_from_slice(&vgetq_lane_u64(squeezed, 0).to_le_bytes());
-    room[low.count_ones() as usize..][..8]
-        .copy_from_slice(&vgetq_lane_u64(squeezed, 1).to_le_bytes());
+    let first = vqtbl1_u8(bytes, vcreate_u8(LOW[low as usize]));
+    let second = vqtbl1_u8(bytes, vcreate_u8(HIGH[high as usize]));
+    let [first, second] = [first, second].map(|half| vget_lane_u64(vreinterpret_u64_u8(half), 0));
+    room[..8].copy_from_slice(&first.to_le_bytes());
+    room[low.count_ones() as usize..][..8].copy_from_slice(&second.to_le_bytes());
 }
 
 #[inline]

@@ -11,36 +11,26 @@ use super::compress_table::{HIGH, LOW};
 use super::scalar::Run;
 use super::{ESCAPE_SHIFT, SHIFT, Stop};
 
-/// Proof that the processor has SSSE3: only `detect` makes one.
+/// Proof that the processor has SSSE3 and POPCNT: only `detect` makes one.
+///
+/// POPCNT came two years later. The few processors between are left to the kernel for all.
 #[derive(Clone, Copy)]
-pub(super) struct Ssse3 {
-    popcnt: bool, // came two years later, and the oldest do without
-}
+pub(super) struct Ssse3(());
 
 impl Ssse3 {
     pub(super) fn detect() -> Option<Self> {
-        let popcnt = is_x86_feature_detected!("popcnt");
-        is_x86_feature_detected!("ssse3").then_some(Self { popcnt })
+        let found = is_x86_feature_detected!("ssse3") && is_x86_feature_detected!("popcnt");
+        found.then_some(Self(()))
     }
 
     pub(super) fn until_stop(self, run: &mut Run<'_>) -> Stop {
-        if self.popcnt {
-            // SAFETY: `self` proves that the processor has SSSE3, and it has POPCNT, too.
-            unsafe { until_stop_with_popcnt(self, run) }
-        } else {
-            // SAFETY: `self` proves that the processor has SSSE3.
-            unsafe { until_stop(self, run) }
-        }
+        // SAFETY: `self` proves that the processor has the features.
+        unsafe { until_stop(self, run) }
     }
 }
 
-#[target_feature(enable = "ssse3")]
-fn until_stop(ssse3: Ssse3, run: &mut Run<'_>) -> Stop {
-    blocks::until_stop(ssse3, run)
-}
-
 #[target_feature(enable = "ssse3,popcnt")]
-fn until_stop_with_popcnt(ssse3: Ssse3, run: &mut Run<'_>) -> Stop {
+fn until_stop(ssse3: Ssse3, run: &mut Run<'_>) -> Stop {
     blocks::until_stop(ssse3, run)
 }
 
@@ -55,7 +45,7 @@ impl Vector for Ssse3 {
 
     #[inline(always)]
     fn load(self, window: &Window) -> Block {
-        // SAFETY: `self` proves that the processor has SSSE3; so in the functions below.
+        // SAFETY: `self` proves that the processor has the features; so in the functions below.
         unsafe { load_block(window) }
     }
 
@@ -170,14 +160,13 @@ fn lower(bytes: __m128i, before: __m128i) -> __m128i {
 /// the last byte of the first that counts ends, and the next vector where this one's do.
 #[inline]
 #[target_feature(enable = "ssse3")]
-pub(super) fn squeeze(bytes: __m128i, stay: u16, room: &mut [u8; LANE]) {
+fn squeeze(bytes: __m128i, stay: u16, room: &mut [u8; LANE]) {
     let [low, high] = stay.to_le_bytes();
-    let places = _mm_set_epi64x(HIGH[high as usize] as i64, LOW[low as usize] as i64);
-    let squeezed = _mm_shuffle_epi8(bytes, places);
-    let [first, second] =
-        [squeezed, _mm_unpackhi_epi64(squeezed, squeezed)].map(|half| _mm_cvtsi128_si64(half));
-    room[..8].copy_from_slice(&first.to_le_bytes());
-    room[low.count_ones() as usize..][..8].copy_from_slice(&second.to_le_bytes());
+    let first = _mm_shuffle_epi8(bytes, _mm_cvtsi64_si128(LOW[low as usize] as i64));
+    let second = _mm_shuffle_epi8(bytes, _mm_cvtsi64_si128(HIGH[high as usize] as i64));
+    room[..8].copy_from_slice(&_mm_cvtsi128_si64(first).to_le_bytes());
+    room[low.count_ones() as usize..][..8]
+        .copy_from_slice(&_mm_cvtsi128_si64(second).to_le_bytes());
 }
 
 #[inline]
@@ -202,32 +191,9 @@ fn load(window: &Window, at: usize) -> __m128i {
 
 /// Room for one vector, behind what earlier ones have `written`.
 #[inline(always)]
-pub(super) fn room_at(room: &mut Room, written: usize) -> &mut [u8; LANE] {
+fn room_at(room: &mut Room, written: usize) -> &mut [u8; LANE] {
     room[written..].first_chunk_mut().expect("vectors give no more bytes than they have")
 }
 
 const LANE: usize = 16;
 const LANES: usize = BLOCK / LANE;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::yenc::LineState;
-
-    #[test]
-    fn the_oldest_processors_give_the_same_answer() {
-        let Some(found) = Ssse3::detect() else { return };
-        let src: Vec<u8> =
-            b"abc=}def\r\n..ghi=Jk=\r\n".iter().copied().cycle().take(5_000).collect();
-        let answers = [found, Ssse3 { popcnt: false }].map(|ssse3| {
-            let mut dst = vec![0; src.len()];
-            let mut run = Run::new(LineState::Start, &src, &mut dst);
-            assert_eq!(ssse3.until_stop(&mut run), Stop::Input);
-            let written = run.written;
-            dst.truncate(written);
-            dst
-        });
-        assert_eq!(answers[0], answers[1]);
-        assert!(answers[0].len() > 3_000);
-    }
-}
