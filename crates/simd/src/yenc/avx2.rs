@@ -59,9 +59,9 @@ impl Vector for Avx2 {
     }
 
     #[inline(always)]
-    fn oddities(self, block: Block) -> u64 {
+    fn oddities(self, window: &Window) -> u64 {
         // SAFETY: as above.
-        unsafe { oddities(block) }
+        unsafe { oddities(window) }
     }
 
     #[inline(always)]
@@ -108,9 +108,10 @@ fn is_suspect(block: Block) -> bool {
     mask_of(any) != 0
 }
 
-#[inline]
+#[cold]
 #[target_feature(enable = "avx2")]
-fn oddities(block: Block) -> u64 {
+fn oddities(window: &Window) -> u64 {
+    let block = load_block(window);
     let mut mask = 0;
     for lane in 0..LANES {
         let (bytes, before) = (block.bytes[lane], block.before[lane]);

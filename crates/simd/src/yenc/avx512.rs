@@ -59,13 +59,14 @@ impl Vector for Avx512 {
 
     #[inline(always)]
     fn is_suspect(self, block: Block) -> bool {
-        self.oddities(block) != 0
+        // SAFETY: as above.
+        unsafe { oddities(block) != 0 }
     }
 
     #[inline(always)]
-    fn oddities(self, block: Block) -> u64 {
+    fn oddities(self, window: &Window) -> u64 {
         // SAFETY: as above.
-        unsafe { oddities(block) }
+        unsafe { oddities(load_block(window)) }
     }
 
     #[inline(always)]

@@ -32,8 +32,9 @@ pub(super) trait Vector: Copy {
     /// Whether there may be oddities. This is asked of every block; a rare false alarm does no harm.
     fn is_suspect(self, block: Self::Block) -> bool;
 
-    /// `=` or a dot behind LF, and `=` behind `=`.
-    fn oddities(self, block: Self::Block) -> u64;
+    /// `=` or a dot behind LF, and `=` behind `=`. Asked rarely: it loads the block again, so that
+    /// nothing has to be kept for its sake.
+    fn oddities(self, window: &Window) -> u64;
 
     /// Lowers all bytes and stores those that `stay` one behind the other, from the start of `room`.
     /// The rest of `room` may become anything.
@@ -53,7 +54,12 @@ pub(super) fn until_stop<V: Vector>(vector: V, run: &mut Run<'_>) -> Stop {
     loop {
         let mut steps = 1;
         if is_plain(run) {
+            let before = run.read;
             whole_blocks(vector, run);
+            part_block(vector, run);
+            if run.read > before {
+                run.state = state_behind(run.src[run.read - 1]);
+            }
             steps = STEPS;
         }
         for _ in 0..steps {
@@ -77,23 +83,13 @@ fn is_plain(run: &Run<'_>) -> bool {
 /// Takes blocks until one has to be cut or either buffer holds less than one.
 #[inline(always)]
 fn whole_blocks<V: Vector>(vector: V, run: &mut Run<'_>) {
-    let before = run.read;
     while let Some((window, room)) = next_block(run) {
-        let block = vector.load(window);
-        let mut gaps = vector.gaps(block);
-        let mut length = BLOCK;
-        if vector.is_suspect(block) {
-            (gaps, length) = inspected(window, gaps, vector.oddities(block));
-        }
-        vector.put(block, !gaps, room);
+        let (length, written) = take(vector, window, BLOCK, room);
         run.read += length;
-        run.written += (!gaps & first(length)).count_ones() as usize;
+        run.written += written;
         if length < BLOCK {
-            break;
+            return;
         }
-    }
-    if run.read > before {
-        run.state = state_behind(run.src[run.read - 1]);
     }
 }
 
@@ -104,10 +100,44 @@ fn next_block<'a>(run: &'a mut Run<'_>) -> Option<(&'a Window, &'a mut Room)> {
     Some((window, room))
 }
 
+/// Takes what is left where either buffer holds less than a block, by way of a whole one beside it;
+/// unless there is no room for all that this gives.
+#[inline(always)]
+fn part_block<V: Vector>(vector: V, run: &mut Run<'_>) {
+    let rest = &run.src[run.read - 1..];
+    let length = rest.len().min(BLOCK + 1) - 1;
+    let (mut window, mut room) = ([0; _], [0; _]);
+    window[..=length].copy_from_slice(&rest[..=length]);
+    let (length, written) = take(vector, &window, length, &mut room);
+    if let Some(free) = run.dst.get_mut(run.written..run.written + written) {
+        free.copy_from_slice(&room[..written]);
+        run.read += length;
+        run.written += written;
+    }
+}
+
+/// Decodes a block that has `length` bytes, the rest of it being zeros; gives how many of them may
+/// be taken, and how many bytes those are in `room`.
+#[inline(always)]
+fn take<V: Vector>(
+    vector: V,
+    window: &Window,
+    mut length: usize,
+    room: &mut Room,
+) -> (usize, usize) {
+    let block = vector.load(window);
+    let mut gaps = vector.gaps(block);
+    if vector.is_suspect(block) {
+        (gaps, length) = inspected(&window[..=length], gaps, vector.oddities(window));
+    }
+    vector.put(block, !gaps, room);
+    (length, (!gaps & first(length)).count_ones() as usize)
+}
+
 /// The gaps with those dots that only vanish, and how much of the block may be taken.
 #[cold]
 #[inline(never)]
-fn inspected(window: &Window, mut gaps: u64, mut oddities: u64) -> (u64, usize) {
+fn inspected(window: &[u8], mut gaps: u64, mut oddities: u64) -> (u64, usize) {
     while oddities != 0 {
         let at = oddities.trailing_zeros() as usize;
         oddities &= oddities - 1;
@@ -118,7 +148,7 @@ fn inspected(window: &Window, mut gaps: u64, mut oddities: u64) -> (u64, usize) 
             _ => return (gaps, at),
         }
     }
-    (gaps, BLOCK)
+    (gaps, window.len() - 1)
 }
 
 fn first(length: usize) -> u64 {

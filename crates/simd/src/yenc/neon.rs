@@ -60,9 +60,9 @@ impl Vector for Neon {
     }
 
     #[inline(always)]
-    fn oddities(self, block: Block) -> u64 {
+    fn oddities(self, window: &Window) -> u64 {
         // SAFETY: as above.
-        unsafe { mask_of(odd_bytes(block)) }
+        unsafe { mask_of(odd_bytes(load_block(window))) }
     }
 
     #[inline(always)]
