@@ -55,8 +55,9 @@ pub(super) fn until_stop<V: Vector>(vector: V, run: &mut Run<'_>) -> Stop {
         let mut steps = 1;
         if is_plain(run) {
             let before = run.read;
-            whole_blocks(vector, run);
-            part_block(vector, run);
+            if whole_blocks(vector, run) {
+                part_block(vector, run);
+            }
             if run.read > before {
                 run.state = state_behind(run.src[run.read - 1]);
             }
@@ -80,17 +81,18 @@ fn is_plain(run: &Run<'_>) -> bool {
     }
 }
 
-/// Takes blocks until one has to be cut or either buffer holds less than one.
+/// Takes blocks until either buffer holds less than one; false if one had to be cut before.
 #[inline(always)]
-fn whole_blocks<V: Vector>(vector: V, run: &mut Run<'_>) {
+fn whole_blocks<V: Vector>(vector: V, run: &mut Run<'_>) -> bool {
     while let Some((window, room)) = next_block(run) {
         let (length, written) = take(vector, window, BLOCK, room);
         run.read += length;
         run.written += written;
         if length < BLOCK {
-            return;
+            return false;
         }
     }
+    true
 }
 
 #[inline(always)]

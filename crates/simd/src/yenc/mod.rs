@@ -12,7 +12,7 @@
 //! - one dot at a line start vanishes; if only a line end follows, the body ends there;
 //! - `=y` at a line start, or behind a removed dot, begins a control line, which is the caller's.
 //!
-//! [`scalar`] says all this a byte at a time. [`blocks`] does the same to 64 bytes at once, for any
+//! `scalar` says all this a byte at a time. `blocks` does the same to 64 bytes at once, for any
 //! of the vector units that [`Kernel`] can choose from.
 
 #[cfg(target_arch = "x86_64")]
