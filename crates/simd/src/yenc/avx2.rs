@@ -5,6 +5,7 @@ use std::arch::x86_64::*;
 use super::blocks::{self, BLOCK, Room, Vector, Window};
 use super::compress_table::WIDE;
 use super::scalar::Run;
+use super::ssse3::{LAST_SLOT, slots};
 use super::{ESCAPE_SHIFT, SHIFT, Stop};
 
 /// Proof that the processor has AVX2 and what came with it: only `detect` makes one.
@@ -144,10 +145,8 @@ fn put(block: Block, stay: u64, room: &mut Room) {
 #[inline]
 #[target_feature(enable = "avx2")]
 fn specials(bytes: __m256i) -> __m256i {
-    let slots = _mm256_broadcastsi128_si256(_mm_setr_epi8(
-        -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 0x0a, -1, -1, 0x0d, 0x3d, -1,
-    ));
-    let clamped = _mm256_min_epu8(bytes, _mm256_set1_epi8(0x2e));
+    let slots = _mm256_broadcastsi128_si256(slots());
+    let clamped = _mm256_min_epu8(bytes, _mm256_set1_epi8(LAST_SLOT));
     _mm256_cmpeq_epi8(bytes, _mm256_shuffle_epi8(slots, clamped))
 }
 

@@ -139,14 +139,21 @@ fn put(block: Block, stay: u64, room: &mut Room) {
     }
 }
 
-/// `=`, CR and LF by one comparison: clamped to 0x2e every byte picks a slot by its low nibble, and
-/// the slots of the three hold just them. All bytes from 0x2e on share the slot of `=`.
+/// `=`, CR and LF by one comparison: clamped to [`LAST_SLOT`], every byte picks a slot by its low
+/// nibble, and only those three find themselves there.
 #[inline]
 #[target_feature(enable = "ssse3")]
 fn specials(bytes: __m128i) -> __m128i {
-    let slots = _mm_setr_epi8(-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 0x0a, -1, -1, 0x0d, 0x3d, -1);
-    let clamped = _mm_min_epu8(bytes, _mm_set1_epi8(0x2e));
-    _mm_cmpeq_epi8(bytes, _mm_shuffle_epi8(slots, clamped))
+    let clamped = _mm_min_epu8(bytes, _mm_set1_epi8(LAST_SLOT));
+    _mm_cmpeq_epi8(bytes, _mm_shuffle_epi8(slots(), clamped))
+}
+
+/// LF and CR have slots 10 and 13; slot 14 is shared by all bytes from [`LAST_SLOT`] on and holds
+/// `=`. In the others is a byte that never comes there.
+#[inline]
+#[target_feature(enable = "ssse3")]
+pub(super) fn slots() -> __m128i {
+    _mm_setr_epi8(-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 0x0a, -1, -1, 0x0d, 0x3d, -1)
 }
 
 #[inline]
@@ -196,5 +203,6 @@ fn room_at(room: &mut Room, written: usize) -> &mut [u8; LANE] {
     room[written..].first_chunk_mut().expect("vectors give no more bytes than they have")
 }
 
+pub(super) const LAST_SLOT: i8 = 0x2e;
 const LANE: usize = 16;
 const LANES: usize = BLOCK / LANE;
