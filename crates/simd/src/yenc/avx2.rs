@@ -1,4 +1,8 @@
 //! Blocks as two vectors of 32 bytes.
+//!
+//! As with SSSE3, for twice as many bytes up to the squeezing. AVX2 shuffles within halves of 16
+//! bytes only: so each half is looked up, shuffled and stored by itself, 16 bytes where the half
+//! before it ends.
 
 use std::arch::x86_64::*;
 

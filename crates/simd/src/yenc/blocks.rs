@@ -54,13 +54,10 @@ pub(super) fn until_stop<V: Vector>(vector: V, run: &mut Run<'_>) -> Stop {
     loop {
         let mut steps = 1;
         if is_plain(run) {
-            let before = run.read;
             if whole_blocks(vector, run) {
                 part_block(vector, run);
             }
-            if run.read > before {
-                run.state = state_behind(run.src[run.read - 1]);
-            }
+            run.state = state_behind(run.src[run.read - 1]);
             steps = STEPS;
         }
         for _ in 0..steps {
@@ -74,11 +71,7 @@ pub(super) fn until_stop<V: Vector>(vector: V, run: &mut Run<'_>) -> Stop {
 /// Whether the byte before tells all about the next one. Not so where no byte is before it, where
 /// the line has begun by a dot or by `=`, and behind a `=` that is itself escaped.
 fn is_plain(run: &Run<'_>) -> bool {
-    match (run.state, run.src[..run.read].last()) {
-        (_, None) | (LineState::Dot | LineState::DotCr | LineState::Equals, _) => false,
-        (LineState::Middle, Some(&before)) => before != b'=',
-        (LineState::Start | LineState::Escape, _) => true,
-    }
+    run.src[..run.read].last().is_some_and(|&before| run.state == state_behind(before))
 }
 
 /// Takes blocks until either buffer holds less than one; false if one had to be cut before.
@@ -157,8 +150,8 @@ fn first(length: usize) -> u64 {
     if length < BLOCK { (1 << length) - 1 } else { u64::MAX }
 }
 
-/// The state that blocks leave. Lines that begin by a dot or by `=` and go on in the next block are
-/// cut off before that, so it is never one of theirs.
+/// The state as a block sees it. It is right behind every block that was taken: lines that begin by
+/// a dot or by `=` and go on in the next one are cut off before that.
 fn state_behind(byte: u8) -> LineState {
     match byte {
         b'\n' => LineState::Start,

@@ -164,8 +164,8 @@ fn lower(bytes: __m128i, before: __m128i) -> __m128i {
     _mm_sub_epi8(bytes, _mm_add_epi8(further, _mm_set1_epi8(SHIFT as i8)))
 }
 
-/// Puts the bytes of `stay` one behind the other, in two halves of eight: the second begins where
-/// the last byte of the first that counts ends, and the next vector where this one's do.
+/// Puts the bytes that `stay` one behind the other, in two halves of eight: the second is stored
+/// where the bytes of the first that count end, over those that do not.
 #[inline]
 #[target_feature(enable = "ssse3")]
 fn squeeze(bytes: __m128i, stay: u16, room: &mut [u8; LANE]) {
