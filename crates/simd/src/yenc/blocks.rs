@@ -101,6 +101,9 @@ fn next_block<'a>(run: &'a mut Run<'_>) -> Option<(&'a Window, &'a mut Room)> {
 fn part_block<V: Vector>(vector: V, run: &mut Run<'_>) {
     let rest = &run.src[run.read - 1..];
     let length = rest.len().min(BLOCK + 1) - 1;
+    if length == 0 {
+        return;
+    }
     let (mut window, mut room) = ([0; _], [0; _]);
     window[..=length].copy_from_slice(&rest[..=length]);
     let (length, written) = take(vector, &window, length, &mut room);
@@ -163,3 +166,92 @@ fn state_behind(byte: u8) -> LineState {
 /// Scalar steps behind a cut. Good articles have few cuts, and hostile ones should not pay for a
 /// block at every second byte.
 const STEPS: usize = 32;
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// The contract in plain words, and a count of the blocks that were put.
+    #[derive(Clone, Copy)]
+    struct Plain<'a>(&'a Cell<usize>);
+
+    impl Vector for Plain<'_> {
+        type Block = Window;
+
+        fn load(self, window: &Window) -> Window {
+            *window
+        }
+
+        fn gaps(self, block: Window) -> u64 {
+            mask(&block, |before, byte| before != b'=' && b"=\r\n".contains(&byte))
+        }
+
+        fn is_suspect(self, block: Window) -> bool {
+            self.oddities(&block) != 0
+        }
+
+        fn oddities(self, window: &Window) -> u64 {
+            mask(window, |before, byte| {
+                matches!([before, byte], [b'\n', b'=' | b'.'] | [b'=', b'='])
+            })
+        }
+
+        fn put(self, block: Window, stay: u64, room: &mut Room) {
+            self.0.set(self.0.get() + 1);
+            let lowered = block.windows(2).map(|pair| {
+                let escape = if pair[0] == b'=' { 64 } else { 0 };
+                pair[1].wrapping_sub(42).wrapping_sub(escape)
+            });
+            let data = lowered.enumerate().filter(|(place, _)| stay >> place & 1 == 1);
+            for (room, (_, byte)) in room.iter_mut().zip(data) {
+                *room = byte;
+            }
+        }
+    }
+
+    fn mask(window: &Window, is_set: impl Fn(u8, u8) -> bool) -> u64 {
+        let bits = window.windows(2).map(|pair| u64::from(is_set(pair[0], pair[1])));
+        bits.enumerate().fold(0, |mask, (place, bit)| mask | bit << place)
+    }
+
+    /// Decodes and gives the number of blocks, after comparing with the scalar twin.
+    fn blocks_of(src: &[u8]) -> usize {
+        let mut buffers = [vec![0; src.len()], vec![0; src.len()]];
+        let [expected, dst] = &mut buffers;
+        let mut twin = Run::new(LineState::Start, src, expected);
+        let mut run = Run::new(LineState::Start, src, dst);
+        let count = Cell::new(0);
+        assert_eq!(until_stop(Plain(&count), &mut run), twin.until_stop());
+        assert_eq!((run.read, run.written, run.state), (twin.read, twin.written, twin.state));
+        let written = run.written;
+        assert_eq!(buffers[0][..written], buffers[1][..written]);
+        count.get()
+    }
+
+    #[test]
+    fn lines_escapes_and_stuffed_dots_do_not_leave_the_blocks() {
+        for line in ["..ab", "=}ab", "=Ja=Mb", "ab", ".a.b", "=.a."] {
+            let src = format!("{line}{}\r\n", "z".repeat(61)).repeat(1_000);
+            // Lines begin at every place of a block in turn. Where one begins at the last place the
+            // block is cut, and steps follow, so that there may be a few more or fewer.
+            let expected = src.len() / BLOCK;
+            let blocks = blocks_of(src.as_bytes());
+            assert!(blocks.abs_diff(expected) < expected / 32, "{line}: {blocks}, not {expected}");
+        }
+    }
+
+    #[test]
+    fn the_last_bytes_are_a_block_too() {
+        for length in 2..=200_usize {
+            assert_eq!(blocks_of(&vec![b'z'; length]), (length - 1).div_ceil(BLOCK));
+        }
+    }
+
+    #[test]
+    fn a_cut_costs_one_block_and_a_few_steps() {
+        let src = format!("{}=={}", "z".repeat(40), "z".repeat(STEPS - 1 + BLOCK));
+        assert_eq!(blocks_of(src.as_bytes()), 2);
+    }
+}
