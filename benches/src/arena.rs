@@ -2,17 +2,17 @@
 
 use std::fs;
 use std::io::{self, IsTerminal};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
 
 use crate::contestant::Contestant;
 use crate::outcome::{Outcome, Score};
-use crate::run::Run;
+use crate::run::{Run, WrongOutput};
 use crate::scenario::{self, Length, Scenario};
 use crate::stage::Stage;
-use crate::table;
+use crate::{chart, json, table, target};
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Options {
@@ -28,10 +28,17 @@ pub(crate) struct Options {
     /// Leave these contestants out, by the beginning of their names.
     #[arg(long, value_delimiter = ',')]
     without: Vec<String>,
+    /// Draw the chart here too.
+    #[arg(long)]
+    chart: Option<PathBuf>,
+    /// Fail when any target is missed, not only that of memory.
+    #[arg(long)]
+    strict: bool,
 }
 
 pub(crate) fn run(length: Length, options: &Options) -> anyhow::Result<ExitCode> {
     fs::create_dir_all(&options.dir)?;
+    let options = &Options { dir: fs::canonicalize(&options.dir)?, ..options.clone() };
     let mut outcomes = Vec::new();
     for scenario in scenario::all(length) {
         if options.only.is_empty() || options.only.iter().any(|name| name == scenario.name) {
@@ -40,7 +47,18 @@ pub(crate) fn run(length: Length, options: &Options) -> anyhow::Result<ExitCode>
             outcomes.push(outcome);
         }
     }
-    Ok(ExitCode::SUCCESS)
+    let targets = target::judge(&outcomes);
+    println!();
+    targets.iter().for_each(|target| println!("{}", target.line()));
+    fs::create_dir_all(REPORTS)?;
+    fs::write(Path::new(REPORTS).join("arena.json"), json::report(&outcomes, &targets))?;
+    let charts = [Some(Path::new(REPORTS).join("arena.svg")), options.chart.clone()];
+    for path in charts.into_iter().flatten() {
+        fs::write(path, chart::draw(&outcomes))?;
+    }
+    let failed = outcomes.iter().flat_map(|outcome| &outcome.scores).any(|score| score.at_fault);
+    let missed = targets.iter().any(|it| !it.is_met() && (it.firm || options.strict));
+    Ok(if failed || missed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 /// Everyone in turn, round after round, so that a busy minute hits all alike.
@@ -57,7 +75,11 @@ fn play(mut scenario: Scenario, options: &Options) -> anyhow::Result<Outcome> {
             show(&format!("{}, round {round}: {}", scenario.name, score.contestant.name()));
             match Run::of(score.contestant, &stage, &options.dir, false) {
                 Ok(run) => score.runs.push(run),
-                Err(error) => score.failure = Some(format!("{error:#}")),
+                Err(error) => {
+                    // A stranger who is not installed or does not start is no fault.
+                    score.at_fault = score.contestant.is_ours() || error.is::<WrongOutput>();
+                    score.failure = Some(format!("{error:#}"));
+                }
             }
         }
     }
@@ -84,3 +106,5 @@ fn show(text: &str) {
         eprint!("\r\x1b[K{text}");
     }
 }
+
+const REPORTS: &str = "target/bench";

@@ -8,9 +8,12 @@
 mod arena;
 mod bergamot;
 mod calls;
+mod chart;
 mod contestant;
 mod dialogue;
 mod floor;
+mod http;
+mod json;
 mod nzbget;
 mod outcome;
 mod payload;
@@ -22,6 +25,7 @@ mod scenario;
 mod server;
 mod stage;
 mod table;
+mod target;
 mod tls;
 mod usage;
 

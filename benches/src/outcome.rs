@@ -21,6 +21,8 @@ pub(crate) struct Score {
     /// From a run of its own.
     pub(crate) calls: Option<u64>,
     pub(crate) failure: Option<String>,
+    /// It failed, and we cannot let that pass.
+    pub(crate) at_fault: bool,
 }
 
 impl Outcome {
@@ -48,7 +50,7 @@ impl Outcome {
 /// Of times the best one counts, for noise only adds; of memory the worst.
 impl Score {
     pub(crate) fn new(contestant: Contestant) -> Self {
-        Self { contestant, runs: Vec::new(), calls: None, failure: None }
+        Self { contestant, runs: Vec::new(), calls: None, failure: None, at_fault: false }
     }
 
     pub(crate) fn wall(&self) -> Duration {

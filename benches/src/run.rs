@@ -2,12 +2,13 @@
 
 use std::fs::{self, File};
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use crc32fast::Hasher;
+use thiserror::Error;
 
 use crate::calls::Calls;
 use crate::contestant::{Contestant, Running};
@@ -26,6 +27,15 @@ pub(crate) struct Run {
     pub(crate) written: u64,
     /// Only counted in runs that are not timed.
     pub(crate) calls: Option<u64>,
+}
+
+/// A contestant said it was done, and it was not what was posted.
+#[derive(Debug, Error)]
+#[error("{} is wrong: CRC {found:08x}, not {wanted:08x}", path.display())]
+pub(crate) struct WrongOutput {
+    path: PathBuf,
+    found: u32,
+    wanted: u32,
 }
 
 impl Run {
@@ -72,7 +82,9 @@ fn verify(contestant: Contestant, stage: &Stage, running: &dyn Running) -> anyho
     for (path, file) in running.outputs().iter().zip(&stage.plan.files) {
         let wanted = if contestant.decodes() { file.crc } else { file.wire_crc };
         let found = crc_of(path).with_context(|| format!("cannot read {}", path.display()))?;
-        ensure!(found == wanted, "{} is wrong: CRC {found:08x}, not {wanted:08x}", path.display());
+        if found != wanted {
+            bail!(WrongOutput { path: path.clone(), found, wanted });
+        }
     }
     Ok(())
 }
