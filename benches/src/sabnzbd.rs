@@ -1,7 +1,7 @@
 //! SABnzbd, set up for speed: a large cache, and nothing done after the download.
 //!
-//! Before it fetches anything it calls a host of its makers to test itself, and waits; here it calls
-//! this machine, where nobody answers.
+//! The test of itself, for which it calls a host of its makers, is off; the `unrar` without which it
+//! does not start is one that does nothing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,6 +34,8 @@ pub(crate) fn start(home: &Path, stage: &Stage) -> anyhow::Result<Box<dyn Runnin
     command.arg("-OO").arg(place.join("usr/bin/sabnzbdplus")).arg("-f").arg(config);
     command.args(["--browser", "0", "--disable-file-log"]);
     command.env("PYTHONPATH", place.join("usr/share/sabnzbdplus")).env("HOME", home);
+    let path = std::env::var("PATH").unwrap_or_default();
+    command.env("PATH", format!("{}:{path}", place.join("bin").display()));
     let mut process = Process::start(&mut command, &home.join("log"))?;
     process.wait_until("SABnzbd is up", || ask(port, "version", "").is_ok())?;
     thread::sleep(SETTLING);
@@ -87,7 +89,7 @@ fn settings(home: &Path, stage: &Stage, port: u16) -> String {
          download_free = 0\nfail_hopeless_jobs = 0\ndeobfuscate_final_filenames = 0\n\
          flat_unpack = 0\nhelpfull_warnings = 0\nenable_broadcast = 0\nbandwidth_max = \"\"\n\
          ssdp_broadcast = 0\nprocess_unpacked_par2 = 0\nrating_enable = 0\nipv6_servers = 0\n\
-         selftest_host = 127.0.0.1\n\
+         selftest_host = \"\"\n\
          [logging]\nlog_level = -1\n\
          [servers]\n[[127.0.0.1]]\nname = 127.0.0.1\ndisplayname = arena\nhost = 127.0.0.1\n\
          port = {}\nconnections = {}\nssl = {ssl}\nssl_verify = 0\nenable = 1\ntimeout = 60\n\
