@@ -17,7 +17,7 @@ use clap::Args;
 use rustix::fs::{FallocateFlags, fallocate};
 
 use crate::plan::Plan;
-use crate::tls;
+use crate::secured::Secured;
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Options {
@@ -55,7 +55,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
         socket.set_nodelay(true)?;
         match options.tls {
             false => fetch(socket, options.depth, &plan, &next, &files),
-            true => fetch(tls::connect(socket)?, options.depth, &plan, &next, &files),
+            true => fetch(Secured::new(socket)?, options.depth, &plan, &next, &files),
         }
     };
     thread::scope(|scope| {

@@ -22,6 +22,7 @@ mod process;
 mod run;
 mod sabnzbd;
 mod scenario;
+mod secured;
 mod server;
 mod stage;
 mod table;

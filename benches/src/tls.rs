@@ -1,7 +1,5 @@
 //! TLS for people who meet on loopback: nobody proves who they are.
 
-use std::io::{self, BufReader, Read, Write};
-use std::net::TcpStream;
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -9,10 +7,7 @@ use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
-use rustls::{
-    ClientConfig, ClientConnection, DigitallySignedStruct, Error, ServerConfig, SignatureScheme,
-    StreamOwned, version,
-};
+use rustls::{ClientConfig, DigitallySignedStruct, Error, ServerConfig, SignatureScheme, version};
 
 pub(crate) fn server_config() -> anyhow::Result<Arc<ServerConfig>> {
     let CertifiedKey { cert, signing_key } =
@@ -26,41 +21,13 @@ pub(crate) fn server_config() -> anyhow::Result<Arc<ServerConfig>> {
 }
 
 /// What bergamot speaks, without its doubts.
-fn client_config() -> anyhow::Result<Arc<ClientConfig>> {
+pub(crate) fn client_config() -> anyhow::Result<Arc<ClientConfig>> {
     let config = ClientConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&version::TLS13])?
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(Anyone(provider())))
         .with_no_client_auth();
     Ok(Arc::new(config))
-}
-
-/// A connection that has not shaken hands yet.
-pub(crate) fn connect(
-    socket: TcpStream,
-) -> anyhow::Result<StreamOwned<ClientConnection, WideReads>> {
-    let connection = ClientConnection::new(client_config()?, "localhost".try_into()?)?;
-    Ok(StreamOwned::new(connection, WideReads(BufReader::with_capacity(WIDE, socket))))
-}
-
-/// rustls asks for a record at a time; the kernel is asked for as many as there are.
-#[derive(Debug)]
-pub(crate) struct WideReads(BufReader<TcpStream>);
-
-impl Read for WideReads {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.0.read(buffer)
-    }
-}
-
-impl Write for WideReads {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.get_mut().write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 fn provider() -> Arc<CryptoProvider> {
@@ -105,5 +72,3 @@ impl ServerCertVerifier for Anyone {
         self.0.signature_verification_algorithms.supported_schemes()
     }
 }
-
-const WIDE: usize = 256 << 10;
