@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Args;
 
@@ -71,7 +72,7 @@ fn play(mut scenario: Scenario, options: &Options) -> anyhow::Result<Outcome> {
     let stage = Stage::set(scenario.clone(), &options.dir)?;
     let mut scores: Vec<Score> = scenario.contestants.iter().copied().map(Score::new).collect();
     for round in 1..=options.rounds {
-        for score in scores.iter_mut().filter(|score| score.failure.is_none()) {
+        for score in scores.iter_mut().filter(|score| runs_again(score)) {
             show(&format!("{}, round {round}: {}", scenario.name, score.contestant.name()));
             match Run::of(score.contestant, &stage, &options.dir, false) {
                 Ok(run) => score.runs.push(run),
@@ -88,6 +89,11 @@ fn play(mut scenario: Scenario, options: &Options) -> anyhow::Result<Outcome> {
     }
     show("");
     Ok(Outcome { scenario, scores })
+}
+
+/// What takes this long is not changed by noise, and a third of an hour is enough for all.
+fn runs_again(score: &Score) -> bool {
+    score.failure.is_none() && score.wall() < LONG
 }
 
 /// In runs of their own; without `perf` the column stays empty.
@@ -107,4 +113,5 @@ fn show(text: &str) {
     }
 }
 
+const LONG: Duration = Duration::from_secs(30);
 const REPORTS: &str = "target/bench";
