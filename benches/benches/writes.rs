@@ -81,7 +81,7 @@ fn write(path: &Path, way: Way) {
         // Where that is not possible the file grows as it is written.
         let _ = fallocate(&file, FallocateFlags::empty(), 0, (ARTICLES * ARTICLE) as u64);
     }
-    let bytes: Vec<u8> = (0..ARTICLE).map(|n| (n * 31 >> 3) as u8).collect();
+    let bytes: Vec<u8> = (0..ARTICLE).map(|n| ((n * 31) >> 3) as u8).collect();
     thread::scope(|scope| {
         for lane in 0..way.threads {
             let (file, bytes) = (&file, &bytes);
