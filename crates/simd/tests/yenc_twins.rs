@@ -180,6 +180,22 @@ fn every_kernel_has_a_name_of_its_own() {
     assert!(names.iter().all(|name| names.iter().filter(|other| other == &name).count() == 1));
 }
 
+/// A kernel that got lost would only be missed by its speed.
+#[test]
+fn every_kernel_is_there_whose_features_are() {
+    let is_there = |kernel| Kernel::available().any(|other| other == kernel);
+    assert!(is_there(Kernel::Scalar) && is_there(Kernel::Swar));
+    assert_eq!(is_there(Kernel::Neon), cfg!(target_arch = "aarch64"));
+    #[cfg(target_arch = "x86_64")]
+    for (kernel, features) in [
+        (Kernel::Ssse3, is_x86_feature_detected!("ssse3") && is_x86_feature_detected!("popcnt")),
+        (Kernel::Avx2, is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2")),
+        (Kernel::Avx512, is_x86_feature_detected!("avx512vbmi2")),
+    ] {
+        assert_eq!(is_there(kernel), features, "{}", kernel.name());
+    }
+}
+
 #[test]
 fn a_kernel_that_is_not_there_decodes_all_the_same() {
     for kernel in [Kernel::Ssse3, Kernel::Avx2, Kernel::Avx512, Kernel::Neon] {
