@@ -113,5 +113,5 @@ fn show(text: &str) {
     }
 }
 
-const LONG: Duration = Duration::from_secs(30);
+const LONG: Duration = Duration::from_secs(15);
 const REPORTS: &str = "target/bench";

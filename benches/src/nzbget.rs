@@ -1,4 +1,7 @@
-//! NZBGet, set up for speed: articles are put together in memory and written once.
+//! NZBGet, set up for speed: articles are put together in memory and written once, and finished jobs
+//! do not wait for each other.
+//!
+//! By its own defaults it looks after one finished job each 0.4 s: 200 small ones take it 81 s.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -82,7 +85,7 @@ fn settings(home: &Path, stage: &Stage, port: u16) -> String {
          Server1.Connections={}\nServer1.Cipher=\nCertCheck=no\n\
          ArticleCache=700\nDirectWrite=yes\nWriteBuffer=1024\nCrcCheck=yes\nContinuePartial=no\n\
          ParCheck=manual\nParQuick=yes\nParRename=no\nRarRename=no\nDirectRename=no\nUnpack=no\n\
-         DirectUnpack=no\nDupeCheck=no\nFlushQueue=no\nHealthCheck=none\nDiskSpace=0\n\
+         DirectUnpack=no\nPostStrategy=rocket\nDupeCheck=no\nFlushQueue=no\nHealthCheck=none\nDiskSpace=0\n\
          WriteLog=none\nDetailTarget=none\nInfoTarget=none\n",
         home.display(),
         stage.port(),
