@@ -1,6 +1,6 @@
 //! The directory of one job while it is downloaded.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -27,6 +27,7 @@ pub struct JobDir {
     identity: (u64, u64),
     parts: Mutex<HashSet<u32>>, // those that lie here; another file of that name is not ours
     names: Mutex<Option<Names>>, // read when the first file is finished
+    unsynced: Mutex<HashMap<u32, DiskError>>, // parts that could not be brought to the disk
 }
 
 /// A run of bytes that was written to a provisional place.
@@ -47,6 +48,7 @@ impl JobDir {
             identity: (status.st_dev, status.st_ino),
             parts: Mutex::default(),
             names: Mutex::default(),
+            unsynced: Mutex::default(),
         };
         let plain = |(name, kind): (OsString, FileType)| {
             part_index(&name).filter(|_| kind == FileType::RegularFile)
@@ -139,6 +141,11 @@ impl JobDir {
         lock(&self.parts).remove(&index);
     }
 
+    /// The kernel tells of a failed flush once and forgets it; whoever finishes the file must know.
+    pub(crate) fn remember_unsynced(&self, index: u32, error: DiskError) {
+        lock(&self.unsynced).insert(index, error);
+    }
+
     /// Gives a complete file its exact size and its own name, durably, and returns that name.
     ///
     /// With pieces the file becomes those, end to end; they must be in ascending order.
@@ -149,6 +156,9 @@ impl JobDir {
         pieces: &[Piece],
         wanted: &SafeName,
     ) -> Result<SafeName, DiskError> {
+        if let Some(error) = lock(&self.unsynced).remove(&part.index()) {
+            return Err(error);
+        }
         let working = part_name(part.index());
         self.check_in_place(part, &working)?;
         if part.is_scattered(pieces)? {

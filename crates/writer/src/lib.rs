@@ -5,14 +5,18 @@
 //! strangers and directories may be shared with them, so every operation starts at the handle of a
 //! directory and follows no link (see `Folder`); nothing is ever made outside a job's directory.
 //!
-//! Disks block, so [`Writer`] puts a few threads in front: orders in, [`Done`] out.
+//! Disks block, so [`Writer`] puts a few threads in front: orders in, [`Done`] out. Some write to the
+//! page cache, which is quick; others wait until the disk has it, which is not.
 
 #![forbid(unsafe_code)]
 
+mod closer;
 mod error;
 mod folder;
 mod job_dir;
 mod kernel;
+mod lane;
+mod line;
 mod moving;
 mod names;
 mod part_cache;

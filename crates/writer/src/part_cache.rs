@@ -16,7 +16,7 @@ pub(crate) struct PartCache {
 #[derive(Debug)]
 struct Entry {
     dir: Arc<JobDir>,
-    part: PartFile,
+    part: Arc<PartFile>,
 }
 
 impl PartCache {
@@ -24,7 +24,11 @@ impl PartCache {
         Self { open: Vec::new(), limit: limit.max(1) }
     }
 
-    pub(crate) fn part(&mut self, dir: &Arc<JobDir>, index: u32) -> Result<&PartFile, DiskError> {
+    pub(crate) fn part(
+        &mut self,
+        dir: &Arc<JobDir>,
+        index: u32,
+    ) -> Result<Arc<PartFile>, DiskError> {
         if let Some(at) = self.position(dir, index) {
             self.open[at..].rotate_left(1);
         } else {
@@ -38,9 +42,9 @@ impl PartCache {
                 }
                 part => part?,
             };
-            self.open.push(Entry { dir: dir.clone(), part });
+            self.open.push(Entry { dir: dir.clone(), part: Arc::new(part) });
         }
-        Ok(&self.open.last().expect("pushed or rotated there above").part)
+        Ok(self.open.last().expect("pushed or rotated there above").part.clone())
     }
 
     /// The process may open no more files: sockets need them more than we do.

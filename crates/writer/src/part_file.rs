@@ -3,6 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs;
 use rustix::io::{self, Errno};
@@ -18,11 +19,12 @@ pub struct PartFile {
     file: OwnedFd,
     path: PathBuf,
     kernel: Arc<dyn Kernel>,
+    unflushed: AtomicU64,
 }
 
 impl PartFile {
     pub(crate) fn new(index: u32, file: OwnedFd, path: PathBuf, kernel: Arc<dyn Kernel>) -> Self {
-        Self { index, file, path, kernel }
+        Self { index, file, path, kernel, unflushed: AtomicU64::new(0) }
     }
 
     pub fn index(&self) -> u32 {
@@ -35,7 +37,19 @@ impl PartFile {
         if stat.st_nlink == 0 {
             return Err(DiskError::Vanished { path: self.path.clone() });
         }
-        self.target().write_all(offset, bytes)
+        self.target().write_all(offset, bytes)?;
+        self.unflushed.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Whether so much was written that it should be flushed; asked again, it says so only when as
+    /// much more was.
+    pub(crate) fn owes_a_flush(&self) -> bool {
+        let owes = self.unflushed.load(Ordering::Relaxed) >= FLUSHED_AT_ONCE;
+        if owes {
+            self.unflushed.store(0, Ordering::Relaxed);
+        }
+        owes
     }
 
     /// Sets the space aside, where the file system can; a sparse file is as good as none elsewhere.
@@ -163,6 +177,9 @@ impl Target<'_> {
         Ok(())
     }
 }
+
+/// The end of a file waits for at most about this much, and a disk that turns has enough to sort.
+const FLUSHED_AT_ONCE: u64 = 32 << 20;
 
 const COPIED_AT_ONCE: usize = 256 << 10;
 /// In a row, without a byte written: more than any burst of signals.

@@ -1,15 +1,17 @@
 //! Threads in front of the disk.
 
-use std::collections::VecDeque;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use bergamot_types::{ByteCount, JobId, SafeName};
 
+use crate::closer::{Busy, Closer, Closing};
 use crate::error::DiskError;
 use crate::job_dir::{JobDir, Piece};
+use crate::lane::{Gate, Item, Lane};
+use crate::line::{Line, lock};
 use crate::part_cache::PartCache;
 use crate::root::Root;
 
@@ -24,14 +26,17 @@ pub struct Writer<B> {
 
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
+    /// That write. One file is written by one of them: file systems let no two into it anyway.
     pub threads: usize,
+    /// That wait for the disk to have what was written.
+    pub closers: usize,
     /// Over all threads; more than this gains nothing and costs handles that sockets want.
     pub open_files: usize,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { threads: 2, open_files: 64 }
+        Self { threads: 2, closers: 4, open_files: 64 }
     }
 }
 
@@ -51,7 +56,6 @@ pub enum Task<B> {
     FinishJob { job: JobId, destination: Arc<Root>, name: SafeName },
     Reserve { file: u32, size: ByteCount },
     Settle { job: JobId, destination: Arc<Root>, name: SafeName },
-    Sync { file: u32 },
     Write { file: u32, offset: u64, bytes: B },
 }
 
@@ -78,39 +82,43 @@ impl<B: AsRef<[u8]> + Send + 'static> Writer<B> {
     ) -> std::io::Result<Self> {
         let threads = settings.threads.max(1);
         let shared = Arc::new(Shared {
-            lanes: (0..threads).map(|_| Lane::default()).collect(),
+            lanes: (0..threads).map(|_| Line::default()).collect(),
+            closing: Line::default(),
+            busy: Busy::default(),
             stop: AtomicBool::new(false),
             running: Mutex::new(0),
             ended: Condvar::new(),
             on_done: Box::new(on_done),
         });
         let writer = Self { shared: shared.clone() };
-        for lane in 0..threads {
+        for number in 0..threads {
             let cache = PartCache::new(settings.open_files / threads);
-            let worker = Worker { shared: shared.clone(), lane, cache };
-            *lock(&shared.running) += 1;
-            // When this fails the worker is dropped, and counted out, with the closure.
-            std::thread::Builder::new().name(format!("writer-{lane}")).spawn(|| worker.run())?;
+            let lane = Lane { shared: shared.clone(), number, cache };
+            shared.spawn(format!("writer-{number}"), || lane.run())?;
+        }
+        for number in 0..settings.closers.max(1) {
+            let closer = Closer { shared: shared.clone() };
+            shared.spawn(format!("closer-{number}"), || closer.run())?;
         }
         Ok(writer)
     }
 
     /// Once it was shut down, orders are dropped.
     pub fn submit(&self, order: Order<B>) {
-        let lanes = &self.shared.lanes;
-        match order.task.file() {
-            Some(file) => {
-                let lane = (order.dir.identity().1.wrapping_add(file.into())) as usize;
-                self.shared.push(&lanes[lane % lanes.len()], Item::File(order));
+        let Shared { lanes, closing, stop, .. } = &*self.shared;
+        match order.task {
+            Task::Reserve { file, .. } | Task::Write { file, .. } => {
+                let lane = self.shared.lane_of(&order.dir, file);
+                lanes[lane].push(stop, Item::Write(order));
             }
-            None => {
-                let missing = AtomicUsize::new(lanes.len());
-                let gate = Arc::new(Gate {
-                    dir: order.dir.clone(),
-                    missing,
-                    order: Mutex::new(Some(order)),
-                });
-                lanes.iter().for_each(|lane| self.shared.push(lane, Item::Gate(gate.clone())));
+            Task::FinishFile { file, .. } => {
+                let lane = self.shared.lane_of(&order.dir, file);
+                lanes[lane].push(stop, Item::Finish { file, order });
+            }
+            Task::Settle { .. } => closing.push(stop, Closing::Order(order)),
+            Task::Discard | Task::FinishJob { .. } => {
+                let gate = Arc::new(Gate::new(order, lanes.len()));
+                lanes.iter().for_each(|lane| lane.push(stop, Item::Gate(gate.clone())));
             }
         }
     }
@@ -121,11 +129,8 @@ impl<B> Writer<B> {
     /// thread is still in it. Nothing was promised of the backlog, so nothing is lost.
     pub fn shutdown(&self) -> bool {
         self.shared.stop.store(true, Ordering::Relaxed);
-        for lane in &self.shared.lanes {
-            let dropped = std::mem::take(&mut *lock(&lane.queue));
-            lane.ready.notify_all();
-            drop(dropped); // outside the lock, for the caller's buffers may have their own
-        }
+        self.shared.lanes.iter().for_each(Line::clear);
+        self.shared.closing.clear();
         let running = lock(&self.shared.running);
         let (running, _) = self
             .shared
@@ -148,158 +153,47 @@ impl<B> fmt::Debug for Writer<B> {
     }
 }
 
-impl<B> Task<B> {
-    /// `None` for those that concern the whole job.
-    fn file(&self) -> Option<u32> {
-        match self {
-            Self::FinishFile { file, .. }
-            | Self::Reserve { file, .. }
-            | Self::Sync { file }
-            | Self::Write { file, .. } => Some(*file),
-            Self::Discard | Self::FinishJob { .. } | Self::Settle { .. } => None,
-        }
-    }
-}
-
-struct Shared<B> {
-    lanes: Vec<Lane<B>>,
-    stop: AtomicBool,
+pub(crate) struct Shared<B> {
+    pub(crate) lanes: Vec<Line<Item<B>>>,
+    pub(crate) closing: Line<Closing<B>>,
+    pub(crate) busy: Busy,
+    pub(crate) stop: AtomicBool,
+    pub(crate) on_done: Box<dyn Fn(Done<B>) + Send + Sync>,
     running: Mutex<usize>,
     ended: Condvar,
-    on_done: Box<dyn Fn(Done<B>) + Send + Sync>,
 }
 
-/// The orders of one thread.
-struct Lane<B> {
-    queue: Mutex<VecDeque<Item<B>>>,
-    ready: Condvar,
-}
-
-enum Item<B> {
-    File(Order<B>),
-    Gate(Arc<Gate<B>>),
-}
-
-/// An order for a whole job stands in every lane; the thread that comes to it last does it.
-struct Gate<B> {
-    dir: Arc<JobDir>,
-    missing: AtomicUsize,
-    order: Mutex<Option<Order<B>>>,
-}
-
-impl<B> Default for Lane<B> {
-    fn default() -> Self {
-        Self { queue: Mutex::default(), ready: Condvar::new() }
+impl<B: Send + 'static> Shared<B> {
+    fn spawn(
+        self: &Arc<Self>,
+        name: String,
+        work: impl FnOnce() + Send + 'static,
+    ) -> std::io::Result<()> {
+        *lock(&self.running) += 1;
+        // When the thread cannot be started it is counted out with the closure.
+        let counted = Counted(self.clone());
+        let thread = std::thread::Builder::new().name(name).spawn(move || {
+            let _counted = counted;
+            work();
+        });
+        thread.map(drop)
     }
 }
 
 impl<B> Shared<B> {
-    fn push(&self, lane: &Lane<B>, item: Item<B>) {
-        let mut queue = lock(&lane.queue);
-        if !self.stop.load(Ordering::Relaxed) {
-            queue.push_back(item);
-            lane.ready.notify_one();
-        }
-    }
-
-    fn next(&self, lane: &Lane<B>) -> Option<Item<B>> {
-        let mut queue = lock(&lane.queue);
-        loop {
-            if self.stop.load(Ordering::Relaxed) {
-                return None;
-            }
-            match queue.pop_front() {
-                Some(item) => return Some(item),
-                None => {
-                    queue = lane.ready.wait(queue).unwrap_or_else(PoisonError::into_inner);
-                }
-            }
-        }
+    pub(crate) fn lane_of(&self, dir: &JobDir, file: u32) -> usize {
+        dir.identity().1.wrapping_add(file.into()) as usize % self.lanes.len()
     }
 }
 
-struct Worker<B> {
-    shared: Arc<Shared<B>>,
-    lane: usize,
-    cache: PartCache,
-}
+/// A thread that runs.
+struct Counted<B>(Arc<Shared<B>>);
 
-impl<B: AsRef<[u8]>> Worker<B> {
-    fn run(mut self) {
-        while let Some(item) = self.shared.next(&self.shared.lanes[self.lane]) {
-            let order = match item {
-                Item::File(order) => Some(order),
-                Item::Gate(gate) => self.pass(&gate),
-            };
-            if let Some(order) = order {
-                let done = self.carry_out(order);
-                (self.shared.on_done)(done);
-            }
-        }
-    }
-
-    fn pass(&mut self, gate: &Gate<B>) -> Option<Order<B>> {
-        self.cache.close_all(&gate.dir);
-        let last = gate.missing.fetch_sub(1, Ordering::AcqRel) == 1;
-        if last { lock(&gate.order).take() } else { None }
-    }
-
-    fn carry_out(&mut self, Order { ticket, dir, task }: Order<B>) -> Done<B> {
-        let stop = &self.shared.stop;
-        let (bytes, result) = match task {
-            Task::Discard => (None, dir.discard().map(|()| Outcome::Done)),
-            Task::FinishFile { file, size, pieces, name } => {
-                let finished = dir
-                    .check_begun(file)
-                    .and_then(|()| self.cache.part(&dir, file))
-                    .and_then(|part| dir.finish(part, size, &pieces, &name));
-                self.cache.close(&dir, file);
-                (None, finished.map(Outcome::Named))
-            }
-            Task::FinishJob { job, destination, name } => {
-                (None, dir.move_to(&destination, &name, job, stop).map(Outcome::Named))
-            }
-            Task::Reserve { file, size } => {
-                (None, self.with_part(&dir, file, |part| part.reserve(size.0)))
-            }
-            Task::Settle { job, destination, name } => {
-                (None, destination.settle(&name, dir.root(), job).map(|()| Outcome::Done))
-            }
-            Task::Sync { file } => (None, self.with_part(&dir, file, |part| part.sync())),
-            Task::Write { file, offset, bytes } => {
-                let result =
-                    self.with_part(&dir, file, |part| part.write_at(offset, bytes.as_ref()));
-                (Some(bytes), result)
-            }
-        };
-        Done { ticket, bytes, result }
-    }
-
-    fn with_part(
-        &mut self,
-        dir: &Arc<JobDir>,
-        file: u32,
-        act: impl FnOnce(&crate::PartFile) -> Result<(), DiskError>,
-    ) -> Result<Outcome, DiskError> {
-        let result = self.cache.part(dir, file).and_then(act);
-        if matches!(result, Err(DiskError::Vanished { .. })) {
-            self.cache.close(dir, file);
-            dir.forget_part(file);
-        }
-        result.map(|()| Outcome::Done)
-    }
-}
-
-impl<B> Drop for Worker<B> {
+impl<B> Drop for Counted<B> {
     fn drop(&mut self) {
-        *lock(&self.shared.running) -= 1;
-        self.shared.ended.notify_all();
+        *lock(&self.0.running) -= 1;
+        self.0.ended.notify_all();
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // No code of strangers runs under these locks, so what they guard is whole.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A signal to end leaves three seconds for everything.

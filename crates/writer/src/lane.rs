@@ -1,0 +1,108 @@
+//! The threads that write.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use crate::closer::Closing;
+use crate::error::DiskError;
+use crate::job_dir::JobDir;
+use crate::line::lock;
+use crate::part_cache::PartCache;
+use crate::part_file::PartFile;
+use crate::writer::{Done, Order, Outcome, Shared, Task};
+
+/// What stands in the queue of one of them.
+pub(crate) enum Item<B> {
+    /// To be passed on behind all writes to this file, when its handle is not needed any more.
+    Finish {
+        file: u32,
+        order: Order<B>,
+    },
+    Gate(Arc<Gate<B>>),
+    Write(Order<B>),
+}
+
+/// An order for a whole job stands in every lane; when the last has come to it, it is passed on.
+pub(crate) struct Gate<B> {
+    dir: Arc<JobDir>,
+    missing: AtomicUsize,
+    order: Mutex<Option<Order<B>>>,
+}
+
+impl<B> Gate<B> {
+    pub(crate) fn new(order: Order<B>, lanes: usize) -> Self {
+        let (dir, missing) = (order.dir.clone(), AtomicUsize::new(lanes));
+        Self { dir, missing, order: Mutex::new(Some(order)) }
+    }
+}
+
+pub(crate) struct Lane<B> {
+    pub(crate) shared: Arc<Shared<B>>,
+    pub(crate) number: usize,
+    pub(crate) cache: PartCache,
+}
+
+impl<B: AsRef<[u8]>> Lane<B> {
+    pub(crate) fn run(mut self) {
+        let shared = self.shared.clone();
+        let front = |queue: &std::collections::VecDeque<_>| (!queue.is_empty()).then_some(0);
+        while let Some(item) = shared.lanes[self.number].next(&shared.stop, front) {
+            match item {
+                Item::Finish { file, order } => {
+                    self.cache.close(&order.dir, file);
+                    shared.closing.push(&shared.stop, Closing::Order(order));
+                }
+                Item::Gate(gate) => self.pass(&gate),
+                Item::Write(order) => (shared.on_done)(self.carry_out(order)),
+            }
+        }
+    }
+
+    fn pass(&mut self, gate: &Gate<B>) {
+        self.cache.close_all(&gate.dir);
+        if gate.missing.fetch_sub(1, Ordering::AcqRel) == 1
+            && let Some(order) = lock(&gate.order).take()
+        {
+            self.shared.closing.push(&self.shared.stop, Closing::Order(order));
+        }
+    }
+
+    fn carry_out(&mut self, Order { ticket, dir, task }: Order<B>) -> Done<B> {
+        let (bytes, result) = match task {
+            Task::Write { file, offset, bytes } => {
+                let result = self.with_part(&dir, file, |part| {
+                    part.write_at(offset, bytes.as_ref())?;
+                    Ok(part.owes_a_flush())
+                });
+                if let Ok((part, true)) = &result {
+                    let flush = Closing::Flush { dir: dir.clone(), part: part.clone() };
+                    self.shared.closing.push(&self.shared.stop, flush);
+                }
+                (Some(bytes), result.map(|_| Outcome::Done))
+            }
+            Task::Reserve { file, size } => {
+                let result = self.with_part(&dir, file, |part| part.reserve(size.0));
+                (None, result.map(|_| Outcome::Done))
+            }
+            _ => unreachable!("`Writer::submit` brings the others elsewhere"),
+        };
+        Done { ticket, bytes, result }
+    }
+
+    fn with_part<T>(
+        &mut self,
+        dir: &Arc<JobDir>,
+        file: u32,
+        act: impl FnOnce(&PartFile) -> Result<T, DiskError>,
+    ) -> Result<(Arc<PartFile>, T), DiskError> {
+        let part = self.cache.part(dir, file)?;
+        match act(&part) {
+            Err(error @ DiskError::Vanished { .. }) => {
+                self.cache.close(dir, file);
+                dir.forget_part(file);
+                Err(error)
+            }
+            result => result.map(|value| (part, value)),
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! A queue that threads wait at.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+#[derive(Debug)]
+pub(crate) struct Line<T> {
+    queue: Mutex<VecDeque<T>>,
+    ready: Condvar,
+}
+
+impl<T> Default for Line<T> {
+    fn default() -> Self {
+        Self { queue: Mutex::default(), ready: Condvar::new() }
+    }
+}
+
+impl<T> Line<T> {
+    /// Once it was stopped, what comes is dropped.
+    pub(crate) fn push(&self, stop: &AtomicBool, item: T) {
+        let mut queue = lock(&self.queue);
+        if !stop.load(Ordering::Relaxed) {
+            queue.push_back(item);
+            self.ready.notify_one();
+        }
+    }
+
+    /// Waits for the first item that `choose` finds; none once it was stopped.
+    pub(crate) fn next(
+        &self,
+        stop: &AtomicBool,
+        choose: impl Fn(&VecDeque<T>) -> Option<usize>,
+    ) -> Option<T> {
+        let mut queue = lock(&self.queue);
+        loop {
+            if stop.load(Ordering::Relaxed) {
+                return None;
+            }
+            match choose(&queue).and_then(|place| queue.remove(place)) {
+                Some(item) => return Some(item),
+                None => queue = self.ready.wait(queue).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+    }
+
+    /// Something may be to be chosen that was not before.
+    pub(crate) fn wake_all(&self) {
+        drop(lock(&self.queue)); // whoever was choosing waits by now
+        self.ready.notify_all();
+    }
+
+    /// Drops all of it.
+    pub(crate) fn clear(&self) {
+        let dropped = std::mem::take(&mut *lock(&self.queue));
+        self.ready.notify_all();
+        drop(dropped); // outside the lock, for the caller's buffers may have their own
+    }
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // No code of strangers runs under these locks, so what they guard is whole.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
