@@ -14,6 +14,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::Context;
 use bergamot_types::ByteCount;
 use clap::{Parser, Subcommand};
 
@@ -97,7 +98,10 @@ fn run_daemon(config: &Config) -> anyhow::Result<()> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build()?;
-    runtime.block_on(daemon::run(daemon::Settings::new(config, threads)))?;
+    // As a task among those of the connections: what they have to say to each other then wakes no
+    // thread that sleeps.
+    let daemon = runtime.spawn(daemon::run(daemon::Settings::new(config, threads)));
+    runtime.block_on(daemon).context("the daemon broke down")??;
     // A name look-up that hangs must not hold up the end.
     runtime.shutdown_background();
     Ok(())
