@@ -13,7 +13,7 @@ impl Engine {
     /// Who waits at the front of a line comes first, and among those who was asked for longest ago;
     /// nobody overtakes them, or an article that needs much room would wait for ever.
     pub(crate) fn admit_bodies(&mut self, now: Now) {
-        self.room_is_short = false;
+        (self.room_is_short, self.disk_due) = (false, None);
         for place in 0..ADMITTED_AHEAD {
             for (ticket, connection) in self.not_admitted(place) {
                 if !self.admit(now, connection, ticket) {
@@ -41,6 +41,10 @@ impl Engine {
 
     fn admit(&mut self, now: Now, connection: ConnectionId, ticket: Ticket) -> bool {
         let Some(article) = self.tickets.get_mut(&ticket) else { return true };
+        if let Some(due) = self.backlog.wait_until(now.instant) {
+            self.disk_due = Some(due);
+            return false;
+        }
         if !self.budget.reserve(article.needs) {
             return false;
         }

@@ -153,7 +153,7 @@ impl Engine {
                 if let Some(size) = self.queue.size_to_reserve(file) {
                     self.orders.push_back(Order::Reserve { file, size });
                 }
-                self.orders.push_back(Order::Write { ticket, file, offset: placed.offset });
+                self.write(now, ticket, placed.offset);
                 for segment in placed.evicted.into_iter().chain(placed.vindicated) {
                     self.on_evicted(now, SegmentKey { segment, ..key });
                 }
@@ -181,7 +181,7 @@ impl Engine {
             Some(offset) => {
                 troubled.best_damaged = Some(part.length);
                 article.stage = Stage::Keeping;
-                self.orders.push_back(Order::Write { ticket, file: key.file_key(), offset });
+                self.write(now, ticket, offset);
             }
             None => self.discard(ticket),
         }
@@ -235,6 +235,12 @@ impl Engine {
                 self.ask_again(now, key);
             }
         }
+    }
+
+    fn write(&mut self, now: Now, ticket: Ticket, offset: u64) {
+        let Some(article) = self.tickets.get(&ticket) else { return };
+        self.backlog.on_write(now.instant, article.reserved);
+        self.orders.push_back(Order::Write { ticket, file: article.key.file_key(), offset });
     }
 
     fn discard(&mut self, ticket: Ticket) {

@@ -62,6 +62,7 @@ impl Disk {
 impl Engine {
     pub(crate) fn on_written(&mut self, now: Now, ticket: Ticket, result: Result<(), DiskTrouble>) {
         let Some(article) = self.close_ticket(ticket) else { return };
+        self.backlog.on_written(now.instant, article.reserved);
         let key = article.key;
         match (result, article.stage) {
             (Ok(()), Stage::Writing { server, then }) => {

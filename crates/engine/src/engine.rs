@@ -12,6 +12,7 @@ use tracing::{debug, trace};
 
 use crate::allowance::Allowance;
 use crate::article::{Article, Troubled};
+use crate::backlog::Backlog;
 use crate::budget::Budget;
 use crate::disk::Disk;
 use crate::end_game::EndGame;
@@ -39,6 +40,8 @@ pub struct Engine {
     pub(crate) allowance: Allowance,
     pub(crate) budget: Budget,
     pub(crate) room_is_short: bool, // a body at the front of its line waits for room
+    pub(crate) backlog: Backlog,
+    pub(crate) disk_due: Option<Instant>, // until then a body waits for the disk to move on
     pub(crate) disk: Disk,
     pub(crate) ended: HashSet<JobId>, // jobs whose last order has gone out
     pub(crate) beyond: Beyond,
@@ -75,6 +78,8 @@ impl Engine {
             allowance: Allowance::new(&settings),
             budget: Budget::new(settings.budget.0),
             room_is_short: false,
+            backlog: Backlog::default(),
+            disk_due: None,
             disk: Disk::default(),
             ended: HashSet::new(),
             beyond: Beyond::default(),
@@ -125,7 +130,7 @@ impl Engine {
         let idle = self.connections.values().filter_map(|connection| connection.idle_since);
         let idle = idle.map(|since| since + self.settings.idle);
         let delayed = self.delayed.first().map(|(at, _)| *at);
-        let disk = self.disk.next_try();
+        let disk = self.disk.next_try().into_iter().chain(self.disk_due).min();
         let limits = [self.limiter.poll_timeout(), self.allowance.next_deadline()];
         let others = [self.pool.next_deadline(), disk, delayed, self.end_game.next_look()];
         idle.chain(others.into_iter().chain(limits).flatten()).min()

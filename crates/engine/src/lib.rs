@@ -19,6 +19,7 @@
 mod admission;
 mod allowance;
 mod article;
+mod backlog;
 mod budget;
 mod disk;
 mod end_game;
