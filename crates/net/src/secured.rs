@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use rustls::ClientConfig;
-use rustls::client::UnbufferedClientConnection;
+use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
 use rustls::pki_types::ServerName;
 use rustls::unbuffered::{ConnectionState, EncodeError, EncryptError, UnbufferedStatus};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
@@ -53,21 +53,17 @@ impl Secured {
         let connection = UnbufferedClientConnection::new(config, name).map_err(broken)?;
         let tls = Tls { connection, outgoing: Vec::new() };
         let mut secured = Self { socket, tls, held: Vec::new(), early: Vec::new() };
-        let result = secured.finish_handshake().await;
-        if result.is_err() {
-            // The peer is owed the reason, if it still listens.
-            secured.tls.say_why();
-            let _ = secured.socket.write_all(&secured.tls.outgoing).await;
-        }
-        result.map(|()| secured)
+        secured.finish_handshake().await?;
+        Ok(secured)
     }
 
     async fn finish_handshake(&mut self) -> io::Result<()> {
         loop {
             let Self { tls, held, early, .. } = self;
             let (used, stage) =
-                tls.process(held, &mut Vec::new(), |bytes| early.extend_from_slice(bytes))?;
+                tls.process(held, &mut Vec::new(), |bytes| early.extend_from_slice(bytes));
             held.drain(..used);
+            let stage = stage?;
             self.socket.write_all(&self.tls.outgoing).await?;
             self.tls.outgoing.clear();
             match stage {
@@ -91,8 +87,10 @@ impl Secured {
         out: &mut Vec<u8>,
     ) -> io::Result<()> {
         if !out.is_empty() {
-            // With nothing to read there is nothing to hand on.
-            self.tls.process(&mut [], out, |_| {})?;
+            // What is held is no whole record, so there is nothing to hand on.
+            let (used, stage) = self.tls.process(&mut self.held, out, |_| {});
+            self.held.drain(..used);
+            stage?;
         }
         send(&mut self.socket, context, &mut self.tls.outgoing)
     }
@@ -121,9 +119,10 @@ impl Secured {
         }
         front.copy_from_slice(&self.held);
         let incoming = &mut scratch[..held + count];
-        let (used, stage) = self.tls.process(incoming, &mut Vec::new(), take)?;
+        let (used, stage) = self.tls.process(incoming, &mut Vec::new(), take);
         self.held.clear();
         self.held.extend_from_slice(&incoming[used..]);
+        let stage = stage?;
         if self.held.len() > LONGEST_HANDSHAKE {
             return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, "no TLS record")));
         }
@@ -132,7 +131,7 @@ impl Secured {
 
     /// Tells the peer that this is the end.
     pub(crate) async fn close(&mut self) -> io::Result<()> {
-        self.tls.say_goodbye();
+        self.tls.say_goodbye(&mut self.held);
         self.socket.write_all(&self.tls.outgoing).await?;
         self.socket.shutdown().await
     }
@@ -140,74 +139,84 @@ impl Secured {
 
 impl Tls {
     /// Goes through the records of `incoming` and encrypts `out`, if that is possible yet. Says how
-    /// many bytes of `incoming` are done with.
+    /// many bytes of `incoming` are done with; the rest has to come again, with more behind it.
+    ///
+    /// rustls remembers where in `incoming` the parts of a long message lie, so what was not done
+    /// with must be there on every call, also when there is only something to send. After an error
+    /// it must not be called again, not even for the alert that tells the peer why.
     fn process(
         &mut self,
         incoming: &mut [u8],
         out: &mut Vec<u8>,
         mut take: impl FnMut(&[u8]),
-    ) -> io::Result<(usize, Stage)> {
-        let Self { connection, outgoing } = self;
+    ) -> (usize, io::Result<Stage>) {
         let (mut used, mut closed) = (0, false);
         loop {
             let UnbufferedStatus { discard, state } =
-                connection.process_tls_records(&mut incoming[used..]);
+                self.connection.process_tls_records(&mut incoming[used..]);
             used += discard;
-            let stage = match state.map_err(broken)? {
-                ConnectionState::ReadTraffic(mut traffic) => {
-                    while let Some(record) = traffic.next_record() {
-                        let record = record.map_err(broken)?;
-                        used += record.discard;
-                        take(record.payload);
-                    }
-                    continue;
-                }
-                ConnectionState::EncodeTlsData(mut data) => {
-                    append(outgoing, |room| data.encode(room), size_to_encode)?;
-                    continue;
-                }
-                ConnectionState::TransmitTlsData(sent) => {
-                    sent.done(); // whatever is outgoing is sent before anything else
-                    continue;
-                }
-                ConnectionState::PeerClosed => {
+            let stage = match state {
+                Ok(ConnectionState::PeerClosed) => {
                     closed = true;
-                    continue;
+                    Ok(None)
                 }
-                ConnectionState::WriteTraffic(mut traffic) => {
-                    if !out.is_empty() {
-                        append(outgoing, |room| traffic.encrypt(out, room), size_to_encrypt)?;
-                        out.clear();
-                    }
-                    Stage::Open
-                }
-                ConnectionState::BlockedHandshake => Stage::Handshake,
-                _ => Stage::Closed,
+                Ok(state) => advance(state, &mut used, &mut self.outgoing, out, &mut take),
+                Err(error) => Err(broken(error)),
             };
-            return Ok((used, if closed { Stage::Closed } else { stage }));
-        }
-    }
-
-    /// Takes up the alert that a failed handshake leaves behind.
-    fn say_why(&mut self) {
-        let Self { connection, outgoing } = self;
-        while let Ok(ConnectionState::EncodeTlsData(mut data)) =
-            connection.process_tls_records(&mut []).state
-        {
-            if append(outgoing, |room| data.encode(room), size_to_encode).is_err() {
-                return;
+            match stage {
+                Ok(None) => {}
+                Ok(Some(_)) if closed => return (used, Ok(Stage::Closed)),
+                Ok(Some(stage)) => return (used, Ok(stage)),
+                Err(error) => return (used, Err(error)),
             }
         }
     }
 
-    fn say_goodbye(&mut self) {
-        let Self { connection, outgoing } = self;
+    fn say_goodbye(&mut self, incoming: &mut [u8]) {
         if let Ok(ConnectionState::WriteTraffic(mut traffic)) =
-            connection.process_tls_records(&mut []).state
+            self.connection.process_tls_records(incoming).state
         {
             // Without this alert the end is only less polite.
-            let _ = append(outgoing, |room| traffic.queue_close_notify(room), size_to_encrypt);
+            let close = |room: &mut [u8]| traffic.queue_close_notify(room);
+            let _ = append(&mut self.outgoing, close, size_to_encrypt);
         }
+    }
+}
+
+/// Does what one state asks for; the stage, once there is nothing more to do.
+fn advance(
+    state: ConnectionState<'_, '_, ClientConnectionData>,
+    used: &mut usize,
+    outgoing: &mut Vec<u8>,
+    out: &mut Vec<u8>,
+    take: &mut impl FnMut(&[u8]),
+) -> io::Result<Option<Stage>> {
+    match state {
+        ConnectionState::ReadTraffic(mut traffic) => {
+            while let Some(record) = traffic.next_record() {
+                let record = record.map_err(broken)?;
+                *used += record.discard;
+                take(record.payload);
+            }
+            Ok(None)
+        }
+        ConnectionState::EncodeTlsData(mut data) => {
+            append(outgoing, |room| data.encode(room), size_to_encode)?;
+            Ok(None)
+        }
+        ConnectionState::TransmitTlsData(sent) => {
+            sent.done(); // whatever is outgoing is sent before anything else
+            Ok(None)
+        }
+        ConnectionState::WriteTraffic(mut traffic) => {
+            if !out.is_empty() {
+                append(outgoing, |room| traffic.encrypt(out, room), size_to_encrypt)?;
+                out.clear();
+            }
+            Ok(Some(Stage::Open))
+        }
+        ConnectionState::BlockedHandshake => Ok(Some(Stage::Handshake)),
+        _ => Ok(Some(Stage::Closed)),
     }
 }
 
@@ -269,3 +278,97 @@ pub(crate) const LONGEST_RECORD: usize = (16 << 10) + 261;
 
 /// Chains of certificates have some KiB; rustls itself takes messages of up to 64 KiB.
 const LONGEST_HANDSHAKE: usize = 128 << 10;
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::thread;
+
+    use rcgen::{CertifiedKey, generate_simple_self_signed};
+    use rustls::pki_types::PrivatePkcs8KeyDer;
+    use rustls::{RootCertStore, ServerConfig, ServerConnection, Stream};
+
+    use super::*;
+    use crate::link::Link;
+
+    /// Sends what it is given in pieces that are cut anywhere.
+    struct Crumbs(std::net::TcpStream, usize);
+
+    impl Write for Crumbs {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            for piece in bytes.chunks(self.1) {
+                self.0.write_all(piece)?;
+            }
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            self.0.flush()
+        }
+    }
+
+    impl Read for Crumbs {
+        fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+            self.0.read(bytes)
+        }
+    }
+
+    fn configs() -> (Arc<ClientConfig>, Arc<ServerConfig>) {
+        let CertifiedKey { cert, signing_key } =
+            generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        let key = PrivatePkcs8KeyDer::from(signing_key.serialize_der());
+        let mut roots = RootCertStore::empty();
+        roots.add(cert.der().clone()).unwrap();
+        let client = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+        let server = ServerConfig::builder().with_no_client_auth();
+        let server = server.with_single_cert(vec![cert.der().clone()], key.into()).unwrap();
+        (Arc::new(client), Arc::new(server))
+    }
+
+    /// Greets, hears one line, answers at length, and says goodbye.
+    fn serve(listener: TcpListener, config: Arc<ServerConfig>, crumb: usize, answer: Vec<u8>) {
+        let (socket, _) = listener.accept().unwrap();
+        socket.set_nodelay(true).unwrap();
+        let (mut connection, mut crumbs) =
+            (ServerConnection::new(config).unwrap(), Crumbs(socket, crumb));
+        let mut stream = Stream::new(&mut connection, &mut crumbs);
+        stream.write_all(b"hello\n").unwrap();
+        let mut line = [0; 6];
+        stream.read_exact(&mut line).unwrap();
+        assert_eq!(&line, b"thanks");
+        stream.write_all(&answer).unwrap();
+        connection.send_close_notify();
+        connection.complete_io(&mut crumbs).unwrap();
+    }
+
+    #[tokio::test]
+    async fn records_cut_anywhere_are_put_together_and_the_end_is_seen() {
+        for crumb in [1, 7, 1000, 40_000] {
+            let (client, server) = configs();
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let address = listener.local_addr().unwrap();
+            let answer: Vec<u8> = (0..50_000_u32).map(|n| (n / 7) as u8).collect();
+            let wanted = [b"hello\n".to_vec(), answer.clone()].concat();
+            let serving = thread::spawn(move || serve(listener, server, crumb, answer));
+            let socket = TcpStream::connect(address).await.unwrap();
+            let name = ServerName::try_from("localhost").unwrap();
+            let secured = Secured::shake_hands(client, name, socket).await.unwrap();
+            let mut link = Link::Tls(Box::new(secured));
+            // Something to send while the server's tickets are still coming.
+            let (mut out, mut heard) = (b"thanks".to_vec(), Vec::<u8>::new());
+            loop {
+                let count = poll_fn(|context| {
+                    link.poll_exchange(context, &mut out, 3000, |bytes| heard.extend(bytes))
+                });
+                if count.await.unwrap() == 0 {
+                    break;
+                }
+            }
+            assert!(heard == wanted, "{} bytes in crumbs of {crumb}", heard.len());
+            link.close().await;
+            serving.join().unwrap();
+        }
+    }
+}
