@@ -8,7 +8,7 @@ use std::fs;
 use std::sync::Arc;
 
 use bergamot_newsd::certs::{Authority, Quality};
-use bergamot_newsd::{Fault, Faults, Generated, Options, Rule, Security};
+use bergamot_newsd::{Capabilities, Fault, Faults, Generated, Manners, Options, Rule, Security};
 use bergamot_tests::{Aftermath, Home, Trial, ids, post};
 
 #[test]
@@ -132,6 +132,20 @@ fn t07_a_stripped_capability_is_an_error_and_never_plain_text() {
     assert!(after.news.tally(0).fired(Fault::StartTlsStripped) > 0);
     after.assert_said(&["tls.starttls", "server=\"s0\""]);
     assert!(said.iter().all(|line| line.ends_with("CAPABILITIES")), "{said:?}");
+}
+
+#[test]
+fn p24_an_endless_list_of_capabilities_ends_the_conversation() {
+    let (place, post) = (Place::new(), post(1, "job.bin", 6));
+    let lines = (0..10_000).map(|n| format!("X-{n}")).collect();
+    let manners = Manners { capabilities: Capabilities::Claimed(lines), ..Manners::default() };
+    let security = place.start_tls(Quality::Good);
+    let liar = (Options { manners, security, ..serving(&post) }, START_TLS);
+    let mut trial = Trial::start_in(place.home(), QUICK, [liar, (serving(&post), "")]);
+    trial.completes("job", &post);
+    let after = trial.end();
+    assert!(after.news.tally(0).commands("CAPABILITIES") > 0);
+    after.assert_said(&["nntp.malformed", "capability list"]);
 }
 
 #[test]

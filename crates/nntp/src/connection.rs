@@ -238,6 +238,10 @@ impl Connection {
                 self.sent.push_front((id, request));
                 self.end_refused(reply);
             }
+            401 if self.setup.on_wrong_mode() => {
+                self.held.push_back((id, request));
+                self.after_answer(now);
+            }
             480 => self.on_login_required(now, (id, request), reply),
             _ => match answer_to(&request, &reply) {
                 Ok(answer) => self.answer(now, id, answer),
@@ -304,7 +308,7 @@ impl Connection {
             self.send_waiting(now);
         } else {
             self.state = State::Setup;
-            let step = self.setup.log_in_again();
+            let step = self.setup.set_up_again();
             self.carry_out(now, step);
         }
     }

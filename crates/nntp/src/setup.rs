@@ -1,4 +1,8 @@
-//! From the greeting to the first request: capabilities, reader mode, TLS and login.
+//! From the greeting to the first request: TLS, login, and reader mode where that is needed.
+//!
+//! Every answer waited for here is a round trip before the first article, so nothing is asked that
+//! can be done without: capabilities only for STARTTLS, and MODE READER only of a server that says
+//! that it is in the wrong mode (RFC 3977, section 3.2.1).
 
 use crate::capabilities::Capabilities;
 use crate::event::Ending;
@@ -12,8 +16,9 @@ use crate::reply::Reply;
 pub(crate) struct Setup {
     stage: Stage,
     login: Option<Login>,
-    wants_tls: bool, // and does not have it yet
-    is_reader: bool,
+    wants_tls: bool,  // and does not have it yet
+    is_reader: bool,  // MODE READER was sent
+    wrong_mode: bool, // a request was refused for want of it
     was_ready: bool,
     logins: u8,
     capabilities: Capabilities,
@@ -50,6 +55,7 @@ impl Setup {
             login,
             wants_tls,
             is_reader: false,
+            wrong_mode: false,
             was_ready: false,
             logins: 0,
             capabilities: Capabilities::default(),
@@ -79,7 +85,8 @@ impl Setup {
 
     pub(crate) fn on_reply(&mut self, reply: Reply) -> Step {
         match (self.stage, reply.code) {
-            (Stage::Greeting, 200 | 201) => self.ask_capabilities(),
+            (Stage::Greeting, 200 | 201) if self.wants_tls => self.ask_capabilities(),
+            (Stage::Greeting, 200 | 201) => self.log_in(),
             (Stage::Capabilities, 101) => {
                 self.stage = Stage::CapabilityList;
                 Step::ReadList
@@ -99,6 +106,7 @@ impl Setup {
             (Stage::StartTls, _) => Step::End(Ending::StartTlsRefused(reply)),
             (Stage::UserName | Stage::Password, 281) => self.done(),
             (Stage::UserName, 381) => self.send_password(),
+            (Stage::UserName, 401 | 500) if !self.is_reader => self.ask_for_reader_mode(),
             _ => self.refused(reply),
         }
     }
@@ -141,8 +149,24 @@ impl Setup {
         self.login.is_some() && self.logins < MOST_LOGINS
     }
 
-    pub(crate) fn log_in_again(&mut self) -> Step {
+    /// A request was answered with 401; whether that can be helped.
+    pub(crate) fn on_wrong_mode(&mut self) -> bool {
+        self.wrong_mode |= !self.is_reader;
+        self.wrong_mode
+    }
+
+    /// The server wants another mode, or a login, before it goes on.
+    pub(crate) fn set_up_again(&mut self) -> Step {
+        if std::mem::take(&mut self.wrong_mode) {
+            return self.ask_for_reader_mode();
+        }
         self.log_in()
+    }
+
+    fn ask_for_reader_mode(&mut self) -> Step {
+        self.is_reader = true;
+        self.logins = 0; // another program answers from now on
+        self.send(Stage::ModeReader, "MODE READER".to_owned())
     }
 
     fn ask_capabilities(&mut self) -> Step {
@@ -152,8 +176,7 @@ impl Setup {
 
     fn after_capabilities(&mut self) -> Step {
         if !self.is_reader && self.capabilities.needs_mode_reader() {
-            self.is_reader = true;
-            return self.send(Stage::ModeReader, "MODE READER".to_owned());
+            return self.ask_for_reader_mode();
         }
         if !self.wants_tls {
             return self.log_in();

@@ -17,9 +17,9 @@ fn start_tls() -> Settings {
     Settings { start_tls: true, ..ann() }
 }
 
-/// Greeting and capabilities of a server that knows none, for transcripts about what follows.
+/// The greeting of a server that wants nothing else, for transcripts about what follows.
 fn ready(rest: &str) -> String {
-    format!("[S] 200 hi\n [C] CAPABILITIES\n [S] 500 what?\n event: ready\n quiet:\n {rest}")
+    format!("[S] 200 hi\n event: ready\n quiet:\n {rest}")
 }
 
 #[test]
@@ -28,11 +28,6 @@ fn a_typical_session_runs_from_greeting_to_goodbye() {
         ann(),
         "
         [S] 200 news.example.com ready
-        [C] CAPABILITIES
-        [S] 101 list
-        [S] VERSION 2
-        [S] READER
-        [S] .
         [C] AUTHINFO USER ann
         [S] 381 password
         [C] AUTHINFO PASS secret
@@ -91,8 +86,6 @@ fn what_is_asked_before_the_server_is_ready_goes_out_when_it_is() {
         "
         ask: body a@x
         [S] 201 no posting
-        [C] CAPABILITIES
-        [S] 500 unknown
         event: ready
         [C] BODY <a@x>
         [S] 222 0 <a@x>
@@ -109,11 +102,8 @@ fn a_transit_server_is_made_a_reader_and_nothing_is_sent_behind_the_command() {
         "
         ask: stat a@x
         [S] 200 innd
-        [C] CAPABILITIES
-        [S] 101 list
-        [S] IHAVE
-        [S] MODE-READER
-        [S] .
+        [C] AUTHINFO USER ann
+        [S] 500 what?
         [C] MODE READER
         [S] 200 nnrpd
         [C] AUTHINFO USER ann
@@ -148,6 +138,31 @@ fn greetings_that_refuse_end_the_conversation_by_their_words() {
         "
         [S] SSH-2.0-OpenSSH
         event: ended nntp.malformed: an answer line makes no sense, where the answer to the connection was due: SSH-2.0-OpenSSH; unanswered nothing
+        ",
+    );
+}
+
+#[test]
+fn requests_that_meet_the_wrong_mode_are_asked_again_in_the_right_one() {
+    converse(
+        plain(),
+        "
+        [S] 200 innd
+        event: ready
+        ask: stat a@x
+        ask: stat b@x
+        [C] STAT <a@x>
+        [C] STAT <b@x>
+        [S] 401 MODE-READER
+        [S] 401 MODE-READER
+        [C] MODE READER
+        [S] 200 nnrpd
+        [C] STAT <a@x>
+        [C] STAT <b@x>
+        [S] 223 0 <a@x>
+        event: exists a@x
+        [S] 401 MODE-READER
+        event: refused b@x: 401 MODE-READER
         ",
     );
 }
@@ -259,7 +274,7 @@ fn refused_logins_end_the_conversation_by_their_words() {
         converse(
             ann(),
             &format!(
-                "[S] 200 hi\n [C] CAPABILITIES\n [S] 500 what?\n [C] AUTHINFO USER ann\n [S] {user}
+                "[S] 200 hi\n [C] AUTHINFO USER ann\n [S] {user}
                 [C] AUTHINFO PASS secret\n [S] {pass}
                 event: ended {code}: the server refused: {pass}; unanswered nothing"
             ),
@@ -267,7 +282,7 @@ fn refused_logins_end_the_conversation_by_their_words() {
     }
     converse(
         ann(),
-        "[S] 200 hi\n [C] CAPABILITIES\n [S] 480 first log in\n [C] AUTHINFO USER ann\n [S] 483 TLS first
+        "[S] 200 hi\n [C] AUTHINFO USER ann\n [S] 483 TLS first
         event: ended nntp.login: the server refused: 483 TLS first; unanswered nothing",
     );
 }
@@ -278,8 +293,6 @@ fn a_login_forgotten_mid_way_is_repeated_once_and_nothing_is_lost() {
         ann(),
         "
         [S] 200 hi
-        [C] CAPABILITIES
-        [S] 500 what?
         [C] AUTHINFO USER ann
         [S] 281 ok
         event: ready
@@ -469,8 +482,6 @@ fn a_server_that_repeats_the_password_is_not_quoted() {
             ann(),
             &format!(
                 "[S] 200 hi
-                [C] CAPABILITIES
-                [S] 500 what?
                 [C] AUTHINFO USER ann
                 [S] 381 more
                 [C] AUTHINFO PASS secret
@@ -518,8 +529,6 @@ fn line_feeds_alone_end_lines_and_returns_alone_do_not() {
         plain(),
         "
         [S-] 200 hi\\n
-        [C] CAPABILITIES
-        [S-] 500 what\\n
         event: ready
         ask: body a@x
         [C] BODY <a@x>
@@ -543,9 +552,6 @@ fn silence_ends_the_conversation_and_names_what_is_owed() {
         "
         wait: 29s
         [S] 200 hi
-        [C] CAPABILITIES
-        wait: 29s
-        [S] 500 what?
         event: ready
         wait: 3600s
         ask: body a@x
@@ -636,7 +642,7 @@ fn an_answer_line_that_only_drips_is_too_slow() {
 #[test]
 fn a_list_of_capabilities_that_only_drips_is_given_up() {
     converse(
-        plain(),
+        start_tls(),
         "
         [S] 200 hi
         [C] CAPABILITIES

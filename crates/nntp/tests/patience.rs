@@ -34,7 +34,7 @@ impl BodySink for Narrow {
 fn asked(now: Instant, patience: Option<Patience>) -> Connection {
     let mut connection = Connection::new(now, Settings::default());
     let mut sink = PlainSink::default();
-    connection.handle_input(now, b"200 hi\r\n500 what?\r\n", &mut sink);
+    connection.handle_input(now, b"200 hi\r\n", &mut sink);
     for (number, id) in [(1, "a@x"), (2, "b@x")] {
         let id = MessageId::parse(id).expect("a good id");
         let limit = ByteCount(1 << 20);
