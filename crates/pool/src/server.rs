@@ -40,7 +40,7 @@ impl Server {
             rests_until: None,
             breaks: 0,
             rests: 0,
-            ramp: FEW_AT_ONCE,
+            ramp: FIRST_AT_ONCE,
             settings,
         }
     }
@@ -123,7 +123,7 @@ impl Server {
     pub(crate) fn on_connected(&mut self) -> bool {
         self.working += 1;
         // Each makes way for two: what is being opened at once doubles with each round trip.
-        self.ramp = (self.ramp + 1).min(self.settings.connections.max(FEW_AT_ONCE));
+        self.ramp = (self.ramp + 1).min(self.settings.connections.max(FIRST_AT_ONCE));
         self.trouble.take().is_some()
     }
 
@@ -200,6 +200,9 @@ const SHORT_RESTS: (f64, f64) = (1.0, 8.0);
 /// Hundreds of connections that are lost together must not come back together: the server would take
 /// that for an attack, and a wrong password would be sent as often.
 const FEW_AT_ONCE: usize = 4;
+
+/// At first nothing was lost, and most people have no more than these.
+const FIRST_AT_ONCE: usize = 8;
 
 #[cfg(test)]
 mod tests {
