@@ -38,8 +38,10 @@ impl BufferPool {
 
     /// An empty buffer with room for `room` bytes.
     pub fn lend(&self, room: usize) -> Buffer {
-        let known = self.idle().take(room);
-        let memory = known.unwrap_or_else(|| vec![0; room]);
+        // Articles of one post differ by some bytes; their buffers must not.
+        let size = room.next_multiple_of(STEP);
+        let known = self.idle().take(size);
+        let memory = known.unwrap_or_else(|| vec![0; size]);
         Buffer { memory, length: 0, pool: self.clone() }
     }
 
@@ -49,12 +51,12 @@ impl BufferPool {
 }
 
 impl Idle {
-    /// The one used last that is large enough, and hardly larger: the budget counts only `room`.
-    fn take(&mut self, room: usize) -> Option<Vec<u8>> {
-        let fits = |memory: &Vec<u8>| (room..=room + room / 8).contains(&memory.len());
+    /// The one used last that is large enough, and hardly larger: the budget counts no more.
+    fn take(&mut self, size: usize) -> Option<Vec<u8>> {
+        let fits = |memory: &Vec<u8>| (size..=size + size / 8).contains(&memory.len());
         let found = self.buffers.iter().rposition(fits);
         let memory = found.and_then(|found| self.buffers.remove(found));
-        let length = memory.as_ref().map_or(room, Vec::len);
+        let length = memory.as_ref().map_or(size, Vec::len);
         self.bytes -= memory.as_ref().map_or(0, Vec::len);
         self.lent += length;
         while self.bytes + self.lent > self.most_bytes
@@ -102,37 +104,50 @@ impl Drop for Buffer {
     }
 }
 
+/// A fiftieth of a usual article.
+const STEP: usize = 16 << 10;
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn memory_goes_round_within_its_bound() {
-        let pool = BufferPool::new(1000);
-        let mut first = pool.lend(600);
+        let pool = BufferPool::new(10 * STEP);
+        let mut first = pool.lend(6 * STEP);
         first.room()[0] = 7;
         first.filled(1);
         assert_eq!(first.as_ref(), [7]);
         let place = first.memory.as_ptr();
-        let second = pool.lend(600);
+        let second = pool.lend(6 * STEP);
         drop(second);
         assert_eq!(pool.idle().bytes, 0, "there is no room for two");
         drop(first);
-        let again = pool.lend(550);
+        let again = pool.lend(5 * STEP + 1);
         assert_eq!((again.memory.as_ptr(), again.as_ref()), (place, &[][..]));
         drop(again);
-        assert_ne!(pool.lend(100).memory.len(), 600, "a small one does not take a large one");
+        let small = pool.lend(STEP);
+        assert_ne!(small.memory.len(), 6 * STEP, "a small one does not take a large one");
+    }
+
+    #[test]
+    fn articles_that_differ_by_some_bytes_share_their_memory() {
+        let pool = BufferPool::new(1 << 20);
+        for room in [739_840, 739_961, 739_824, 740_100] {
+            drop(pool.lend(room));
+            assert_eq!(pool.idle().buffers.len(), 1);
+        }
     }
 
     #[test]
     fn what_lies_idle_makes_way_for_articles_of_another_size() {
-        let pool = BufferPool::new(1000);
-        let small: Vec<_> = (0..10).map(|_| pool.lend(100)).collect();
+        let pool = BufferPool::new(20 * STEP);
+        let small: Vec<_> = (0..10).map(|_| pool.lend(2 * STEP)).collect();
         drop(small);
-        assert_eq!(pool.idle().bytes, 1000);
-        let large = pool.lend(750);
-        assert_eq!(pool.idle().bytes, 200);
+        assert_eq!(pool.idle().bytes, 20 * STEP);
+        let large = pool.lend(15 * STEP);
+        assert_eq!(pool.idle().bytes, 4 * STEP);
         drop(large);
-        assert_eq!(pool.idle().bytes, 950);
+        assert_eq!(pool.idle().bytes, 19 * STEP);
     }
 }
