@@ -46,6 +46,9 @@ pub fn cipher_names() -> Vec<String> {
 
 pub(crate) fn client_config(settings: &TlsSettings) -> Result<Arc<ClientConfig>, TlsSetupError> {
     let provider = Arc::new(provider(&settings.ciphers)?);
+    // The first random byte takes 30 ms to seed the generator, which the first handshake would wait
+    // for. Should there be none, that will tell.
+    let _ = provider.secure_random.fill(&mut [0]);
     let builder = ClientConfig::builder_with_provider(provider.clone());
     let builder = builder
         .with_safe_default_protocol_versions()
