@@ -26,7 +26,10 @@ pub struct Intake {
     wake: Waker,
     watch: Option<Watch>,
     trust: Trust,
-    is_local: bool, // every folder is watched, and no other machine can write there
+    was_watched: bool,    // every folder was, at the last scan
+    must_be_told: bool,   // and before that, so that its new files came with notices
+    has_missed: bool,     // one did not
+    is_local: bool,       // every folder is watched, and no other machine can write there
     untold: Vec<PathBuf>, // new at the last scan, without a notice so far
 }
 
@@ -37,8 +40,8 @@ pub struct Settings {
     pub interval: Duration,
     /// Between scans while the kernel was seen to.
     pub watched_interval: Duration,
-    /// Between scans where the kernel must know, for all who write there have to go through it. Only
-    /// a file system mounted over the folder escapes it. None takes no file system's word.
+    /// Between scans where the kernel must know, for all who write there have to go through it. None
+    /// takes no file system's word.
     pub local_interval: Option<Duration>,
     /// Whether to ask the kernel at all.
     pub watch: bool,
@@ -72,8 +75,8 @@ pub struct Scan {
     pub found: Vec<Found>,
     /// What was not said before.
     pub problems: Vec<WatchError>,
-    /// How long the next scan may wait; nothing when there is more to find.
-    pub next: Duration,
+    /// There are more files to be found.
+    pub more: bool,
 }
 
 /// A file to be read, and then to be marked. As long as it is open, no other file can have its
@@ -118,6 +121,9 @@ impl Intake {
             wake: Waker(Arc::new(wake)),
             watch: None,
             trust: Trust::Unproven,
+            was_watched: false,
+            must_be_told: false,
+            has_missed: false,
             is_local: false,
             untold: Vec::new(),
         }
@@ -144,12 +150,12 @@ impl Intake {
         let all_watched = !followed.is_empty()
             && followed.iter().all(|&watched| watched)
             && !listing.problems.iter().any(is_closed);
-        self.is_local = all_watched && all_local;
         self.judge_watch(&listing, &news, all_watched);
+        self.is_local = all_watched && all_local && !self.has_missed;
         let (found, more) = self.ready(now, &listing, &news);
         self.judge.retain(&listing.files.into_iter().map(|(path, _)| path).collect());
         let problems = self.unreported(listing.problems);
-        Scan { found, problems, next: self.pause(now, more) }
+        Scan { found, problems, more }
     }
 
     fn start_watch(&mut self) {
@@ -170,10 +176,15 @@ impl Intake {
         let missed = self.untold.iter().any(|path| !told(path));
         let new = listing.files.iter().map(|(path, _)| path).filter(|path| !self.judge.knows(path));
         self.untold = new.filter(|path| !told(path)).cloned().collect();
+        // Only what was there before the watch began may come without a notice.
+        self.has_missed |= missed && self.must_be_told;
+        self.must_be_told = self.was_watched && all_watched;
+        self.was_watched = all_watched;
         if missed || !all_watched {
             self.trust = Trust::Unproven;
         } else if listing.files.iter().any(|(path, _)| told(path)) {
             self.trust = Trust::Proven;
+            self.has_missed = false;
         }
     }
 
@@ -198,10 +209,8 @@ impl Intake {
         problems.into_iter().filter(|problem| !known.contains(problem)).collect()
     }
 
-    fn pause(&self, now: Instant, more: bool) -> Duration {
-        if more {
-            return Duration::ZERO;
-        }
+    /// How long the next scan may wait, once what was found has its verdicts.
+    pub fn pause(&self, now: Instant) -> Duration {
         let Settings { interval, watched_interval, local_interval, .. } = self.settings;
         let longest = match (local_interval, self.is_watched()) {
             (Some(local_interval), _) if self.is_local => local_interval,

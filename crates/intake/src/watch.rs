@@ -3,12 +3,14 @@
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::fmt;
+use std::fs::File;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::io::Errno;
 use tracing::{debug, warn};
@@ -32,6 +34,7 @@ struct Heard {
     folders: HashMap<i32, PathBuf>,
     news: News,
     stop: bool,
+    is_deaf: bool, // nothing is read any more
 }
 
 /// What happened since the last scan, by path relative to the folder.
@@ -62,7 +65,7 @@ impl Watch {
     /// Watches one directory; no harm if it is watched already. `false` if it cannot be.
     pub(crate) fn follow(&self, relative: &Path) -> bool {
         let mut heard = self.shared.heard();
-        if heard.folders.len() >= MOST_FOLDERS {
+        if heard.is_deaf || heard.folders.len() >= MOST_FOLDERS {
             return false;
         }
         match inotify::add_watch(&self.shared.inotify, self.root.join(relative), INTEREST) {
@@ -105,8 +108,14 @@ impl Shared {
     fn read(&self) {
         let mut buffer = [MaybeUninit::uninit(); 16 << 10];
         let mut reader = Reader::new(&self.inotify, &mut buffer);
+        // A disk mounted over the folder covers it without a notice.
+        let mounts = File::open("/proc/self/mountinfo").ok();
         let mut worthwhile = false;
         loop {
+            if reader.is_buffer_empty() && self.wait(mounts.as_ref()) {
+                (self.wake)();
+                continue;
+            }
             match reader.next() {
                 Ok(event) => {
                     let name = event.file_name().map(|name| OsStr::from_bytes(name.to_bytes()));
@@ -114,7 +123,10 @@ impl Shared {
                     self.heard().note(event.wd(), event.events(), name);
                 }
                 Err(Errno::INTR) => continue,
-                Err(errno) => return warn!(%errno, "the watch folder is only polled from now on"),
+                Err(errno) => {
+                    self.heard().is_deaf = true;
+                    return warn!(%errno, "the watch folder is only polled from now on");
+                }
             }
             if self.heard().stop {
                 return;
@@ -124,6 +136,16 @@ impl Shared {
                 (self.wake)();
             }
         }
+    }
+
+    /// Waits for a notice; `true` if mounts have changed before one came.
+    fn wait(&self, mounts: Option<&File>) -> bool {
+        let Some(mounts) = mounts else { return false };
+        let mut watched =
+            [PollFd::new(&self.inotify, PollFlags::IN), PollFd::new(mounts, PollFlags::PRI)];
+        // When that fails, the read that follows will tell.
+        let _ = poll(&mut watched, None);
+        watched[0].revents().is_empty() && !watched[1].revents().is_empty()
     }
 
     fn heard(&self) -> MutexGuard<'_, Heard> {

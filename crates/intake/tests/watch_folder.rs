@@ -79,7 +79,11 @@ fn a_file_is_found_once_it_stands_still() {
     place.put("a.nzb", "<nzb");
     let scan = place.scan(0);
     assert!(scan.found.is_empty());
-    assert_eq!(scan.next, Duration::from_secs(1), "no longer than it takes to be sure");
+    assert_eq!(
+        place.intake.pause(place.now(0)),
+        Duration::from_secs(1),
+        "no longer than it takes to be sure"
+    );
     place.put("a.nzb", "<nzb/>");
     assert!(place.found(1).is_empty(), "it grew");
     assert_eq!(paths(&place.found(2)), ["a.nzb"]);
@@ -202,7 +206,7 @@ fn ten_thousand_files_come_in_portions_the_oldest_first() {
         let scan = place.scan(1);
         assert!(scan.found.len() <= 256);
         let more = all.len() + scan.found.len() < 10_000;
-        assert_eq!(scan.next == Duration::ZERO, more);
+        assert_eq!(scan.more, more);
         all.extend(scan.found);
     }
     assert_eq!(all.len(), 10_000);
@@ -355,7 +359,8 @@ fn a_folder_that_cannot_be_read_is_looked_at_as_often_as_an_unwatched_one() {
     fs::write(home.path().join("a.nzb"), b"x").unwrap();
     let scan = intake.scan(Instant::now());
     assert_eq!(scan.problems[0].code(), "watch.folder_unreadable");
-    assert!(scan.next <= Settings::new("").interval && !intake.is_watched());
+    let pause = intake.pause(Instant::now());
+    assert!(pause <= Settings::new("").interval && !intake.is_watched());
 }
 
 /// Scans whenever the kernel tells of something, until files are found.
@@ -381,7 +386,7 @@ fn a_file_that_was_closed_or_moved_here_is_found_without_waiting() {
     });
     let now = Instant::now();
     let quiet = intake.scan(now);
-    assert_eq!((quiet.found.len(), quiet.next), (0, Duration::from_secs(5)));
+    assert_eq!((quiet.found.len(), intake.pause(now)), (0, Duration::from_secs(5)));
     assert!(!intake.is_watched(), "not before it has proved itself");
 
     fs::write(temp.path().join("a.nzb"), b"x").unwrap();
@@ -397,7 +402,8 @@ fn a_file_that_was_closed_or_moved_here_is_found_without_waiting() {
     assert_eq!(found[0].category.as_deref(), Some("tv"));
     intake.verdict(now, &found[0], Verdict::Taken);
     assert!(intake.is_watched());
-    assert_eq!(intake.scan(now).next, Duration::from_secs(60));
+    intake.scan(now);
+    assert_eq!(intake.pause(now), Duration::from_secs(60));
 
     drop(intake);
     while woken.recv_timeout(Duration::from_secs(20)).is_ok() {}
@@ -413,12 +419,16 @@ fn a_folder_of_this_machine_alone_is_left_in_peace() {
         let _ = wake.send(());
     });
     let now = Instant::now();
-    assert_eq!(intake.scan(now).next, Duration::from_secs(3600));
+    intake.scan(now);
+    assert_eq!(intake.pause(now), Duration::from_secs(3600));
     fs::write(temp.path().join("a.nzb"), b"x").unwrap();
     let found = wait_for_file(&mut intake, &woken, now);
     assert_eq!(paths(&found), ["a.nzb"]);
+    intake.verdict(now, &found[0], Verdict::Truncated);
+    assert!(intake.pause(now) <= Duration::from_secs(1), "it may be whole soon");
     fs::rename(temp.path(), temp.path().with_extension("away")).unwrap();
     woken.recv_timeout(Duration::from_secs(60)).expect("the folder itself has moved");
-    assert_eq!(intake.scan(now).next, Duration::from_secs(5));
+    intake.scan(now);
+    assert_eq!(intake.pause(now), Duration::from_secs(5));
     fs::remove_dir_all(temp.path().with_extension("away")).unwrap();
 }

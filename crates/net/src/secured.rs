@@ -74,6 +74,7 @@ impl Secured {
                 }
                 Stage::Handshake => {}
             }
+            self.held.reserve(USUAL_HANDSHAKE);
             if self.socket.read_buf(&mut self.held).await? == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
@@ -275,6 +276,9 @@ fn broken(error: rustls::Error) -> io::Error {
 
 /// With its header and all that encryption adds (RFC 8446, section 5.2).
 pub(crate) const LONGEST_RECORD: usize = (16 << 10) + 261;
+
+/// What a server says first, in one read.
+const USUAL_HANDSHAKE: usize = 8 << 10;
 
 /// Chains of certificates have some KiB; rustls itself takes messages of up to 64 KiB.
 const LONGEST_HANDSHAKE: usize = 128 << 10;

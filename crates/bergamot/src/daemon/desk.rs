@@ -7,6 +7,7 @@ use std::io::{BufReader, Seek};
 use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::thread;
+use std::time::Duration;
 
 use bergamot_intake::{Found, Intake, Next, Opened, Verdict, WatchError};
 use bergamot_nzb::{Label, Limits, Nzb, NzbError};
@@ -77,7 +78,9 @@ impl Desk {
         for found in &scan.found {
             self.take(found);
         }
-        self.outbox.tell(Happening::Scanned { next: scan.next });
+        let pause = self.intake.pause(clock::now().instant);
+        let next = if scan.more { Duration::ZERO } else { pause };
+        self.outbox.tell(Happening::Scanned { next });
     }
 
     fn take(&mut self, found: &Found) {
