@@ -45,6 +45,12 @@ impl BufferPool {
         Buffer { memory, length: 0, pool: self.clone() }
     }
 
+    /// Gives back to the system what lies idle.
+    pub fn clear(&self) {
+        let dropped = self.idle().clear();
+        drop(dropped); // outside the lock
+    }
+
     fn idle(&self) -> std::sync::MutexGuard<'_, Idle> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -67,6 +73,11 @@ impl Idle {
         memory
     }
 
+    fn clear(&mut self) -> VecDeque<Vec<u8>> {
+        self.bytes = 0;
+        std::mem::take(&mut self.buffers)
+    }
+
     fn keep(&mut self, memory: Vec<u8>) {
         self.lent -= memory.len();
         if self.bytes + self.lent + memory.len() <= self.most_bytes {
@@ -80,10 +91,6 @@ impl Buffer {
     /// The part that is not filled yet.
     pub(crate) fn room(&mut self) -> &mut [u8] {
         &mut self.memory[self.length..]
-    }
-
-    pub(crate) fn free(&self) -> usize {
-        self.memory.len() - self.length
     }
 
     pub(crate) fn filled(&mut self, bytes: usize) {
@@ -104,8 +111,8 @@ impl Drop for Buffer {
     }
 }
 
-/// A fiftieth of a usual article.
-const STEP: usize = 16 << 10;
+/// A page: it is what memory comes in.
+const STEP: usize = 4 << 10;
 
 #[cfg(test)]
 mod tests {
@@ -149,5 +156,8 @@ mod tests {
         assert_eq!(pool.idle().bytes, 4 * STEP);
         drop(large);
         assert_eq!(pool.idle().bytes, 19 * STEP);
+        pool.clear();
+        let idle = pool.idle();
+        assert_eq!((idle.bytes, idle.buffers.len()), (0, 0));
     }
 }

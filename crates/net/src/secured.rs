@@ -1,8 +1,8 @@
 //! A socket with TLS, whose records are decrypted where they were read.
 //!
-//! The stream of `tokio-rustls` reads 4 KiB at a time and copies every byte twice more. Here rustls
-//! works on the bytes in the thread's read buffer, and only a record cut by the end of a read is
-//! kept until its rest comes.
+//! The stream of `tokio-rustls` reads 4 KiB at a time and copies every byte three times. Here rustls
+//! works on the bytes in the thread's read buffer and copies them once, and only a record cut by the
+//! end of a read is kept until its rest comes.
 
 use std::fmt;
 use std::io;
@@ -23,6 +23,7 @@ pub(crate) struct Secured {
     tls: Tls,
     held: Vec<u8>,  // the beginning of a record
     early: Vec<u8>, // what the server said along with its last handshake message
+    is_over: bool,  // the server has said goodbye, or rustls has had enough
 }
 
 /// The conversation with the peer's TLS, and what is to be sent to it.
@@ -52,7 +53,7 @@ impl Secured {
     ) -> io::Result<Self> {
         let connection = UnbufferedClientConnection::new(config, name).map_err(broken)?;
         let tls = Tls { connection, outgoing: Vec::new() };
-        let mut secured = Self { socket, tls, held: Vec::new(), early: Vec::new() };
+        let mut secured = Self { socket, tls, held: Vec::new(), early: Vec::new(), is_over: false };
         secured.finish_handshake().await?;
         Ok(secured)
     }
@@ -91,6 +92,7 @@ impl Secured {
             // What is held is no whole record, so there is nothing to hand on.
             let (used, stage) = self.tls.process(&mut self.held, out, |_| {});
             self.held.drain(..used);
+            self.is_over |= stage.is_err();
             stage?;
         }
         send(&mut self.socket, context, &mut self.tls.outgoing)
@@ -109,6 +111,9 @@ impl Secured {
             take(&early);
             return Poll::Ready(Ok(early.len()));
         }
+        if self.is_over {
+            return Poll::Ready(Ok(0));
+        }
         let held = self.held.len();
         let (front, free) = scratch.split_at_mut(held);
         let room = free.len().min(most);
@@ -123,17 +128,20 @@ impl Secured {
         let (used, stage) = self.tls.process(incoming, &mut Vec::new(), take);
         self.held.clear();
         self.held.extend_from_slice(&incoming[used..]);
-        let stage = stage?;
+        self.is_over = !matches!(stage, Ok(Stage::Open));
+        stage?;
         if self.held.len() > LONGEST_HANDSHAKE {
             return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, "no TLS record")));
         }
-        Poll::Ready(Ok(if matches!(stage, Stage::Closed) { 0 } else { count }))
+        Poll::Ready(Ok(count))
     }
 
     /// Tells the peer that this is the end.
     pub(crate) async fn close(&mut self) -> io::Result<()> {
-        self.tls.say_goodbye(&mut self.held);
-        self.socket.write_all(&self.tls.outgoing).await?;
+        if !self.is_over {
+            self.tls.say_goodbye(&mut self.held);
+            self.socket.write_all(&self.tls.outgoing).await?;
+        }
         self.socket.shutdown().await
     }
 }

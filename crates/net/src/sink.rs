@@ -23,12 +23,13 @@ pub(crate) struct Bodies {
 struct Current {
     request: RequestId,
     received: u64,
+    reserve: u64,
     buffer: Option<Buffer>,
 }
 
 impl Current {
     fn expected(&self) -> u64 {
-        self.buffer.as_ref().map_or(0, |buffer| buffer.free() as u64)
+        self.reserve.saturating_sub(self.received)
     }
 }
 
@@ -49,6 +50,7 @@ impl Bodies {
         match &mut self.current {
             Some(current) if current.request == request => {
                 current.buffer = Some(self.pool.lend(reserve));
+                current.reserve = reserve as u64;
             }
             _ => {
                 self.forget(request);
@@ -95,7 +97,8 @@ impl BodySink for Bodies {
     fn begin(&mut self, request: RequestId) {
         let reserve = self.take_admission(request);
         let buffer = reserve.map(|reserve| self.pool.lend(reserve));
-        self.current = Some(Current { request, received: 0, buffer });
+        let reserve = reserve.unwrap_or(0) as u64;
+        self.current = Some(Current { request, received: 0, reserve, buffer });
     }
 
     fn has_room(&self) -> bool {

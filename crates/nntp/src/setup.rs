@@ -95,6 +95,8 @@ impl Setup {
                 self.capabilities = Capabilities::default();
                 if self.wants_tls { self.ask_capabilities() } else { self.log_in() }
             }
+            // Only that one article wanted another mode.
+            (Stage::ModeReader, code) if self.was_ready && code != 400 => self.done(),
             // Servers that do not know the command, or want a login before they answer it.
             (Stage::Capabilities | Stage::ModeReader, code) if !matches!(code, 400 | 502) => {
                 self.after_capabilities()

@@ -296,6 +296,9 @@ impl Daemon {
         let event = match report {
             Report::Ended { why, unanswered } => {
                 let Some(known) = self.connections.remove(&connection) else { return };
+                if self.connections.is_empty() {
+                    self.pool.clear(); // nothing will come for a while
+                }
                 debug!(server = self.name(known.server), %connection, code = why.code(), "{why}");
                 let trouble = trouble::of_connection(&why, known.ready);
                 self.troubles.insert(known.server, why.to_string());
