@@ -16,11 +16,9 @@ use crate::writer::{Done, Order, Outcome, Shared, Task};
 pub(crate) enum Closing<B> {
     /// Much was written to the part: bring it to the disk while more comes, so that little is left
     /// to wait for at the end.
-    Flush {
-        dir: Arc<JobDir>,
-        part: Arc<PartFile>,
-    },
-    Order(Order<B>),
+    Flush { dir: Arc<JobDir>, part: Arc<PartFile> },
+    /// With the file that is to be finished, if a lane has it open.
+    Order { order: Order<B>, part: Option<Arc<PartFile>> },
 }
 
 /// What is being worked on.
@@ -46,7 +44,7 @@ impl<B> Closing<B> {
     fn claim(&self) -> Claim {
         match self {
             Self::Flush { dir, part } => Claim { dir: dir.identity(), file: Some(part.index()) },
-            Self::Order(Order { dir, task, .. }) => {
+            Self::Order { order: Order { dir, task, .. }, .. } => {
                 let file = match task {
                     Task::FinishFile { file, .. } => Some(*file),
                     _ => None,
@@ -96,11 +94,13 @@ impl<B> Closer<B> {
             let claim = closing.claim();
             match closing {
                 Closing::Flush { dir, part } => {
-                    if let Err(error) = part.sync() {
+                    if let Err(error) = part.flush() {
                         dir.remember_unsynced(part.index(), error);
                     }
                 }
-                Closing::Order(order) => (shared.on_done)(carry_out(order, &shared.stop)),
+                Closing::Order { order, part } => {
+                    (shared.on_done)(carry_out(order, part, &shared.stop));
+                }
             }
             shared.busy.release(claim);
             shared.closing.wake_all();
@@ -108,11 +108,16 @@ impl<B> Closer<B> {
     }
 }
 
-fn carry_out<B>(Order { ticket, dir, task }: Order<B>, stop: &AtomicBool) -> Done<B> {
+fn carry_out<B>(
+    Order { ticket, dir, task }: Order<B>,
+    part: Option<Arc<PartFile>>,
+    stop: &AtomicBool,
+) -> Done<B> {
     let result = match task {
         Task::Discard => dir.discard().map(|()| Outcome::Done),
         Task::FinishFile { file, size, pieces, name } => {
-            let begun = dir.check_begun(file).and_then(|()| dir.part(file));
+            let begun = dir.check_begun(file);
+            let begun = begun.and_then(|()| part.map_or_else(|| dir.part(file).map(Arc::new), Ok));
             begun.and_then(|part| dir.finish(&part, size, &pieces, &name)).map(Outcome::Named)
         }
         Task::FinishJob { job, destination, name } => {
@@ -130,7 +135,93 @@ fn carry_out<B>(Order { ticket, dir, task }: Order<B>, stop: &AtomicBool) -> Don
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::BorrowedFd;
+    use std::sync::atomic::Ordering;
+    use std::sync::mpsc::channel;
+
+    use bergamot_types::{ByteCount, SafeName};
+    use rustix::io::Errno;
+    use tempfile::TempDir;
+
     use super::*;
+    use crate::kernel::{Kernel, Linux};
+    use crate::{Root, Settings, Writer};
+
+    /// The first flush fails, and those after it know nothing of that: as in the kernel.
+    #[derive(Debug, Default)]
+    struct Forgetful {
+        has_failed: AtomicBool,
+    }
+
+    impl Kernel for Forgetful {
+        fn fdatasync(&self, file: BorrowedFd<'_>) -> rustix::io::Result<()> {
+            match self.has_failed.swap(true, Ordering::Relaxed) {
+                false => Err(Errno::IO),
+                true => Linux.fdatasync(file),
+            }
+        }
+    }
+
+    fn name(text: &str) -> SafeName {
+        SafeName::from_raw(text)
+    }
+
+    #[test]
+    fn a_flush_that_failed_while_the_file_grew_is_told_of_at_its_end() {
+        let temp = TempDir::new().unwrap();
+        let root = Root::with_kernel(temp.path(), Arc::new(Forgetful::default())).unwrap();
+        let dir = Arc::new(root.job_dir(&name("job")).unwrap());
+        let (sender, dones) = channel();
+        let on_done = move |done: Done<Vec<u8>>| sender.send(done).unwrap();
+        let writer = Writer::start(Settings::default(), on_done).unwrap();
+        let submit = |task| writer.submit(Order { ticket: 0, dir: dir.clone(), task });
+        let size = 33 << 20;
+        submit(Task::Write { file: 0, offset: 0, bytes: vec![7; size] });
+        let finish = || Task::FinishFile {
+            file: 0,
+            size: ByteCount(size as u64),
+            pieces: Vec::new(),
+            name: name("a.bin"),
+        };
+        submit(finish());
+        dones.recv().unwrap().result.unwrap();
+        assert_eq!(dones.recv().unwrap().result.unwrap_err().code(), "disk.unsynced");
+        submit(finish());
+        assert_eq!(dones.recv().unwrap().result.unwrap(), Outcome::Named(name("a.bin")));
+    }
+
+    #[test]
+    fn what_is_for_the_same_file_or_the_whole_job_waits_for_its_turn() {
+        let temp = TempDir::new().unwrap();
+        let root = Root::create(temp.path()).unwrap();
+        let dir = Arc::new(root.job_dir(&name("job")).unwrap());
+        let order = |task| {
+            let order = Order::<Vec<u8>> { ticket: 0, dir: dir.clone(), task };
+            Closing::Order { order, part: None }
+        };
+        let finish = |file| {
+            let (size, pieces) = (ByteCount(0), Vec::new());
+            order(Task::FinishFile { file, size, pieces, name: name("a") })
+        };
+        let flush = Closing::Flush { dir: dir.clone(), part: Arc::new(dir.part(1).unwrap()) };
+        let mut queue = VecDeque::from([flush, finish(1), finish(2), order(Task::Discard)]);
+        let busy = Busy::default();
+        let take = |queue: &mut VecDeque<_>| {
+            let place = busy.choose(queue)?;
+            Some((place, queue.remove(place).map(|closing| closing.claim())?))
+        };
+        let (first, flushing) = take(&mut queue).unwrap();
+        let (second, finishing) = take(&mut queue).unwrap();
+        assert_eq!((first, second), (0, 1), "the flush, and the end of the other file");
+        assert_eq!(take(&mut queue), None, "the rest has to wait");
+        busy.release(finishing);
+        assert_eq!(take(&mut queue), None);
+        busy.release(flushing);
+        let (third, finishing) = take(&mut queue).unwrap();
+        assert_eq!((third, take(&mut queue)), (0, None), "the job waits for its last file");
+        busy.release(finishing);
+        assert!(take(&mut queue).is_some() && queue.is_empty());
+    }
 
     #[test]
     fn files_of_a_job_are_apart_and_the_job_is_none_of_them() {

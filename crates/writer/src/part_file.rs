@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rustix::fs;
 use rustix::io::{self, Errno};
@@ -20,11 +20,13 @@ pub struct PartFile {
     path: PathBuf,
     kernel: Arc<dyn Kernel>,
     unflushed: AtomicU64,
+    awaits_flush: AtomicBool,
 }
 
 impl PartFile {
     pub(crate) fn new(index: u32, file: OwnedFd, path: PathBuf, kernel: Arc<dyn Kernel>) -> Self {
-        Self { index, file, path, kernel, unflushed: AtomicU64::new(0) }
+        let (unflushed, awaits_flush) = (AtomicU64::new(0), AtomicBool::new(false));
+        Self { index, file, path, kernel, unflushed, awaits_flush }
     }
 
     pub fn index(&self) -> u32 {
@@ -42,14 +44,16 @@ impl PartFile {
         Ok(())
     }
 
-    /// Whether so much was written that it should be flushed; asked again, it says so only when as
-    /// much more was.
+    /// Whether so much was written that it should be flushed. It says so once, until it was.
     pub(crate) fn owes_a_flush(&self) -> bool {
-        let owes = self.unflushed.load(Ordering::Relaxed) >= FLUSHED_AT_ONCE;
-        if owes {
-            self.unflushed.store(0, Ordering::Relaxed);
-        }
-        owes
+        self.unflushed.load(Ordering::Relaxed) >= FLUSHED_AT_ONCE
+            && !self.awaits_flush.swap(true, Ordering::Relaxed)
+    }
+
+    pub(crate) fn flush(&self) -> Result<(), DiskError> {
+        self.unflushed.store(0, Ordering::Relaxed);
+        self.awaits_flush.store(false, Ordering::Relaxed);
+        self.sync()
     }
 
     /// Sets the space aside, where the file system can; a sparse file is as good as none elsewhere.
