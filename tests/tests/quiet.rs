@@ -33,6 +33,8 @@ fn it_falls_asleep_again_when_its_work_is_done() {
     let before = daemon.activity();
     sleep(WATCHED);
     assert_eq!(daemon.activity(), before);
+    let memory = daemon.memory();
+    assert!(memory.0 < 16_000_000, "{memory}");
 }
 
 /// The first look at the folder, and whatever else belongs to the start.

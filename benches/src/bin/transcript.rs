@@ -22,7 +22,7 @@ fn main() {
     let mut scene = Scene::new(articles);
     play(&mut scene, &answers);
     assert_eq!(scene.written, articles, "all of it was written");
-    println!("{articles} articles of {ARTICLE} bytes");
+    println!("kernel {}", bergamot_simd::yenc::Kernel::best().name());
 }
 
 /// The counted part.

@@ -201,7 +201,8 @@ const SHORT_RESTS: (f64, f64) = (1.0, 8.0);
 /// that for an attack, and a wrong password would be sent as often.
 const FEW_AT_ONCE: usize = 4;
 
-/// At first nothing was lost, and most people have no more than these.
+/// At first nothing was lost, and most people have no more than these; a password that is wrong is
+/// then sent eight times in all, for the server rests behind the first refusal.
 const FIRST_AT_ONCE: usize = 8;
 
 #[cfg(test)]

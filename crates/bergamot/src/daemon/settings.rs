@@ -62,6 +62,10 @@ fn engine_settings(config: &Config, threads: usize) -> bergamot_engine::Settings
     let active = settings.servers.iter().filter(|server| server.active);
     let connections = active.map(|server| server.connections).sum();
     let plan = memory::Plan::new(budget, threads, connections);
+    if plan.connections < connections {
+        let used = plan.connections;
+        tracing::info!(used, configured = connections, "there is no memory for more connections");
+    }
     bergamot_engine::Settings {
         budget: plan.articles,
         most_connections: plan.connections,
