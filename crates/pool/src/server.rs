@@ -278,7 +278,7 @@ mod tests {
             }
             rounds
         };
-        assert_eq!(open_all(&mut server), [4, 8, 16, 32, 64, 128, 248]);
+        assert_eq!(open_all(&mut server), [8, 16, 32, 64, 128, 252]);
         for _ in 0..500 {
             server.on_ended(now, true, Trouble::Broken, 0, &mut chance);
         }
