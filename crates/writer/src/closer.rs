@@ -16,9 +16,11 @@ use crate::writer::{Done, Order, Outcome, Shared, Task};
 pub(crate) enum Closing<B> {
     /// Much was written to the part: bring it to the disk while more comes, so that little is left
     /// to wait for at the end.
-    Flush { dir: Arc<JobDir>, part: Arc<PartFile> },
-    /// With the file that is to be finished, if a lane has it open.
-    Order { order: Order<B>, part: Option<Arc<PartFile>> },
+    Flush {
+        dir: Arc<JobDir>,
+        part: Arc<PartFile>,
+    },
+    Order(Order<B>),
 }
 
 /// What is being worked on.
@@ -44,7 +46,7 @@ impl<B> Closing<B> {
     fn claim(&self) -> Claim {
         match self {
             Self::Flush { dir, part } => Claim { dir: dir.identity(), file: Some(part.index()) },
-            Self::Order { order: Order { dir, task, .. }, .. } => {
+            Self::Order(Order { dir, task, .. }) => {
                 let file = match task {
                     Task::FinishFile { file, .. } => Some(*file),
                     _ => None,
@@ -98,9 +100,7 @@ impl<B> Closer<B> {
                         dir.remember_unsynced(part.index(), error);
                     }
                 }
-                Closing::Order { order, part } => {
-                    (shared.on_done)(carry_out(order, part, &shared.stop));
-                }
+                Closing::Order(order) => (shared.on_done)(carry_out(order, &shared.stop)),
             }
             shared.busy.release(claim);
             shared.closing.wake_all();
@@ -108,16 +108,12 @@ impl<B> Closer<B> {
     }
 }
 
-fn carry_out<B>(
-    Order { ticket, dir, task }: Order<B>,
-    part: Option<Arc<PartFile>>,
-    stop: &AtomicBool,
-) -> Done<B> {
+fn carry_out<B>(Order { ticket, dir, task }: Order<B>, stop: &AtomicBool) -> Done<B> {
     let result = match task {
         Task::Discard => dir.discard().map(|()| Outcome::Done),
         Task::FinishFile { file, size, pieces, name } => {
-            let begun = dir.check_begun(file);
-            let begun = begun.and_then(|()| part.map_or_else(|| dir.part(file).map(Arc::new), Ok));
+            // Opened anew: a queue of files that wait for the disk must not be one of open handles.
+            let begun = dir.check_begun(file).and_then(|()| dir.part(file));
             begun.and_then(|part| dir.finish(&part, size, &pieces, &name)).map(Outcome::Named)
         }
         Task::FinishJob { job, destination, name } => {
@@ -195,10 +191,7 @@ mod tests {
         let temp = TempDir::new().unwrap();
         let root = Root::create(temp.path()).unwrap();
         let dir = Arc::new(root.job_dir(&name("job")).unwrap());
-        let order = |task| {
-            let order = Order::<Vec<u8>> { ticket: 0, dir: dir.clone(), task };
-            Closing::Order { order, part: None }
-        };
+        let order = |task| Closing::Order(Order::<Vec<u8>> { ticket: 0, dir: dir.clone(), task });
         let finish = |file| {
             let (size, pieces) = (ByteCount(0), Vec::new());
             order(Task::FinishFile { file, size, pieces, name: name("a") })

@@ -49,8 +49,8 @@ impl<B: AsRef<[u8]>> Lane<B> {
         while let Some(item) = shared.lanes[self.number].next(&shared.stop, front) {
             match item {
                 Item::Finish { file, order } => {
-                    let part = self.cache.take(&order.dir, file);
-                    shared.closing.push(&shared.stop, Closing::Order { order, part });
+                    self.cache.close(&order.dir, file);
+                    shared.closing.push(&shared.stop, Closing::Order(order));
                 }
                 Item::Gate(gate) => self.pass(&gate),
                 Item::Write(order) => (shared.on_done)(self.carry_out(order)),
@@ -63,8 +63,7 @@ impl<B: AsRef<[u8]>> Lane<B> {
         if gate.missing.fetch_sub(1, Ordering::AcqRel) == 1
             && let Some(order) = lock(&gate.order).take()
         {
-            let closing = Closing::Order { order, part: None };
-            self.shared.closing.push(&self.shared.stop, closing);
+            self.shared.closing.push(&self.shared.stop, Closing::Order(order));
         }
     }
 

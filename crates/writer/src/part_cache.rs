@@ -54,12 +54,9 @@ impl PartCache {
     }
 
     pub(crate) fn close(&mut self, dir: &JobDir, index: u32) {
-        drop(self.take(dir, index));
-    }
-
-    /// Gives away the open file, if it is.
-    pub(crate) fn take(&mut self, dir: &JobDir, index: u32) -> Option<Arc<PartFile>> {
-        self.position(dir, index).map(|at| self.open.remove(at).part)
+        if let Some(at) = self.position(dir, index) {
+            self.open.remove(at);
+        }
     }
 
     pub(crate) fn close_all(&mut self, dir: &JobDir) {

@@ -115,7 +115,7 @@ impl<B: AsRef<[u8]> + Send + 'static> Writer<B> {
                 let lane = self.shared.lane_of(&order.dir, file);
                 lanes[lane].push(stop, Item::Finish { file, order });
             }
-            Task::Settle { .. } => closing.push(stop, Closing::Order { order, part: None }),
+            Task::Settle { .. } => closing.push(stop, Closing::Order(order)),
             Task::Discard | Task::FinishJob { .. } => {
                 let gate = Arc::new(Gate::new(order, lanes.len()));
                 lanes.iter().for_each(|lane| lane.push(stop, Item::Gate(gate.clone())));
