@@ -170,7 +170,7 @@ fn job(articles: u32) -> NewJob {
         ..NewFile::default()
     };
     let (id, files) = (JobId(1), vec![file]);
-    NewJob { id, priority: 0, files, finished: Vec::new(), wants_extras: false }
+    NewJob::new(id, files)
 }
 
 /// As a server would send them, in the order they are asked for.

@@ -103,6 +103,9 @@ impl Engine {
             Event::JobAdded(job) => self.on_job_added(job),
             Event::JobMoved { job, result } => self.on_job_moved(now, job, result),
             Event::JobPaused(job) => self.on_job_paused(job),
+            Event::JobPlaced { job, priority, rank } => {
+                self.queue.place_job(job, priority, rank);
+            }
             Event::JobRemoved(job) => self.on_job_removed(job),
             Event::JobResumed(job) => self.on_job_resumed(now, job),
             Event::Missing { ticket } => self.on_missing(now, ticket),

@@ -46,6 +46,12 @@ pub enum Event {
     },
     /// Somebody wants the job to wait.
     JobPaused(JobId),
+    /// Somebody wants it to come earlier or later; paused or not it stays.
+    JobPlaced {
+        job: JobId,
+        priority: i32,
+        rank: i64,
+    },
     JobRemoved(JobId),
     JobResumed(JobId),
     /// The server does not have the article.

@@ -1,5 +1,6 @@
 //! One NZB's worth of work.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use bergamot_types::{JobId, ServerId};
@@ -13,6 +14,9 @@ pub struct NewJob {
     pub id: JobId,
     /// Higher goes first.
     pub priority: i32,
+    /// Among jobs of one priority: lower goes first, and of equal ranks the older job.
+    pub rank: i64,
+    pub paused: bool,
     pub files: Vec<NewFile>,
     /// Files that lie finished on disk already, and whether each was verified.
     pub finished: Vec<(u32, bool)>,
@@ -20,10 +24,29 @@ pub struct NewJob {
     pub wants_extras: bool,
 }
 
+impl NewJob {
+    /// A job of no special priority that begins with nothing.
+    pub fn new(id: JobId, files: Vec<NewFile>) -> Self {
+        Self {
+            id,
+            priority: 0,
+            rank: 0,
+            paused: false,
+            files,
+            finished: Vec::new(),
+            wants_extras: false,
+        }
+    }
+}
+
+/// What decides whose turn it is: the least goes first.
+pub(crate) type Place = (Reverse<i32>, i64, JobId);
+
 #[derive(Clone, Debug)]
 pub struct Job {
     id: JobId,
     priority: i32,
+    rank: i64,
     files: Vec<File>,
     fresh_file: usize, // files before this one have no fresh segments
     unsettled: u32,    // files that are neither whole, holed nor held back
@@ -61,6 +84,7 @@ impl Job {
         let mut job = Self {
             id: new.id,
             priority: new.priority,
+            rank: new.rank,
             files: new.files.into_iter().map(File::new).collect(),
             fresh_file: 0,
             unsettled: 0,
@@ -69,7 +93,7 @@ impl Job {
             sizes: Sizes::default(),
             disputed: BTreeSet::new(),
             servers: Servers::default(),
-            paused: false,
+            paused: new.paused,
         };
         for file in &job.files {
             job.sizes.add_file(file.all_claimed_bytes(), file.is_par2());
@@ -94,6 +118,18 @@ impl Job {
 
     pub fn priority(&self) -> i32 {
         self.priority
+    }
+
+    pub fn rank(&self) -> i64 {
+        self.rank
+    }
+
+    pub(crate) fn place(&self) -> Place {
+        (Reverse(self.priority), self.rank, self.id)
+    }
+
+    pub(crate) fn set_place(&mut self, priority: i32, rank: i64) {
+        (self.priority, self.rank) = (priority, rank);
     }
 
     pub fn files(&self) -> &[File] {

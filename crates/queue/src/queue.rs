@@ -1,12 +1,11 @@
 //! All jobs, in the order of their priorities.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use bergamot_types::{JobId, ServerId};
 
 use crate::file::{File, SegmentState};
-use crate::job::{Job, JobState, NewJob};
+use crate::job::{Job, JobState, NewJob, Place};
 use crate::part::{Conflict, Part};
 use crate::placements::{Layout, Placed};
 
@@ -32,7 +31,7 @@ impl SegmentKey {
 #[derive(Debug, Default)]
 pub struct Queue {
     jobs: BTreeMap<JobId, Job>,
-    fresh: BTreeSet<(Reverse<i32>, JobId)>, // jobs that may still have segments nobody asked for
+    fresh: BTreeSet<Place>, // jobs that may still have segments nobody asked for
 }
 
 impl Queue {
@@ -49,7 +48,7 @@ impl Queue {
 
     pub fn remove(&mut self, job: JobId) -> Option<Job> {
         let job = self.jobs.remove(&job)?;
-        self.fresh.remove(&(Reverse(job.priority()), job.id()));
+        self.fresh.remove(&job.place());
         Some(job)
     }
 
@@ -59,7 +58,7 @@ impl Queue {
             return false;
         };
         job.set_paused(true);
-        self.fresh.remove(&(Reverse(job.priority()), job.id()));
+        self.fresh.remove(&job.place());
         true
     }
 
@@ -71,6 +70,14 @@ impl Queue {
         known.set_paused(false);
         self.offer(job);
         true
+    }
+
+    /// Moves the job in the order of all jobs.
+    pub fn place_job(&mut self, job: JobId, priority: i32, rank: i64) {
+        let Some(known) = self.jobs.get_mut(&job) else { return };
+        self.fresh.remove(&known.place());
+        known.set_place(priority, rank);
+        self.offer(job);
     }
 
     pub fn is_paused(&self, job: JobId) -> bool {
@@ -102,7 +109,7 @@ impl Queue {
     /// How many segments nobody has asked for, counted up to `enough`.
     pub fn fresh_up_to(&self, enough: usize) -> usize {
         let mut found = 0;
-        for (_, job) in &self.fresh {
+        for (_, _, job) in &self.fresh {
             found += self.jobs.get(job).map_or(0, Job::fresh_count);
             if found >= enough {
                 return enough;
@@ -113,7 +120,7 @@ impl Queue {
 
     /// The next segment nobody has asked for of each file, in the order in which they are wanted.
     pub fn fresh(&self) -> impl Iterator<Item = SegmentKey> + '_ {
-        let jobs = self.fresh.iter().filter_map(|(_, job)| self.jobs.get(job));
+        let jobs = self.fresh.iter().filter_map(|(_, _, job)| self.jobs.get(job));
         jobs.flat_map(|job| {
             let segments = job.fresh_segments();
             segments.map(|(file, segment)| SegmentKey { job: job.id(), file, segment })
@@ -127,7 +134,7 @@ impl Queue {
 
     /// The same for all jobs.
     pub fn all_fresh_bytes(&self) -> u64 {
-        self.fresh.iter().map(|&(_, job)| self.fresh_bytes(job)).sum()
+        self.fresh.iter().map(|&(_, _, job)| self.fresh_bytes(job)).sum()
     }
 
     /// The next fresh segment of a file has been asked for.
@@ -135,7 +142,7 @@ impl Queue {
         let Some(job) = self.jobs.get_mut(&key.job) else { return };
         job.take_fresh(key.file);
         if job.fresh_segments().next().is_none() {
-            self.fresh.remove(&(Reverse(job.priority()), job.id()));
+            self.fresh.remove(&job.place());
         }
     }
 
@@ -228,7 +235,7 @@ impl Queue {
     fn offer(&mut self, job: JobId) {
         let has_any = |job: &&Job| !job.is_paused() && job.fresh_segments().next().is_some();
         if let Some(job) = self.jobs.get(&job).filter(has_any) {
-            self.fresh.insert((Reverse(job.priority()), job.id()));
+            self.fresh.insert(job.place());
         }
     }
 }
@@ -253,7 +260,7 @@ mod tests {
     }
 
     fn job(id: u32, priority: i32, files: Vec<NewFile>) -> NewJob {
-        NewJob { id: JobId(id), priority, files, finished: Vec::new(), wants_extras: false }
+        NewJob { priority, ..NewJob::new(JobId(id), files) }
     }
 
     fn key(job: u32, file: u32, segment: u32) -> SegmentKey {
@@ -293,6 +300,38 @@ mod tests {
         assert_eq!(queue.all_fresh_bytes(), 0);
         assert_eq!(order, [key(3, 0, 0), key(3, 1, 0), key(1, 0, 0), key(1, 0, 1), key(2, 0, 0)]);
         assert_eq!(queue.fresh_up_to(5), 0);
+    }
+
+    #[test]
+    fn a_job_that_is_moved_goes_where_its_priority_and_rank_put_it() {
+        let mut queue = Queue::new();
+        for id in 1..=4 {
+            queue.add(NewJob { rank: i64::from(id), ..job(id, 0, vec![file("a", 1)]) });
+        }
+        let order = |queue: &Queue| queue.fresh().map(|key| key.job.0).collect::<Vec<_>>();
+        assert_eq!(order(&queue), [1, 2, 3, 4]);
+        queue.place_job(JobId(4), 0, -7);
+        queue.place_job(JobId(1), 0, 3);
+        assert_eq!(order(&queue), [4, 2, 1, 3], "of equal ranks the older job is first");
+        queue.place_job(JobId(3), 1, i64::MAX);
+        assert_eq!(order(&queue), [3, 4, 2, 1]);
+        queue.pause(JobId(3));
+        queue.place_job(JobId(3), -5, 0);
+        assert_eq!(order(&queue), [4, 2, 1], "a paused one stays so");
+        queue.resume(JobId(3));
+        assert_eq!(order(&queue), [4, 2, 1, 3]);
+        queue.place_job(JobId(9), 0, 0);
+        queue.remove(JobId(4));
+        assert_eq!(order(&queue), [2, 1, 3]);
+    }
+
+    #[test]
+    fn a_job_may_begin_paused() {
+        let mut queue = Queue::new();
+        queue.add(NewJob { paused: true, ..job(1, 0, vec![file("a", 1)]) });
+        assert_eq!(take(&mut queue), None);
+        assert!(queue.resume(JobId(1)));
+        assert_eq!(take(&mut queue), Some(key(1, 0, 0)));
     }
 
     #[test]

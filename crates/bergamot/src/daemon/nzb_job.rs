@@ -15,12 +15,12 @@ pub(crate) fn fingerprint(nzb: &Nzb) -> String {
 pub(crate) fn new_job(record: &Record, nzb: Nzb, wants_extras: bool) -> NewJob {
     // A post of nothing but a PAR2 set is wanted for its own sake.
     let wants_extras = wants_extras || nzb.files.iter().all(|file| file.par2().is_some());
+    let files = nzb.files.into_iter().map(new_file).collect();
     NewJob {
-        id: record.id,
         priority: record.priority,
-        files: nzb.files.into_iter().map(new_file).collect(),
         finished: record.finished.iter().map(|file| (file.index, file.verified)).collect(),
         wants_extras,
+        ..NewJob::new(record.id, files)
     }
 }
 

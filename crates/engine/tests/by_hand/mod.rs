@@ -115,13 +115,7 @@ impl World {
             ..NewFile::default()
         };
         self.sizes.insert(job, sizes.to_vec());
-        self.hear(Event::JobAdded(NewJob {
-            id: JobId(job),
-            priority: 0,
-            files: vec![file],
-            finished: Vec::new(),
-            wants_extras: false,
-        }));
+        self.hear(Event::JobAdded(NewJob::new(JobId(job), vec![file])));
     }
 
     pub(crate) fn greet(&mut self) {

@@ -106,13 +106,7 @@ impl World {
             ..NewFile::default()
         };
         self.counts.insert(job, segments);
-        self.hear(Event::JobAdded(NewJob {
-            id: JobId(job),
-            priority: 0,
-            files: vec![file],
-            finished: Vec::new(),
-            wants_extras: false,
-        }));
+        self.hear(Event::JobAdded(NewJob::new(JobId(job), vec![file])));
     }
 
     /// Until nothing happens any more but by the passing of time.

@@ -514,12 +514,7 @@ impl JobBuilder {
                 ..NewFile::default()
             }
         };
-        NewJob {
-            id: JobId(self.id),
-            priority: 0,
-            files: self.files.iter().enumerate().map(file).collect(),
-            finished: Vec::new(),
-            wants_extras: self.wants_extras,
-        }
+        let files = self.files.iter().enumerate().map(file).collect();
+        NewJob { wants_extras: self.wants_extras, ..NewJob::new(JobId(self.id), files) }
     }
 }

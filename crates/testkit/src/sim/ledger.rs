@@ -110,6 +110,7 @@ impl<'a> Ledger<'a> {
                 }
             }
             Event::JobPaused(_)
+            | Event::JobPlaced { .. }
             | Event::JobResumed(_)
             | Event::Persisted { .. }
             | Event::Progress { .. }

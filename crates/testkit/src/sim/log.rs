@@ -76,6 +76,9 @@ impl Log {
                 self.add(&[6, u64::from(job.0), u64::from(result.is_ok())]);
             }
             Event::JobPaused(job) => self.add(&[16, u64::from(job.0)]),
+            Event::JobPlaced { job, priority, rank } => {
+                self.add(&[18, u64::from(job.0), *priority as u64, *rank as u64]);
+            }
             Event::JobRemoved(job) => self.add(&[7, u64::from(job.0)]),
             Event::JobResumed(job) => self.add(&[17, u64::from(job.0)]),
             Event::Missing { ticket } => self.add(&[8, ticket.0]),

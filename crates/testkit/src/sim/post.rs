@@ -61,13 +61,8 @@ impl Post {
                 ..NewFile::default()
             }
         };
-        NewJob {
-            id: JobId(index as u32 + 1),
-            priority: model.priority,
-            files: model.files.iter().enumerate().map(file).collect(),
-            finished: Vec::new(),
-            wants_extras: false,
-        }
+        let files = model.files.iter().enumerate().map(file).collect();
+        NewJob { priority: model.priority, ..NewJob::new(JobId(index as u32 + 1), files) }
     }
 
     /// Whether a finished file holds what was posted; models of servers post nothing.
