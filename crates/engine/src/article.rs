@@ -9,7 +9,7 @@ use bergamot_types::ServerId;
 use crate::engine::Engine;
 use crate::event::{Fault, Now};
 use crate::hand_out::{LARGEST_ARTICLE, size_of};
-use crate::order::{ConnectionId, Notice, Order, Ticket};
+use crate::order::{ConnectionId, Note, Notice, Order, Ticket};
 
 /// An article under way, and what it holds.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub(crate) enum Stage {
     },
     Writing {
         server: ServerId,
-        then: SegmentState,
+        part: Part,
     },
     /// A damaged copy is being kept until a better one comes; nothing follows from it.
     Keeping,
@@ -92,7 +92,7 @@ impl Engine {
         &mut self,
         now: Now,
         ticket: Ticket,
-        part: &Part,
+        part: Part,
         fault: Option<Fault>,
     ) {
         let Some(article) = self.tickets.get(&ticket) else {
@@ -106,9 +106,9 @@ impl Engine {
             return self.discard(ticket);
         }
         match fault {
-            Some(Fault::Damaged) => self.on_damaged(now, ticket, server, part, "it is damaged"),
+            Some(Fault::Damaged) => self.on_damaged(now, ticket, server, &part, "it is damaged"),
             Some(Fault::TooLarge { needed }) => {
-                self.on_too_large(now, ticket, server, part, needed);
+                self.on_too_large(now, ticket, server, &part, needed);
             }
             None => self.on_good(now, ticket, server, part),
         }
@@ -133,30 +133,32 @@ impl Engine {
         self.ask_again(now, key);
     }
 
-    fn on_good(&mut self, now: Now, ticket: Ticket, server: ServerId, part: &Part) {
+    fn on_good(&mut self, now: Now, ticket: Ticket, server: ServerId, part: Part) {
         let Some(article) = self.tickets.get_mut(&ticket) else { return };
         let key = article.key;
-        match self.queue.place(key, part) {
+        match self.queue.place(key, &part) {
             None => self.discard(ticket),
             Some(Err(conflict)) => {
                 let why = format!("{}: {conflict}", conflict.code());
                 self.on_stranger(now, ticket, server, &why);
             }
             Some(Ok(placed)) => {
-                let then = SegmentState::Written { verified: part.verified };
-                article.stage = Stage::Writing { server, then };
+                let length = part.length;
+                article.stage = Stage::Writing { server, part };
                 let file = key.file_key();
                 // What may be asked for twice is counted as the NZB claims it, so this is too: else
                 // an NZB that claims too little would let too much be asked for twice.
                 let claimed = self.queue.file(file).map_or(0, |file| size_of(file, key.segment));
-                self.end_game.spare.on_fetched(part.length.min(claimed));
+                self.end_game.spare.on_fetched(length.min(claimed));
                 if let Some(size) = self.queue.size_to_reserve(file) {
                     self.orders.push_back(Order::Reserve { file, size });
                 }
+                let again = placed.evicted.into_iter().chain(placed.vindicated);
+                let again: Vec<_> = again.map(|segment| SegmentKey { segment, ..key }).collect();
+                // Before it is written, for it may come to lie over what was noted of them.
+                again.iter().for_each(|&key| self.note(Note::Reopened { key }));
                 self.write(now, ticket, placed.offset);
-                for segment in placed.evicted.into_iter().chain(placed.vindicated) {
-                    self.on_evicted(now, SegmentKey { segment, ..key });
-                }
+                again.into_iter().for_each(|key| self.on_evicted(now, key));
             }
         }
     }

@@ -9,7 +9,7 @@ use bergamot_types::JobId;
 use crate::article::Stage;
 use crate::engine::Engine;
 use crate::event::{DiskTrouble, Now};
-use crate::order::{Failure, Notice, Order, Ticket};
+use crate::order::{Failure, Note, Notice, Order, Ticket};
 
 /// Whether the disk takes anything just now, and what it still owes.
 #[derive(Debug, Default)]
@@ -65,11 +65,15 @@ impl Engine {
         self.backlog.on_written(now.instant, article.reserved);
         let key = article.key;
         match (result, article.stage) {
-            (Ok(()), Stage::Writing { server, then }) => {
+            (Ok(()), Stage::Writing { server, part }) => {
                 self.disk_works();
                 let troubled = self.troubled.remove(&key).unwrap_or_default();
                 self.count_answers(key.job, &troubled.tries, Some(server));
-                self.resolve(key, then);
+                let state = SegmentState::Written { verified: part.verified };
+                if self.queue.wants(key) {
+                    self.note(Note::Written { key, part });
+                }
+                self.resolve(key, state);
             }
             (Ok(()), _) => {}
             (Err(trouble), stage) => {
@@ -85,12 +89,15 @@ impl Engine {
     /// Records what became of a segment; if that made its file whole, the file gets its name.
     pub(crate) fn resolve(&mut self, key: SegmentKey, state: SegmentState) {
         if let Some(layout) = self.queue.resolve(key, state) {
-            let file = key.file_key();
-            let finishing = Finishing { layout: layout.clone(), failed: false };
-            self.disk.finishing.insert(file, finishing);
-            self.orders.push_back(Order::FinishFile { file, layout });
+            self.finish_file(key.file_key(), layout);
         }
         self.end_job_if_settled(key.job);
+    }
+
+    pub(crate) fn finish_file(&mut self, file: FileKey, layout: Layout) {
+        let finishing = Finishing { layout: layout.clone(), failed: false };
+        self.disk.finishing.insert(file, finishing);
+        self.orders.push_back(Order::FinishFile { file, layout });
     }
 
     pub(crate) fn on_file_finished(
@@ -123,6 +130,7 @@ impl Engine {
             return self.fail_job(file.job, Failure::Disk);
         }
         self.queue.forget_file(file);
+        self.note(Note::Forgotten { file });
         self.forget_what_is_under_way(file);
         self.pause_disk(now);
     }

@@ -19,7 +19,7 @@ use crate::end_game::EndGame;
 use crate::event::{Event, Now};
 use crate::health::Beyond;
 use crate::line::Line;
-use crate::order::{ConnectionId, Failure, Notice, Order, Ticket};
+use crate::order::{ConnectionId, Failure, Note, Notice, Order, Ticket};
 use crate::settings::Settings;
 
 /// After each `handle` call poll orders until there are none; then wait for an event or the timeout.
@@ -98,7 +98,7 @@ impl Engine {
             Event::Ended { connection, trouble, unanswered } => {
                 self.on_ended(now, connection, trouble, &unanswered);
             }
-            Event::Fetched { ticket, part, fault } => self.on_fetched(now, ticket, &part, fault),
+            Event::Fetched { ticket, part, fault } => self.on_fetched(now, ticket, part, fault),
             Event::FileFinished { file, result } => self.on_file_finished(now, file, result),
             Event::JobAdded(job) => self.on_job_added(job),
             Event::JobMoved { job, result } => self.on_job_moved(now, job, result),
@@ -160,7 +160,13 @@ impl Engine {
 
     fn on_job_added(&mut self, job: NewJob) {
         let id = job.id;
-        self.queue.add(job);
+        let replay = self.queue.add(job);
+        for key in replay.refused {
+            self.note(Note::Reopened { key });
+        }
+        for (file, layout) in replay.whole {
+            self.finish_file(file, layout);
+        }
         self.end_job_if_settled(id);
     }
 
@@ -280,6 +286,10 @@ impl Engine {
         if std::mem::replace(&mut self.routed_at, minute) != minute {
             self.reroute(now);
         }
+    }
+
+    pub(crate) fn note(&mut self, note: Note) {
+        self.orders.push_back(Order::Note(note));
     }
 
     pub(crate) fn tell(&mut self, notice: Notice) {

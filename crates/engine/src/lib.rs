@@ -6,6 +6,7 @@
 //!
 //! - [`Engine`]: the machine
 //! - [`Event`], [`Order`], [`Notice`]: what it hears, what it wants done, what people may know
+//! - [`Note`]: what of a job lies on the disk, to be kept across restarts
 //! - [`Verdict`]: how it stands with one article, and what has been tried for it
 //! - [`Settings`], [`ServerSettings`]: what it is told beforehand
 //! - [`QuotaRecords`]: what of the quotas is used, to be kept across restarts
@@ -43,6 +44,6 @@ pub use engine::Engine;
 pub use event::{DiskTrouble, Event, Fault, Now};
 pub use health::HealthAction;
 pub use meter::QuotaRecords;
-pub use order::{ConnectionId, Failure, Notice, Order, Ticket};
+pub use order::{ConnectionId, Failure, Note, Notice, Order, Ticket};
 pub use settings::Settings;
 pub use verdict::{Verdict, Wait};

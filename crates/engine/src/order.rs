@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bergamot_limit::{Credit, Effect};
 use bergamot_pool::Trouble;
-use bergamot_queue::{FileKey, Layout, Permille};
+use bergamot_queue::{FileKey, Layout, Part, Permille, SegmentKey};
 use bergamot_types::{ByteCount, GroupName, JobId, MessageId, Patience, ServerId, UnixTime};
 
 use crate::health::HealthAction;
@@ -80,6 +80,8 @@ pub enum Order {
         connection: ConnectionId,
         credit: Credit,
     },
+    /// To be kept, so that after a restart the job goes on from there.
+    Note(Note),
     /// Bring these to the disk, in place of all before. They claim more than is used, and so much may
     /// be used once they are there.
     Persist {
@@ -102,6 +104,18 @@ pub enum Order {
         file: FileKey,
         offset: u64,
     },
+}
+
+/// What lies in a job's files, as far as it is known to be good. Each note holds from the moment on
+/// when the bytes it speaks of are on the disk themselves.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Note {
+    /// Nothing in the file is what it was taken for.
+    Forgotten { file: FileKey },
+    /// What may have been noted of the segment no longer holds: it is fetched anew.
+    Reopened { key: SegmentKey },
+    /// A good copy of the segment lies in its place.
+    Written { key: SegmentKey, part: Part },
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

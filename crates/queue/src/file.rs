@@ -31,8 +31,9 @@ pub struct File {
     listed: NewFile,
     state: FileState,
     segments: Vec<SegmentState>,
-    open: u32,  // segments that are neither done nor lost
-    fresh: u32, // segments before this one have been handed out
+    open: u32,          // segments that are neither done nor lost
+    fresh: u32,         // segments before this one have been handed out
+    restored: Vec<u32>, // those behind it that need not be, last first
     placements: Placements,
     reserved: bool,
     name_inside: Option<NameVote>,
@@ -88,6 +89,7 @@ impl File {
             segments: vec![SegmentState::Wanted; count],
             open: count as u32,
             fresh: 0,
+            restored: Vec::new(),
             placements: Placements::new(largest_believable(&listed)),
             reserved: false,
             name_inside: None,
@@ -150,14 +152,17 @@ impl File {
 
     pub(crate) fn fresh_count(&self) -> usize {
         let wanted = self.state == FileState::Wanted;
-        if wanted { (self.segment_count() - self.fresh) as usize } else { 0 }
+        if wanted { self.segments.len() - self.fresh as usize - self.restored.len() } else { 0 }
     }
 
     /// The bytes that the NZB claims for them.
     pub(crate) fn fresh_bytes(&self) -> u64 {
-        let fresh = &self.listed.bytes[self.fresh as usize..];
-        let wanted = self.state == FileState::Wanted;
-        if wanted { fresh.iter().map(|&bytes| u64::from(bytes)).sum() } else { 0 }
+        if self.state != FileState::Wanted {
+            return 0;
+        }
+        let sum = |bytes: &mut dyn Iterator<Item = u32>| bytes.map(u64::from).sum::<u64>();
+        let all = sum(&mut self.listed.bytes[self.fresh as usize..].iter().copied());
+        all - sum(&mut self.restored.iter().map(|&segment| self.claimed_bytes(segment)))
     }
 
     /// The next segment that was never handed out.
@@ -167,6 +172,35 @@ impl File {
 
     pub(crate) fn take_fresh(&mut self) {
         self.fresh += 1;
+        self.skip_restored();
+    }
+
+    fn skip_restored(&mut self) {
+        while self.restored.pop_if(|segment| *segment == self.fresh).is_some() {
+            self.fresh += 1;
+        }
+    }
+
+    /// Believes what an earlier run had written of a segment, if it goes with the rest.
+    pub(crate) fn restore(&mut self, segment: u32, part: &Part) -> Result<(), Conflict> {
+        for again in self.place(segment, part)?.evicted {
+            self.reopen(again);
+        }
+        self.resolve(segment, SegmentState::Written { verified: part.verified });
+        Ok(())
+    }
+
+    /// All that was written is known now: the rest is to be handed out, or the file is whole. A PAR2
+    /// volume that had been begun had been needed.
+    pub(crate) fn settle_restored(&mut self) -> Option<Layout> {
+        let written = |&segment: &u32| self.segment(segment) != SegmentState::Wanted;
+        self.restored = (0..self.segment_count()).rev().filter(written).collect();
+        if self.restored.is_empty() {
+            return None;
+        }
+        self.skip_restored();
+        self.release();
+        self.settle()
     }
 
     /// Finds the place of a good copy.

@@ -7,6 +7,7 @@ use bergamot_types::{JobId, ServerId};
 
 use crate::file::{File, FileState, NewFile, SegmentState};
 use crate::health::{Permille, Sizes};
+use crate::restored::{Replay, Restored};
 use crate::servers::{ServerCount, Servers};
 
 #[derive(Clone, Debug)]
@@ -20,6 +21,8 @@ pub struct NewJob {
     pub files: Vec<NewFile>,
     /// Files that lie finished on disk already, and whether each was verified.
     pub finished: Vec<(u32, bool)>,
+    /// What lies in the others, in the order in which it was written.
+    pub written: Vec<Restored>,
     /// Fetch PAR2 volumes even where nothing needs repair.
     pub wants_extras: bool,
 }
@@ -34,6 +37,7 @@ impl NewJob {
             paused: false,
             files,
             finished: Vec::new(),
+            written: Vec::new(),
             wants_extras: false,
         }
     }
@@ -80,7 +84,7 @@ pub struct Totals {
 }
 
 impl Job {
-    pub(crate) fn new(new: NewJob) -> Self {
+    pub(crate) fn new(new: NewJob) -> (Self, Replay) {
         let mut job = Self {
             id: new.id,
             priority: new.priority,
@@ -108,8 +112,9 @@ impl Job {
         if new.wants_extras || only_extras {
             job.files.iter_mut().for_each(File::release);
         }
+        let replay = job.restore(&new.written);
         job.count();
-        job
+        (job, replay)
     }
 
     pub fn id(&self) -> JobId {
@@ -293,22 +298,13 @@ impl Job {
         self.fresh_bytes = self.files.iter().map(File::fresh_bytes).sum();
         let mut totals = Totals { segments_lost: self.segments.segments_lost, ..Totals::default() };
         for file in self.files.iter().filter(|file| file.state() != FileState::HeldBack) {
-            let bytes = file.all_claimed_bytes();
-            totals.bytes += bytes;
+            totals.bytes += file.all_claimed_bytes();
             totals.segments += file.segment_count();
-            match file.state() {
-                FileState::Whole { .. } => {
-                    totals.bytes_done += bytes;
-                    totals.segments_done += file.segment_count();
-                }
-                FileState::Wanted | FileState::Finishing => self.unsettled += 1,
-                FileState::Holed => {
-                    let (done, done_bytes) = file.written();
-                    totals.segments_done += done;
-                    totals.bytes_done += done_bytes;
-                }
-                FileState::HeldBack => {}
-            }
+            let (done, done_bytes) = file.written();
+            totals.segments_done += done;
+            totals.bytes_done += done_bytes;
+            let unsettled = matches!(file.state(), FileState::Wanted | FileState::Finishing);
+            self.unsettled += u32::from(unsettled);
         }
         self.segments = totals;
     }

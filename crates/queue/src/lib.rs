@@ -8,6 +8,7 @@
 //! - [`Job`], [`File`]: one NZB's worth of work, and one target file in it
 //! - [`Sizes`], [`Permille`]: how much of a job is lost, and whether that can be repaired
 //! - [`ServerCount`]: how many articles of a job a server had, and had not
+//! - [`Restored`], [`Replay`]: what an earlier run had written, and what came of it
 //! - [`Part`], [`Conflict`]: what an article turned out to hold, and why that cannot be
 
 #![forbid(unsafe_code)]
@@ -18,6 +19,7 @@ mod job;
 mod part;
 mod placements;
 mod queue;
+mod restored;
 mod servers;
 
 pub use file::{File, FileState, NewFile, SegmentState};
@@ -26,4 +28,5 @@ pub use job::{Job, JobState, NewJob, Totals};
 pub use part::{Conflict, Part};
 pub use placements::{Layout, Piece, Placed};
 pub use queue::{FileKey, Queue, SegmentKey};
+pub use restored::{Replay, Restored};
 pub use servers::ServerCount;

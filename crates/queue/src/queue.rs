@@ -8,6 +8,7 @@ use crate::file::{File, SegmentState};
 use crate::job::{Job, JobState, NewJob, Place};
 use crate::part::{Conflict, Part};
 use crate::placements::{Layout, Placed};
+use crate::restored::Replay;
 
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct FileKey {
@@ -39,11 +40,14 @@ impl Queue {
         Self::default()
     }
 
-    pub fn add(&mut self, new: NewJob) {
-        let job = Job::new(new);
+    /// What came of what an earlier run had written of the job.
+    pub fn add(&mut self, new: NewJob) -> Replay {
+        let (mut job, replay) = Job::new(new);
         let id = job.id();
+        job.release_extras_if_needed();
         self.jobs.insert(id, job);
         self.offer(id);
+        replay
     }
 
     pub fn remove(&mut self, job: JobId) -> Option<Job> {
@@ -246,6 +250,7 @@ mod tests {
 
     use super::*;
     use crate::file::{FileState, NewFile};
+    use crate::restored::Restored;
 
     fn file(name: &str, segments: u32) -> NewFile {
         let mut ids = MessageIdList::new();
@@ -505,5 +510,104 @@ mod tests {
         });
         assert_eq!(take(&mut queue), Some(key(1, 1, 0)));
         assert_eq!(queue.job(JobId(1)).unwrap().totals().segments_done, 2);
+    }
+
+    fn restored(file: u32, segment: u32, of: u64) -> Restored {
+        let begin = Some(u64::from(segment) * 100);
+        let file_size = Some(of * 100);
+        let part = Part { begin, length: 100, file_size, verified: true, ..Part::default() };
+        Restored { file, segment, part }
+    }
+
+    #[test]
+    fn what_was_written_before_a_restart_is_not_handed_out_again() {
+        let mut queue = Queue::new();
+        let written = [(0, 0), (0, 1), (0, 3), (0, 5), (1, 2)];
+        let written = written.map(|(file, segment)| restored(file, segment, 6 - u64::from(file)));
+        let new = job(1, 0, vec![file("a", 6), file("b", 5)]);
+        let replay = queue.add(NewJob { written: written.to_vec(), ..new });
+        assert_eq!(replay, Replay::default());
+        let totals = queue.job(JobId(1)).unwrap().totals();
+        assert_eq!((totals.segments_done, totals.bytes_done), (5, 550));
+        assert_eq!((queue.fresh_up_to(99), queue.all_fresh_bytes()), (6, 660));
+        let order: Vec<_> = std::iter::from_fn(|| take(&mut queue)).collect();
+        let rest = [(0, 2), (0, 4), (1, 0), (1, 1), (1, 3), (1, 4)];
+        assert_eq!(order, rest.map(|(file, segment)| key(1, file, segment)));
+        assert_eq!((queue.fresh_up_to(99), queue.all_fresh_bytes()), (0, 0));
+        assert_eq!(write(&mut queue, key(1, 0, 2), 6), None);
+        assert_eq!(write(&mut queue, key(1, 0, 4), 6), Some(Layout::InPlace { size: 600 }));
+    }
+
+    #[test]
+    fn a_file_that_is_whole_with_what_was_written_is_to_be_finished() {
+        let mut queue = Queue::new();
+        let written = vec![restored(0, 1, 2), restored(0, 0, 2)];
+        let replay = queue.add(NewJob { written, ..job(1, 0, vec![file("a", 2), file("b", 1)]) });
+        let whole = key(1, 0, 0).file_key();
+        assert_eq!(replay.whole, [(whole, Layout::InPlace { size: 200 })]);
+        assert_eq!(queue.state(JobId(1)), Some(JobState::Downloading));
+        queue.finish_file(whole, true);
+        write(&mut queue, key(1, 1, 0), 1).unwrap();
+        queue.finish_file(key(1, 1, 0).file_key(), true);
+        assert_eq!(queue.state(JobId(1)), Some(JobState::Complete { verified: true }));
+    }
+
+    #[test]
+    fn records_that_cannot_be_are_ignored_and_those_that_conflict_are_wanted_again() {
+        let mut queue = Queue::new();
+        let misplaced = Restored { segment: 2, ..restored(0, 1, 4) };
+        let huge = Part { begin: Some(u64::MAX), length: u64::MAX, ..Part::default() };
+        let written = vec![
+            restored(9, 0, 4),
+            restored(0, 9, 4),
+            restored(1, 0, 1),
+            restored(0, 0, 4),
+            restored(0, 0, 4),
+            restored(0, 1, 4),
+            misplaced,
+            Restored { file: 0, segment: 3, part: huge },
+        ];
+        let finished = vec![(1, true)];
+        let new = job(1, 0, vec![file("a", 4), file("b", 1)]);
+        let replay = queue.add(NewJob { written, finished, ..new });
+        assert_eq!((replay.whole, replay.refused), (vec![], vec![key(1, 0, 2), key(1, 0, 3)]));
+        let order: Vec<_> = std::iter::from_fn(|| take(&mut queue)).collect();
+        assert_eq!(order, [key(1, 0, 2), key(1, 0, 3)]);
+    }
+
+    #[test]
+    fn what_the_majority_of_the_records_speaks_against_is_wanted_again_once() {
+        let mut queue = Queue::new();
+        let written = vec![restored(0, 0, 9), restored(0, 1, 4), restored(0, 3, 4)];
+        let replay = queue.add(NewJob { written, ..job(1, 0, vec![file("a", 4)]) });
+        assert_eq!(replay.refused, [key(1, 0, 0), key(1, 0, 1)], "the liar, and who came before");
+        let order: Vec<_> = std::iter::from_fn(|| take(&mut queue)).collect();
+        assert_eq!(order, [key(1, 0, 0), key(1, 0, 1), key(1, 0, 2)]);
+    }
+
+    #[test]
+    fn a_restored_segment_that_is_evicted_later_does_not_become_fresh() {
+        let mut queue = Queue::new();
+        let written = vec![restored(0, 2, 9)];
+        queue.add(NewJob { written, ..job(1, 0, vec![file("a", 4)]) });
+        assert_eq!(take(&mut queue), Some(key(1, 0, 0)));
+        assert_eq!(take(&mut queue), Some(key(1, 0, 1)));
+        let part = |segment| restored(0, segment, 4).part;
+        assert!(queue.place(key(1, 0, 0), &part(0)).unwrap().is_err());
+        let placed = queue.place(key(1, 0, 1), &part(1)).unwrap().unwrap();
+        assert_eq!(placed.evicted, [2]);
+        assert_eq!(queue.job(JobId(1)).unwrap().totals().segments_done, 0);
+        assert_eq!(take(&mut queue), Some(key(1, 0, 3)), "whoever evicted it asks for it");
+        assert_eq!(take(&mut queue), None);
+    }
+
+    #[test]
+    fn a_volume_that_had_been_begun_is_wanted() {
+        let mut queue = Queue::new();
+        let volume = |name| NewFile { is_extra: true, ..file(name, 2) };
+        let new = job(1, 0, vec![file("a", 1), volume("v"), volume("w")]);
+        queue.add(NewJob { written: vec![restored(1, 0, 2)], ..new });
+        let order: Vec<_> = std::iter::from_fn(|| take(&mut queue)).collect();
+        assert_eq!(order, [key(1, 0, 0), key(1, 1, 1)]);
     }
 }

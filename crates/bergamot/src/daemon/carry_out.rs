@@ -48,6 +48,7 @@ impl Daemon {
                     known.handle.lend(credit_of(credit));
                 }
             }
+            Order::Note(_) => {}
             Order::Persist { number, records } => self.clerk.persist(number, &records),
             Order::Reserve { file, size } => {
                 let task = Task::Reserve { file: file.file, size: ByteCount(size) };

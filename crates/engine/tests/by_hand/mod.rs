@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bergamot_engine::{
-    ConnectionId, DiskTrouble, Engine, Event, Failure, Fault, HealthAction, Notice, Now, Order,
-    ServerSettings, Settings, Ticket, Trouble,
+    ConnectionId, DiskTrouble, Engine, Event, Failure, Fault, HealthAction, Note, Notice, Now,
+    Order, ServerSettings, Settings, Ticket, Trouble,
 };
 use bergamot_queue::{FileKey, NewFile, NewJob, Part};
 use bergamot_types::{ByteCount, JobId, MessageIdList, ServerId, UnixTime};
@@ -20,6 +20,7 @@ const TODAY: i64 = 20_000 * 86_400;
 pub(crate) struct World {
     pub(crate) engine: Engine,
     pub(crate) told: Vec<Notice>,
+    pub(crate) notes: Vec<Note>,
     pub(crate) discarded: Vec<u32>,
     pub(crate) written: Vec<u32>, // segments that were ordered to be
     pub(crate) hedges: Vec<(usize, u32)>,
@@ -62,6 +63,7 @@ impl World {
         Self {
             engine: Engine::new(now, settings),
             told: Vec::new(),
+            notes: Vec::new(),
             discarded: Vec::new(),
             written: Vec::new(),
             hedges: Vec::new(),
@@ -102,6 +104,17 @@ impl World {
     }
 
     pub(crate) fn announce_posted(&mut self, job: u32, sizes: &[u32], days_ago: Option<i64>) {
+        let posted = days_ago.map(|days| UnixTime(TODAY - days * 86_400));
+        self.announce_with(job, sizes, |new| new.files[0].posted = posted);
+    }
+
+    /// The same of a job that differs from others.
+    pub(crate) fn announce_with(
+        &mut self,
+        job: u32,
+        sizes: &[u32],
+        change: impl FnOnce(&mut NewJob),
+    ) {
         let mut ids = MessageIdList::new();
         for segment in 0..sizes.len() {
             ids.push(&format!("{segment}@{job}")).expect("a good id");
@@ -110,12 +123,13 @@ impl World {
             ids,
             numbers: (1..=sizes.len() as u32).collect(),
             bytes: sizes.to_vec(),
-            posted: days_ago.map(|days| UnixTime(TODAY - days * 86_400)),
             groups: Arc::from([]),
             ..NewFile::default()
         };
         self.sizes.insert(job, sizes.to_vec());
-        self.hear(Event::JobAdded(NewJob::new(JobId(job), vec![file])));
+        let mut new = NewJob::new(JobId(job), vec![file]);
+        change(&mut new);
+        self.hear(Event::JobAdded(new));
     }
 
     pub(crate) fn greet(&mut self) {
@@ -223,18 +237,15 @@ impl World {
         let ticket = self.lines[connection].asked.pop_front().expect("something was asked");
         assert!(self.room.contains_key(&ticket), "it may not be read");
         let (job, segment) = self.segments[&ticket];
-        let sizes = &self.sizes[&job];
-        let sum = |sizes: &[u32]| sizes.iter().map(|size| u64::from(*size)).sum();
-        let part = Part {
-            begin: Some(sum(&sizes[..segment as usize])),
-            length: u64::from(sizes[segment as usize]),
-            file_size: Some(sum(sizes)),
-            number: Some(segment + 1),
-            verified: fault.is_none(),
-            name: None,
-        };
+        let part = Part { verified: fault.is_none(), ..part(&self.sizes[&job], segment) };
         self.hear(Event::Fetched { ticket, part, fault });
         segment
+    }
+
+    /// It comes, and says that it is this part.
+    pub(crate) fn comes_as(&mut self, connection: usize, part: Part) {
+        let ticket = self.lines[connection].asked.pop_front().expect("something was asked");
+        self.hear(Event::Fetched { ticket, part, fault: None });
     }
 
     /// The server does not have the front of the line.
@@ -360,6 +371,7 @@ impl World {
             Order::FinishFile { file, .. } => self.finishing.push(file),
             Order::FinishJob { job, .. } => self.moving.push(job.0),
             Order::Lend { connection, .. } => self.lent.push(self.number(connection)),
+            Order::Note(note) => self.notes.push(note),
             Order::Persist { number, .. } => {
                 self.hear(Event::Persisted { number, result: Ok(()) });
             }
@@ -371,6 +383,19 @@ impl World {
             }
             Order::DeleteFiles { .. } | Order::Reserve { .. } => {}
         }
+    }
+}
+
+/// What a segment of a file of such articles holds.
+pub(crate) fn part(sizes: &[u32], segment: u32) -> Part {
+    let sum = |sizes: &[u32]| sizes.iter().map(|size| u64::from(*size)).sum();
+    Part {
+        begin: Some(sum(&sizes[..segment as usize])),
+        length: u64::from(sizes[segment as usize]),
+        file_size: Some(sum(sizes)),
+        number: Some(segment + 1),
+        verified: true,
+        name: None,
     }
 }
 

@@ -256,6 +256,7 @@ impl World {
             }
             Order::Admit { .. }
             | Order::Discard { .. }
+            | Order::Note(_)
             | Order::Reserve { .. }
             | Order::Revoke { .. } => {}
         }

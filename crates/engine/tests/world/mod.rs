@@ -316,7 +316,11 @@ impl World {
             Order::Persist { number, .. } => {
                 self.happenings.push_back(Event::Persisted { number, result: Ok(()) });
             }
-            Order::Lend { .. } | Order::Reserve { .. } | Order::Revoke { .. } | Order::Tell(_) => {}
+            Order::Lend { .. }
+            | Order::Note(_)
+            | Order::Reserve { .. }
+            | Order::Revoke { .. }
+            | Order::Tell(_) => {}
             Order::Write { ticket, offset, .. } => {
                 let (segment, _) = self.segments.remove(&ticket).expect("bytes to write");
                 assert_eq!(offset, u64::from(segment) * ARTICLE, "written where it belongs");

@@ -144,7 +144,7 @@ impl<'a> Ledger<'a> {
                 self.on_write(*ticket)
             }
             Order::Lend { connection, credit } => self.meter.on_lend(now, *connection, *credit),
-            Order::Persist { .. } | Order::Revoke { .. } => Ok(()),
+            Order::Note(_) | Order::Persist { .. } | Order::Revoke { .. } => Ok(()),
             Order::Tell(notice) => self.on_notice(now, notice),
         }
     }

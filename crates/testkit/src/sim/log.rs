@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-use bergamot_engine::{Credit, Event, Failure, Notice, Order};
+use bergamot_engine::{Credit, Event, Failure, Note, Notice, Order};
 use bergamot_queue::{FileKey, Part};
 
 /// Sums numbers, which is quick; writing them down is not, so that is done only when asked for.
@@ -125,11 +125,20 @@ impl Log {
                 let most = if let Credit::Bytes { most, .. } = credit { most.0 } else { 0 };
                 self.add(&[28, connection.0, most]);
             }
+            Order::Note(note) => self.add_note(note),
             Order::Persist { number, .. } => self.add(&[33, *number]),
             Order::Reserve { size, .. } => self.add(&[29, *size]),
             Order::Revoke { connection } => self.add(&[30, connection.0]),
             Order::Tell(notice) => self.add(&[31, notice_number(notice)]),
             Order::Write { ticket, offset, .. } => self.add(&[32, ticket.0, *offset]),
+        }
+    }
+
+    fn add_note(&mut self, note: &Note) {
+        match note {
+            Note::Forgotten { file } => self.add(&[35, u64::from(file.job.0), file.file.into()]),
+            Note::Reopened { key } => self.add(&[36, key.file.into(), key.segment.into()]),
+            Note::Written { key, .. } => self.add(&[37, key.file.into(), key.segment.into()]),
         }
     }
 

@@ -306,6 +306,7 @@ impl<'a> World<'a> {
             Order::Write { ticket, file, offset } => self.write(ticket, file, offset),
             Order::DeleteFiles { .. }
             | Order::FailJob { .. }
+            | Order::Note(_)
             | Order::Reserve { .. }
             | Order::Tell(_) => {}
         }
