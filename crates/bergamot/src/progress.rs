@@ -138,6 +138,7 @@ impl Progress {
 fn spoken(hold: Hold, zone: Zone) -> String {
     let (why, until) = match hold {
         Hold::Disk => ("the disk takes nothing", None),
+        Hold::Paused => ("by hand", None),
         Hold::Quota { until } => ("the quota is reached", until),
         Hold::Schedule { until } => ("by the schedule", until),
         Hold::Unrecorded => ("what is used of the quota cannot be written", None),

@@ -24,6 +24,8 @@ use crate::settings::Settings;
 pub enum Hold {
     /// It takes nothing.
     Disk,
+    /// Somebody has paused everything; what is forced goes on nevertheless.
+    Paused,
     /// The quota of all servers is reached, or that of each; without a time it lasts until the
     /// settings change.
     Quota { until: Option<UnixTime> },
@@ -70,6 +72,11 @@ impl Allowance {
             self.concerned(server).for_each(|meter| meter.on_asked(bytes));
         }
         fits
+    }
+
+    /// Of the rule of the timetable that holds.
+    pub(crate) fn effect(&self) -> Option<Effect> {
+        self.schedule.effect()
     }
 
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
@@ -146,7 +153,15 @@ impl Engine {
             return Some(Hold::Schedule { until: self.allowance.schedule.until() });
         }
         let is_stuck = self.allowance.write_again.is_some() && self.all_metered();
-        is_stuck.then_some(Hold::Unrecorded)
+        if is_stuck {
+            return Some(Hold::Unrecorded);
+        }
+        self.wishes.paused.then_some(Hold::Paused)
+    }
+
+    /// Whether that is so for jobs of any priority.
+    pub(crate) fn holds_everything(&self) -> bool {
+        self.hold().is_some_and(|hold| hold != Hold::Paused)
     }
 
     /// Whether what this server gives is counted against a quota, its own or that of all: nothing is
@@ -210,11 +225,7 @@ impl Engine {
 
     fn on_schedule_changed(&mut self, now: Now) {
         let (effect, until) = (self.allowance.schedule.effect(), self.allowance.schedule.until());
-        let rate = match effect {
-            Some(Effect::Limit(rate)) => rate,
-            Some(Effect::Pause) | None => self.settings.rates.rate,
-        };
-        self.limiter.set_global(now.instant, Some(rate));
+        self.limiter.set_global(now.instant, Some(self.rate_by_schedule()));
         self.tell(Notice::ScheduleChanged { effect, until });
     }
 
@@ -232,7 +243,7 @@ impl Engine {
 
     /// Only while there is something to fetch: an idle daemon writes nothing.
     pub(crate) fn keep_records(&mut self, now: Now) {
-        if self.queue.is_empty() || self.hold().is_some() {
+        if self.queue.is_empty() || self.holds_everything() {
             return;
         }
         if let Some(records) = self.allowance.next_records(now.date) {

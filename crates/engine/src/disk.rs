@@ -142,6 +142,10 @@ impl Engine {
             article.key.job = NOBODY;
         }
         self.end_game.forget(file);
+        self.forget_troubled(file);
+    }
+
+    pub(crate) fn forget_troubled(&mut self, file: FileKey) {
         self.troubled.retain(|key, _| key.file_key() != file);
         self.parked.retain(|key| key.file_key() != file);
         self.delayed.retain(|(_, key)| key.file_key() != file);

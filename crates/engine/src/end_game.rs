@@ -222,7 +222,7 @@ impl Engine {
                     continue;
                 };
                 // Of a job that has ended nothing is handed out either: see `drop_work`.
-                let over = self.queue.is_paused(key.job) || !self.queue.wants(key);
+                let over = self.queue.is_held(key) || !self.queue.wants(key);
                 if over || self.end_game.is_hedged(key) {
                     continue;
                 }

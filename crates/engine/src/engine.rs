@@ -7,13 +7,14 @@ use bergamot_limit::Limiter;
 use bergamot_pool::{Pool, Trouble};
 use bergamot_queue::{Job, JobState, NewJob, Queue, SegmentKey};
 use bergamot_sched::Scheduler;
-use bergamot_types::{ByteCount, JobId, MessageId, ServerId};
+use bergamot_types::{ByteCount, ByteRate, JobId, MessageId, ServerId};
 use tracing::{debug, trace};
 
 use crate::allowance::Allowance;
 use crate::article::{Article, Troubled};
 use crate::backlog::Backlog;
 use crate::budget::Budget;
+use crate::control::Wishes;
 use crate::disk::Disk;
 use crate::end_game::EndGame;
 use crate::event::{Event, Now};
@@ -45,6 +46,7 @@ pub struct Engine {
     pub(crate) disk: Disk,
     pub(crate) ended: HashSet<JobId>, // jobs whose last order has gone out
     pub(crate) beyond: Beyond,
+    pub(crate) wishes: Wishes,
     routed_at: i64, // the minute by the calendar
     pub(crate) last_number: u64,
     pub(crate) orders: VecDeque<Order>,
@@ -83,6 +85,7 @@ impl Engine {
             disk: Disk::default(),
             ended: HashSet::new(),
             beyond: Beyond::default(),
+            wishes: Wishes::default(),
             routed_at: 0,
             last_number: 0,
             orders: VecDeque::new(),
@@ -95,22 +98,28 @@ impl Engine {
         self.count(now, &event);
         match event {
             Event::Connected { connection } => self.on_connected(now, connection),
+            Event::DownloadPaused => self.on_download_paused(),
+            Event::DownloadResumed => self.on_download_resumed(now),
             Event::Ended { connection, trouble, unanswered } => {
                 self.on_ended(now, connection, trouble, &unanswered);
             }
             Event::Fetched { ticket, part, fault } => self.on_fetched(now, ticket, part, fault),
+            Event::FileDropped(file) => self.on_file_dropped(file),
             Event::FileFinished { file, result } => self.on_file_finished(now, file, result),
+            Event::FilePaused(file) => self.on_file_paused(file),
+            Event::FileResumed(file) => self.on_file_resumed(now, file),
             Event::JobAdded(job) => self.on_job_added(job),
             Event::JobMoved { job, result } => self.on_job_moved(now, job, result),
             Event::JobPaused(job) => self.on_job_paused(job),
             Event::JobPlaced { job, priority, rank } => {
-                self.queue.place_job(job, priority, rank);
+                self.on_job_placed(now, job, priority, rank);
             }
             Event::JobRemoved(job) => self.on_job_removed(job),
             Event::JobResumed(job) => self.on_job_resumed(now, job),
             Event::Missing { ticket } => self.on_missing(now, ticket),
             Event::Persisted { number, result } => self.on_persisted(now, number, result),
             Event::Progress { ticket, received } => self.on_progress(now, ticket, received),
+            Event::RateChanged(rate) => self.on_rate_changed(now, rate),
             Event::Refused { ticket } => self.on_refused(now, ticket),
             Event::Thirsty { connection } => self.on_thirsty(now, connection),
             Event::Timeout => {}
@@ -151,6 +160,11 @@ impl Engine {
     pub fn article(&self, ticket: Ticket) -> Option<MessageId> {
         let key = self.tickets.get(&ticket)?.key;
         self.queue.file(key.file_key()).map(|file| file.message_id(key.segment))
+    }
+
+    /// How fast all connections together may read just now, if that is limited.
+    pub fn rate(&self) -> Option<ByteRate> {
+        self.limiter.global()
     }
 
     /// Bytes of the budget that articles hold at the moment.

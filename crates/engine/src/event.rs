@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use bergamot_pool::Trouble;
 use bergamot_queue::{FileKey, NewJob, Part};
-use bergamot_types::{ByteCount, JobId, UnixTime};
+use bergamot_types::{ByteCount, ByteRate, JobId, UnixTime};
 
 use crate::order::{ConnectionId, Ticket};
 
@@ -22,6 +22,9 @@ pub enum Event {
     Connected {
         connection: ConnectionId,
     },
+    /// Somebody wants everything to wait, but for jobs of [`FORCE_PRIORITY`](crate::FORCE_PRIORITY).
+    DownloadPaused,
+    DownloadResumed,
     /// The connection is gone, or never came to be. The first of `unanswered` is the one it broke on.
     Ended {
         connection: ConnectionId,
@@ -34,10 +37,15 @@ pub enum Event {
         part: Part,
         fault: Option<Fault>,
     },
+    /// Somebody does not want the file, which is no loss to its job.
+    FileDropped(FileKey),
     FileFinished {
         file: FileKey,
         result: Result<(), DiskTrouble>,
     },
+    /// Somebody wants the file to wait.
+    FilePaused(FileKey),
+    FileResumed(FileKey),
     JobAdded(NewJob),
     /// The job's directory lies where it belongs, or cannot get there.
     JobMoved {
@@ -68,6 +76,8 @@ pub enum Event {
         ticket: Ticket,
         received: ByteCount,
     },
+    /// Somebody wants all connections together to read at this rate, or as the settings say.
+    RateChanged(Option<ByteRate>),
     /// The server gave some other answer than the article.
     Refused {
         ticket: Ticket,

@@ -32,7 +32,7 @@ type Depths = BTreeMap<ServerId, usize>;
 impl Engine {
     pub(crate) fn hand_out(&mut self, now: Now) {
         self.end_game.rest();
-        if self.hold().is_some() {
+        if self.holds_everything() {
             return;
         }
         self.lose_what_nobody_keeps(now);
@@ -243,7 +243,7 @@ impl Engine {
     /// How many connections more than those being opened could find something to do.
     fn work_for(&mut self, now: Now, server: ServerId) -> usize {
         // A server in trouble is tried as long as there is anything at all it could do.
-        if self.pool.in_trouble(server) && !self.queue.is_empty() {
+        if self.pool.in_trouble(server) && !self.queue.is_all_held() {
             return 1;
         }
         let opening = self.pool.opening(server);

@@ -1,16 +1,13 @@
-//! Jobs that cannot be made whole any more, and jobs that are to wait.
+//! Jobs that cannot be made whole any more.
 //!
 //! Whoever is short of recovery data learns it from the next lost article on, not after the last of
 //! them: nothing more is fetched of a job that cannot complete, unless that is wanted.
 
 use std::collections::HashSet;
 
-use bergamot_queue::SegmentKey;
 use bergamot_types::JobId;
 
-use crate::article::Whereabouts;
 use crate::engine::Engine;
-use crate::event::Now;
 use crate::order::{Failure, Notice, Order};
 
 /// What becomes of a job that cannot be made whole any more.
@@ -56,38 +53,5 @@ impl Engine {
             HealthAction::Park => self.fail_job(job, Failure::Health { health, critical }),
             HealthAction::Pause => self.on_job_paused(job),
         }
-    }
-
-    /// What is under way still comes; what waits for a server waits for the job instead.
-    pub(crate) fn on_job_paused(&mut self, job: JobId) {
-        if !self.queue.pause(job) {
-            return;
-        }
-        for line in self.lines.values_mut() {
-            line.retain(|key| key.job != job);
-        }
-        for (&key, troubled) in &mut self.troubled {
-            if key.job == job && troubled.whereabouts == Whereabouts::InLine {
-                troubled.whereabouts = Whereabouts::Parked;
-                self.parked.push(key);
-            }
-        }
-    }
-
-    pub(crate) fn on_job_resumed(&mut self, now: Now, job: JobId) {
-        // One that has ended is only waiting to be taken out.
-        if !self.ended.contains(&job) && self.queue.resume(job) {
-            self.reroute(now);
-        }
-    }
-
-    /// Keeps an article of a paused job back; whether it did.
-    pub(crate) fn holds_back(&mut self, key: SegmentKey) -> bool {
-        if !self.queue.is_paused(key.job) {
-            return false;
-        }
-        self.troubled.entry(key).or_default().whereabouts = Whereabouts::Parked;
-        self.parked.push(key);
-        true
     }
 }

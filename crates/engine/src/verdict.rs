@@ -27,8 +27,12 @@ pub enum Verdict {
 pub enum Wait {
     /// It was asked for, and the answer is due.
     Answer,
+    /// Its file is to be resumed.
+    File,
     /// Its job is to be resumed.
     Job,
+    /// Everything is to be resumed.
+    Paused,
     /// The pause after a broken connection is to end.
     Pause,
     /// A quota is to begin anew.
@@ -60,6 +64,8 @@ impl Engine {
         let whereabouts = troubled.map(|troubled| troubled.whereabouts);
         let why = match trouble {
             _ if self.queue.is_paused(key.job) => Wait::Job,
+            _ if self.queue.is_job_held(key.job) => Wait::Paused,
+            _ if self.queue.is_held(key) => Wait::File,
             _ if matches!(whereabouts, Some(Whereabouts::Delayed { .. })) => Wait::Pause,
             _ if servers.is_empty() => Wait::Servers,
             Some(trouble) => Wait::Server(trouble),

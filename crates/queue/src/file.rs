@@ -34,6 +34,7 @@ pub struct File {
     open: u32,          // segments that are neither done nor lost
     fresh: u32,         // segments before this one have been handed out
     restored: Vec<u32>, // those behind it that need not be, last first
+    paused: bool,
     placements: Placements,
     reserved: bool,
     name_inside: Option<NameVote>,
@@ -60,6 +61,8 @@ pub enum FileState {
     },
     /// Some of it is nowhere to be had.
     Holed,
+    /// Somebody does not want it.
+    Dropped,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -90,6 +93,7 @@ impl File {
             open: count as u32,
             fresh: 0,
             restored: Vec::new(),
+            paused: false,
             placements: Placements::new(largest_believable(&listed)),
             reserved: false,
             name_inside: None,
@@ -99,6 +103,25 @@ impl File {
 
     pub fn state(&self) -> FileState {
         self.state
+    }
+
+    /// Nothing of a paused file is handed out.
+    pub fn is_paused(&self) -> bool {
+        self.paused
+    }
+
+    pub(crate) fn set_paused(&mut self, paused: bool) {
+        self.paused = paused;
+    }
+
+    /// Nobody wants it any more; whether anybody did, and it was not whole yet.
+    pub(crate) fn give_away(&mut self) -> bool {
+        let dropped =
+            matches!(self.state, FileState::HeldBack | FileState::Holed | FileState::Wanted);
+        if dropped {
+            self.state = FileState::Dropped;
+        }
+        dropped
     }
 
     pub fn listed(&self) -> &NewFile {
@@ -138,10 +161,12 @@ impl File {
 
     /// The ids of articles that could not be had, or only damaged.
     pub fn lost_ids(&self) -> impl Iterator<Item = MessageId> + '_ {
-        let lost =
-            |state: &SegmentState| matches!(state, SegmentState::Damaged | SegmentState::Missing);
-        let lost = self.segments.iter().enumerate().filter(move |(_, state)| lost(state));
-        lost.map(|(index, _)| self.listed.ids.id(index))
+        self.lost().map(|segment| self.message_id(segment))
+    }
+
+    pub(crate) fn lost(&self) -> impl Iterator<Item = u32> + '_ {
+        let lost = |state| matches!(state, SegmentState::Damaged | SegmentState::Missing);
+        (0..self.segment_count()).filter(move |segment| lost(self.segment(*segment)))
     }
 
     pub(crate) fn release(&mut self) {
@@ -150,14 +175,25 @@ impl File {
         }
     }
 
+    fn is_offered(&self) -> bool {
+        self.state == FileState::Wanted && !self.paused
+    }
+
+    /// Whether the segment is still to be had.
+    pub(crate) fn wants(&self, segment: u32) -> bool {
+        self.segment(segment) == SegmentState::Wanted && self.state != FileState::Dropped
+    }
+
     pub(crate) fn fresh_count(&self) -> usize {
-        let wanted = self.state == FileState::Wanted;
-        if wanted { self.segments.len() - self.fresh as usize - self.restored.len() } else { 0 }
+        if !self.is_offered() {
+            return 0;
+        }
+        self.segments.len() - self.fresh as usize - self.restored.len()
     }
 
     /// The bytes that the NZB claims for them.
     pub(crate) fn fresh_bytes(&self) -> u64 {
-        if self.state != FileState::Wanted {
+        if !self.is_offered() {
             return 0;
         }
         let sum = |bytes: &mut dyn Iterator<Item = u32>| bytes.map(u64::from).sum::<u64>();
@@ -264,8 +300,8 @@ impl File {
 
     /// Nothing of what was written can be trusted: the file is wanted from its first byte.
     pub(crate) fn forget(&mut self) {
-        let listed = std::mem::take(&mut self.listed);
-        *self = Self::new(listed);
+        let (listed, paused) = (std::mem::take(&mut self.listed), self.paused);
+        *self = Self { paused, ..Self::new(listed) };
         self.release();
     }
 

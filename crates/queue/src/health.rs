@@ -43,6 +43,11 @@ impl Sizes {
         self.par2 = self.par2.saturating_add(if is_par2 { bytes } else { 0 });
     }
 
+    pub(crate) fn take_file(&mut self, bytes: u64, is_par2: bool) {
+        self.all = self.all.saturating_sub(bytes);
+        self.par2 = self.par2.saturating_sub(if is_par2 { bytes } else { 0 });
+    }
+
     pub(crate) fn add_failed(&mut self, bytes: u64, is_par2: bool) {
         self.failed = self.failed.saturating_add(bytes);
         self.failed_par2 = self.failed_par2.saturating_add(if is_par2 { bytes } else { 0 });

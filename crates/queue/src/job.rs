@@ -23,6 +23,9 @@ pub struct NewJob {
     pub finished: Vec<(u32, bool)>,
     /// What lies in the others, in the order in which it was written.
     pub written: Vec<Restored>,
+    pub paused_files: Vec<u32>,
+    /// Files that somebody does not want.
+    pub dropped: Vec<u32>,
     /// Fetch PAR2 volumes even where nothing needs repair.
     pub wants_extras: bool,
 }
@@ -38,6 +41,8 @@ impl NewJob {
             files,
             finished: Vec::new(),
             written: Vec::new(),
+            paused_files: Vec::new(),
+            dropped: Vec::new(),
             wants_extras: false,
         }
     }
@@ -107,6 +112,14 @@ impl Job {
                 file.restore_whole(verified);
             }
         }
+        for file in new.paused_files {
+            if let Some(file) = job.files.get_mut(file as usize) {
+                file.set_paused(true);
+            }
+        }
+        for file in new.dropped {
+            job.drop_file(file);
+        }
         // A post of nothing but PAR2 volumes is wanted for their own sake.
         let only_extras = job.files.iter().all(|file| file.listed().is_extra);
         if new.wants_extras || only_extras {
@@ -168,6 +181,34 @@ impl Job {
         &mut self.servers
     }
 
+    /// Whether that is news.
+    pub(crate) fn set_file_paused(&mut self, file: u32, paused: bool) -> bool {
+        let Some(known) = self.files.get_mut(file as usize) else { return false };
+        if known.is_paused() == paused {
+            return false;
+        }
+        known.set_paused(paused);
+        self.fresh_file = self.fresh_file.min(file as usize);
+        self.fresh_bytes = self.files.iter().map(File::fresh_bytes).sum();
+        true
+    }
+
+    /// Counts as if the file had never been listed; whether it could be dropped.
+    pub(crate) fn drop_file(&mut self, file: u32) -> bool {
+        let Some(known) = self.files.get_mut(file as usize) else { return false };
+        if !known.give_away() {
+            return false;
+        }
+        let is_par2 = known.is_par2();
+        self.sizes.take_file(known.all_claimed_bytes(), is_par2);
+        for segment in known.lost().filter(|segment| !self.disputed.contains(&(file, *segment))) {
+            self.sizes.take_failed(known.claimed_bytes(segment).into(), is_par2);
+        }
+        self.disputed.retain(|(of, _)| *of != file);
+        self.count();
+        true
+    }
+
     /// Nothing of a paused job is handed out.
     pub fn is_paused(&self) -> bool {
         self.paused
@@ -181,16 +222,23 @@ impl Job {
         if self.unsettled > 0 {
             return JobState::Downloading;
         }
-        let mut all_verified = true;
+        let (mut all_verified, mut any_dropped, mut any_whole) = (true, false, false);
         for file in &self.files {
             match file.state() {
-                FileState::Whole { verified } => all_verified &= verified,
+                FileState::Whole { verified } => {
+                    all_verified &= verified;
+                    any_whole = true;
+                }
+                FileState::Dropped => any_dropped = true,
                 FileState::HeldBack => {}
                 FileState::Holed if self.can_do_without(file) => {}
                 FileState::Finishing | FileState::Holed | FileState::Wanted => {
                     return JobState::Incomplete;
                 }
             }
+        }
+        if any_dropped && !any_whole {
+            return JobState::Incomplete; // of which nothing is left
         }
         JobState::Complete { verified: all_verified }
     }
@@ -296,13 +344,15 @@ impl Job {
     fn count(&mut self) {
         self.unsettled = 0;
         self.fresh_bytes = self.files.iter().map(File::fresh_bytes).sum();
-        let mut totals = Totals { segments_lost: self.segments.segments_lost, ..Totals::default() };
-        for file in self.files.iter().filter(|file| file.state() != FileState::HeldBack) {
+        let mut totals = Totals::default();
+        let counts = |state| !matches!(state, FileState::Dropped | FileState::HeldBack);
+        for file in self.files.iter().filter(|file| counts(file.state())) {
             totals.bytes += file.all_claimed_bytes();
             totals.segments += file.segment_count();
             let (done, done_bytes) = file.written();
             totals.segments_done += done;
             totals.bytes_done += done_bytes;
+            totals.segments_lost += file.lost().count() as u32;
             let unsettled = matches!(file.state(), FileState::Wanted | FileState::Finishing);
             self.unsettled += u32::from(unsettled);
         }

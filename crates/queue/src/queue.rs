@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bergamot_types::{JobId, ServerId};
 
-use crate::file::{File, SegmentState};
+use crate::file::{File, FileState, SegmentState};
 use crate::job::{Job, JobState, NewJob, Place};
 use crate::part::{Conflict, Part};
 use crate::placements::{Layout, Placed};
@@ -33,6 +33,7 @@ impl SegmentKey {
 pub struct Queue {
     jobs: BTreeMap<JobId, Job>,
     fresh: BTreeSet<Place>, // jobs that may still have segments nobody asked for
+    floor: Option<i32>,     // the least priority of which anything is handed out
 }
 
 impl Queue {
@@ -84,6 +85,60 @@ impl Queue {
         self.offer(job);
     }
 
+    /// Hands out only what is of jobs of this priority or a higher one, until told otherwise.
+    pub fn set_floor(&mut self, floor: Option<i32>) {
+        self.floor = floor;
+        let jobs: Vec<_> = self.jobs.keys().copied().collect();
+        jobs.into_iter().for_each(|job| self.offer(job));
+    }
+
+    /// Hands out nothing more of the file; whether that is news.
+    pub fn pause_file(&mut self, key: FileKey) -> bool {
+        self.set_file_paused(key, true)
+    }
+
+    /// Whether the file was paused.
+    pub fn resume_file(&mut self, key: FileKey) -> bool {
+        self.set_file_paused(key, false)
+    }
+
+    fn set_file_paused(&mut self, key: FileKey, paused: bool) -> bool {
+        let Some(job) = self.jobs.get_mut(&key.job) else { return false };
+        let is_news = job.set_file_paused(key.file, paused);
+        self.offer(key.job);
+        is_news
+    }
+
+    /// Wants nothing more of a file that is not whole yet; whether there was one.
+    pub fn drop_file(&mut self, key: FileKey) -> bool {
+        let Some(job) = self.jobs.get_mut(&key.job) else { return false };
+        let dropped = job.drop_file(key.file);
+        if dropped {
+            job.release_extras_if_needed();
+            self.offer(key.job);
+        }
+        dropped
+    }
+
+    /// Whether nothing of the job is handed out, for it or all jobs of its priority are paused.
+    pub fn is_job_held(&self, job: JobId) -> bool {
+        self.jobs.get(&job).is_some_and(|job| self.is_held_back(job))
+    }
+
+    /// The same of a segment, whose file may be paused, too.
+    pub fn is_held(&self, key: SegmentKey) -> bool {
+        self.is_job_held(key.job) || self.file(key.file_key()).is_some_and(File::is_paused)
+    }
+
+    /// Whether nothing is handed out of any job.
+    pub fn is_all_held(&self) -> bool {
+        self.jobs.values().all(|job| self.is_held_back(job))
+    }
+
+    fn is_held_back(&self, job: &Job) -> bool {
+        job.is_paused() || self.floor.is_some_and(|floor| job.priority() < floor)
+    }
+
     pub fn is_paused(&self, job: JobId) -> bool {
         self.jobs.get(&job).is_some_and(Job::is_paused)
     }
@@ -106,8 +161,7 @@ impl Queue {
 
     /// Whether the segment is still to be had: its job may be gone.
     pub fn wants(&self, key: SegmentKey) -> bool {
-        self.file(key.file_key())
-            .is_some_and(|file| file.segment(key.segment) == SegmentState::Wanted)
+        self.file(key.file_key()).is_some_and(|file| file.wants(key.segment))
     }
 
     /// How many segments nobody has asked for, counted up to `enough`.
@@ -182,13 +236,13 @@ impl Queue {
     pub fn resolve(&mut self, key: SegmentKey, state: SegmentState) -> Option<Layout> {
         let job = self.jobs.get_mut(&key.job)?;
         let file = job.file_mut(key.file);
-        if file.segment(key.segment) != SegmentState::Wanted {
+        if !file.wants(key.segment) {
             return None;
         }
         let bytes = file.claimed_bytes(key.segment);
         file.resolve(key.segment, state);
         let layout = file.settle();
-        let holed = file.state() == crate::file::FileState::Holed;
+        let holed = file.state() == FileState::Holed;
         match state {
             SegmentState::Written { .. } => job.note_done(bytes.into()),
             _ => job.note_lost(key.file, key.segment),
@@ -210,8 +264,10 @@ impl Queue {
 
     /// A file that was whole has got its name, or could not get it.
     pub fn finish_file(&mut self, key: FileKey, whole: bool) {
-        if let Some(job) = self.jobs.get_mut(&key.job) {
-            job.file_mut(key.file).finish(whole);
+        let Some(job) = self.jobs.get_mut(&key.job) else { return };
+        let file = job.file_mut(key.file);
+        if file.state() == FileState::Finishing {
+            file.finish(whole);
             self.settled(key.job);
         }
     }
@@ -235,11 +291,13 @@ impl Queue {
         }
     }
 
-    /// Hands out what nobody has asked for, if the job has any of that.
+    /// Hands out what nobody has asked for, if the job has any of that and nothing holds it.
     fn offer(&mut self, job: JobId) {
-        let has_any = |job: &&Job| !job.is_paused() && job.fresh_segments().next().is_some();
-        if let Some(job) = self.jobs.get(&job).filter(has_any) {
+        let Some(job) = self.jobs.get(&job) else { return };
+        if !self.is_held_back(job) && job.fresh_segments().next().is_some() {
             self.fresh.insert(job.place());
+        } else {
+            self.fresh.remove(&job.place());
         }
     }
 }
@@ -249,7 +307,8 @@ mod tests {
     use bergamot_types::MessageIdList;
 
     use super::*;
-    use crate::file::{FileState, NewFile};
+    use crate::file::NewFile;
+    use crate::job::Totals;
     use crate::restored::Restored;
 
     fn file(name: &str, segments: u32) -> NewFile {
@@ -609,5 +668,88 @@ mod tests {
         queue.add(NewJob { written: vec![restored(1, 0, 2)], ..new });
         let order: Vec<_> = std::iter::from_fn(|| take(&mut queue)).collect();
         assert_eq!(order, [key(1, 0, 0), key(1, 1, 1)]);
+    }
+
+    #[test]
+    fn only_what_is_important_enough_is_handed_out_above_a_floor() {
+        let mut queue = Queue::new();
+        queue.add(job(1, 900, vec![file("a", 1)]));
+        queue.add(job(2, 899, vec![file("b", 1)]));
+        queue.set_floor(Some(900));
+        queue.add(job(3, 0, vec![file("c", 1)]));
+        let order = |queue: &Queue| queue.fresh().map(|key| key.job.0).collect::<Vec<_>>();
+        assert_eq!((order(&queue), queue.all_fresh_bytes()), (vec![1], 110));
+        assert!(!queue.is_held(key(1, 0, 0)) && queue.is_held(key(2, 0, 0)));
+        queue.place_job(JobId(3), 901, 0);
+        queue.place_job(JobId(1), 0, 0);
+        assert_eq!((order(&queue), queue.is_all_held()), (vec![3], false));
+        queue.pause(JobId(3));
+        assert!(queue.is_all_held());
+        queue.set_floor(None);
+        assert_eq!(order(&queue), [2, 1], "who was paused by itself stays so");
+    }
+
+    #[test]
+    fn nothing_of_a_paused_file_is_handed_out_and_its_job_waits_for_it() {
+        let mut queue = Queue::new();
+        let new = job(1, 0, vec![file("a", 2), file("b", 1), file("c", 1)]);
+        queue.add(NewJob { paused_files: vec![2, 9], ..new });
+        assert_eq!(take(&mut queue), Some(key(1, 0, 0)));
+        let a = key(1, 0, 0).file_key();
+        assert!(queue.pause_file(a) && !queue.pause_file(a), "news once");
+        assert_eq!((queue.fresh_up_to(9), queue.all_fresh_bytes()), (1, 110));
+        assert_eq!((take(&mut queue), take(&mut queue)), (Some(key(1, 1, 0)), None));
+        assert_eq!(queue.state(JobId(1)), Some(JobState::Downloading));
+        assert!(queue.resume_file(a) && !queue.resume_file(a));
+        assert!(queue.resume_file(key(1, 2, 0).file_key()));
+        assert_eq!((queue.fresh_up_to(9), queue.all_fresh_bytes()), (2, 220));
+        assert_eq!(take(&mut queue), Some(key(1, 0, 1)));
+        assert_eq!((take(&mut queue), take(&mut queue)), (Some(key(1, 2, 0)), None));
+        for nobody in [key(1, 9, 0).file_key(), key(9, 0, 0).file_key()] {
+            assert!(!queue.pause_file(nobody) && !queue.drop_file(nobody));
+        }
+    }
+
+    #[test]
+    fn a_dropped_file_is_not_missed() {
+        let mut queue = Queue::new();
+        let new = job(1, 0, vec![file("a", 2), file("b", 1), file("c", 4)]);
+        queue.add(NewJob { dropped: vec![2], ..new });
+        let [a, b] = [0, 1].map(|file| key(1, file, 0).file_key());
+        assert_eq!(take(&mut queue), Some(key(1, 0, 0)));
+        queue.resolve(key(1, 0, 0), SegmentState::Missing);
+        assert_eq!(queue.job(JobId(1)).unwrap().sizes().failed, 110);
+        assert!(queue.drop_file(a) && !queue.drop_file(a), "once");
+        let known = queue.job(JobId(1)).unwrap();
+        assert_eq!((known.sizes().failed, known.sizes().all), (0, 110));
+        let totals = Totals { bytes: 110, segments: 1, ..Totals::default() };
+        assert_eq!((known.totals(), queue.all_fresh_bytes()), (totals, 110));
+        assert!(!queue.wants(key(1, 0, 1)) && queue.wants(key(1, 1, 0)));
+        assert_eq!(queue.resolve(key(1, 0, 1), SegmentState::Missing), None);
+        write(&mut queue, key(1, 1, 0), 1).unwrap();
+        assert!(!queue.drop_file(b), "it is whole");
+        queue.finish_file(b, true);
+        queue.finish_file(b, true);
+        assert_eq!(queue.state(JobId(1)), Some(JobState::Complete { verified: true }));
+    }
+
+    #[test]
+    fn a_job_of_dropped_files_is_none() {
+        let mut queue = Queue::new();
+        queue.add(job(1, 0, vec![file("a", 1), file("b", 1)]));
+        queue.drop_file(key(1, 0, 0).file_key());
+        assert_eq!(queue.state(JobId(1)), Some(JobState::Downloading));
+        queue.drop_file(key(1, 1, 0).file_key());
+        assert_eq!((queue.state(JobId(1)), take(&mut queue)), (Some(JobState::Incomplete), None));
+    }
+
+    #[test]
+    fn volumes_are_let_go_of_when_the_last_file_they_waited_for_is_dropped() {
+        let mut queue = Queue::new();
+        let volume = NewFile { is_extra: true, ..file("v", 1) };
+        queue.add(job(1, 0, vec![file("a", 1), file("b", 1), volume]));
+        queue.resolve(key(1, 0, 0), SegmentState::Missing);
+        queue.drop_file(key(1, 1, 0).file_key());
+        assert_eq!(queue.fresh().last(), Some(key(1, 2, 0)));
     }
 }

@@ -190,6 +190,10 @@ impl World {
         self.happenings.push_back(Event::JobPaused(JobId(job)));
     }
 
+    pub(crate) fn happens(&mut self, event: Event) {
+        self.happenings.push_back(event);
+    }
+
     pub(crate) fn resume(&mut self, job: u32) {
         self.happenings.push_back(Event::JobResumed(JobId(job)));
     }
@@ -482,16 +486,36 @@ pub(crate) struct JobBuilder {
     par2: Vec<usize>,
     posted: Option<UnixTime>,
     pub(crate) wants_extras: bool,
+    priority: i32,
+    rank: i64,
 }
 
 /// A job whose files have these numbers of segments.
 pub(crate) fn job(id: u32, files: &[u32]) -> JobBuilder {
-    JobBuilder { id, files: files.to_vec(), par2: Vec::new(), posted: None, wants_extras: false }
+    JobBuilder {
+        id,
+        files: files.to_vec(),
+        par2: Vec::new(),
+        posted: None,
+        wants_extras: false,
+        priority: 0,
+        rank: 0,
+    }
 }
 
 impl JobBuilder {
     pub(crate) fn posted_days_ago(mut self, days: i64) -> Self {
         self.posted = Some(UnixTime(TODAY - days * 86_400));
+        self
+    }
+
+    pub(crate) fn priority(mut self, priority: i32) -> Self {
+        self.priority = priority;
+        self
+    }
+
+    pub(crate) fn rank(mut self, rank: i64) -> Self {
+        self.rank = rank;
         self
     }
 
@@ -519,6 +543,11 @@ impl JobBuilder {
             }
         };
         let files = self.files.iter().enumerate().map(file).collect();
-        NewJob { wants_extras: self.wants_extras, ..NewJob::new(JobId(self.id), files) }
+        NewJob {
+            priority: self.priority,
+            rank: self.rank,
+            wants_extras: self.wants_extras,
+            ..NewJob::new(JobId(self.id), files)
+        }
     }
 }

@@ -109,11 +109,17 @@ impl<'a> Ledger<'a> {
                     self.book.on_written(entry.key, good, *result)?;
                 }
             }
-            Event::JobPaused(_)
+            Event::DownloadPaused
+            | Event::DownloadResumed
+            | Event::FileDropped(_)
+            | Event::FilePaused(_)
+            | Event::FileResumed(_)
+            | Event::JobPaused(_)
             | Event::JobPlaced { .. }
             | Event::JobResumed(_)
             | Event::Persisted { .. }
             | Event::Progress { .. }
+            | Event::RateChanged(_)
             | Event::Thirsty { .. }
             | Event::Timeout
             | Event::Unspent { .. } => {}

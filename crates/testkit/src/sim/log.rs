@@ -59,6 +59,8 @@ impl Log {
     fn add_event(&mut self, event: &Event) {
         match event {
             Event::Connected { connection } => self.add(&[1, connection.0]),
+            Event::DownloadPaused => self.add(&[40]),
+            Event::DownloadResumed => self.add(&[41]),
             Event::Ended { connection, trouble, unanswered } => {
                 self.add(&[2, connection.0, *trouble as u64]);
                 unanswered.iter().for_each(|ticket| self.add(&[ticket.0]));
@@ -71,6 +73,10 @@ impl Log {
                 self.add(&[4, u64::from(result.is_ok())]);
                 self.add_file(*file);
             }
+            Event::FileDropped(file) => self.add(&[42, file.job.0.into(), file.file.into()]),
+            Event::FilePaused(file) => self.add(&[43, file.job.0.into(), file.file.into()]),
+            Event::FileResumed(file) => self.add(&[44, file.job.0.into(), file.file.into()]),
+            Event::RateChanged(rate) => self.add(&[45, rate.map_or(u64::MAX, |rate| rate.0)]),
             Event::JobAdded(job) => self.add(&[5, u64::from(job.id.0)]),
             Event::JobMoved { job, result } => {
                 self.add(&[6, u64::from(job.0), u64::from(result.is_ok())]);
