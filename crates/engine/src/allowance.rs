@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use bergamot_limit::Effect;
+use bergamot_limit::{Effect, QuotaSettings, Record};
 use bergamot_types::{ServerId, UnixTime};
 
 use crate::article::Stage;
@@ -40,6 +40,7 @@ pub enum Hold {
 pub(crate) struct Allowance {
     schedule: Schedule,
     meters: BTreeMap<Scope, Meter>,
+    unlimited: BTreeMap<Scope, Record>, // what is used of quotas that were taken away, and may return
     sent: BTreeMap<u64, Vec<(Scope, u64)>>, // records on their way, by the meters' own numbers
     last_number: u64,
     write_again: Option<Instant>, // after records could not be written
@@ -48,20 +49,45 @@ pub(crate) struct Allowance {
 
 impl Allowance {
     pub(crate) fn new(settings: &Settings) -> Self {
-        let used = &settings.used;
-        let all = Meter::new(&settings.quota, used.all.as_ref()).map(|meter| (None, meter));
-        let servers = settings.servers.iter().filter_map(|server| {
-            let quota = settings.server_quotas.get(&server.id)?;
-            Some((Some(server.id), Meter::new(quota, used.servers.get(&server.id))?))
-        });
-        Self {
+        let mut allowance = Self {
             schedule: Schedule::new(settings.timetable.clone()),
-            meters: all.into_iter().chain(servers).collect(),
+            meters: BTreeMap::new(),
+            unlimited: BTreeMap::new(),
             sent: BTreeMap::new(),
             last_number: 0,
             write_again: None,
             next_look: None,
+        };
+        allowance.change(settings);
+        allowance
+    }
+
+    /// Other settings hold, for what is already used, too. The quotas that were reached and limit
+    /// nothing any more.
+    pub(crate) fn change(&mut self, settings: &Settings) -> Vec<Scope> {
+        self.schedule.change(settings.timetable.clone());
+        let before = std::mem::take(&mut self.meters);
+        let reached = before.iter().filter(|(_, meter)| meter.reached().is_some());
+        let mut renewed: Vec<_> = reached.map(|(scope, _)| *scope).collect();
+        for (scope, meter) in before {
+            let quota = quota_of(settings, scope).cloned().unwrap_or_default();
+            match meter.changed(&quota) {
+                Ok(meter) => _ = self.meters.insert(scope, meter),
+                Err(used) => _ = self.unlimited.insert(scope, used),
+            }
         }
+        let servers = settings.servers.iter().map(|server| Some(server.id));
+        for scope in servers.chain([None]) {
+            if self.meters.contains_key(&scope) {
+                continue;
+            }
+            let used = self.unlimited.get(&scope).or_else(|| settings.used.of(scope));
+            let meter = quota_of(settings, scope).and_then(|quota| Meter::new(quota, used));
+            self.meters.extend(meter.map(|meter| (scope, meter)));
+        }
+        self.unlimited.retain(|scope, _| !self.meters.contains_key(scope));
+        renewed.retain(|scope| !self.meters.contains_key(scope));
+        renewed
     }
 
     /// Whether so much more may be asked of the server; if so it counts as asked until the next
@@ -88,7 +114,7 @@ impl Allowance {
         self.meters.iter_mut().filter(move |(scope, _)| concerns(scope)).map(|(_, meter)| meter)
     }
 
-    fn reached(&self, scope: Scope) -> Option<Option<UnixTime>> {
+    pub(crate) fn reached(&self, scope: Scope) -> Option<Option<UnixTime>> {
         self.meters.get(&scope).and_then(Meter::reached)
     }
 
@@ -137,6 +163,16 @@ impl Allowance {
         self.last_number += 1;
         self.sent.insert(self.last_number, numbers);
         Some(records)
+    }
+}
+
+fn quota_of(settings: &Settings, scope: Scope) -> Option<&QuotaSettings> {
+    match scope {
+        None => Some(&settings.quota),
+        Some(server) => {
+            let is_there = settings.servers.iter().any(|known| known.id == server);
+            settings.server_quotas.get(&server).filter(|_| is_there)
+        }
     }
 }
 

@@ -13,6 +13,11 @@ impl Budget {
         Self { total, used: 0 }
     }
 
+    /// What is reserved stays so.
+    pub(crate) fn set_total(&mut self, total: u64) {
+        self.total = total;
+    }
+
     /// An article larger than the whole budget may still come, alone.
     pub(crate) fn fits(&self, bytes: u64) -> bool {
         self.used == 0 || self.used + bytes <= self.total

@@ -159,7 +159,7 @@ impl Engine {
         if self.room_is_short || self.limiter.global().is_some() {
             return;
         }
-        let idle = |known: &Connection| known.working && known.line.is_empty();
+        let idle = |known: &Connection| known.working && known.stays && known.line.is_empty();
         let idle = self.connections.iter().filter(|(_, known)| idle(known));
         let idle: Vec<_> = idle.map(|(id, _)| *id).collect();
         if idle.is_empty() {

@@ -56,6 +56,9 @@ pub struct Engine {
 pub(crate) struct Connection {
     pub(crate) server: ServerId,
     pub(crate) working: bool,
+    /// Else it gets nothing more to do, and is told goodbye when it is done.
+    pub(crate) stays: bool,
+    pub(crate) is_parting: bool, // it was told
     pub(crate) has_answered: bool,
     pub(crate) line: Line,
     pub(crate) idle_since: Option<Instant>,
@@ -121,6 +124,7 @@ impl Engine {
             Event::Progress { ticket, received } => self.on_progress(now, ticket, received),
             Event::RateChanged(rate) => self.on_rate_changed(now, rate),
             Event::Refused { ticket } => self.on_refused(now, ticket),
+            Event::SettingsChanged(settings) => self.on_settings_changed(now, *settings),
             Event::Thirsty { connection } => self.on_thirsty(now, connection),
             Event::Timeout => {}
             Event::Unspent { connection, bytes } => self.on_unspent(now, connection, bytes),
@@ -154,6 +158,11 @@ impl Engine {
 
     pub fn jobs(&self) -> impl Iterator<Item = &Job> {
         self.queue.jobs()
+    }
+
+    /// What it was told last.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
     }
 
     /// The article that a ticket is for.
@@ -221,7 +230,8 @@ impl Engine {
     }
 
     fn on_connected(&mut self, now: Now, connection: ConnectionId) {
-        let Some(known) = self.connections.get_mut(&connection) else { return };
+        let known = self.connections.get_mut(&connection);
+        let Some(known) = known.filter(|known| !known.is_parting) else { return };
         known.working = true;
         known.idle_since = Some(now.instant);
         let server = known.server;
@@ -282,15 +292,26 @@ impl Engine {
             self.limiter.handle_timeout(now.instant);
         }
         self.ask_after_pauses(now);
-        let idle = self.settings.idle;
-        for (&id, connection) in &mut self.connections {
-            if connection.idle_since.is_some_and(|since| now.instant >= since + idle) {
-                connection.idle_since = None;
-                connection.working = false;
-                self.pool.on_closing(connection.server);
-                self.orders.push_back(Order::Disconnect { connection: id });
-            }
+        let is_done = |known: &Connection| {
+            let idle = known.idle_since.map(|since| since + self.settings.idle);
+            idle.is_some_and(|end| now.instant >= end) || !known.stays && known.line.is_empty()
+        };
+        let done = self.connections.iter().filter(|(_, known)| is_done(known));
+        let done: Vec<_> = done.map(|(id, _)| *id).collect();
+        done.into_iter().for_each(|connection| self.say_goodbye(connection));
+    }
+
+    /// Once; what it was asked comes back when it has ended.
+    pub(crate) fn say_goodbye(&mut self, connection: ConnectionId) {
+        let Some(known) = self.connections.get_mut(&connection) else { return };
+        known.idle_since = None;
+        if std::mem::replace(&mut known.is_parting, true) {
+            return;
         }
+        if std::mem::replace(&mut known.working, false) {
+            self.pool.on_closing(known.server);
+        }
+        self.orders.push_back(Order::Disconnect { connection });
     }
 
     /// What waits in a server's line may become too old for it, or, where the clock is set, young

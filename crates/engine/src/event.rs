@@ -7,6 +7,7 @@ use bergamot_queue::{FileKey, NewJob, Part};
 use bergamot_types::{ByteCount, ByteRate, JobId, UnixTime};
 
 use crate::order::{ConnectionId, Ticket};
+use crate::settings::Settings;
 
 /// The time, by both clocks.
 #[derive(Clone, Copy, Debug)]
@@ -82,6 +83,8 @@ pub enum Event {
     Refused {
         ticket: Ticket,
     },
+    /// Other settings hold from now on. A server is known by its id: with another id it is another.
+    SettingsChanged(Box<Settings>),
     /// The connection has something to read and no lease to read it with.
     Thirsty {
         connection: ConnectionId,

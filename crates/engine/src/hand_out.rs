@@ -55,7 +55,7 @@ impl Engine {
     fn next_in_turn(&self, enough: &Depths) -> Option<(ConnectionId, ServerId, usize)> {
         let with_room = self.connections.iter().filter(|(_, known)| {
             let enough = enough.get(&known.server).copied().unwrap_or(1);
-            known.working && known.line.len() < enough
+            known.working && known.stays && known.line.len() < enough
         });
         let first = with_room
             .min_by_key(|(id, known)| (known.line.len(), self.sched.turn(known.server), **id));
@@ -271,6 +271,8 @@ impl Engine {
         let opening = Connection {
             server,
             working: false,
+            stays: true,
+            is_parting: false,
             has_answered: false,
             line: Line::default(),
             idle_since: None,

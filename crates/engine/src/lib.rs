@@ -34,6 +34,7 @@ mod measure;
 mod meter;
 mod order;
 mod pace;
+mod reload;
 mod schedule;
 mod settings;
 mod verdict;

@@ -32,7 +32,8 @@ impl Engine {
         let Some(known) = self.connections.get_mut(&connection) else { return };
         known.has_answered = true;
         let measured = known.line.on_answered(now.instant, ticket);
-        known.idle_since = known.line.is_empty().then_some(now.instant);
+        let is_idle = known.line.is_empty() && !known.is_parting;
+        known.idle_since = is_idle.then_some(now.instant);
         let server = known.server;
         let Some(measured) = measured else { return };
         if measured.ahead {

@@ -13,6 +13,15 @@ pub struct QuotaRecords {
     pub servers: BTreeMap<ServerId, Record>,
 }
 
+impl QuotaRecords {
+    pub(crate) fn of(&self, scope: Scope) -> Option<&Record> {
+        match scope {
+            None => self.all.as_ref(),
+            Some(server) => self.servers.get(&server),
+        }
+    }
+}
+
 /// What a quota is of: one server, or all together.
 pub(crate) type Scope = Option<ServerId>;
 
@@ -42,13 +51,22 @@ pub(crate) struct Meter {
 impl Meter {
     /// None for settings that limit nothing.
     pub(crate) fn new(settings: &QuotaSettings, used: Option<&Record>) -> Option<Self> {
-        settings.allowances.iter().any(|allowance| allowance.most.0 > 0).then(|| Self {
+        limits(settings).then(|| Self {
             quota: Quota::restore(settings.clone(), used.cloned().unwrap_or_default()),
             standing: Standing::Open { left: None },
             headroom: 0,
             under_way: 0,
             starved: false,
         })
+    }
+
+    /// With other settings; without, if those limit nothing, and then what is used.
+    pub(crate) fn changed(mut self, settings: &QuotaSettings) -> Result<Self, Record> {
+        if !limits(settings) {
+            return Err(self.close());
+        }
+        self.quota.set_settings(settings.clone());
+        Ok(self)
     }
 
     pub(crate) fn book(&mut self, date: UnixTime, bytes: u64) {
@@ -115,4 +133,8 @@ impl Meter {
     pub(crate) fn close(self) -> Record {
         self.quota.close()
     }
+}
+
+fn limits(settings: &QuotaSettings) -> bool {
+    settings.allowances.iter().any(|allowance| allowance.most.0 > 0)
 }

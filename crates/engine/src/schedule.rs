@@ -17,6 +17,12 @@ impl Schedule {
         Self { timetable, looked: None, effect: None, until: None }
     }
 
+    /// To be looked at before it holds.
+    pub(crate) fn change(&mut self, timetable: Timetable) {
+        self.timetable = timetable;
+        self.looked = None;
+    }
+
     /// Whether another rule holds than at the last look. Cheap as long as the clock runs on within
     /// what was read off the timetable, so it can be asked with every event.
     pub(crate) fn look(&mut self, date: UnixTime) -> bool {

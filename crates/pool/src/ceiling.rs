@@ -33,6 +33,13 @@ impl Ceiling {
         self.configured = self.configured.max(connections);
     }
 
+    /// What was learned of as many connections still holds; of others it says nothing.
+    pub(crate) fn inherit(&mut self, before: Self) {
+        if before.configured == self.configured {
+            *self = before;
+        }
+    }
+
     pub(crate) fn most(&self) -> usize {
         self.learned.unwrap_or(self.configured)
     }
@@ -86,5 +93,17 @@ mod tests {
         assert_eq!(ceiling.next_deadline(), None, "there is nothing left to try");
         ceiling.lower(start, 9);
         assert_eq!(ceiling.most(), 5, "never more than was configured");
+    }
+
+    #[test]
+    fn what_was_learned_holds_as_long_as_the_same_is_configured() {
+        for (configured, most) in [(5, 3), (6, 6), (4, 4)] {
+            let [mut before, mut after] = [Ceiling::default(), Ceiling::default()];
+            before.admit(5);
+            before.lower(Instant::now(), 3);
+            after.admit(configured);
+            after.inherit(before);
+            assert_eq!(after.most(), most);
+        }
     }
 }

@@ -34,25 +34,56 @@ pub enum Route {
 impl Pool {
     /// `seed` is where the jitter of rests begins.
     pub fn new(servers: impl IntoIterator<Item = ServerSettings>, seed: u64) -> Self {
-        let servers: Vec<_> = servers.into_iter().map(Server::new).collect();
-        let mut ceilings: BTreeMap<_, Ceiling> = BTreeMap::new();
-        for server in &servers {
-            ceilings.entry(server.holder()).or_default().admit(server.settings.connections);
+        let chance = SplitMix::seeded(seed);
+        let mut pool = Self { servers: Vec::new(), ceilings: BTreeMap::new(), chance };
+        pool.set_servers(servers);
+        pool
+    }
+
+    /// Other servers, or the same with other settings. One that is not among them is not asked any
+    /// more, and is forgotten with its last connection.
+    pub fn set_servers(&mut self, servers: impl IntoIterator<Item = ServerSettings>) {
+        let mut before = std::mem::take(&mut self.servers);
+        for settings in servers {
+            let known = before.iter().position(|known| known.id() == settings.id);
+            self.servers.push(match known.map(|place| before.remove(place)) {
+                Some(mut known) => {
+                    known.change(settings);
+                    known
+                }
+                None => Server::new(settings),
+            });
         }
-        Self { servers, ceilings, chance: SplitMix::seeded(seed) }
+        before.retain(|gone| gone.open() > 0);
+        before.iter_mut().for_each(Server::leave);
+        self.servers.append(&mut before);
+        self.count_ceilings();
+    }
+
+    fn count_ceilings(&mut self) {
+        let mut before = std::mem::take(&mut self.ceilings);
+        for server in &self.servers {
+            let ceiling = self.ceilings.entry(server.holder()).or_default();
+            ceiling.admit(server.settings.connections);
+        }
+        for (holder, ceiling) in &mut self.ceilings {
+            if let Some(before) = before.remove(holder) {
+                ceiling.inherit(before);
+            }
+        }
     }
 
     pub fn ids(&self) -> impl Iterator<Item = ServerId> + '_ {
-        self.servers.iter().map(Server::id)
+        self.servers.iter().filter(|server| !server.is_leaving()).map(Server::id)
     }
 
     pub fn settings(&self, server: ServerId) -> &ServerSettings {
         &self.server(server).settings
     }
 
-    /// Connections that can be asked.
+    /// Connections that can be asked; a server that is gone has none.
     pub fn working(&self, server: ServerId) -> usize {
-        self.server(server).working()
+        self.find(server).map_or(0, Server::working)
     }
 
     /// Whether there are others of its level that could do its work.
@@ -123,6 +154,10 @@ impl Pool {
             Consequence::Rests(_) if trouble == Trouble::TooManyConnections => ceiling.forget(),
             Consequence::GoesOn | Consequence::Rests(_) => {}
         }
+        if server.is_leaving() {
+            self.servers.retain(|server| !server.is_leaving() || server.open() > 0);
+            return Consequence::GoesOn;
+        }
         end
     }
 
@@ -146,10 +181,10 @@ impl Pool {
     /// is busy or unreachable has not.
     pub fn route(&self, tries: &Tries, posted: Option<UnixTime>, today: UnixTime) -> Route {
         // A retry stays with its server, unless that is in no state to take it.
-        if let Some(wanted) = tries.wanted_server()
-            && !self.server(wanted).in_trouble()
-        {
-            return Route::Ask(vec![wanted]);
+        let wanted = tries.wanted_server().and_then(|wanted| self.find(wanted));
+        let takes_it = |server: &&Server| server.is_active() && !server.in_trouble();
+        if let Some(wanted) = wanted.filter(takes_it) {
+            return Route::Ask(vec![wanted.id()]);
         }
         self.route_anew(tries, posted, today)
     }
@@ -266,6 +301,10 @@ impl Pool {
         position.expect("ids come from the settings")
     }
 
+    fn find(&self, server: ServerId) -> Option<&Server> {
+        self.servers.iter().find(|known| known.id() == server)
+    }
+
     fn server(&self, server: ServerId) -> &Server {
         &self.servers[self.position(server)]
     }
@@ -305,6 +344,59 @@ mod tests {
         pool.set_used_up(ServerId(1), false);
         assert_eq!(pool.room(ServerId(1)), 2);
         assert_eq!(pool.route(&fresh, None, TODAY), Route::Ask(vec![ServerId(1)]));
+    }
+
+    fn server(id: u16, connections: usize) -> ServerSettings {
+        ServerSettings::new(ServerId(id), connections)
+    }
+
+    #[test]
+    fn servers_come_and_go_and_keep_what_they_are_known_by() {
+        let (mut pool, now) = (Pool::new([server(1, 2), server(2, 2)], 1), Instant::now());
+        for id in [1, 1, 2] {
+            pool.on_opening(ServerId(id));
+            pool.on_connected(ServerId(id));
+        }
+        pool.set_servers([server(3, 1), server(1, 5)]);
+        assert_eq!(pool.ids().collect::<Vec<_>>(), [ServerId(3), ServerId(1)]);
+        assert_eq!([1, 2, 3].map(|id| pool.working(ServerId(id))), [2, 1, 0]);
+        assert_eq!((pool.room(ServerId(1)), pool.room(ServerId(2))), (3, 0));
+        let askable = Route::Ask(vec![ServerId(3), ServerId(1)]);
+        assert_eq!(pool.route(&Tries::default(), None, TODAY), askable);
+        let end = pool.on_ended(now, ServerId(2), true, Trouble::Login);
+        assert_eq!((end, pool.working(ServerId(2))), (Consequence::GoesOn, 0), "nobody cares");
+    }
+
+    #[test]
+    fn a_server_that_comes_back_has_the_connections_it_had() {
+        let mut pool = Pool::new([server(1, 2)], 1);
+        pool.on_opening(ServerId(1));
+        pool.set_servers([]);
+        assert_eq!((pool.ids().count(), pool.room(ServerId(1))), (0, 0));
+        pool.set_servers([server(1, 2)]);
+        assert_eq!((pool.ids().count(), pool.room(ServerId(1))), (1, 1));
+    }
+
+    #[test]
+    fn other_settings_end_a_rest() {
+        let (mut pool, now) = (Pool::new([server(1, 2)], 1), Instant::now());
+        pool.on_opening(ServerId(1));
+        pool.on_ended(now, ServerId(1), false, Trouble::Login);
+        assert_eq!((pool.room(ServerId(1)), pool.next_deadline().is_some()), (0, true));
+        pool.set_servers([server(1, 2)]);
+        assert_eq!((pool.room(ServerId(1)), pool.next_deadline()), (1, None));
+    }
+
+    #[test]
+    fn a_retry_does_not_wait_for_a_server_that_is_gone() {
+        let (mut pool, mut tries) = (pool(false), Tries::default());
+        tries.broke(ServerId(1), 3);
+        assert_eq!(pool.route(&tries, None, TODAY), Route::Ask(vec![ServerId(1)]));
+        let idle = ServerSettings { active: false, ..server(1, 2) };
+        for rest in [vec![idle, server(2, 2)], vec![server(2, 2)]] {
+            pool.set_servers(rest);
+            assert_eq!(pool.route(&tries, None, TODAY), Route::Ask(vec![ServerId(2)]));
+        }
     }
 
     #[test]

@@ -20,6 +20,7 @@ pub(crate) struct Server {
     breaks: usize, // connections lost since an article came
     rests: u32,    // in a row
     ramp: usize,   // how many connections may be being opened at once
+    leaving: bool, // to be forgotten with its last connection
 }
 
 /// What a connection's end came to.
@@ -41,8 +42,28 @@ impl Server {
             breaks: 0,
             rests: 0,
             ramp: FIRST_AT_ONCE,
+            leaving: false,
             settings,
         }
+    }
+
+    /// What was wrong may have been the settings, so it is tried again at once.
+    pub(crate) fn change(&mut self, settings: ServerSettings) {
+        self.settings = settings;
+        self.leaving = false;
+        self.rests_until = None;
+        self.rests = 0;
+    }
+
+    /// It is not among the settings any more.
+    pub(crate) fn leave(&mut self) {
+        self.settings.active = false;
+        self.settings.connections = 0;
+        self.leaving = true;
+    }
+
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.leaving
     }
 
     pub(crate) fn open(&self) -> usize {

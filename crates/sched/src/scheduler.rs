@@ -24,6 +24,11 @@ impl Scheduler {
         Self { servers, passed: 0 }
     }
 
+    /// The server is gone.
+    pub fn forget(&mut self, server: ServerId) {
+        self.servers.remove(&server);
+    }
+
     /// An article came, or as much of it as did before its connection broke.
     pub fn on_transfer(&mut self, now: Instant, server: ServerId, transfer: &Transfer) {
         self.server_mut(server).on_transfer(now, transfer);

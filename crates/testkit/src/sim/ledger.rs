@@ -120,6 +120,7 @@ impl<'a> Ledger<'a> {
             | Event::Persisted { .. }
             | Event::Progress { .. }
             | Event::RateChanged(_)
+            | Event::SettingsChanged(_)
             | Event::Thirsty { .. }
             | Event::Timeout
             | Event::Unspent { .. } => {}

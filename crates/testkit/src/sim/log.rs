@@ -93,6 +93,7 @@ impl Log {
             }
             Event::Progress { ticket, received } => self.add(&[14, ticket.0, received.0]),
             Event::Refused { ticket } => self.add(&[9, ticket.0]),
+            Event::SettingsChanged(settings) => self.add(&[46, settings.servers.len() as u64]),
             Event::Thirsty { connection } => self.add(&[10, connection.0]),
             Event::Timeout => self.add(&[11]),
             Event::Unspent { connection, bytes } => self.add(&[12, connection.0, bytes.0]),
