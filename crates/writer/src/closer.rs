@@ -96,6 +96,7 @@ impl<B> Closer<B> {
             let claim = closing.claim();
             match closing {
                 Closing::Flush { dir, part } => {
+                    dir.note_flushed(part.index());
                     if let Err(error) = part.flush() {
                         dir.remember_unsynced(part.index(), error);
                     }
@@ -119,6 +120,7 @@ fn carry_out<B>(Order { ticket, dir, task }: Order<B>, stop: &AtomicBool) -> Don
         Task::FinishJob { job, destination, name } => {
             dir.move_to(&destination, &name, job, stop).map(Outcome::Named)
         }
+        Task::Sync => dir.sync_parts().map(|()| Outcome::Done),
         Task::Settle { job, destination, name } => {
             destination.settle(&name, dir.root(), job).map(|()| Outcome::Done)
         }
@@ -133,13 +135,14 @@ fn carry_out<B>(Order { ticket, dir, task }: Order<B>, stop: &AtomicBool) -> Don
 mod tests {
     use std::os::fd::BorrowedFd;
     use std::sync::atomic::Ordering;
-    use std::sync::mpsc::channel;
+    use std::sync::mpsc::{Receiver, Sender, channel};
 
     use bergamot_types::{ByteCount, SafeName};
     use rustix::io::Errno;
     use tempfile::TempDir;
 
     use super::*;
+    use crate::error::DiskError;
     use crate::kernel::{Kernel, Linux};
     use crate::{Root, Settings, Writer};
 
@@ -184,6 +187,123 @@ mod tests {
         assert_eq!(dones.recv().unwrap().result.unwrap_err().code(), "disk.unsynced");
         submit(finish());
         assert_eq!(dones.recv().unwrap().result.unwrap(), Outcome::Named(name("a.bin")));
+    }
+
+    /// Counts how often anything was flushed, and flushes only when it is told to.
+    #[derive(Debug)]
+    struct Slow {
+        flushes: Sender<()>,
+        go_on: Mutex<Receiver<()>>,
+    }
+
+    impl Kernel for Slow {
+        fn fdatasync(&self, file: BorrowedFd<'_>) -> rustix::io::Result<()> {
+            self.flushes.send(()).unwrap();
+            lock(&self.go_on).recv().unwrap();
+            Linux.fdatasync(file)
+        }
+    }
+
+    struct Place {
+        _temp: TempDir,
+        dir: Arc<JobDir>,
+        writer: Writer<Vec<u8>>,
+        dones: Receiver<Done<Vec<u8>>>,
+    }
+
+    impl Place {
+        fn new(kernel: impl Kernel + 'static) -> Self {
+            let temp = TempDir::new().unwrap();
+            let root = Root::with_kernel(temp.path(), Arc::new(kernel)).unwrap();
+            let dir = Arc::new(root.job_dir(&name("job")).unwrap());
+            let (sender, dones) = channel();
+            let on_done = move |done: Done<Vec<u8>>| sender.send(done).unwrap();
+            let writer = Writer::start(Settings::default(), on_done).unwrap();
+            Self { _temp: temp, dir, writer, dones }
+        }
+
+        fn submit(&self, task: Task<Vec<u8>>) {
+            self.writer.submit(Order { ticket: 0, dir: self.dir.clone(), task });
+        }
+
+        fn done(&self) -> Result<Outcome, DiskError> {
+            self.dones.recv().unwrap().result
+        }
+
+        fn write(&self, file: u32) {
+            self.submit(Task::Write { file, offset: 0, bytes: vec![7; 10] });
+            self.done().unwrap();
+        }
+
+        fn finish(&self, file: u32) -> Result<Outcome, DiskError> {
+            let (size, pieces) = (ByteCount(10), Vec::new());
+            self.submit(Task::FinishFile { file, size, pieces, name: name("a.bin") });
+            self.done()
+        }
+    }
+
+    #[test]
+    fn only_what_was_written_since_the_last_time_is_brought_to_the_disk() {
+        let (flushes, flushed) = channel();
+        let (go_on, goes_on) = channel();
+        let place = Place::new(Slow { flushes, go_on: Mutex::new(goes_on) });
+        (0..99).for_each(|_| go_on.send(()).unwrap());
+        for (written, synced) in [(vec![0, 1, 2], 3), (vec![], 0), (vec![2, 2], 1)] {
+            written.into_iter().for_each(|file| place.write(file));
+            place.submit(Task::Sync);
+            assert_eq!(place.done().unwrap(), Outcome::Done);
+            assert_eq!(flushed.try_iter().count(), synced);
+        }
+        place.write(1);
+        place.finish(1).unwrap();
+        flushed.try_iter().for_each(drop);
+        place.submit(Task::Sync);
+        place.done().unwrap();
+        assert_eq!(flushed.try_iter().count(), 0, "what has its name is on the disk");
+    }
+
+    #[test]
+    fn writes_go_on_while_the_disk_takes_its_time() {
+        let (flushes, flushed) = channel();
+        let (go_on, goes_on) = channel();
+        let place = Place::new(Slow { flushes, go_on: Mutex::new(goes_on) });
+        place.write(0);
+        place.submit(Task::Sync);
+        flushed.recv().unwrap();
+        (0..4).for_each(|file| place.write(file));
+        go_on.send(()).unwrap();
+        assert_eq!(place.done().unwrap(), Outcome::Done);
+        place.submit(Task::Sync);
+        (0..4).for_each(|_| go_on.send(()).unwrap());
+        place.done().unwrap();
+        assert_eq!(flushed.try_iter().count(), 4, "what was written meanwhile is not forgotten");
+    }
+
+    #[test]
+    fn what_did_not_reach_the_disk_is_told_until_its_file_is_to_be_finished() {
+        let place = Place::new(Forgetful::default());
+        place.write(0);
+        for _ in 0..2 {
+            place.submit(Task::Sync);
+            assert_eq!(place.done().unwrap_err().code(), "disk.unsynced");
+        }
+        assert_eq!(place.finish(0).unwrap_err().code(), "disk.unsynced");
+        place.submit(Task::Sync);
+        place.done().unwrap();
+    }
+
+    #[test]
+    fn a_file_that_vanished_is_not_on_the_disk_and_its_next_write_says_so() {
+        let place = Place::new(Linux);
+        place.write(0);
+        std::fs::remove_file(place.dir.path().join("0000.part")).unwrap();
+        place.submit(Task::Sync);
+        assert_eq!(place.done().unwrap_err().code(), "disk.vanished");
+        place.submit(Task::Write { file: 0, offset: 0, bytes: vec![7; 10] });
+        assert_eq!(place.done().unwrap_err().code(), "disk.vanished");
+        place.write(0);
+        place.submit(Task::Sync);
+        place.done().unwrap();
     }
 
     #[test]

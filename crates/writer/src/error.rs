@@ -11,7 +11,7 @@ use thiserror::Error;
 
 /// The caller acts by variant: `Full`, `ReadOnly` and `DestinationMissing` pass, so it waits;
 /// `Vanished` costs the file what was written of it; the others fail the file or the job.
-#[derive(Debug, Error)]
+#[derive(Clone, Debug, Error)]
 pub enum DiskError {
     #[error("{}: the file system takes no such name", shown(path))]
     BadName { path: PathBuf },

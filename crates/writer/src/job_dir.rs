@@ -2,8 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
+use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bergamot_types::{ByteCount, JobId, SafeName, Shown};
@@ -27,7 +28,9 @@ pub struct JobDir {
     identity: (u64, u64),
     parts: Mutex<HashSet<u32>>, // those that lie here; another file of that name is not ours
     names: Mutex<Option<Names>>, // read when the first file is finished
+    unflushed: Mutex<HashSet<u32>>, // parts that were written to since they were flushed
     unsynced: Mutex<HashMap<u32, DiskError>>, // parts that could not be brought to the disk
+    has_new_parts: AtomicBool,  // of which the directory on the disk may not know
 }
 
 /// A run of bytes that was written to a provisional place.
@@ -48,6 +51,8 @@ impl JobDir {
             identity: (status.st_dev, status.st_ino),
             parts: Mutex::default(),
             names: Mutex::default(),
+            unflushed: Mutex::default(),
+            has_new_parts: AtomicBool::new(false),
             unsynced: Mutex::default(),
         };
         let plain = |(name, kind): (OsString, FileType)| {
@@ -112,20 +117,29 @@ impl JobDir {
     /// One that was there and is gone is `Vanished` once, so that nobody takes a new empty file for
     /// the old one; after that it may be written anew.
     pub fn part(&self, index: u32) -> Result<PartFile, DiskError> {
-        let name = part_name(index);
         let mut parts = lock(&self.parts);
-        let file = if parts.contains(&index) {
-            let opened = self.folder.open(&name, OFlags::RDWR);
+        if parts.contains(&index) {
+            let opened = self.open_part(index);
             if matches!(opened, Err(DiskError::Vanished { .. })) {
                 parts.remove(&index);
             }
-            opened?
-        } else {
-            self.folder.create(&name)?.ok_or_else(|| self.folder.obstructed(&name))?
-        };
+            return opened;
+        }
+        let name = part_name(index);
+        let file = self.folder.create(&name)?.ok_or_else(|| self.folder.obstructed(&name))?;
+        self.has_new_parts.store(true, Ordering::Relaxed);
         parts.insert(index);
-        let path = self.folder.path().join(&name);
-        Ok(PartFile::new(index, file, path, self.folder.kernel().clone()))
+        Ok(self.part_file(index, file))
+    }
+
+    fn open_part(&self, index: u32) -> Result<PartFile, DiskError> {
+        let file = self.folder.open(&part_name(index), OFlags::RDWR)?;
+        Ok(self.part_file(index, file))
+    }
+
+    fn part_file(&self, index: u32, file: OwnedFd) -> PartFile {
+        let path = self.folder.path().join(part_name(index));
+        PartFile::new(index, file, path, self.folder.kernel().clone())
     }
 
     /// What is to be finished must not be made anew by [`Self::part`]: after a finish that failed
@@ -139,6 +153,42 @@ impl JobDir {
 
     pub(crate) fn forget_part(&self, index: u32) {
         lock(&self.parts).remove(&index);
+        self.note_flushed(index);
+    }
+
+    pub(crate) fn note_unflushed(&self, index: u32) {
+        lock(&self.unflushed).insert(index);
+    }
+
+    /// Before it is: what is written meanwhile may come too late.
+    pub(crate) fn note_flushed(&self, index: u32) {
+        lock(&self.unflushed).remove(&index);
+    }
+
+    /// Brings all unfinished files to the disk; the first failure, be it of an earlier flush.
+    pub(crate) fn sync_parts(&self) -> Result<(), DiskError> {
+        let unflushed = std::mem::take(&mut *lock(&self.unflushed));
+        let mut result = Ok(());
+        for index in unflushed {
+            // Not by `part`, which tells of a file that vanished only once: a write has to know.
+            let synced = self.open_part(index).and_then(|part| part.sync());
+            match &synced {
+                Ok(()) => {}
+                Err(error @ DiskError::Unsynced { .. }) => {
+                    self.remember_unsynced(index, error.clone());
+                }
+                Err(_) => self.note_unflushed(index),
+            }
+            result = result.and(synced);
+        }
+        if self.has_new_parts.swap(false, Ordering::Relaxed)
+            && let Err(error) = self.folder.sync()
+        {
+            self.has_new_parts.store(true, Ordering::Relaxed);
+            result = result.and(Err(error));
+        }
+        let earlier = lock(&self.unsynced).values().next().cloned();
+        result.and(earlier.map_or(Ok(()), Err))
     }
 
     /// The kernel tells of a failed flush once and forgets it; whoever finishes the file must know.

@@ -25,6 +25,7 @@ pub(crate) enum Item<B> {
 /// An order for a whole job stands in every lane; when the last has come to it, it is passed on.
 pub(crate) struct Gate<B> {
     dir: Arc<JobDir>,
+    is_last: bool, // nothing will be written there any more
     missing: AtomicUsize,
     order: Mutex<Option<Order<B>>>,
 }
@@ -32,7 +33,8 @@ pub(crate) struct Gate<B> {
 impl<B> Gate<B> {
     pub(crate) fn new(order: Order<B>, lanes: usize) -> Self {
         let (dir, missing) = (order.dir.clone(), AtomicUsize::new(lanes));
-        Self { dir, missing, order: Mutex::new(Some(order)) }
+        let is_last = !matches!(order.task, Task::Sync);
+        Self { dir, is_last, missing, order: Mutex::new(Some(order)) }
     }
 }
 
@@ -59,7 +61,9 @@ impl<B: AsRef<[u8]>> Lane<B> {
     }
 
     fn pass(&mut self, gate: &Gate<B>) {
-        self.cache.close_all(&gate.dir);
+        if gate.is_last {
+            self.cache.close_all(&gate.dir);
+        }
         if gate.missing.fetch_sub(1, Ordering::AcqRel) == 1
             && let Some(order) = lock(&gate.order).take()
         {
@@ -72,6 +76,7 @@ impl<B: AsRef<[u8]>> Lane<B> {
             Task::Write { file, offset, bytes } => {
                 let result = self.with_part(&dir, file, |part| {
                     part.write_at(offset, bytes.as_ref())?;
+                    dir.note_unflushed(file);
                     Ok(part.owes_a_flush())
                 });
                 if let Ok((part, true)) = &result {

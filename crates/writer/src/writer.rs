@@ -52,11 +52,34 @@ pub struct Order<B> {
 #[derive(Debug)]
 pub enum Task<B> {
     Discard,
-    FinishFile { file: u32, size: ByteCount, pieces: Vec<Piece>, name: SafeName },
-    FinishJob { job: JobId, destination: Arc<Root>, name: SafeName },
-    Reserve { file: u32, size: ByteCount },
-    Settle { job: JobId, destination: Arc<Root>, name: SafeName },
-    Write { file: u32, offset: u64, bytes: B },
+    FinishFile {
+        file: u32,
+        size: ByteCount,
+        pieces: Vec<Piece>,
+        name: SafeName,
+    },
+    FinishJob {
+        job: JobId,
+        destination: Arc<Root>,
+        name: SafeName,
+    },
+    Reserve {
+        file: u32,
+        size: ByteCount,
+    },
+    Settle {
+        job: JobId,
+        destination: Arc<Root>,
+        name: SafeName,
+    },
+    /// Bring to the disk what was written before to files that are not finished. If that fails,
+    /// something of them may be lost, and whoever is to be finished is told so.
+    Sync,
+    Write {
+        file: u32,
+        offset: u64,
+        bytes: B,
+    },
 }
 
 /// An order that was done or failed.
@@ -116,7 +139,7 @@ impl<B: AsRef<[u8]> + Send + 'static> Writer<B> {
                 lanes[lane].push(stop, Item::Finish { file, order });
             }
             Task::Settle { .. } => closing.push(stop, Closing::Order(order)),
-            Task::Discard | Task::FinishJob { .. } => {
+            Task::Discard | Task::FinishJob { .. } | Task::Sync => {
                 let gate = Arc::new(Gate::new(order, lanes.len()));
                 lanes.iter().for_each(|lane| lane.push(stop, Item::Gate(gate.clone())));
             }
