@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use bergamot_limit::{Effect, QuotaSettings, Record};
+use bergamot_limit::{Effect, QuotaSettings, Record, Usage};
 use bergamot_types::{ServerId, UnixTime};
 
 use crate::article::Stage;
@@ -98,6 +98,10 @@ impl Allowance {
             self.concerned(server).for_each(|meter| meter.on_asked(bytes));
         }
         fits
+    }
+
+    pub(crate) fn usage(&mut self, date: UnixTime) -> Vec<(Scope, Vec<Usage>)> {
+        self.meters.iter_mut().map(|(&scope, meter)| (scope, meter.usage(date))).collect()
     }
 
     /// Of the rule of the timetable that holds.

@@ -11,6 +11,7 @@
 //! - [`Settings`], [`ServerSettings`]: what it is told beforehand
 //! - [`QuotaRecords`]: what of the quotas is used, to be kept across restarts
 //! - [`Hold`]: why nothing is fetched just now
+//! - [`ServerStatus`], [`JobStatus`]: how it stands with a server and with a job
 //!
 //! Which servers may be asked, the pool says; which of them should be, the scheduler; how fast, the
 //! limiter; for what, the queue.
@@ -37,6 +38,7 @@ mod pace;
 mod reload;
 mod schedule;
 mod settings;
+mod status;
 mod verdict;
 
 pub use allowance::Hold;
@@ -49,4 +51,5 @@ pub use health::HealthAction;
 pub use meter::QuotaRecords;
 pub use order::{ConnectionId, Failure, Note, Notice, Order, Ticket};
 pub use settings::Settings;
+pub use status::{JobStatus, ServerStatus};
 pub use verdict::{Verdict, Wait};

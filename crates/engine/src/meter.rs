@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bergamot_limit::{Quota, QuotaSettings, Record, Standing};
+use bergamot_limit::{Quota, QuotaSettings, Record, Standing, Usage};
 use bergamot_types::{ByteCount, ServerId, UnixTime};
 
 /// What is used of each quota there is, as it is kept.
@@ -81,6 +81,10 @@ impl Meter {
         self.under_way = under_way;
         self.starved = false;
         self.reached() != before
+    }
+
+    pub(crate) fn usage(&mut self, date: UnixTime) -> Vec<Usage> {
+        self.quota.usage(date)
     }
 
     /// Reached, and until when, if there is an end to it.

@@ -86,6 +86,23 @@ impl Pool {
         self.find(server).map_or(0, Server::working)
     }
 
+    /// Connections that are open, being opened or closed.
+    pub fn open(&self, server: ServerId) -> usize {
+        self.find(server).map_or(0, Server::open)
+    }
+
+    /// How many it may have just now, by its settings and by what its provider was found to allow.
+    pub fn ceiling(&self, server: ServerId) -> usize {
+        let server = self.server(server);
+        let learned = self.ceilings.get(&server.holder()).map_or(0, Ceiling::most);
+        learned.min(server.settings.connections)
+    }
+
+    /// Until then it is not tried again.
+    pub fn rests_until(&self, server: ServerId) -> Option<Instant> {
+        self.server(server).next_deadline()
+    }
+
     /// Whether there are others of its level that could do its work.
     pub fn has_peers(&self, server: ServerId) -> bool {
         let level = self.server(server).settings.level;

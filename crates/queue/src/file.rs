@@ -150,6 +150,16 @@ impl File {
         self.segments[segment as usize]
     }
 
+    /// What the NZB claims of the segments that are still to be had.
+    pub fn bytes_left(&self) -> u64 {
+        if self.state != FileState::Wanted {
+            return 0;
+        }
+        let wanted = self.segments.iter().zip(&self.listed.bytes);
+        let wanted = wanted.filter(|(state, _)| **state == SegmentState::Wanted);
+        wanted.map(|(_, &bytes)| u64::from(bytes)).sum()
+    }
+
     pub fn message_id(&self, segment: u32) -> MessageId {
         self.listed.ids.id(segment as usize)
     }
@@ -204,6 +214,12 @@ impl File {
     /// The next segment that was never handed out.
     pub(crate) fn peek_fresh(&self) -> Option<u32> {
         (self.fresh_count() > 0).then_some(self.fresh)
+    }
+
+    /// The same, whether or not it is paused.
+    pub(crate) fn first_unasked(&self) -> Option<u32> {
+        let has_any = self.segments.len() > self.fresh as usize + self.restored.len();
+        (self.state == FileState::Wanted && has_any).then_some(self.fresh)
     }
 
     pub(crate) fn take_fresh(&mut self) {

@@ -268,6 +268,13 @@ impl Job {
         files.filter_map(|(index, file)| Some((index as u32, file.peek_fresh()?)))
     }
 
+    /// The first segment that was never handed out, be it of a paused file.
+    pub fn first_unasked(&self) -> Option<(u32, u32)> {
+        let mut others = self.files.iter().enumerate();
+        let first = |(index, file): (usize, &File)| Some((index as u32, file.first_unasked()?));
+        self.fresh_segments().next().or_else(|| others.find_map(first))
+    }
+
     pub(crate) fn take_fresh(&mut self, file: u32) {
         let known = &mut self.files[file as usize];
         if let Some(segment) = known.peek_fresh() {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bergamot_engine::{
-    ConnectionId, DiskTrouble, Engine, Event, Failure, Fault, HealthAction, Note, Notice, Now,
-    Order, ServerSettings, Settings, Ticket, Trouble,
+    ConnectionId, DiskTrouble, Engine, Event, Failure, Fault, HealthAction, JobStatus, Note,
+    Notice, Now, Order, ServerSettings, Settings, Ticket, Trouble,
 };
 use bergamot_queue::{FileKey, NewFile, NewJob, Part};
 use bergamot_types::{ByteCount, JobId, MessageIdList, ServerId, UnixTime};
@@ -157,6 +157,16 @@ impl World {
     /// Somebody removes the job.
     pub(crate) fn remove(&mut self, job: u32) {
         self.hear(Event::JobRemoved(JobId(job)));
+    }
+
+    /// How it stands with a job.
+    pub(crate) fn status(&self, job: u32) -> JobStatus {
+        self.engine.job_status(self.time(), JobId(job)).expect("there is such a job")
+    }
+
+    fn time(&self) -> Now {
+        let date = UnixTime(TODAY + (self.now - self.began).as_secs() as i64);
+        Now { instant: self.now, date }
     }
 
     /// The next time it wants to be woken, from now.
@@ -330,8 +340,7 @@ impl World {
     }
 
     fn hear(&mut self, event: Event) {
-        let date = UnixTime(TODAY + (self.now - self.began).as_secs() as i64);
-        self.engine.handle(Now { instant: self.now, date }, event);
+        self.engine.handle(self.time(), event);
         while let Some(order) = self.engine.poll_order() {
             self.carry_out(order);
         }
