@@ -59,6 +59,7 @@ pub(crate) fn day(servers: Vec<ServerModel>, articles: u32) -> Day {
         budget: 40 << 20,
         reliable: true,
         heals_at: Duration::ZERO,
+        wishes: Vec::new(),
     }
 }
 

@@ -36,6 +36,14 @@ impl<T> Agenda<T> {
         self.entries.pop().map(|entry| entry.what)
     }
 
+    /// Plans nothing of these any more.
+    pub(crate) fn remove_if(&mut self, goes: impl Fn(&T) -> bool) -> Vec<T> {
+        let entries = std::mem::take(&mut self.entries).into_vec().into_iter();
+        let (gone, stay): (Vec<_>, Vec<_>) = entries.partition(|entry| goes(&entry.what));
+        self.entries = stay.into();
+        gone.into_iter().map(|entry| entry.what).collect()
+    }
+
     /// The first of what is due by `now`.
     pub(crate) fn take_due(&mut self, now: Duration) -> Option<T> {
         if self.next_time()? > now { None } else { self.take() }

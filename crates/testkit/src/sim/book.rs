@@ -1,12 +1,14 @@
 //! What became of each job, file and article.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use bergamot_engine::{DiskTrouble, Engine, Failure};
-use bergamot_queue::{FileKey, Part, SegmentKey, SegmentState};
+use bergamot_engine::{DiskTrouble, Engine, Event, FORCE_PRIORITY, Failure, ServerSettings};
+use bergamot_queue::{FileKey, NewJob, Part, SegmentKey, SegmentState};
 use bergamot_types::JobId;
 
 use super::day::Day;
+use super::journal::Journal;
+use super::kind::Kind;
 
 /// How a job ended.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -21,6 +23,7 @@ pub enum Verdict {
 pub(crate) struct Book<'a> {
     day: &'a Day,
     jobs: Vec<Job>, // by id, from 1
+    all_paused: bool,
     touched: Option<JobId>,
     looks: u64,
 }
@@ -28,8 +31,10 @@ pub(crate) struct Book<'a> {
 #[derive(Debug)]
 struct Job {
     state: State,
+    priority: i32,
+    rank: i64,
+    paused: bool,
     files: Vec<File>,
-    fresh: usize, // segments that nobody was ever asked for
     lost: bool,
     disk_gave_up: bool,
 }
@@ -46,6 +51,9 @@ enum State {
 #[derive(Debug)]
 struct File {
     segments: Vec<Segment>,
+    fresh: usize, // segments that nobody was ever asked for
+    paused: bool,
+    dropped: bool,
     losses: u8,
     /// Some copy said something else than the others: what was believed may be overturned.
     contested: bool,
@@ -62,25 +70,130 @@ struct Segment {
 
 type Rule = Result<(), String>;
 
+impl Job {
+    fn is_going(&self) -> bool {
+        matches!(self.state, State::Going | State::Moving)
+    }
+}
+
 impl<'a> Book<'a> {
     pub(crate) fn new(day: &'a Day) -> Self {
         let file = |&segments: &u32| File {
             segments: vec![Segment::default(); segments as usize],
+            fresh: segments as usize,
+            paused: false,
+            dropped: false,
             losses: 0,
             contested: false,
         };
         let job = |job: &super::day::JobModel| Job {
             state: State::Unknown,
+            priority: job.priority,
+            rank: 0,
+            paused: false,
             files: job.files.iter().map(file).collect(),
-            fresh: job.files.iter().map(|segments| *segments as usize).sum(),
             lost: false,
             disk_gave_up: false,
         };
-        Self { day, jobs: day.jobs.iter().map(job).collect(), touched: None, looks: 0 }
+        let jobs = day.jobs.iter().map(job).collect();
+        Self { day, jobs, all_paused: false, touched: None, looks: 0 }
     }
 
     pub(crate) fn on_added(&mut self, job: JobId) {
         self.job(job).state = State::Going;
+        self.touched = Some(job);
+    }
+
+    pub(crate) fn on_wish(&mut self, event: &Event) {
+        match *event {
+            Event::DownloadPaused => self.all_paused = true,
+            Event::DownloadResumed => self.all_paused = false,
+            Event::FilePaused(file) => self.file(file).paused = true,
+            Event::FileResumed(file) => self.file(file).paused = false,
+            Event::JobPaused(job) => self.job(job).paused = true,
+            Event::JobPlaced { job, priority, rank } => {
+                let job = self.job(job);
+                (job.priority, job.rank) = (priority, rank);
+            }
+            Event::JobResumed(job) => self.job(job).paused = false,
+            _ => {}
+        }
+    }
+
+    pub(crate) fn on_dropped(&mut self, file: FileKey) {
+        self.file(file).dropped = true;
+    }
+
+    /// The engine is started anew: it knows of what was written and is in the journal, and of nobody
+    /// who was asked for the rest. Gives the jobs that go on.
+    pub(crate) fn on_restart(
+        &mut self,
+        journal: &Journal,
+        torn: usize,
+    ) -> Result<Vec<usize>, String> {
+        let written = journal.written();
+        self.check_notes(&written, journal, torn)?;
+        let mut going = Vec::new();
+        for (index, job) in self.jobs.iter_mut().enumerate().filter(|(_, job)| job.is_going()) {
+            going.push(index);
+            (job.state, job.lost, job.disk_gave_up) = (State::Unknown, false, false);
+            let id = JobId(index as u32 + 1);
+            for (file, known) in (0..).zip(&mut job.files) {
+                let finished = journal.is_finished(FileKey { job: id, file });
+                for (segment, known) in (0..).zip(&mut known.segments) {
+                    let written = written.contains(&SegmentKey { job: id, file, segment });
+                    let written = finished || written;
+                    *known = Segment { written, asked: written, ..Segment::default() };
+                }
+                known.fresh = known.segments.iter().filter(|segment| !segment.asked).count();
+                known.losses = 0;
+            }
+        }
+        Ok(going)
+    }
+
+    /// What was written is noted, but for what was torn off; and nothing else is.
+    fn check_notes(
+        &self,
+        noted: &BTreeSet<SegmentKey>,
+        journal: &Journal,
+        mut torn: usize,
+    ) -> Rule {
+        for (id, job) in (1..).map(JobId).zip(&self.jobs).filter(|(_, job)| job.is_going()) {
+            for (file, known) in (0..).zip(&job.files) {
+                let of_file = FileKey { job: id, file };
+                let exempt = known.contested || known.dropped;
+                if exempt || journal.is_finished(of_file) || journal.is_lost(of_file) {
+                    continue;
+                }
+                for (segment, known) in (0..).zip(&known.segments) {
+                    let key = SegmentKey { job: id, file, segment };
+                    match (known.written, noted.contains(&key)) {
+                        (false, true) => return Err(format!("{key:?} is noted and not written")),
+                        (true, false) if torn == 0 => {
+                            return Err(format!("{key:?} is written and not noted"));
+                        }
+                        (true, false) => torn -= 1,
+                        (false, false) | (true, true) => {}
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// As somebody wants it by now.
+    pub(crate) fn amend(&self, new: &mut NewJob) {
+        let known = &self.jobs[new.id.0 as usize - 1];
+        (new.priority, new.rank, new.paused) = (known.priority, known.rank, known.paused);
+        for (file, known) in (0..).zip(&known.files) {
+            new.paused_files.extend(known.paused.then_some(file));
+            new.dropped.extend(known.dropped.then_some(file));
+        }
+    }
+
+    pub(crate) fn is_all_paused(&self) -> bool {
+        self.all_paused
     }
 
     pub(crate) fn on_removed(&mut self, job: JobId) {
@@ -138,28 +251,58 @@ impl<'a> Book<'a> {
         }
         let gives_up = day_gives_up || known.losses > MOST_LOSSES;
         if result == Err(DiskTrouble::Unsynced) {
-            let asked = self.file(file).segments.iter().filter(|segment| segment.asked).count();
-            self.file(file).segments.iter_mut().for_each(|segment| segment.asked = false);
-            self.job(file.job).fresh += asked;
+            let known = self.file(file);
+            known.segments.iter_mut().for_each(|segment| segment.asked = false);
+            known.fresh = known.segments.len();
         }
         self.job(file.job).disk_gave_up |= gives_up;
         self.touched = Some(file.job);
     }
 
-    /// Fresh articles go by priority and age. Where one connection is all there is, nothing of a
+    /// Nothing is fetched that lies in its place, or that nobody wants at the moment.
+    fn check_wanted(&self, key: SegmentKey) -> Rule {
+        let job = &self.jobs[key.job.0 as usize - 1];
+        let file = &job.files[key.file as usize];
+        if self.is_held(job) || file.paused || file.dropped {
+            return Err(format!("{key:?} is asked for though it is paused or dropped"));
+        }
+        if file.segments[key.segment as usize].written && !file.contested {
+            return Err(format!("{key:?} is asked for though it is written"));
+        }
+        Ok(())
+    }
+
+    fn is_held(&self, job: &Job) -> bool {
+        job.paused || self.all_paused && job.priority < FORCE_PRIORITY
+    }
+
+    /// Segments that nobody was asked for, and somebody could be.
+    fn fresh(&self, job: &Job) -> usize {
+        if job.state != State::Going || self.is_held(job) {
+            return 0;
+        }
+        let files = job.files.iter().filter(|file| !file.paused && !file.dropped);
+        files.map(|file| file.fresh).sum()
+    }
+
+    /// Fresh articles go by priority, rank and age. Where one connection is all there is, nothing of a
     /// later job comes before all of an earlier one; a slow one may be better off with the later.
     pub(crate) fn on_fetch(&mut self, key: SegmentKey, server: usize, hedge: bool) -> Rule {
+        self.check_wanted(key)?;
         if hedge || std::mem::replace(&mut self.segment(key).asked, true) {
             return Ok(());
         }
-        self.job(key.job).fresh -= 1;
-        let rank = |id: u32| (-self.day.jobs[id as usize - 1].priority, id);
-        let earlier = (1..=self.jobs.len() as u32).find(|&id| {
+        self.file(key.file_key()).fresh -= 1;
+        let place = |id: u32| {
             let job = &self.jobs[id as usize - 1];
-            job.state == State::Going && job.fresh > 0 && rank(id) < rank(key.job.0)
+            (-job.priority, job.rank, id)
+        };
+        let earlier = (1..=self.jobs.len() as u32).find(|&id| {
+            place(id) < place(key.job.0) && self.fresh(&self.jobs[id as usize - 1]) > 0
         });
         let settings = &self.day.servers[server].settings;
-        let alone = self.day.servers.len() == 1 && settings.connections == 1;
+        let reloaded = self.day.wishes.iter().any(|(_, wish)| wish.kind() == Kind::Reloaded);
+        let alone = self.day.servers.len() == 1 && settings.connections == 1 && !reloaded;
         match earlier.filter(|_| alone && settings.retention == 0) {
             Some(earlier) => Err(format!("{key:?} is asked for before all of job {earlier}")),
             None => Ok(()),
@@ -214,6 +357,9 @@ impl<'a> Book<'a> {
         if file.segments[key.segment as usize].written && !file.contested {
             return Err(format!("{key:?} is written again"));
         }
+        if file.dropped {
+            return Err(format!("{key:?} is written though its file is dropped"));
+        }
         Ok(())
     }
 
@@ -224,7 +370,9 @@ impl<'a> Book<'a> {
         result: Result<(), DiskTrouble>,
     ) -> Rule {
         match result {
-            Ok(()) if good => self.segment(key).written = true,
+            Ok(()) if good && !self.file(key.file_key()).dropped => {
+                self.segment(key).written = true;
+            }
             Err(DiskTrouble::Lasting) => self.job(key.job).disk_gave_up = true,
             _ => {}
         }
@@ -233,17 +381,18 @@ impl<'a> Book<'a> {
     }
 
     /// Lost is what every server has answered for: none may have been left out.
-    pub(crate) fn on_lost(&mut self, key: SegmentKey) -> Rule {
+    pub(crate) fn on_lost(&mut self, key: SegmentKey, servers: &[ServerSettings]) -> Rule {
         self.job(key.job).lost = true;
+        if self.file(key.file_key()).dropped {
+            return Err(format!("{key:?} is lost, and nobody wants it"));
+        }
         let segment = *self.segment(key);
         let old = self.day.jobs[key.job.0 as usize - 1].posted_days_ago.is_some();
-        for (place, server) in self.day.servers.iter().enumerate() {
-            let settings = &server.settings;
-            let mirror = |other: usize| {
-                settings.group > 0 && self.day.servers[other].settings.group == settings.group
-            };
+        for (place, settings) in servers.iter().enumerate().filter(|(_, server)| server.active) {
+            let mirror =
+                |other: usize| settings.group > 0 && servers[other].group == settings.group;
             let answered = segment.troubled & 1 << place != 0
-                || (0..self.day.servers.len())
+                || (0..servers.len())
                     .any(|other| segment.missing & 1 << other != 0 && mirror(other));
             let excused = settings.optional || old && settings.retention > 0;
             if !answered && !excused {
@@ -266,7 +415,8 @@ impl<'a> Book<'a> {
             return Ok(()); // whatever was to be forgotten of it, it all is soon
         }
         let (mut done, mut bytes) = (0, 0);
-        for (file, ours) in job.files().iter().zip(&known.files) {
+        let files = job.files().iter().zip(&known.files);
+        for (file, ours) in files.filter(|(_, ours)| !ours.dropped) {
             for (index, segment) in (0..file.segment_count()).zip(&ours.segments) {
                 let written = matches!(file.segment(index), SegmentState::Written { .. });
                 done += u32::from(written);
@@ -284,7 +434,7 @@ impl<'a> Book<'a> {
     }
 
     pub(crate) fn has_fresh(&self) -> bool {
-        self.jobs.iter().any(|job| job.state == State::Going && job.fresh > 0)
+        self.jobs.iter().any(|job| self.fresh(job) > 0)
     }
 
     pub(crate) fn all_ended(&self) -> bool {

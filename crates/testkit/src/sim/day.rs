@@ -9,6 +9,7 @@ use bergamot_types::{ByteRate, ServerId};
 use super::draw;
 use super::kind::Kind;
 use super::seed::Seed;
+use super::wish::Wish;
 
 /// A day of downloads. Printed, it tells all there is to know about a seed.
 #[derive(Clone, Debug)]
@@ -33,6 +34,8 @@ pub struct Day {
     pub reliable: bool,
     /// From then on nothing new goes wrong.
     pub heals_at: Duration,
+    /// What people do, and when.
+    pub wishes: Vec<(Duration, Wish)>,
 }
 
 #[derive(Clone, Debug)]

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bergamot_engine::ConnectionId;
+use bergamot_engine::{ConnectionId, ServerSettings};
 use bergamot_types::ServerId;
 
 use super::day::Day;
 
 #[derive(Debug)]
-pub(crate) struct Door<'a> {
-    day: &'a Day,
+pub(crate) struct Door {
+    servers: Vec<ServerSettings>, // as they are now; those that were removed are not active
     known: BTreeMap<ConnectionId, Known>,
     open: Vec<usize>,   // by server
     resting: Vec<bool>, // by server: people were told that it is in trouble
@@ -27,18 +27,33 @@ struct Known {
     idle_since: Duration,
 }
 
-impl<'a> Door<'a> {
-    pub(crate) fn new(day: &'a Day) -> Self {
-        let lowest_level =
-            day.servers.iter().map(|server| server.settings.level).min().unwrap_or(0);
+impl Door {
+    pub(crate) fn new(day: &Day) -> Self {
+        let servers: Vec<_> = day.servers.iter().map(|server| server.settings.clone()).collect();
         Self {
-            day,
+            lowest_level: lowest_level(&servers),
+            servers,
             known: BTreeMap::new(),
             open: vec![0; day.servers.len()],
             resting: vec![false; day.servers.len()],
             proven: vec![false; day.servers.len()],
-            lowest_level,
         }
+    }
+
+    /// Only these are used from now on.
+    pub(crate) fn set_servers(&mut self, now: Duration, servers: &[ServerSettings]) {
+        for known in &mut self.servers {
+            match servers.iter().find(|server| server.id == known.id) {
+                Some(server) => *known = server.clone(),
+                None => known.active = false,
+            }
+        }
+        self.lowest_level = lowest_level(&self.servers);
+        self.excuse(now);
+    }
+
+    pub(crate) fn servers(&self) -> &[ServerSettings] {
+        &self.servers
     }
 
     /// Ceilings are never exceeded, of no server and of no account.
@@ -54,14 +69,14 @@ impl<'a> Door<'a> {
             return Err(format!("connection {connection} is opened twice"));
         }
         self.open[place] += 1;
-        let settings = &self.day.servers[place].settings;
-        if self.open[place] > settings.connections {
+        let settings = &self.servers[place];
+        if self.open[place] > settings.connections || !settings.active {
             return Err(format!("{server} has {} connections", self.open[place]));
         }
         let Some(account) = settings.account else { return Ok(()) };
-        let sharing = self.day.servers.iter().zip(&self.open);
-        let sharing = sharing.filter(|(other, _)| other.settings.account == Some(account));
-        let allowed = sharing.clone().map(|(other, _)| other.settings.connections).max();
+        let sharing = self.servers.iter().zip(&self.open);
+        let sharing = sharing.filter(|(other, _)| other.account == Some(account));
+        let allowed = sharing.clone().map(|(other, _)| other.connections).max();
         let open: usize = sharing.map(|(_, open)| open).sum();
         if Some(open) > allowed {
             return Err(format!("account {account} has {open} connections"));
@@ -79,7 +94,7 @@ impl<'a> Door<'a> {
         let Some(known) = self.known.get_mut(&connection) else {
             return Err(format!("connection {connection} is sent away and was never there"));
         };
-        if known.asked > 0 {
+        if known.asked > 0 && self.servers[known.server].active {
             return Err(format!("connection {connection} is sent away with work to do"));
         }
         known.leaving = true;
@@ -129,9 +144,9 @@ impl<'a> Door<'a> {
     /// answered yet gets little, and perhaps nothing more for as long as it does not.
     pub(crate) fn idle_for(&self, now: Duration) -> Option<(ConnectionId, Duration)> {
         let eligible = |known: &Known| {
-            let settings = &self.day.servers[known.server].settings;
+            let settings = &self.servers[known.server];
             let keeps = settings.level == self.lowest_level && settings.retention == 0;
-            keeps && self.proven[known.server] && !self.resting[known.server]
+            keeps && settings.active && self.proven[known.server] && !self.resting[known.server]
         };
         let idle = self.known.iter().filter(|(_, known)| {
             known.ready && !known.leaving && known.asked == 0 && eligible(known)
@@ -153,4 +168,9 @@ impl<'a> Door<'a> {
             None => Ok(()),
         }
     }
+}
+
+fn lowest_level(servers: &[ServerSettings]) -> u32 {
+    let active = servers.iter().filter(|server| server.active);
+    active.map(|server| server.level).min().unwrap_or(0)
 }

@@ -10,6 +10,7 @@ use bergamot_types::{ByteRate, ServerId, SplitMix};
 use super::day::{ClockModel, Day, DiskModel, JobModel, ServerModel, Spell, WireFault};
 use super::kind::{ANSWERS, CONNECTIONS, Kind};
 use super::seed::Seed;
+use super::wish;
 
 /// About 200 articles, two servers and three kinds of fault that strike, some days much more.
 pub(crate) fn day(seed: Seed) -> Day {
@@ -38,6 +39,7 @@ pub(crate) fn day(seed: Seed) -> Day {
         budget: (1 + chance.up_to(39)) << 20,
         reliable,
         heals_at: seconds(5, 60, chance),
+        wishes: Vec::new(),
         servers,
         kinds,
     };
@@ -46,6 +48,7 @@ pub(crate) fn day(seed: Seed) -> Day {
         strike(&mut day, kind, chance);
     }
     heal(&mut day);
+    day.wishes = wish::draw(&day);
     day
 }
 

@@ -60,7 +60,14 @@ pub enum Kind {
     CalendarForth,
     Suspend,
     // The user.
+    AllPaused,
+    FileDropped,
+    FilePaused,
+    JobPaused,
+    JobPlaced,
     JobRemoved,
+    Reloaded,
+    Restarted,
     // The bytes of a real conversation.
     CapabilityLies,
     Wire(bergamot_newsd::Fault),
@@ -111,6 +118,11 @@ impl Kind {
             .chain(CLOCKS)
             .chain(USER)
             .copied()
+    }
+
+    /// All that people may want, on days of either kind.
+    pub fn of_people() -> impl Iterator<Item = Self> {
+        WISHES.iter().copied()
     }
 
     /// All that may strike a byte-level day.
@@ -187,6 +199,15 @@ const DISK: &[Kind] = &[
 ];
 const CLOCKS: &[Kind] = &[Kind::CalendarBack, Kind::CalendarForth, Kind::Suspend];
 const USER: &[Kind] = &[Kind::JobRemoved];
+const WISHES: &[Kind] = &[
+    Kind::AllPaused,
+    Kind::FileDropped,
+    Kind::FilePaused,
+    Kind::JobPaused,
+    Kind::JobPlaced,
+    Kind::Reloaded,
+    Kind::Restarted,
+];
 
 /// All but those of TLS records, which need a real handshake.
 pub(crate) const WIRE: &[bergamot_newsd::Fault] = {

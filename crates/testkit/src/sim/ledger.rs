@@ -4,19 +4,20 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use bergamot_engine::{ConnectionId, Engine, Event, Fault, Notice, Order, Ticket, Trouble};
-use bergamot_queue::SegmentKey;
+use bergamot_queue::{FileKey, SegmentKey};
 use bergamot_types::MessageId;
 
 use super::book::{Book, Verdict};
 use super::day::Day;
 use super::door::Door;
+use super::journal::Journal;
 use super::meter::Meter;
 
 /// Watches what the engine hears and orders. A rule that is broken is told in a sentence.
 #[derive(Debug)]
 pub(crate) struct Ledger<'a> {
     day: &'a Day,
-    door: Door<'a>,
+    door: Door,
     meter: Meter,
     book: Book<'a>,
     places: &'a HashMap<MessageId, SegmentKey>, // only looked up
@@ -111,21 +112,51 @@ impl<'a> Ledger<'a> {
             }
             Event::DownloadPaused
             | Event::DownloadResumed
-            | Event::FileDropped(_)
             | Event::FilePaused(_)
             | Event::FileResumed(_)
             | Event::JobPaused(_)
             | Event::JobPlaced { .. }
-            | Event::JobResumed(_)
+            | Event::JobResumed(_) => {
+                self.book.on_wish(event);
+                self.door.excuse(now);
+            }
+            Event::SettingsChanged(settings) => self.door.set_servers(now, &settings.servers),
+            Event::FileDropped(_)
             | Event::Persisted { .. }
             | Event::Progress { .. }
             | Event::RateChanged(_)
-            | Event::SettingsChanged(_)
             | Event::Thirsty { .. }
             | Event::Timeout
             | Event::Unspent { .. } => {}
         }
         Ok(())
+    }
+
+    /// The engine wants the file no more.
+    pub(crate) fn on_dropped(&mut self, file: FileKey) {
+        self.book.on_dropped(file);
+    }
+
+    /// Nothing of what was under way outlives the engine. Gives the jobs that go on.
+    pub(crate) fn on_restart(
+        &mut self,
+        now: Duration,
+        journal: &Journal,
+        torn: usize,
+    ) -> Result<Vec<usize>, String> {
+        let going = self.book.on_restart(journal, torn)?;
+        let servers = self.door.servers().to_vec();
+        self.door = Door::new(self.day);
+        self.door.set_servers(now, &servers);
+        self.meter = Meter::new(self.day);
+        self.tickets.clear();
+        (self.reserved, self.asked_bytes, self.hedged_bytes) = (0, 0, 0);
+        (self.disk_paused, self.last_fetch) = (false, now);
+        Ok(going)
+    }
+
+    pub(crate) fn book(&self) -> &Book<'a> {
+        &self.book
     }
 
     pub(crate) fn on_order(&mut self, now: Duration, order: &Order) -> Rule {
@@ -323,7 +354,7 @@ impl<'a> Ledger<'a> {
                 if self.day.reliable && !self.book.is_contested(key.file_key()) {
                     return Err(format!("<{id}> is lost, and a server has it"));
                 }
-                return self.book.on_lost(key);
+                return self.book.on_lost(key, self.door.servers());
             }
             _ => {}
         }

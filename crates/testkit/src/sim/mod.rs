@@ -9,9 +9,9 @@
 //! byte-level days each connection is the real NNTP machine and the real decoder against a session
 //! of `newsd`, and what lies on the disk at the end is compared with what was posted.
 //!
-//! - `draw`, `day`, `kind`, `seed`, `post`: what a day is like
+//! - `draw`, `day`, `kind`, `seed`, `post`: what a day is like; `wish`: what people want of it
 //! - `models`, `link`: servers that are rules; `wires`: those that really speak
-//! - `disk`, `purse`, `agenda`, `network`: the rest of the world around the engine
+//! - `disk`, `journal`, `purse`, `agenda`, `network`: the rest of the world around the engine
 //! - `ledger`, `book`, `door`, `meter`: the invariants
 //! - `world`, `log`: the day as it is lived, and what is written down of it
 //! - `campaign`, `report`: many days, and what they came to
@@ -23,6 +23,7 @@ mod day;
 mod disk;
 mod door;
 mod draw;
+mod journal;
 mod kind;
 mod ledger;
 mod link;
@@ -35,6 +36,7 @@ mod purse;
 mod report;
 mod seed;
 mod wires;
+mod wish;
 mod world;
 
 pub use book::Verdict;
@@ -43,4 +45,5 @@ pub use day::{ClockModel, Day, DiskModel, JobModel, ServerModel, Spell, WireFaul
 pub use kind::{Fired, Kind};
 pub use report::Report;
 pub use seed::Seed;
+pub use wish::Wish;
 pub use world::{Outcome, Seen, Watcher, run, run_watched, run_with_log};

@@ -58,7 +58,7 @@ impl Report {
 
     /// Faults that never struck: whatever was to be proved about them was not.
     pub fn unfired(&self) -> Vec<Kind> {
-        let all = Kind::of_models().chain(Kind::of_wires());
+        let all = Kind::of_models().chain(Kind::of_wires()).chain(Kind::of_people());
         all.filter(|kind| !self.fired.contains_key(kind)).collect()
     }
 }

@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use bergamot_engine::{ConnectionId, Credit, Engine, Event, Now, Order, Settings, Ticket};
-use bergamot_queue::{FileKey, SegmentKey};
+use bergamot_queue::{FileKey, FileState, SegmentKey};
 use bergamot_types::{ByteCount, JobId, MessageId, UnixTime};
 
 use super::agenda::Agenda;
 use super::book::Verdict;
 use super::day::Day;
 use super::disk::Disk;
+use super::journal::Journal;
 use super::kind::{Fired, Kind};
 use super::ledger::Ledger;
 use super::log::Log;
@@ -20,6 +21,7 @@ use super::post::Post;
 use super::purse::Lease;
 use super::seed::Seed;
 use super::wires::Wires;
+use super::wish::Wish;
 
 /// How a day ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,11 +65,7 @@ fn play(
 ) -> Result<(Outcome, String), String> {
     let post = Post::new(day);
     let start = Instant::now(); // any instant does: only differences matter
-    let network: Box<dyn Network> = match day.seed {
-        Seed::Articles(_) => Box::new(Servers::new(day)),
-        Seed::Bytes(_) => Box::new(Wires::new(day, &post, start)),
-    };
-    let mut world = World::new(day, &post, start, network, as_text);
+    let mut world = World::new(day, &post, start, as_text);
     let mut nobody = |_: Duration, _: Seen<'_>| {};
     let watcher = watcher.unwrap_or(&mut nobody);
     match world.live(watcher) {
@@ -82,10 +80,19 @@ fn play(
     }
 }
 
+fn network<'a>(day: &'a Day, post: &Post, start: Instant) -> Box<dyn Network + 'a> {
+    match day.seed {
+        Seed::Articles(_) => Box::new(Servers::new(day)),
+        Seed::Bytes(_) => Box::new(Wires::new(day, post, start)),
+    }
+}
+
 struct World<'a> {
     day: &'a Day,
     post: &'a Post,
     engine: Engine,
+    settings: Settings,
+    journal: Journal,
     network: Box<dyn Network + 'a>,
     disk: Disk<'a>,
     ledger: Ledger<'a>,
@@ -107,21 +114,18 @@ enum Happening {
     Engine(Event),
     Removed(JobId),
     Suspend(Duration),
+    Wished(Wish),
 }
 
 impl<'a> World<'a> {
-    fn new(
-        day: &'a Day,
-        post: &'a Post,
-        start: Instant,
-        network: Box<dyn Network + 'a>,
-        as_text: bool,
-    ) -> Self {
+    fn new(day: &'a Day, post: &'a Post, start: Instant, as_text: bool) -> Self {
         let mut world = Self {
             day,
             post,
             engine: Engine::new(start, settings(day)),
-            network,
+            settings: settings(day),
+            journal: Journal::new(day),
+            network: network(day, post, start),
             disk: Disk::new(day),
             ledger: Ledger::new(day, post.places()),
             agenda: Agenda::new(),
@@ -149,6 +153,9 @@ impl<'a> World<'a> {
         for (at, sleep) in &self.day.clock.suspends {
             self.agenda.plan(*at, Happening::Suspend(*sleep));
         }
+        for (at, wish) in &self.day.wishes {
+            self.agenda.plan(*at, Happening::Wished(wish.clone()));
+        }
     }
 
     fn live(&mut self, watcher: &mut Watcher<'_>) -> Result<Outcome, String> {
@@ -164,8 +171,8 @@ impl<'a> World<'a> {
         if open > 0 {
             return Err(format!("{open} connections are left"));
         }
-        self.fired.append(&mut self.network.fired());
-        self.fired.append(&mut self.disk.fired);
+        self.count_fired(self.network.fired());
+        self.count_fired(self.disk.fired.clone());
         Ok(Outcome {
             took: self.now,
             steps: self.steps,
@@ -229,7 +236,50 @@ impl<'a> World<'a> {
                 self.network.break_all(self.now);
                 Ok(())
             }
+            Happening::Wished(wish) => self.on_wish(wish, watcher),
         }
+    }
+
+    fn on_wish(&mut self, wish: Wish, watcher: &mut Watcher<'_>) -> Result<(), String> {
+        if wish.job().is_some_and(|job| self.engine.job(job).is_none()) {
+            return Ok(()); // too early or too late
+        }
+        self.fire(wish.kind());
+        if let Some(event) = wish.event() {
+            return self.tell(event, watcher);
+        }
+        match wish {
+            Wish::Reload(servers) => {
+                self.settings.servers = servers;
+                self.tell(Event::SettingsChanged(Box::new(self.settings.clone())), watcher)
+            }
+            Wish::Restart { torn } => self.restart(torn, watcher),
+            _ => Ok(()),
+        }
+    }
+
+    /// Killed and started anew: what it was told, what it noted and what lies on the disk is there.
+    fn restart(&mut self, torn: usize, watcher: &mut Watcher<'_>) -> Result<(), String> {
+        let unheard = self.agenda.remove_if(|what| matches!(what, Happening::Engine(_)));
+        let unheard = unheard.into_iter().filter_map(|what| match what {
+            Happening::Engine(event) => Some(event),
+            _ => None,
+        });
+        self.journal.tear(torn, &unheard.collect::<Vec<_>>());
+        self.count_fired(self.network.fired());
+        self.network = network(self.day, self.post, self.start);
+        self.engine = Engine::new(self.start + self.now, self.settings.clone());
+        let going = self.ledger.on_restart(self.now, &self.journal, torn)?;
+        if self.ledger.book().is_all_paused() {
+            self.tell(Event::DownloadPaused, watcher)?;
+        }
+        for index in going {
+            let mut job = self.post.job(self.day, index);
+            self.ledger.book().amend(&mut job);
+            self.journal.amend(&mut job);
+            self.tell(Event::JobAdded(job), watcher)?;
+        }
+        Ok(())
     }
 
     fn hear_news(&mut self, watcher: &mut Watcher<'_>) -> Result<(), String> {
@@ -262,8 +312,13 @@ impl<'a> World<'a> {
         watcher(self.now, Seen::Event(&event));
         self.log.event(self.now, &event);
         self.ledger.on_event(self.now, &event)?;
+        self.journal.on_event(&event);
+        let dropped = if let Event::FileDropped(file) = event { Some(file) } else { None };
         let date = UnixTime(TODAY + self.now.as_secs() as i64 + self.calendar);
         self.engine.handle(Now { instant: self.start + self.now, date }, event);
+        if let Some(file) = dropped.filter(|file| self.is_dropped(*file)) {
+            self.ledger.on_dropped(file);
+        }
         while let Some(order) = self.engine.poll_order() {
             watcher(self.now, Seen::Order(&order));
             self.log.order(self.start + self.now, &order);
@@ -298,6 +353,7 @@ impl<'a> World<'a> {
                 self.agenda.plan(at, Happening::Engine(Event::JobMoved { job, result }));
             }
             Order::Lend { connection, credit } => self.lend(connection, credit),
+            Order::Note(note) => self.journal.on_note(&note),
             Order::Persist { number, .. } => {
                 let (at, result) = self.disk.persist(now);
                 self.agenda.plan(at, Happening::Engine(Event::Persisted { number, result }));
@@ -306,7 +362,6 @@ impl<'a> World<'a> {
             Order::Write { ticket, file, offset } => self.write(ticket, file, offset),
             Order::DeleteFiles { .. }
             | Order::FailJob { .. }
-            | Order::Note(_)
             | Order::Reserve { .. }
             | Order::Tell(_) => {}
         }
@@ -338,8 +393,20 @@ impl<'a> World<'a> {
         self.network.lend(self.now, connection, lease);
     }
 
+    fn is_dropped(&self, file: FileKey) -> bool {
+        let files = self.engine.job(file.job).map(|job| job.files());
+        let known = files.and_then(|files| files.get(file.file as usize));
+        known.is_some_and(|known| known.state() == FileState::Dropped)
+    }
+
     fn key(&self, id: &MessageId) -> Option<SegmentKey> {
         self.post.places().get(id).copied()
+    }
+
+    fn count_fired(&mut self, fired: Fired) {
+        for (kind, count) in fired {
+            *self.fired.entry(kind).or_default() += count;
+        }
     }
 
     fn fire(&mut self, kind: Kind) {

@@ -1,0 +1,149 @@
+//! What people do on a day, and when the daemon is started anew.
+
+use std::time::Duration;
+
+use bergamot_engine::{Event, FORCE_PRIORITY, ServerSettings};
+use bergamot_queue::FileKey;
+use bergamot_types::{JobId, SplitMix};
+
+use super::day::Day;
+use super::kind::Kind;
+
+#[derive(Clone, Debug)]
+pub enum Wish {
+    DropFile(FileKey),
+    PauseAll(bool),
+    PauseFile(FileKey, bool),
+    PauseJob(JobId, bool),
+    Place {
+        job: JobId,
+        priority: i32,
+        rank: i64,
+    },
+    /// Only these servers from now on.
+    Reload(Vec<ServerSettings>),
+    /// So much of what was noted last had not reached the disk.
+    Restart {
+        torn: usize,
+    },
+}
+
+impl Wish {
+    pub(crate) fn kind(&self) -> Kind {
+        match self {
+            Self::DropFile(_) => Kind::FileDropped,
+            Self::PauseAll(_) => Kind::AllPaused,
+            Self::PauseFile(..) => Kind::FilePaused,
+            Self::PauseJob(..) => Kind::JobPaused,
+            Self::Place { .. } => Kind::JobPlaced,
+            Self::Reload(_) => Kind::Reloaded,
+            Self::Restart { .. } => Kind::Restarted,
+        }
+    }
+
+    /// The job it is about.
+    pub(crate) fn job(&self) -> Option<JobId> {
+        match self {
+            Self::DropFile(file) | Self::PauseFile(file, _) => Some(file.job),
+            Self::PauseJob(job, _) | Self::Place { job, .. } => Some(*job),
+            Self::PauseAll(_) | Self::Reload(_) | Self::Restart { .. } => None,
+        }
+    }
+
+    /// What the engine hears of one that concerns jobs.
+    pub(crate) fn event(&self) -> Option<Event> {
+        Some(match *self {
+            Self::DropFile(file) => Event::FileDropped(file),
+            Self::PauseAll(true) => Event::DownloadPaused,
+            Self::PauseAll(false) => Event::DownloadResumed,
+            Self::PauseFile(file, true) => Event::FilePaused(file),
+            Self::PauseFile(file, false) => Event::FileResumed(file),
+            Self::PauseJob(job, true) => Event::JobPaused(job),
+            Self::PauseJob(job, false) => Event::JobResumed(job),
+            Self::Place { job, priority, rank } => Event::JobPlaced { job, priority, rank },
+            Self::Reload(_) | Self::Restart { .. } => return None,
+        })
+    }
+}
+
+/// They have a chance of their own, so that a day is like it would be without them, but for them.
+pub(crate) fn draw(day: &Day) -> Vec<(Duration, Wish)> {
+    let mut chance = SplitMix::seeded(day.seed.number().rotate_left(17) ^ STREAM);
+    let chance = &mut chance;
+    let mut wishes = Vec::new();
+    if chance.up_to(2) > 0 {
+        return wishes; // most days nobody wants anything
+    }
+    for _ in 0..1 + chance.up_to(3) {
+        wish(day, &mut wishes, chance);
+    }
+    wishes
+}
+
+fn wish(day: &Day, wishes: &mut Vec<(Duration, Wish)>, chance: &mut SplitMix) {
+    let from = moment(day, Duration::ZERO, chance);
+    let to = moment(day, from, chance);
+    let job = JobId(1 + chance.up_to(day.jobs.len() as u64 - 1) as u32);
+    let files = day.jobs[job.0 as usize - 1].files.len() as u64;
+    let file = FileKey { job, file: chance.up_to(files - 1) as u32 };
+    match chance.up_to(6) {
+        0 => wishes.extend([(from, Wish::PauseAll(true)), (to, Wish::PauseAll(false))]),
+        1 => {
+            wishes
+                .extend([(from, Wish::PauseFile(file, true)), (to, Wish::PauseFile(file, false))]);
+        }
+        2 => wishes.extend([(from, Wish::PauseJob(job, true)), (to, Wish::PauseJob(job, false))]),
+        3 => {
+            let priority = PRIORITIES[chance.up_to(PRIORITIES.len() as u64 - 1) as usize];
+            let rank = chance.up_to(4) as i64 - 2;
+            wishes.push((from, Wish::Place { job, priority, rank }));
+        }
+        // Of a job of which every file is dropped nothing can come.
+        4 if file.file > 0 => wishes.push((from, Wish::DropFile(file))),
+        5 => reload(day, [from, to], wishes, chance),
+        _ => wishes.push((from, Wish::Restart { torn: chance.up_to(5) as usize })),
+    }
+}
+
+/// In the end it is all as it was.
+fn reload(
+    day: &Day,
+    [from, to]: [Duration; 2],
+    wishes: &mut Vec<(Duration, Wish)>,
+    chance: &mut SplitMix,
+) {
+    let all: Vec<_> = day.servers.iter().map(|server| server.settings.clone()).collect();
+    if all.len() > FEW_SERVERS || all.iter().any(|server| server.connections > FEW_CONNECTIONS) {
+        return;
+    }
+    let mut some = all.clone();
+    let last = some.len() - 1;
+    for (place, server) in some.iter_mut().enumerate() {
+        let needed = place == last && day.reliable;
+        match chance.up_to(4) {
+            0 | 1 => server.connections = 1 + chance.up_to(9) as usize,
+            2 if !needed => server.level = chance.up_to(2) as u32,
+            3 if !needed => server.active = false,
+            _ => {}
+        }
+    }
+    if last > 0 && chance.up_to(2) == 0 {
+        some.remove(chance.up_to(last as u64 - 1) as usize);
+    }
+    wishes.extend([(from, Wish::Reload(some)), (to, Wish::Reload(all))]);
+}
+
+/// Half of the days are over in a few seconds, and after its faults have healed no day has wishes.
+fn moment(day: &Day, after: Duration, chance: &mut SplitMix) -> Duration {
+    let left = day.heals_at.saturating_sub(after).as_millis() as u64;
+    let soon = if chance.up_to(1) == 0 { left } else { left.min(3_000) };
+    after + Duration::from_millis(chance.up_to(soon))
+}
+
+const STREAM: u64 = 0x6a09_e667_f3bc_c908;
+
+const PRIORITIES: [i32; 4] = [-50, 0, 1, FORCE_PRIORITY];
+
+/// A crowd is hard on the simulator as it is.
+const FEW_SERVERS: usize = 10;
+const FEW_CONNECTIONS: usize = 50;
