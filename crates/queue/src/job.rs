@@ -88,6 +88,26 @@ pub struct Totals {
     pub segments_lost: u32,
 }
 
+impl Totals {
+    fn add(&mut self, file: &File) {
+        let (done, bytes_done) = file.written();
+        self.bytes += file.all_claimed_bytes();
+        self.bytes_done += bytes_done;
+        self.segments += file.segment_count();
+        self.segments_done += done;
+        self.segments_lost += file.lost().count() as u32;
+    }
+
+    fn take(&mut self, file: &File) {
+        let (done, bytes_done) = file.written();
+        self.bytes -= file.all_claimed_bytes();
+        self.bytes_done -= bytes_done;
+        self.segments -= file.segment_count();
+        self.segments_done -= done;
+        self.segments_lost -= file.lost().count() as u32;
+    }
+}
+
 impl Job {
     pub(crate) fn new(new: NewJob) -> (Self, Replay) {
         let mut job = Self {
@@ -118,7 +138,7 @@ impl Job {
             }
         }
         for file in new.dropped {
-            job.drop_file(file);
+            job.leave_out(file);
         }
         // A post of nothing but PAR2 volumes is wanted for their own sake.
         let only_extras = job.files.iter().all(|file| file.listed().is_extra);
@@ -187,14 +207,31 @@ impl Job {
         if known.is_paused() == paused {
             return false;
         }
+        self.fresh_bytes -= known.fresh_bytes();
         known.set_paused(paused);
+        self.fresh_bytes += known.fresh_bytes();
         self.fresh_file = self.fresh_file.min(file as usize);
-        self.fresh_bytes = self.files.iter().map(File::fresh_bytes).sum();
         true
     }
 
-    /// Counts as if the file had never been listed; whether it could be dropped.
+    /// Counts as if the file had never been listed; whether it could be dropped. Somebody may drop
+    /// thousands, so the others are not counted anew.
     pub(crate) fn drop_file(&mut self, file: u32) -> bool {
+        let Some(known) = self.files.get(file as usize) else { return false };
+        let (state, fresh_bytes) = (known.state(), known.fresh_bytes());
+        if !self.leave_out(file) {
+            return false;
+        }
+        let known = &self.files[file as usize];
+        self.fresh_bytes -= fresh_bytes;
+        self.unsettled -= u32::from(state == FileState::Wanted);
+        if state != FileState::HeldBack {
+            self.segments.take(known);
+        }
+        true
+    }
+
+    fn leave_out(&mut self, file: u32) -> bool {
         let Some(known) = self.files.get_mut(file as usize) else { return false };
         if !known.give_away() {
             return false;
@@ -205,7 +242,6 @@ impl Job {
             self.sizes.take_failed(known.claimed_bytes(segment).into(), is_par2);
         }
         self.disputed.retain(|(of, _)| *of != file);
-        self.count();
         true
     }
 
@@ -354,12 +390,7 @@ impl Job {
         let mut totals = Totals::default();
         let counts = |state| !matches!(state, FileState::Dropped | FileState::HeldBack);
         for file in self.files.iter().filter(|file| counts(file.state())) {
-            totals.bytes += file.all_claimed_bytes();
-            totals.segments += file.segment_count();
-            let (done, done_bytes) = file.written();
-            totals.segments_done += done;
-            totals.bytes_done += done_bytes;
-            totals.segments_lost += file.lost().count() as u32;
+            totals.add(file);
             let unsettled = matches!(file.state(), FileState::Wanted | FileState::Finishing);
             self.unsettled += u32::from(unsettled);
         }
