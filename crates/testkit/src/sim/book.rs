@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bergamot_engine::{DiskTrouble, Engine, Event, FORCE_PRIORITY, Failure, ServerSettings};
 use bergamot_queue::{FileKey, NewJob, Part, SegmentKey, SegmentState};
-use bergamot_types::JobId;
+use bergamot_types::{ByteRate, JobId};
 
 use super::day::Day;
 use super::journal::Journal;
@@ -24,6 +24,7 @@ pub(crate) struct Book<'a> {
     day: &'a Day,
     jobs: Vec<Job>, // by id, from 1
     all_paused: bool,
+    rate: Option<ByteRate>, // that somebody wants
     touched: Option<JobId>,
     looks: u64,
 }
@@ -96,7 +97,7 @@ impl<'a> Book<'a> {
             disk_gave_up: false,
         };
         let jobs = day.jobs.iter().map(job).collect();
-        Self { day, jobs, all_paused: false, touched: None, looks: 0 }
+        Self { day, jobs, all_paused: false, rate: None, touched: None, looks: 0 }
     }
 
     pub(crate) fn on_added(&mut self, job: JobId) {
@@ -116,6 +117,7 @@ impl<'a> Book<'a> {
                 (job.priority, job.rank) = (priority, rank);
             }
             Event::JobResumed(job) => self.job(job).paused = false,
+            Event::RateChanged(rate) => self.rate = rate,
             _ => {}
         }
     }
@@ -192,8 +194,10 @@ impl<'a> Book<'a> {
         }
     }
 
-    pub(crate) fn is_all_paused(&self) -> bool {
-        self.all_paused
+    /// What a new engine has to be told before it is told of jobs.
+    pub(crate) fn wishes(&self) -> impl Iterator<Item = Event> + use<> {
+        let paused = self.all_paused.then_some(Event::DownloadPaused);
+        paused.into_iter().chain(self.rate.map(|rate| Event::RateChanged(Some(rate))))
     }
 
     pub(crate) fn on_removed(&mut self, job: JobId) {

@@ -48,7 +48,7 @@ pub(crate) fn day(seed: Seed) -> Day {
         strike(&mut day, kind, chance);
     }
     heal(&mut day);
-    day.wishes = wish::draw(&day);
+    day.wishes = wish::wishes(&day);
     day
 }
 
@@ -211,15 +211,18 @@ fn files(segments: u32, chance: &mut SplitMix) -> Vec<u32> {
 
 /// Rates at which the day still ends within minutes.
 fn limit(day: &mut Day, chance: &mut SplitMix) {
-    let bytes = u64::from(day.articles()) * day.article;
-    let mut rate = || ByteRate((bytes / (8 + chance.up_to(25))).max(LEAST_RATE));
-    let (all, one) = (rate(), rate());
+    let (all, one) = (rate(day, chance), rate(day, chance));
     if one_in(12, chance) {
         day.rate = all;
     }
     if one_in(16, chance) {
         day.server_rates.insert(ServerId(1), one);
     }
+}
+
+pub(crate) fn rate(day: &Day, chance: &mut SplitMix) -> ByteRate {
+    let bytes = u64::from(day.articles()) * day.article;
+    ByteRate((bytes / (8 + chance.up_to(25))).max(LEAST_RATE))
 }
 
 /// Lets one kind of fault loose on the day.

@@ -66,6 +66,7 @@ pub enum Kind {
     JobPaused,
     JobPlaced,
     JobRemoved,
+    RateChanged,
     Reloaded,
     Restarted,
     // The bytes of a real conversation.
@@ -205,6 +206,7 @@ const WISHES: &[Kind] = &[
     Kind::FilePaused,
     Kind::JobPaused,
     Kind::JobPlaced,
+    Kind::RateChanged,
     Kind::Reloaded,
     Kind::Restarted,
 ];

@@ -120,11 +120,14 @@ impl<'a> Ledger<'a> {
                 self.book.on_wish(event);
                 self.door.excuse(now);
             }
+            Event::RateChanged(rate) => {
+                self.book.on_wish(event);
+                self.meter.set_rate(now, rate.unwrap_or(self.day.rate));
+            }
             Event::SettingsChanged(settings) => self.door.set_servers(now, &settings.servers),
             Event::FileDropped(_)
             | Event::Persisted { .. }
             | Event::Progress { .. }
-            | Event::RateChanged(_)
             | Event::Thirsty { .. }
             | Event::Timeout
             | Event::Unspent { .. } => {}

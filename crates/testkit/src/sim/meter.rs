@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use bergamot_engine::{ConnectionId, Credit};
+use bergamot_types::ByteRate;
 
 use super::day::Day;
 
@@ -17,6 +18,7 @@ pub(crate) struct Meter {
 #[derive(Debug)]
 struct Window {
     rate: u64,
+    counts_from: Duration,
     largest_lease: u64,
     read: VecDeque<(Duration, u64)>,
     sum: u64,
@@ -29,6 +31,13 @@ impl Meter {
         let servers =
             servers.map(|(id, rate)| (usize::from(id.0) - 1, Window::new(rate.0))).collect();
         Self { all, servers }
+    }
+
+    /// Somebody wants another rate for all, or that of the settings.
+    pub(crate) fn set_rate(&mut self, now: Duration, rate: ByteRate) {
+        let counts_from = now + IN_FORCE_AFTER;
+        let window = Some(rate.0).filter(|rate| *rate > 0).map(Window::new);
+        self.all = window.map(|window| Window { counts_from, ..window });
     }
 
     pub(crate) fn on_lend(
@@ -69,10 +78,14 @@ impl Meter {
 
 impl Window {
     fn new(rate: u64) -> Self {
-        Self { rate, largest_lease: 0, read: VecDeque::new(), sum: 0 }
+        let counts_from = Duration::ZERO;
+        Self { rate, counts_from, largest_lease: 0, read: VecDeque::new(), sum: 0 }
     }
 
     fn add(&mut self, now: Duration, bytes: u64) -> Result<(), String> {
+        if now < self.counts_from {
+            return Ok(());
+        }
         while let Some(&(at, old)) = self.read.front()
             && at + SPAN <= now
         {
@@ -90,3 +103,6 @@ impl Window {
 }
 
 const SPAN: Duration = Duration::from_secs(10);
+
+/// What was lent before a rate was changed may still be read.
+const IN_FORCE_AFTER: Duration = Duration::from_secs(1);

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use bergamot_engine::{Event, FORCE_PRIORITY, ServerSettings};
 use bergamot_queue::FileKey;
-use bergamot_types::{JobId, SplitMix};
+use bergamot_types::{ByteRate, JobId, SplitMix};
 
 use super::day::Day;
+use super::draw;
 use super::kind::Kind;
 
 #[derive(Clone, Debug)]
@@ -20,6 +21,8 @@ pub enum Wish {
         priority: i32,
         rank: i64,
     },
+    /// That all connections together may read at.
+    Rate(Option<ByteRate>),
     /// Only these servers from now on.
     Reload(Vec<ServerSettings>),
     /// So much of what was noted last had not reached the disk.
@@ -36,6 +39,7 @@ impl Wish {
             Self::PauseFile(..) => Kind::FilePaused,
             Self::PauseJob(..) => Kind::JobPaused,
             Self::Place { .. } => Kind::JobPlaced,
+            Self::Rate(_) => Kind::RateChanged,
             Self::Reload(_) => Kind::Reloaded,
             Self::Restart { .. } => Kind::Restarted,
         }
@@ -46,7 +50,7 @@ impl Wish {
         match self {
             Self::DropFile(file) | Self::PauseFile(file, _) => Some(file.job),
             Self::PauseJob(job, _) | Self::Place { job, .. } => Some(*job),
-            Self::PauseAll(_) | Self::Reload(_) | Self::Restart { .. } => None,
+            Self::PauseAll(_) | Self::Rate(_) | Self::Reload(_) | Self::Restart { .. } => None,
         }
     }
 
@@ -61,13 +65,14 @@ impl Wish {
             Self::PauseJob(job, true) => Event::JobPaused(job),
             Self::PauseJob(job, false) => Event::JobResumed(job),
             Self::Place { job, priority, rank } => Event::JobPlaced { job, priority, rank },
+            Self::Rate(rate) => Event::RateChanged(rate),
             Self::Reload(_) | Self::Restart { .. } => return None,
         })
     }
 }
 
 /// They have a chance of their own, so that a day is like it would be without them, but for them.
-pub(crate) fn draw(day: &Day) -> Vec<(Duration, Wish)> {
+pub(crate) fn wishes(day: &Day) -> Vec<(Duration, Wish)> {
     let mut chance = SplitMix::seeded(day.seed.number().rotate_left(17) ^ STREAM);
     let chance = &mut chance;
     let mut wishes = Vec::new();
@@ -86,7 +91,7 @@ fn wish(day: &Day, wishes: &mut Vec<(Duration, Wish)>, chance: &mut SplitMix) {
     let job = JobId(1 + chance.up_to(day.jobs.len() as u64 - 1) as u32);
     let files = day.jobs[job.0 as usize - 1].files.len() as u64;
     let file = FileKey { job, file: chance.up_to(files - 1) as u32 };
-    match chance.up_to(6) {
+    match chance.up_to(7) {
         0 => wishes.extend([(from, Wish::PauseAll(true)), (to, Wish::PauseAll(false))]),
         1 => {
             wishes
@@ -101,6 +106,10 @@ fn wish(day: &Day, wishes: &mut Vec<(Duration, Wish)>, chance: &mut SplitMix) {
         // Of a job of which every file is dropped nothing can come.
         4 if file.file > 0 => wishes.push((from, Wish::DropFile(file))),
         5 => reload(day, [from, to], wishes, chance),
+        6 => {
+            let rate = draw::rate(day, chance);
+            wishes.extend([(from, Wish::Rate(Some(rate))), (to, Wish::Rate(None))]);
+        }
         _ => wishes.push((from, Wish::Restart { torn: chance.up_to(5) as usize })),
     }
 }

@@ -270,8 +270,8 @@ impl<'a> World<'a> {
         self.network = network(self.day, self.post, self.start);
         self.engine = Engine::new(self.start + self.now, self.settings.clone());
         let going = self.ledger.on_restart(self.now, &self.journal, torn)?;
-        if self.ledger.book().is_all_paused() {
-            self.tell(Event::DownloadPaused, watcher)?;
+        for event in self.ledger.book().wishes() {
+            self.tell(event, watcher)?;
         }
         for index in going {
             let mut job = self.post.job(self.day, index);
