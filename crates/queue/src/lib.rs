@@ -8,23 +8,28 @@
 //! - [`Job`], [`File`]: one NZB's worth of work, and one target file in it
 //! - [`Sizes`], [`Permille`]: how much of a job is lost, and whether that can be repaired
 //! - [`ServerCount`]: how many articles of a job a server had, and had not
+//! - [`Life`], [`Cause`], [`DupeMode`]: where a job is in its life, why it failed, and what it makes of others
 //! - [`Restored`], [`Replay`]: what an earlier run had written, and what came of it
 //! - [`Part`], [`Conflict`]: what an article turned out to hold, and why that cannot be
 
 #![forbid(unsafe_code)]
 
+mod dupe;
 mod file;
 mod health;
 mod job;
+mod life;
 mod part;
 mod placements;
 mod queue;
 mod restored;
 mod servers;
 
+pub use dupe::DupeMode;
 pub use file::{File, FileState, NewFile, SegmentState};
 pub use health::{Permille, Sizes};
 pub use job::{Job, JobState, NewJob, Totals};
+pub use life::{Cause, Deletion, Ending, Impossible, Life, Losses, Retry, Stage, Step, cause_of};
 pub use part::{Conflict, Part};
 pub use placements::{Layout, Piece, Placed};
 pub use queue::{FileKey, Queue, SegmentKey};

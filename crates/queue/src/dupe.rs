@@ -1,0 +1,15 @@
+//! What becomes of a job that is there already in another form.
+
+/// How jobs with one dupe key get along.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+pub enum DupeMode {
+    /// The best of those with one key is wanted.
+    #[default]
+    Score,
+    /// All of them are.
+    All,
+    /// This one is, and nobody looks at others.
+    Force,
+}

@@ -1,0 +1,209 @@
+//! Bodies, in and out.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use thiserror::Error;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+use crate::hub::{Content, Delivery, Watcher};
+use crate::service::{LARGEST, LARGEST_USUAL};
+use crate::stopped::Stopped;
+
+/// Memory for requests that are being read, of all clients together.
+#[derive(Clone, Debug)]
+pub(crate) struct BodyBudget(Arc<Semaphore>);
+
+/// A request in memory, and the room it takes.
+pub(crate) struct Held {
+    pub(crate) bytes: Vec<u8>,
+    _room: Option<OwnedSemaphorePermit>,
+}
+
+#[derive(Debug, Error)]
+pub(crate) enum BodyError {
+    #[error("the connection broke")]
+    Broken,
+    #[error("no memory is left for it just now")]
+    NoRoom,
+    #[error("more than {0} bytes")]
+    TooLarge(usize),
+}
+
+impl Default for BodyBudget {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(BUDGET_MEBIBYTES)))
+    }
+}
+
+impl BodyBudget {
+    /// Only a request that begins like one with an NZB may be larger than usual.
+    pub(crate) async fn read(&self, mut body: Incoming) -> Result<Held, BodyError> {
+        let claimed = body.size_hint().lower();
+        if claimed > LARGEST as u64 {
+            return Err(BodyError::TooLarge(LARGEST));
+        }
+        let mut held = Held { bytes: Vec::new(), _room: None };
+        while let Some(frame) = body.frame().await {
+            let Ok(frame) = frame else { return Err(BodyError::Broken) };
+            let Some(data) = frame.data_ref() else { continue };
+            let length = held.bytes.len() + data.len();
+            self.make_room(&mut held, length)?;
+            if held.bytes.is_empty() {
+                held.bytes.reserve_exact(claimed as usize); // memory is taken as it is filled
+            }
+            held.bytes.extend_from_slice(data);
+            check_length(&held.bytes, claimed)?;
+        }
+        Ok(held)
+    }
+
+    /// Small requests are not counted; there are as many of them as connections, at most.
+    fn make_room(&self, held: &mut Held, length: usize) -> Result<(), BodyError> {
+        let wanted = length >> 20;
+        let got = held._room.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
+        if wanted <= got {
+            return Ok(());
+        }
+        // In steps, so that a vector that doubles stays within what it has.
+        let step = u32::try_from((wanted - got).max(got)).map_err(|_| BodyError::NoRoom)?;
+        let more = self.0.clone().try_acquire_many_owned(step).map_err(|_| BodyError::NoRoom)?;
+        match &mut held._room {
+            Some(room) => room.merge(more),
+            None => held._room = Some(more),
+        }
+        Ok(())
+    }
+}
+
+/// As soon as it can be told: from the length that was announced, or from what has come.
+fn check_length(bytes: &[u8], claimed: u64) -> Result<(), BodyError> {
+    let length = claimed.max(bytes.len() as u64);
+    if length > LARGEST as u64 {
+        return Err(BodyError::TooLarge(LARGEST));
+    }
+    let is_told = bytes.len() >= TELLING.min(length as usize);
+    if length > LARGEST_USUAL as u64 && is_told && !brings_an_nzb(bytes) {
+        return Err(BodyError::TooLarge(LARGEST_USUAL));
+    }
+    Ok(())
+}
+
+/// A look at the beginning; what is called is checked again when it is known for sure.
+fn brings_an_nzb(bytes: &[u8]) -> bool {
+    let beginning = bytes[..bytes.len().min(TELLING)].to_ascii_lowercase();
+    let names: [&[u8]; 2] = [b"append", b"queue.add"];
+    names.iter().any(|name| beginning.windows(name.len()).any(|part| part == *name))
+}
+
+/// What we answer: all of it, or events as they come.
+pub(crate) enum Answer {
+    Whole(Bytes),
+    Events(Pin<Box<dyn Future<Output = Option<NextEvent>> + Send>>),
+}
+
+/// Text to send, and what is needed for the next.
+pub(crate) struct NextEvent {
+    text: Bytes,
+    watcher: Watcher,
+    stopped: Stopped,
+}
+
+impl Answer {
+    /// A comment comes first: curl and some proxies keep even the head to themselves until there is
+    /// something to read.
+    pub(crate) fn events(watcher: Watcher, stopped: Stopped) -> Self {
+        let first = NextEvent { text: Bytes::from_static(COMMENT), watcher, stopped };
+        Self::Events(Box::pin(async { Some(first) }))
+    }
+}
+
+/// None when the server stops.
+async fn next_event(mut watcher: Watcher, mut stopped: Stopped) -> Option<NextEvent> {
+    let next = tokio::select! {
+        next = timeout(SIGN_OF_LIFE, watcher.next()) => next,
+        () = stopped.wait() => return None,
+    };
+    let text = match next {
+        Ok(delivery) => server_sent_event(&delivery).into(),
+        Err(_) => Bytes::from_static(COMMENT),
+    };
+    Some(NextEvent { text, watcher, stopped })
+}
+
+/// The id is what the client sends back after a break, as `Last-Event-ID`.
+fn server_sent_event(delivery: &Delivery) -> String {
+    let kind = match delivery.content {
+        Content::Event(_) => "event",
+        Content::Gap { .. } => "gap",
+    };
+    let data = serde_json::to_string(delivery).expect("our own events can be written");
+    format!("id: {}/{}\nevent: {kind}\ndata: {data}\n\n", delivery.boot, delivery.sequence)
+}
+
+impl Body for Answer {
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        match &mut *self {
+            Self::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
+            Self::Whole(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
+            Self::Events(next) => {
+                let Some(ready) = ready!(next.as_mut().poll(context)) else {
+                    *self = Self::Whole(Bytes::new());
+                    return Poll::Ready(None);
+                };
+                *next = Box::pin(next_event(ready.watcher, ready.stopped));
+                Poll::Ready(Some(Ok(Frame::data(ready.text))))
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self, Self::Whole(bytes) if bytes.is_empty())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Self::Events(_) => SizeHint::default(),
+        }
+    }
+}
+
+/// One large NZB and some usual requests.
+const BUDGET_MEBIBYTES: usize = 256;
+/// The method is named within so many bytes of every request seen so far.
+const TELLING: usize = 4096;
+/// Whoever reads events passes it over.
+const COMMENT: &[u8] = b":\n\n";
+/// So that proxies keep a silent connection, and we notice who is gone.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_large_is_noticed_early() {
+        let usual = LARGEST_USUAL as u64;
+        let append = br#"{"method":"Append","params":["#.repeat(200);
+        let status = br#"{"method":"status","params":["#.repeat(200);
+        assert!(check_length(&status, usual).is_ok());
+        assert!(check_length(&status, usual + 1).is_err());
+        assert!(check_length(&status[..10], usual + 1).is_ok());
+        assert!(check_length(&append, usual + 1).is_ok());
+        assert!(check_length(&append, LARGEST as u64 + 1).is_err());
+    }
+}

@@ -1,0 +1,128 @@
+//! All that can be asked of the daemon.
+
+use std::future::Future;
+
+use bergamot_types::{ByteRate, JobId, ServerId};
+use thiserror::Error;
+
+use crate::view::{
+    Config, Explanation, File, Job, LogLine, Page, Quota, Reload, Server, Status, Volume,
+};
+use crate::wish::{Edit, LogQuery, NewJob, Part, Pause, ServerProbe, Which};
+
+/// The daemon, as its control interfaces see it.
+///
+/// Every method waits for the daemon's loop, and those that change something also for the disk: an
+/// answer is a promise.
+pub trait Control: Send + Sync + 'static {
+    fn status(&self) -> impl Future<Output = Result<Status, Refusal>> + Send;
+
+    /// The queue, in its order.
+    fn queue(&self, which: Which) -> impl Future<Output = Result<Page<Job>, Refusal>> + Send;
+
+    /// Jobs that ended, the newest first.
+    fn history(&self, which: Which) -> impl Future<Output = Result<Page<Job>, Refusal>> + Send;
+
+    /// One job, queued or ended.
+    fn job(&self, id: JobId) -> impl Future<Output = Result<Job, Refusal>> + Send;
+
+    /// The files of one job that is queued, or of all whose articles are read in.
+    fn files(&self, job: Option<JobId>) -> impl Future<Output = Result<Vec<File>, Refusal>> + Send;
+
+    /// When this returns, the job outlives the process and the power. One that was refused as a
+    /// duplicate, or whose NZB cannot be read, is in the history under the id returned.
+    fn add(&self, new: NewJob) -> impl Future<Output = Result<JobId, Refusal>> + Send;
+
+    /// What became of each job, in the order asked.
+    fn edit(
+        &self,
+        jobs: Vec<JobId>,
+        edit: Edit,
+    ) -> impl Future<Output = Result<Vec<Result<(), Refusal>>, Refusal>> + Send;
+
+    fn pause(&self, pause: Pause) -> impl Future<Output = Result<(), Refusal>> + Send;
+
+    fn resume(&self, parts: Vec<Part>) -> impl Future<Output = Result<(), Refusal>> + Send;
+
+    /// The limit of all servers together; none lifts it.
+    fn limit(&self, rate: Option<ByteRate>) -> impl Future<Output = Result<(), Refusal>> + Send;
+
+    fn servers(&self) -> impl Future<Output = Result<Vec<Server>, Refusal>> + Send;
+
+    fn switch_servers(
+        &self,
+        switches: Vec<(ServerId, bool)>,
+    ) -> impl Future<Output = Result<(), Refusal>> + Send;
+
+    /// Connects and logs in; the refusal says what went wrong.
+    fn test_server(&self, probe: ServerProbe) -> impl Future<Output = Result<(), Refusal>> + Send;
+
+    /// The same for a server as it is configured.
+    fn check_server(&self, server: ServerId) -> impl Future<Output = Result<(), Refusal>> + Send;
+
+    /// Of all servers together first, then of each.
+    fn volumes(&self) -> impl Future<Output = Result<Vec<Volume>, Refusal>> + Send;
+
+    /// Sets counters back: of one server or all, the custom one or all of them.
+    fn reset_volumes(
+        &self,
+        server: Option<ServerId>,
+        only_custom: bool,
+    ) -> impl Future<Output = Result<(), Refusal>> + Send;
+
+    /// Of all servers together first, then of each that has one.
+    fn quotas(&self) -> impl Future<Output = Result<Vec<Quota>, Refusal>> + Send;
+
+    /// Why the queue, or one job, stands as it does.
+    fn explain(
+        &self,
+        job: Option<JobId>,
+    ) -> impl Future<Output = Result<Explanation, Refusal>> + Send;
+
+    fn log(&self, query: LogQuery) -> impl Future<Output = Result<Vec<LogLine>, Refusal>> + Send;
+
+    /// Somebody else wants to say something there.
+    fn write_log(
+        &self,
+        kind: crate::view::LogKind,
+        text: String,
+    ) -> impl Future<Output = Result<(), Refusal>> + Send;
+
+    fn clear_log(&self) -> impl Future<Output = Result<(), Refusal>> + Send;
+
+    /// As it is in force, without its secrets.
+    fn config(&self) -> impl Future<Output = Result<Config, Refusal>> + Send;
+
+    /// Reads the configuration file again and applies what can be applied.
+    fn reload(&self) -> impl Future<Output = Result<Reload, Refusal>> + Send;
+
+    /// Looks into the watch folder now; returns when that look has ended.
+    fn scan(&self) -> impl Future<Output = Result<(), Refusal>> + Send;
+
+    fn shut_down(&self) -> impl Future<Output = Result<(), Refusal>> + Send;
+}
+
+/// Why the daemon did not do what it was asked.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+pub enum Refusal {
+    #[error("there is no job {0}")]
+    NoSuchJob(JobId),
+    #[error("there is no file {0}")]
+    NoSuchFile(u64),
+    #[error("there is no server {0}")]
+    NoSuchServer(u16),
+    /// It cannot be done to a job in its state.
+    #[error("{0}")]
+    Impossible(String),
+    /// What was given cannot be used.
+    #[error("{0}")]
+    Invalid(String),
+    /// The disk or a server is in the way; it may work later.
+    #[error("{0}")]
+    Unavailable(String),
+    /// bergamot has no such thing (yet).
+    #[error("{0} is not there")]
+    Unsupported(&'static str),
+    #[error("the daemon is stopping")]
+    Stopping,
+}

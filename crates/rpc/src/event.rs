@@ -1,0 +1,153 @@
+//! What watchers are told of.
+
+use bergamot_queue::Stage;
+use bergamot_types::{JobId, ServerId};
+use serde::Serialize;
+
+use crate::view::{Disk, JobState, LogLine, Paused, Quota};
+use crate::wish::Part;
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "is", rename_all = "kebab-case")]
+pub enum Event {
+    JobAdded {
+        #[serde(with = "crate::wire::job_id")]
+        job: JobId,
+        name: String,
+        category: Option<String>,
+        size: u64,
+    },
+    /// Its name, place, priority or another thing people set.
+    JobChanged {
+        #[serde(with = "crate::wire::job_id")]
+        job: JobId,
+    },
+    JobState {
+        #[serde(with = "crate::wire::job_id")]
+        job: JobId,
+        state: JobState,
+        /// A code and a sentence, where it failed.
+        reason: Option<String>,
+    },
+    /// Only when it changed.
+    JobProgress {
+        #[serde(with = "crate::wire::job_id")]
+        job: JobId,
+        remaining: u64,
+        health: u16,
+    },
+    /// How far a stage after the download has come, in thousandths.
+    JobStage {
+        #[serde(with = "crate::wire::job_id")]
+        job: JobId,
+        stage: Stage,
+        progress: u16,
+    },
+    /// Neither in the queue nor in the history any more.
+    JobRemoved {
+        #[serde(with = "crate::wire::job_id")]
+        job: JobId,
+    },
+    ServerDown {
+        #[serde(with = "crate::wire::server_id")]
+        server: ServerId,
+        name: String,
+        trouble: String,
+    },
+    ServerUp {
+        #[serde(with = "crate::wire::server_id")]
+        server: ServerId,
+        name: String,
+    },
+    Rate {
+        rate: u64,
+        limit: Option<u64>,
+    },
+    Quota(Quota),
+    /// None when it has ended.
+    Pause {
+        part: Part,
+        paused: Option<Paused>,
+    },
+    /// It is full, or it can be written to again.
+    Disk {
+        disk: Disk,
+        trouble: Option<String>,
+    },
+    Log(LogLine),
+}
+
+#[cfg(test)]
+mod tests {
+    use bergamot_queue::Cause;
+    use bergamot_types::UnixTime;
+
+    use super::*;
+    use crate::json::Json;
+    use crate::view::LogKind;
+
+    /// One of each kind.
+    fn all() -> Vec<(Event, &'static str)> {
+        let (job, server, at) = (JobId(7), ServerId(1), UnixTime(1_800_000_000));
+        let disk = || Disk { path: "/data".to_owned(), free: 1, total: 2 };
+        let name = || "one".to_owned();
+        let paused = Paused { by: "ann".to_owned(), since: at, until: None, ends: name() };
+        let quota =
+            Quota { server: None, period: name(), limit: 2, used: 1, reached: false, renews: None };
+        let line = LogLine { id: 1, kind: LogKind::Info, at, text: name() };
+        vec![
+            (
+                Event::JobAdded { job, name: name(), category: None, size: 5 },
+                r#"{"is":"job-added","job":7,"name":"one","category":null,"size":5}"#,
+            ),
+            (Event::JobChanged { job }, r#"{"is":"job-changed","job":7}"#),
+            (
+                Event::JobState { job, state: JobState::Failed(Cause::Disk), reason: None },
+                r#"{"is":"job-state","job":7,"state":{"is":"failed","what":"disk"},"reason":null}"#,
+            ),
+            (
+                Event::JobProgress { job, remaining: 5, health: 1000 },
+                r#"{"is":"job-progress","job":7,"remaining":5,"health":1000}"#,
+            ),
+            (
+                Event::JobStage { job, stage: Stage::Moving, progress: 500 },
+                r#"{"is":"job-stage","job":7,"stage":"moving","progress":500}"#,
+            ),
+            (Event::JobRemoved { job }, r#"{"is":"job-removed","job":7}"#),
+            (
+                Event::ServerDown { server, name: name(), trouble: name() },
+                r#"{"is":"server-down","server":1,"name":"one","trouble":"one"}"#,
+            ),
+            (
+                Event::ServerUp { server, name: name() },
+                r#"{"is":"server-up","server":1,"name":"one"}"#,
+            ),
+            (Event::Rate { rate: 5, limit: None }, r#"{"is":"rate","rate":5,"limit":null}"#),
+            (
+                Event::Quota(quota),
+                r#"{"is":"quota","server":null,"period":"one","limit":2,"used":1,"reached":false,"renews":null}"#,
+            ),
+            (
+                Event::Pause { part: Part::Download, paused: Some(paused) },
+                r#"{"is":"pause","part":"download","paused":{"by":"ann","since":"2027-01-15T08:00:00Z","until":null,"ends":"one"}}"#,
+            ),
+            (
+                Event::Disk { disk: disk(), trouble: None },
+                r#"{"is":"disk","disk":{"path":"/data","free":1,"total":2},"trouble":null}"#,
+            ),
+            (
+                Event::Log(line),
+                r#"{"is":"log","id":1,"kind":"info","at":"2027-01-15T08:00:00Z","text":"one"}"#,
+            ),
+        ]
+    }
+
+    #[test]
+    fn events_have_a_shape_that_stays() {
+        for (event, expected) in all() {
+            let text = serde_json::to_string(&event).expect("it can be written");
+            assert_eq!(text, expected);
+            assert!(Json::parse(text.as_bytes()).is_ok(), "no key twice: {text}");
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! HTTP/1.1: one request, from its headers to its answer.
+//!
+//! In this order: from which page, by whom, to which place, and only then what. Until it is known who
+//! asks, not a byte of a body is read.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hyper::body::Incoming;
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::{Method, Request, Response, StatusCode};
+use tokio::time::Instant;
+
+use crate::access::{Access, Caller};
+use crate::auth::{self, Credentials};
+use crate::body::{Answer, BodyBudget, BodyError};
+use crate::brake::Brake;
+use crate::control::Control;
+use crate::fault::Fault;
+use crate::guard::{self, Barred};
+use crate::hub::Position;
+use crate::json_rpc::Envelope;
+use crate::reply::Format;
+use crate::route::{Place, Protocol, Route, query_pairs, query_params};
+use crate::service::{Asked, Service};
+use crate::settings::Settings;
+use crate::stopped::Stopped;
+use crate::xml_rpc;
+
+/// What all requests over HTTP share.
+pub(crate) struct Http<C> {
+    pub(crate) settings: Settings,
+    pub(crate) service: Arc<Service<C>>,
+    pub(crate) brake: Brake,
+    pub(crate) bodies: BodyBudget,
+    pub(crate) stopped: Stopped,
+}
+
+/// The other end of a connection.
+#[derive(Clone, Debug)]
+pub(crate) enum Peer {
+    Tcp(SocketAddr),
+    /// Whom the kernel vouches for.
+    Unix(Caller),
+}
+
+type Reply = Response<Answer>;
+
+impl<C: Control> Http<C> {
+    pub(crate) async fn answer(&self, peer: &Peer, request: Request<Incoming>) -> Reply {
+        if size_of_headers(request.headers()) > LARGEST_HEADERS {
+            return closing(empty(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE));
+        }
+        let mut allowed_origin = None;
+        let reply = match self.admitted(peer, &request) {
+            Ok(origin) => {
+                allowed_origin = origin;
+                self.answer_admitted(peer, request, allowed_origin.is_some()).await
+            }
+            Err(barred) => refused(&barred),
+        };
+        with_headers(reply, allowed_origin)
+    }
+
+    /// No web page can reach the Unix socket.
+    fn admitted(&self, peer: &Peer, request: &Request<Incoming>) -> Result<Option<String>, Barred> {
+        match peer {
+            Peer::Tcp(_) => guard::check(&self.settings, request.method(), request.headers()),
+            Peer::Unix(_) => Ok(None),
+        }
+    }
+
+    async fn answer_admitted(
+        &self,
+        peer: &Peer,
+        request: Request<Incoming>,
+        from_allowed_origin: bool,
+    ) -> Reply {
+        let route = Route::of(request.uri().path());
+        match (request.method(), &route.place) {
+            (&Method::OPTIONS, _) if from_allowed_origin => empty(StatusCode::NO_CONTENT),
+            (&Method::GET | &Method::HEAD, Place::Health) => plain(StatusCode::OK, "ok\n"),
+            (&Method::GET | &Method::HEAD, Place::Ready) => self.readiness().await,
+            (&Method::GET | &Method::POST, _) => {
+                match self.caller(peer, route.credentials, request.headers()) {
+                    Ok(caller) => self.answer_caller(&caller, route.place, request).await,
+                    Err(reply) => *reply,
+                }
+            }
+            _ => {
+                let mut reply = empty(StatusCode::METHOD_NOT_ALLOWED);
+                let allowed = HeaderValue::from_static("GET, POST");
+                reply.headers_mut().insert(header::ALLOW, allowed);
+                closing(reply)
+            }
+        }
+    }
+
+    async fn readiness(&self) -> Reply {
+        match self.service.control.status().await {
+            Ok(_) => plain(StatusCode::OK, "ready\n"),
+            Err(_) => plain(StatusCode::SERVICE_UNAVAILABLE, "not ready\n"),
+        }
+    }
+
+    /// Who asks; or what they are told instead. (Boxed, for it is large and rare.)
+    fn caller(
+        &self,
+        peer: &Peer,
+        in_url: Option<Credentials>,
+        headers: &HeaderMap,
+    ) -> Result<Caller, Box<Reply>> {
+        let address = match peer {
+            Peer::Unix(caller) => return Ok(caller.clone()),
+            Peer::Tcp(address) => address.ip().to_canonical(),
+        };
+        if let Some(caller) = auth::caller_without_password(&self.settings, headers, address) {
+            return Ok(caller);
+        }
+        match auth::credentials(in_url, headers) {
+            Some(given) => self.checked(&given, address),
+            None => Err(Box::new(unauthorized())),
+        }
+    }
+
+    fn checked(&self, given: &Credentials, address: IpAddr) -> Result<Caller, Box<Reply>> {
+        let now = Instant::now();
+        if let Some(wait) = self.brake.wait(now, address, given.account()) {
+            let mut reply = empty(StatusCode::TOO_MANY_REQUESTS);
+            let seconds = HeaderValue::from(wait.as_secs() + 1);
+            reply.headers_mut().insert(header::RETRY_AFTER, seconds);
+            return Err(Box::new(closing(reply)));
+        }
+        match auth::caller(&self.settings, given, address) {
+            Some(caller) => {
+                self.brake.on_success(address);
+                Ok(caller)
+            }
+            None => {
+                self.brake.on_failure(now, address, given.account());
+                tracing::warn!(%address, "wrong login");
+                Err(Box::new(unauthorized()))
+            }
+        }
+    }
+
+    async fn answer_caller(
+        &self,
+        caller: &Caller,
+        place: Place,
+        request: Request<Incoming>,
+    ) -> Reply {
+        match (place, request.method()) {
+            (Place::Events, &Method::GET) => self.events(caller, request.headers()),
+            (Place::Rpc(protocol, Some(method)), &Method::GET) => {
+                let query = request.uri().query().unwrap_or_default();
+                self.called_by_get(caller, protocol, &method, query).await
+            }
+            (Place::Rpc(Protocol::JsonP, _) | Place::Events, _) => {
+                closing(empty(StatusCode::METHOD_NOT_ALLOWED))
+            }
+            (Place::Rpc(protocol, _), &Method::POST) => {
+                self.called_by_post(caller, protocol, request).await
+            }
+            _ => closing(empty(StatusCode::NOT_FOUND)),
+        }
+    }
+
+    fn events(&self, caller: &Caller, headers: &HeaderMap) -> Reply {
+        if caller.access < Access::Restricted {
+            return empty(StatusCode::FORBIDDEN);
+        }
+        let last = headers.get("last-event-id").and_then(|id| id.to_str().ok());
+        let since = last.and_then(|id| id.rsplit_once('/')).and_then(|(boot, sequence)| {
+            Some(Position { boot: boot.to_owned(), sequence: sequence.parse().ok()? })
+        });
+        let watcher = self.service.hub.watch(since.as_ref());
+        let mut reply = Response::new(Answer::events(watcher, self.stopped.clone()));
+        set_type(&mut reply, "text/event-stream");
+        reply
+    }
+
+    async fn called_by_get(
+        &self,
+        caller: &Caller,
+        protocol: Protocol,
+        method: &str,
+        query: &str,
+    ) -> Reply {
+        let mut pairs = query_pairs(query);
+        let callback = match protocol {
+            Protocol::JsonP if pairs.is_empty() => None,
+            Protocol::JsonP => Some(pairs.remove(0).1),
+            Protocol::Json | Protocol::Xml => None,
+        };
+        if protocol == Protocol::JsonP && !callback.as_deref().is_some_and(is_function_name) {
+            return plain(StatusCode::BAD_REQUEST, "the callback is no name of a function\n");
+        }
+        let format = if protocol == Protocol::Xml { Format::Xml } else { Format::Json };
+        let asked = Asked { caller, format, size: query.len(), by_get: true };
+        let outcome = self.service.call(&asked, method, query_params(method, pairs)).await;
+        match (protocol, callback) {
+            (Protocol::Xml, _) => whole(xml_rpc::response(outcome), XML_TYPE),
+            (_, None) => whole(Envelope::bare(method).around(outcome), JSON_TYPE),
+            (_, Some(callback)) => {
+                let mut text = callback.into_bytes();
+                text.push(b'(');
+                text.append(&mut Envelope::bare(method).around(outcome));
+                text.push(b')');
+                whole(text, "application/javascript")
+            }
+        }
+    }
+
+    async fn called_by_post(
+        &self,
+        caller: &Caller,
+        protocol: Protocol,
+        request: Request<Incoming>,
+    ) -> Reply {
+        if is_compressed(request.headers()) {
+            return closing(empty(StatusCode::UNSUPPORTED_MEDIA_TYPE));
+        }
+        let held = match self.bodies.read(request.into_body()).await {
+            Ok(held) => held,
+            Err(error) => return unread(&error),
+        };
+        let format = if protocol == Protocol::Xml { Format::Xml } else { Format::Json };
+        let asked = Asked { caller, format, size: held.bytes.len(), by_get: false };
+        if protocol == Protocol::Xml {
+            return whole(self.service.answer_xml(&asked, &held.bytes).await, XML_TYPE);
+        }
+        match self.service.answer_body(&asked, &held.bytes).await {
+            Some(text) => whole(text, JSON_TYPE),
+            None => empty(StatusCode::NO_CONTENT),
+        }
+    }
+}
+
+/// The reader of HTTP looks only now and then whether it has too much.
+fn size_of_headers(headers: &HeaderMap) -> usize {
+    headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum()
+}
+
+fn is_compressed(headers: &HeaderMap) -> bool {
+    headers.get(header::CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity")
+}
+
+fn is_function_name(text: &str) -> bool {
+    let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '.');
+    !text.is_empty() && text.len() <= LONGEST_CALLBACK && text.chars().all(good)
+}
+
+fn unread(error: &BodyError) -> Reply {
+    match error {
+        BodyError::Broken => closing(empty(StatusCode::BAD_REQUEST)),
+        BodyError::NoRoom => closing(empty(StatusCode::SERVICE_UNAVAILABLE)),
+        BodyError::TooLarge(limit) => {
+            let text = Envelope::unknown().around(Err(Fault::TooLarge { limit: *limit }));
+            let mut reply = whole(text, JSON_TYPE);
+            *reply.status_mut() = StatusCode::PAYLOAD_TOO_LARGE;
+            closing(reply)
+        }
+    }
+}
+
+/// Clients take a 401 for a wrong password, and nothing else.
+fn unauthorized() -> Reply {
+    let mut reply = empty(StatusCode::UNAUTHORIZED);
+    let challenge = HeaderValue::from_static(r#"Basic realm="bergamot", charset="UTF-8""#);
+    reply.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+    closing(reply)
+}
+
+fn refused(barred: &Barred) -> Reply {
+    let status = match barred {
+        Barred::NoHost => StatusCode::BAD_REQUEST,
+        Barred::Host(_) | Barred::Origin(_) => StatusCode::FORBIDDEN,
+    };
+    closing(plain(status, format!("{barred}\n")))
+}
+
+fn whole(text: Vec<u8>, kind: &'static str) -> Reply {
+    let mut reply = Response::new(Answer::Whole(text.into()));
+    set_type(&mut reply, kind);
+    reply
+}
+
+fn plain(status: StatusCode, text: impl Into<Bytes>) -> Reply {
+    let mut reply = Response::new(Answer::Whole(text.into()));
+    *reply.status_mut() = status;
+    set_type(&mut reply, "text/plain; charset=utf-8");
+    reply
+}
+
+fn empty(status: StatusCode) -> Reply {
+    let mut reply = Response::new(Answer::Whole(Bytes::new()));
+    *reply.status_mut() = status;
+    reply
+}
+
+/// The rest of what was sent is not worth reading.
+fn closing(mut reply: Reply) -> Reply {
+    reply.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    reply
+}
+
+fn set_type(reply: &mut Reply, kind: &'static str) {
+    reply.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+}
+
+/// An answer is for whoever asked, to be read as what it is, and kept nowhere.
+fn with_headers(mut reply: Reply, allowed_origin: Option<String>) -> Reply {
+    let headers = reply.headers_mut();
+    for (name, value) in SAFETY {
+        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+    }
+    let origin = allowed_origin.and_then(|origin| HeaderValue::try_from(origin).ok());
+    if let Some(origin) = origin {
+        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        headers.insert(header::VARY, HeaderValue::from_static("Origin"));
+        for (name, value) in CROSS_ORIGIN {
+            headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+    }
+    reply
+}
+
+const JSON_TYPE: &str = "application/json";
+const XML_TYPE: &str = "text/xml";
+const SAFETY: [(&str, &str); 5] = [
+    ("cache-control", "no-store"),
+    ("content-security-policy", "default-src 'none'; frame-ancestors 'none'"),
+    ("referrer-policy", "no-referrer"),
+    ("x-content-type-options", "nosniff"),
+    ("x-frame-options", "DENY"),
+];
+const CROSS_ORIGIN: [(&str, &str); 3] = [
+    ("access-control-allow-headers", "Authorization, Content-Type, X-Authorization"),
+    ("access-control-allow-methods", "GET, POST, OPTIONS"),
+    ("access-control-max-age", "86400"),
+];
+pub(crate) const LARGEST_HEADERS: usize = 64 << 10;
+const LONGEST_CALLBACK: usize = 64;

@@ -1,0 +1,192 @@
+//! JSON-RPC, as 1.1 and 2.0 and their users have it.
+
+use crate::control::Control;
+use crate::fault::{Fault, FaultIn};
+use crate::json::Json;
+use crate::registry::{Dialect, dialect_of};
+use crate::reply::{Format, Reply};
+use crate::service::{Asked, LARGEST_USUAL, Service};
+
+pub(crate) struct Request<'a> {
+    pub(crate) method: String,
+    pub(crate) params: Json<'a>,
+    pub(crate) id: Option<Json<'a>>,
+    /// It said that it speaks 2.0.
+    pub(crate) is_2: bool,
+}
+
+/// What has to be said around a result.
+pub(crate) struct Envelope<'a> {
+    id: Option<Json<'a>>,
+    is_2: bool,
+    dialect: Dialect,
+}
+
+/// A message: one request, or several at once.
+pub(crate) enum Message<'a> {
+    One(Json<'a>),
+    Batch(Vec<Json<'a>>),
+}
+
+impl<'a> Message<'a> {
+    pub(crate) fn parse(text: &'a [u8]) -> Result<Self, Fault> {
+        match Json::parse(text)? {
+            Json::List(list) if list.is_empty() => Err(Fault::InvalidRequest("a batch of nothing")),
+            Json::List(list) if list.len() > LONGEST_BATCH => {
+                Err(Fault::TooMany { count: list.len(), limit: LONGEST_BATCH })
+            }
+            Json::List(_) if text.len() > LARGEST_USUAL => {
+                Err(Fault::TooLarge { limit: LARGEST_USUAL })
+            }
+            Json::List(list) => Ok(Self::Batch(list)),
+            one => Ok(Self::One(one)),
+        }
+    }
+}
+
+impl<'a> Request<'a> {
+    /// Where it is none, its id is worth knowing all the same.
+    pub(crate) fn read(mut json: Json<'a>) -> Result<Self, (Fault, Envelope<'a>)> {
+        let is_2 = json.take("jsonrpc").is_some_and(|version| version.as_text() == Some("2.0"));
+        let id = json.take("id");
+        let method = json.take("method");
+        let params = json.take("params").unwrap_or(Json::Null);
+        let wrong = match (&json, &method, &id, &params) {
+            (Json::Object(_), Some(Json::Text(_)), id, params) => {
+                wrong_id(id.as_ref()).or_else(|| wrong_params(params))
+            }
+            (Json::Object(_), _, _, _) => Some("it names no method"),
+            _ => Some("it is no object"),
+        };
+        match (wrong, method) {
+            (None, Some(Json::Text(method))) => {
+                Ok(Self { method: method.into_owned(), params, id, is_2 })
+            }
+            (wrong, _) => {
+                let fault = Fault::InvalidRequest(wrong.unwrap_or("it names no method"));
+                let id = id.filter(|id| wrong_id(Some(id)).is_none());
+                Err((fault, Envelope { id, is_2, dialect: Dialect::Native }))
+            }
+        }
+    }
+
+    pub(crate) fn envelope(&self) -> Envelope<'a> {
+        Envelope { id: self.id.clone(), is_2: self.is_2, dialect: dialect_of(&self.method) }
+    }
+
+    pub(crate) fn is_notification(&self) -> bool {
+        self.is_2 && self.id.is_none()
+    }
+}
+
+fn wrong_id(id: Option<&Json<'_>>) -> Option<&'static str> {
+    match id {
+        Some(Json::Bool(_) | Json::List(_) | Json::Object(_)) => {
+            Some("its id is neither text nor a number")
+        }
+        Some(Json::Text(text)) if text.len() > LONGEST_ID => Some("its id is too long"),
+        _ => None,
+    }
+}
+
+fn wrong_params(params: &Json<'_>) -> Option<&'static str> {
+    match params {
+        Json::Null | Json::List(_) | Json::Object(_) => None,
+        _ => Some("its parameters are neither a list nor an object"),
+    }
+}
+
+impl Envelope<'_> {
+    /// Of calls that came without any.
+    pub(crate) fn bare(method: &str) -> Self {
+        Self { id: None, is_2: false, dialect: dialect_of(method) }
+    }
+
+    /// Of what could not even be read.
+    pub(crate) fn unknown() -> Self {
+        Self { id: Some(Json::Null), is_2: true, dialect: Dialect::Native }
+    }
+
+    pub(crate) fn around(&self, outcome: Result<Reply, Fault>) -> Vec<u8> {
+        let mut head = br#"{"version":"1.1","#.to_vec();
+        if self.is_2 {
+            head.extend_from_slice(br#""jsonrpc":"2.0","#);
+        }
+        if let Some(id) = &self.id {
+            head.extend_from_slice(br#""id":"#);
+            head.append(&mut Format::Json.write(id).0);
+            head.push(b',');
+        }
+        let reply = match outcome {
+            Ok(result) => {
+                head.extend_from_slice(br#""result":"#);
+                result
+            }
+            Err(fault) => {
+                head.extend_from_slice(br#""error":"#);
+                Format::Json.write(&FaultIn(&fault, self.dialect))
+            }
+        };
+        reply.between(&head, b"}")
+    }
+}
+
+impl<C: Control> Service<C> {
+    /// Answers what came in one body. A single request without an id is answered, too, for clients of
+    /// NZBGet send none.
+    pub(crate) async fn answer_body(&self, asked: &Asked<'_>, text: &[u8]) -> Option<Vec<u8>> {
+        match Message::parse(text) {
+            Err(fault) => Some(Envelope::unknown().around(Err(fault))),
+            Ok(Message::One(json)) => self.answer_one(asked, json, false).await,
+            Ok(Message::Batch(batch)) => self.answer_batch(asked, batch).await,
+        }
+    }
+
+    pub(crate) async fn answer_batch(
+        &self,
+        asked: &Asked<'_>,
+        batch: Vec<Json<'_>>,
+    ) -> Option<Vec<u8>> {
+        let mut answers = Vec::new();
+        for json in batch {
+            if let Some(mut answer) = self.answer_one(asked, json, true).await {
+                answers.push(if answers.is_empty() { b'[' } else { b',' });
+                answers.append(&mut answer);
+            }
+        }
+        if answers.is_empty() {
+            return None;
+        }
+        answers.push(b']');
+        Some(answers)
+    }
+
+    async fn answer_one(
+        &self,
+        asked: &Asked<'_>,
+        json: Json<'_>,
+        may_be_silent: bool,
+    ) -> Option<Vec<u8>> {
+        let request = match Request::read(json) {
+            Ok(request) => request,
+            Err((fault, envelope)) => return Some(envelope.around(Err(fault))),
+        };
+        self.answer_request(asked, request, may_be_silent).await
+    }
+
+    pub(crate) async fn answer_request(
+        &self,
+        asked: &Asked<'_>,
+        request: Request<'_>,
+        may_be_silent: bool,
+    ) -> Option<Vec<u8>> {
+        let silent = may_be_silent && request.is_notification();
+        let envelope = request.envelope();
+        let outcome = self.call(asked, &request.method, request.params).await;
+        (!silent).then(|| envelope.around(outcome))
+    }
+}
+
+const LONGEST_BATCH: usize = 100;
+/// It is sent back, so it must not be a way to make answers large.
+const LONGEST_ID: usize = 256;

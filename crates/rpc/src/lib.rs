@@ -1,0 +1,59 @@
+//! The control socket and HTTP.
+//!
+//! The only crate that knows the wire names: it turns what clients of two dialects say into calls of
+//! one trait, [`Control`], and the answers into what each of them expects.
+//!
+//! - [`Control`]: all that can be asked of the daemon; [`Refusal`]: why it did not
+//! - [`view`]: what can be seen of it, in the shapes of the native dialect
+//! - [`wish`]: what can be wanted of it
+//! - [`Server`], [`Settings`]: the ways in, and who may come
+//! - [`Hub`], [`Event`]: what watchers are told, as it happens
+//! - [`Client`]: the other end, for the command line
+//! - [`markdown`]: the tables of `docs/rpc.md`, made from the registry of methods
+
+#![forbid(unsafe_code)]
+
+mod access;
+mod arguments;
+mod auth;
+mod body;
+mod bounds;
+mod brake;
+mod call;
+mod client;
+mod control;
+mod event;
+mod fault;
+mod guard;
+mod guests;
+mod http;
+mod hub;
+mod json;
+mod json_rpc;
+mod lines;
+mod native;
+mod nzbget;
+mod registry;
+mod reply;
+mod route;
+mod server;
+mod service;
+mod settings;
+mod socket;
+mod stopped;
+mod timed;
+pub mod view;
+mod wire;
+pub mod wish;
+mod xml_reader;
+mod xml_rpc;
+mod xml_writer;
+
+pub use access::Access;
+pub use client::{Client, ClientError, Events};
+pub use control::{Control, Refusal};
+pub use event::Event;
+pub use hub::{Content, Delivery, Hub, Position, Watcher};
+pub use registry::markdown;
+pub use server::{Server, StartError};
+pub use settings::{Settings, Token, User};

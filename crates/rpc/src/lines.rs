@@ -1,0 +1,190 @@
+//! JSON-RPC 2.0 by lines: one message in each, in both directions.
+
+use std::io;
+
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+use crate::access::Caller;
+use crate::control::Control;
+use crate::fault::Fault;
+use crate::guests::Place;
+use crate::hub::{Delivery, Position, Watcher};
+use crate::json::Json;
+use crate::json_rpc::{Envelope, Message, Request};
+use crate::registry::{self, Entry, Method};
+use crate::reply::{Format, Reply};
+use crate::service::{Asked, LARGEST, Service};
+
+/// One connection. Requests are answered in their order; events come between the answers.
+pub(crate) struct Session<'a, C> {
+    pub(crate) service: &'a Service<C>,
+    pub(crate) caller: &'a Caller,
+    pub(crate) place: &'a Place,
+    pub(crate) watcher: Option<Watcher>,
+}
+
+enum Next {
+    End,
+    Event(Delivery),
+    Line(Vec<u8>),
+    TooLong,
+}
+
+impl<C: Control> Session<'_, C> {
+    /// Until the other end has said its last word, and has all its answers.
+    pub(crate) async fn run(
+        mut self,
+        stream: impl AsyncRead + AsyncWrite + Unpin,
+    ) -> io::Result<()> {
+        let (mut reader, mut writer) = tokio::io::split(stream);
+        let mut lines = Lines::default();
+        loop {
+            let next = tokio::select! {
+                line = lines.next(&mut reader) => line?,
+                delivery = next_event(&mut self.watcher) => Next::Event(delivery),
+            };
+            let answer = match next {
+                Next::End => break,
+                Next::Event(delivery) => Some(notification(&delivery)),
+                Next::Line(line) => {
+                    self.place.answer_begins();
+                    let answer = self.answer(&line).await;
+                    self.place.answer_is_ready();
+                    answer
+                }
+                Next::TooLong => {
+                    Some(Envelope::unknown().around(Err(Fault::TooLarge { limit: LARGEST })))
+                }
+            };
+            if let Some(mut answer) = answer {
+                answer.push(b'\n');
+                writer.write_all(&answer).await?;
+                writer.flush().await?;
+            }
+            if lines.is_lost {
+                break;
+            }
+        }
+        writer.shutdown().await
+    }
+
+    async fn answer(&mut self, line: &[u8]) -> Option<Vec<u8>> {
+        if line.iter().all(u8::is_ascii_whitespace) {
+            return None;
+        }
+        let asked =
+            Asked { caller: self.caller, format: Format::Json, size: line.len(), by_get: false };
+        let request = match Message::parse(line) {
+            Err(fault) => return Some(Envelope::unknown().around(Err(fault))),
+            Ok(Message::Batch(batch)) => return self.service.answer_batch(&asked, batch).await,
+            Ok(Message::One(json)) => match Request::read(json) {
+                Ok(request) => request,
+                Err((fault, envelope)) => return Some(envelope.around(Err(fault))),
+            },
+        };
+        match registry::find(&request.method) {
+            Ok(entry) if entry.method == Method::EventsSubscribe => {
+                let envelope = request.envelope();
+                Some(envelope.around(self.subscribe(entry, request.params)))
+            }
+            Ok(entry) if entry.method == Method::EventsUnsubscribe => {
+                let envelope = request.envelope();
+                Some(envelope.around(self.unsubscribe(request.params)))
+            }
+            _ => self.service.answer_request(&asked, request, true).await,
+        }
+    }
+
+    fn subscribe(&mut self, entry: &Entry, params: Json<'_>) -> Result<Reply, Fault> {
+        if self.caller.access < entry.access {
+            return Err(Fault::AccessDenied { method: entry.name, needed: entry.access });
+        }
+        let Subscription { since } = named(params)?;
+        self.watcher = Some(self.service.hub.watch(since.as_ref()));
+        Ok(Format::Json.write(&self.service.hub.position()))
+    }
+
+    fn unsubscribe(&mut self, params: Json<'_>) -> Result<Reply, Fault> {
+        let Nothing {} = named(params)?;
+        self.watcher = None;
+        Ok(Format::Json.write(&()))
+    }
+}
+
+fn named<'a, P: Deserialize<'a>>(params: Json<'a>) -> Result<P, Fault> {
+    let params = if params == Json::Null { Json::Object(Vec::new()) } else { params };
+    P::deserialize(params).map_err(|error| Fault::parameter(error.to_string()))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Subscription {
+    since: Option<Position>,
+}
+
+#[derive(Serialize)]
+struct Notification<'a> {
+    jsonrpc: &'static str,
+    method: &'static str,
+    params: &'a Delivery,
+}
+
+fn notification(delivery: &Delivery) -> Vec<u8> {
+    let notification = Notification { jsonrpc: "2.0", method: "events.event", params: delivery };
+    Format::Json.write(&notification).0
+}
+
+/// For ever, if nobody watches.
+async fn next_event(watcher: &mut Option<Watcher>) -> Delivery {
+    match watcher {
+        Some(watcher) => watcher.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Cuts what comes into lines. What it has read so far outlives a wait that is given up.
+#[derive(Default)]
+struct Lines {
+    buffer: Vec<u8>,
+    looked_at: usize, // there is no line end before this
+    at_end: bool,
+    is_lost: bool, // in the middle of a line that is too long
+}
+
+impl Lines {
+    async fn next(&mut self, reader: &mut (impl AsyncRead + Unpin)) -> io::Result<Next> {
+        loop {
+            if let Some(line) = self.take_line() {
+                return Ok(Next::Line(line));
+            }
+            if self.at_end {
+                let rest = std::mem::take(&mut self.buffer);
+                return Ok(if rest.is_empty() { Next::End } else { Next::Line(rest) });
+            }
+            if self.buffer.len() > LARGEST {
+                self.is_lost = true;
+                return Ok(Next::TooLong);
+            }
+            self.buffer.reserve(READ_SIZE);
+            self.at_end = reader.read_buf(&mut self.buffer).await? == 0;
+        }
+    }
+
+    fn take_line(&mut self) -> Option<Vec<u8>> {
+        let new = &self.buffer[self.looked_at..];
+        let Some(end) = new.iter().position(|byte| *byte == b'\n') else {
+            self.looked_at = self.buffer.len();
+            return None;
+        };
+        let rest = self.buffer.split_off(self.looked_at + end + 1);
+        self.looked_at = 0;
+        Some(std::mem::replace(&mut self.buffer, rest))
+    }
+}
+
+const READ_SIZE: usize = 16 << 10;

@@ -1,0 +1,11 @@
+//! `events.*`, where there is no connection that could carry them.
+
+use crate::call::Call;
+use crate::control::Control;
+use crate::fault::Fault;
+use crate::reply::Reply;
+
+/// The session of the line protocol takes these calls before they get here.
+pub(crate) async fn only_by_line<C: Control>(_call: Call<'_, C>) -> Result<Reply, Fault> {
+    Err(Fault::NotHere("a subscription"))
+}

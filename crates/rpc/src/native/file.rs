@@ -1,0 +1,38 @@
+//! `file.*`
+
+use serde::Deserialize;
+
+use crate::call::Call;
+use crate::control::Control;
+use crate::fault::Fault;
+use crate::native::results::{MOST_JOBS, edit_all};
+use crate::reply::Reply;
+use crate::wish::{Edit, FileEdit};
+
+/// Files, by their places in the NZB of a job.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Files {
+    job: u32,
+    files: Vec<u32>,
+}
+
+pub(crate) async fn pause<C: Control>(call: Call<'_, C>) -> Result<Reply, Fault> {
+    edit(call, FileEdit::Pause).await
+}
+
+pub(crate) async fn resume<C: Control>(call: Call<'_, C>) -> Result<Reply, Fault> {
+    edit(call, FileEdit::Resume).await
+}
+
+pub(crate) async fn remove<C: Control>(call: Call<'_, C>) -> Result<Reply, Fault> {
+    edit(call, FileEdit::Delete).await
+}
+
+async fn edit<C: Control>(mut call: Call<'_, C>, what: FileEdit) -> Result<Reply, Fault> {
+    let Files { job, files } = call.named()?;
+    if files.len() > MOST_JOBS {
+        return Err(Fault::TooMany { count: files.len(), limit: MOST_JOBS });
+    }
+    edit_all(call, vec![job], vec![Edit::Files { files, what }]).await
+}

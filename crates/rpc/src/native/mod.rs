@@ -1,0 +1,33 @@
+//! The handlers of native methods: named parameters in, views out.
+
+pub(crate) mod config;
+pub(crate) mod events;
+pub(crate) mod file;
+pub(crate) mod history;
+pub(crate) mod job;
+pub(crate) mod limits;
+pub(crate) mod log;
+pub(crate) mod queue;
+mod results;
+pub(crate) mod servers;
+pub(crate) mod system;
+
+use serde::Deserialize;
+
+use crate::call::Call;
+use crate::control::Control;
+use crate::fault::Fault;
+use crate::registry;
+use crate::reply::Reply;
+
+/// Of methods that take nothing.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+pub(crate) async fn discover<C: Control>(mut call: Call<'_, C>) -> Result<Reply, Fault> {
+    let Nothing {} = call.named()?;
+    call.answer(&registry::open_rpc(VERSION))
+}
+
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");

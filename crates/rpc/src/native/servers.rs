@@ -1,0 +1,109 @@
+//! `servers.*`
+
+use std::time::Duration;
+
+use bergamot_types::{Secret, ServerId};
+use serde::Deserialize;
+
+use crate::bounds;
+use crate::call::Call;
+use crate::control::Control;
+use crate::fault::Fault;
+use crate::native::Nothing;
+use crate::reply::Reply;
+use crate::wish::{Certificates, ServerProbe};
+
+pub(crate) async fn list<C: Control>(mut call: Call<'_, C>) -> Result<Reply, Fault> {
+    let Nothing {} = call.named()?;
+    call.answer(&call.control.servers().await?)
+}
+
+pub(crate) async fn volumes<C: Control>(mut call: Call<'_, C>) -> Result<Reply, Fault> {
+    let Nothing {} = call.named()?;
+    call.answer(&call.control.volumes().await?)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Switch {
+    server: u16,
+    active: bool,
+}
+
+pub(crate) async fn switch<C: Control>(mut call: Call<'_, C>) -> Result<Reply, Fault> {
+    let Switch { server, active } = call.named()?;
+    call.control.switch_servers(vec![(ServerId(server), active)]).await?;
+    call.answer(&())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Reset {
+    server: Option<u16>,
+    #[serde(default)]
+    only_custom: bool,
+}
+
+pub(crate) async fn reset<C: Control>(mut call: Call<'_, C>) -> Result<Reply, Fault> {
+    let Reset { server, only_custom } = call.named()?;
+    call.control.reset_volumes(server.map(ServerId), only_custom).await?;
+    call.answer(&())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Check {
+    server: u16,
+}
+
+pub(crate) async fn check<C: Control>(mut call: Call<'_, C>) -> Result<Reply, Fault> {
+    let Check { server } = call.named()?;
+    call.control.check_server(ServerId(server)).await?;
+    call.answer(&())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Test {
+    host: String,
+    port: Option<u16>,
+    #[serde(default = "yes")]
+    tls: bool,
+    #[serde(default)]
+    username: String,
+    #[serde(default)]
+    password: String,
+    seconds: Option<u64>,
+    certificates: Option<Checking>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Checking {
+    Unchecked,
+    WithoutName,
+    Strict,
+}
+
+pub(crate) async fn test<C: Control>(mut call: Call<'_, C>) -> Result<Reply, Fault> {
+    let Test { host, port, tls, username, password, seconds, certificates } = call.named()?;
+    let probe = ServerProbe {
+        host: bounds::host(&host)?,
+        port: port.unwrap_or(if tls { 563 } else { 119 }),
+        tls,
+        username,
+        password: Secret::new(password),
+        timeout: bounds::probe_time(seconds.map(Duration::from_secs)),
+        certificates: match certificates {
+            Some(Checking::Unchecked) => Certificates::Unchecked,
+            Some(Checking::WithoutName) => Certificates::WithoutName,
+            Some(Checking::Strict) | None => Certificates::Strict,
+        },
+    };
+    call.control.test_server(probe).await?;
+    call.answer(&())
+}
+
+fn yes() -> bool {
+    true
+}

@@ -1,0 +1,292 @@
+//! Listeners and connections.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use thiserror::Error;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::sync::watch;
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::{sleep, timeout};
+use tracing::{debug, warn};
+
+use crate::body::BodyBudget;
+use crate::brake::Brake;
+use crate::control::Control;
+use crate::guests::{Guests, Place};
+use crate::http::{Http, LARGEST_HEADERS, Peer};
+use crate::hub::Hub;
+use crate::lines::Session;
+use crate::service::Service;
+use crate::settings::Settings;
+use crate::socket::Socket;
+use crate::stopped::Stopped;
+use crate::timed::Timed;
+
+/// Listens until it is stopped or dropped.
+#[derive(Debug)]
+pub struct Server {
+    addresses: Vec<SocketAddr>,
+    socket: Option<PathBuf>,
+    stop: watch::Sender<bool>,
+    listeners: Vec<JoinHandle<()>>,
+}
+
+/// Why nobody can be listened to.
+#[derive(Debug, Error)]
+pub enum StartError {
+    #[error("another daemon answers at {}", .0.display())]
+    InUse(PathBuf),
+    #[error("cannot listen on {address}: {source}")]
+    Listen { address: SocketAddr, source: io::Error },
+    #[error("{} is there and is no socket", .0.display())]
+    NotASocket(PathBuf),
+    #[error("{address} can be reached from other machines, and there is no password")]
+    NoPassword { address: SocketAddr },
+    #[error("the path {} has more than {limit} bytes", .path.display())]
+    PathTooLong { path: PathBuf, limit: usize },
+    #[error("cannot make the socket {}: {source}", .path.display())]
+    Socket { path: PathBuf, source: io::Error },
+}
+
+impl Server {
+    /// Must be called within a runtime.
+    pub async fn start<C: Control>(
+        settings: Settings,
+        control: Arc<C>,
+        hub: Hub,
+    ) -> Result<Self, StartError> {
+        let (socket_path, group) = (settings.socket.clone(), settings.socket_group);
+        let mut tcp = Vec::new();
+        for address in &settings.listen {
+            tcp.push(listen(*address, settings.has_password()).await?);
+        }
+        let socket = socket_path.map(|path| Socket::bind(&path, group)).transpose()?;
+        let (stop, stopped) = Stopped::channel();
+        let door = Arc::new(Door {
+            http: Http {
+                settings,
+                service: Arc::new(Service { control, hub }),
+                brake: Brake::default(),
+                bodies: BodyBudget::default(),
+                stopped,
+            },
+            over_tcp: Guests::new(MOST_OVER_TCP),
+            over_socket: Guests::new(MOST_OVER_SOCKET),
+        });
+        let addresses = tcp.iter().filter_map(|listener| listener.local_addr().ok()).collect();
+        let socket_path = socket.as_ref().map(|(socket, _)| socket.path().to_owned());
+        let mut listeners: Vec<_> = tcp
+            .into_iter()
+            .map(|listener| tokio::spawn(door.clone().serve_tcp(listener)))
+            .collect();
+        if let Some((socket, listener)) = socket {
+            listeners.push(tokio::spawn(door.serve_unix(socket, listener)));
+        }
+        Ok(Self { addresses, socket: socket_path, stop, listeners })
+    }
+
+    /// Where HTTP is spoken, with the ports the system chose.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    pub fn socket(&self) -> Option<&Path> {
+        self.socket.as_deref()
+    }
+
+    /// Takes nobody in any more; answers that are under way have a second to get out.
+    pub async fn stop(mut self) {
+        let _ = self.stop.send(true);
+        for listener in self.listeners.drain(..) {
+            let _ = listener.await;
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        for listener in &self.listeners {
+            listener.abort();
+        }
+    }
+}
+
+async fn listen(address: SocketAddr, has_password: bool) -> Result<TcpListener, StartError> {
+    if !address.ip().to_canonical().is_loopback() && !has_password {
+        return Err(StartError::NoPassword { address });
+    }
+    TcpListener::bind(address).await.map_err(|source| StartError::Listen { address, source })
+}
+
+/// What all connections share.
+struct Door<C> {
+    http: Http<C>,
+    over_tcp: Arc<Guests>,
+    over_socket: Arc<Guests>,
+}
+
+impl<C: Control> Door<C> {
+    async fn serve_tcp(self: Arc<Self>, listener: TcpListener) {
+        let mut connections = JoinSet::new();
+        let mut stopped = self.http.stopped.clone();
+        loop {
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
+                Some(_) = connections.join_next() => continue,
+                () = stopped.wait() => break,
+            };
+            let Some((stream, address)) = taken(accepted).await else { continue };
+            // Where nobody can go, the connection is closed at once: that is answer enough.
+            let Some((place, must_leave)) = self.over_tcp.seat() else { continue };
+            let door = self.clone();
+            connections.spawn(async move {
+                tokio::select! {
+                    () = door.serve_tcp_stream(stream, address, &place) => {}
+                    _ = must_leave => debug!(%address, "sent away: all places are taken"),
+                }
+            });
+        }
+        drop(listener);
+        finish(connections).await;
+    }
+
+    async fn serve_unix(self: Arc<Self>, socket: Socket, listener: UnixListener) {
+        let mut connections = JoinSet::new();
+        let mut stopped = self.http.stopped.clone();
+        let socket = Arc::new(socket);
+        loop {
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
+                Some(_) = connections.join_next() => continue,
+                () = stopped.wait() => break,
+            };
+            let Some((stream, _)) = taken(accepted).await else { continue };
+            let Some((place, must_leave)) = self.over_socket.seat() else { continue };
+            let (door, socket) = (self.clone(), socket.clone());
+            connections.spawn(async move {
+                tokio::select! {
+                    () = door.serve_unix_stream(stream, &socket, &place) => {}
+                    _ = must_leave => debug!("sent away from the socket: all places are taken"),
+                }
+            });
+        }
+        drop(listener);
+        drop(socket);
+        finish(connections).await;
+    }
+
+    async fn serve_tcp_stream(&self, stream: TcpStream, address: SocketAddr, place: &Place) {
+        let _ = stream.set_nodelay(true); // an answer a moment later is no reason to give up
+        let stream = Timed::new(stream, Bytes::new(), Some(IDLE_LIMIT));
+        self.serve_http(stream, Peer::Tcp(address), place).await;
+    }
+
+    async fn serve_unix_stream(&self, mut stream: UnixStream, socket: &Socket, place: &Place) {
+        let Some(caller) = socket.caller(&stream) else {
+            warn!("somebody without the right to it has opened the control socket");
+            return;
+        };
+        let Ok(Ok(first)) = timeout(IDLE_LIMIT, first_bytes(&mut stream)).await else { return };
+        if first.first().is_some_and(u8::is_ascii_uppercase) {
+            let stream = Timed::new(stream, first, Some(IDLE_LIMIT));
+            return self.serve_http(stream, Peer::Unix(caller), place).await;
+        }
+        let stream = Timed::new(stream, first, None);
+        let session =
+            Session { service: &self.http.service, caller: &caller, place, watcher: None };
+        let mut stopped = self.http.stopped.clone();
+        let ended = tokio::select! {
+            ended = session.run(stream) => ended,
+            () = stopped.wait() => Ok(()),
+        };
+        if let Err(error) = ended {
+            debug!(%error, "a session ended early");
+        }
+    }
+
+    async fn serve_http(
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Unpin,
+        peer: Peer,
+        place: &Place,
+    ) {
+        let service = service_fn(|request| {
+            let peer = &peer;
+            async move {
+                place.answer_begins();
+                let answer = self.http.answer(peer, request).await;
+                place.answer_is_ready();
+                Ok::<_, Infallible>(answer)
+            }
+        });
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEADER_LIMIT)
+            .max_buf_size(LARGEST_HEADERS)
+            .max_headers(MOST_HEADERS)
+            .half_close(true)
+            .serve_connection(TokioIo::new(stream), service);
+        let mut connection = std::pin::pin!(connection);
+        let mut stopped = self.http.stopped.clone();
+        let ended = tokio::select! {
+            ended = connection.as_mut() => ended,
+            () = stopped.wait() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = ended {
+            debug!(%error, "a connection ended early");
+        }
+    }
+}
+
+/// Without descriptors `accept` fails at once, again and again.
+async fn taken<T>(accepted: io::Result<T>) -> Option<T> {
+    match accepted {
+        Ok(accepted) => Some(accepted),
+        Err(error) => {
+            warn!(%error, "a connection could not be taken");
+            sleep(REST_AFTER_FAILURE).await;
+            None
+        }
+    }
+}
+
+/// What tells lines of JSON from HTTP, with blanks before it left out.
+async fn first_bytes(stream: &mut UnixStream) -> io::Result<Bytes> {
+    let mut buffer = [0; 4096];
+    loop {
+        let length = stream.read(&mut buffer).await?;
+        let bytes = buffer[..length].trim_ascii_start();
+        if length == 0 || !bytes.is_empty() {
+            return Ok(Bytes::copy_from_slice(bytes));
+        }
+    }
+}
+
+/// Dropping the set ends what is left of it.
+async fn finish(mut connections: JoinSet<()>) {
+    let _ = timeout(LAST_WORDS, async { while connections.join_next().await.is_some() {} }).await;
+}
+
+/// Each of them costs a descriptor and some memory, and few households have so many programs.
+const MOST_OVER_TCP: usize = 128;
+/// Apart from the others, so that whoever sits at the machine gets in whatever comes from the network.
+const MOST_OVER_SOCKET: usize = 128;
+const HEADER_LIMIT: Duration = Duration::from_secs(10);
+const IDLE_LIMIT: Duration = Duration::from_secs(60);
+const MOST_HEADERS: usize = 100;
+const REST_AFTER_FAILURE: Duration = Duration::from_millis(100);
+/// The daemon has three seconds for all of its end.
+const LAST_WORDS: Duration = Duration::from_secs(1);

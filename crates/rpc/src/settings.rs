@@ -1,0 +1,63 @@
+//! How the daemon can be reached, and by whom.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use bergamot_types::Secret;
+
+use crate::access::Access;
+
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The Unix socket; none is no socket.
+    pub socket: Option<PathBuf>,
+    /// Whose members may use the socket, beside our own user and root.
+    pub socket_group: Option<u32>,
+    /// Where HTTP is spoken. Other machines are let in only with a password.
+    pub listen: Vec<SocketAddr>,
+    pub users: Vec<User>,
+    /// For `Authorization: Bearer`.
+    pub tokens: Vec<Token>,
+    /// Names by which browsers may know this machine, beside addresses, `localhost` and names
+    /// without a dot.
+    pub allowed_hosts: Vec<String>,
+    /// Web pages and browser add-ons that may call from elsewhere.
+    pub allowed_origins: Vec<String>,
+}
+
+#[derive(Clone, Debug)]
+pub struct User {
+    /// Empty is any name, as NZBGet has it.
+    pub name: String,
+    /// A user without one is off.
+    pub password: Secret,
+    pub access: Access,
+}
+
+#[derive(Clone, Debug)]
+pub struct Token {
+    pub secret: Secret,
+    pub access: Access,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            socket: None,
+            socket_group: None,
+            listen: vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 6789))],
+            users: Vec::new(),
+            tokens: Vec::new(),
+            allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
+        }
+    }
+}
+
+impl Settings {
+    /// Whether there is any secret somebody could know.
+    pub(crate) fn has_password(&self) -> bool {
+        self.users.iter().any(|user| !user.password.reveal().is_empty())
+            || self.tokens.iter().any(|token| !token.secret.reveal().is_empty())
+    }
+}

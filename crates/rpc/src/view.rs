@@ -1,0 +1,412 @@
+//! What can be seen of the daemon.
+//!
+//! These are the shapes of the native dialect; the others are made from them. Sizes are bytes, times
+//! are seconds since 1970 in here and RFC 3339 on the wire.
+
+pub use bergamot_queue::DupeMode;
+use bergamot_queue::{Cause, Deletion, Stage};
+use bergamot_types::{JobId, ServerId, UnixTime};
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Serialize, Serializer};
+
+/// A part of a list, and how long the whole is.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Page<T> {
+    pub total: usize,
+    pub items: Vec<T>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Status {
+    pub version: String,
+    #[serde(with = "crate::wire::time")]
+    pub now: UnixTime,
+    #[serde(with = "crate::wire::time")]
+    pub started: UnixTime,
+    /// Of this start of the machine and of the daemon; events are numbered within it.
+    pub boot: String,
+    pub last_event: u64,
+    pub rate: u64,
+    pub average_rate: u64,
+    /// As set by a person, a schedule or the configuration; none is as fast as it goes.
+    pub limit: Option<u64>,
+    pub jobs: usize,
+    pub jobs_in_post: usize,
+    pub urls: usize,
+    pub remaining: u64,
+    /// Of jobs that run even when everything is paused.
+    pub forced_remaining: u64,
+    pub paused_remaining: u64,
+    /// Since the start.
+    pub downloaded: u64,
+    pub downloaded_today: u64,
+    pub downloaded_this_month: u64,
+    /// Since the start, while something was being downloaded.
+    pub download_seconds: u64,
+    /// Held in memory between the network and the disk.
+    pub cached: u64,
+    pub connections: usize,
+    pub download_paused: Option<Paused>,
+    pub post_paused: Option<Paused>,
+    pub scan_paused: Option<Paused>,
+    pub quota_reached: bool,
+    /// Nothing is being downloaded, for whatever reason.
+    pub standing_by: bool,
+    pub complete_disk: Disk,
+    pub incomplete_disk: Disk,
+    /// What was repaired or set aside at the start, and what is wrong now.
+    pub warnings: Vec<String>,
+}
+
+/// Every pause knows its author and what ends it.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Paused {
+    /// A person (and by which way), the schedule, the quota, the disk.
+    pub by: String,
+    #[serde(with = "crate::wire::time")]
+    pub since: UnixTime,
+    /// When it ends by itself.
+    #[serde(with = "crate::wire::optional_time")]
+    pub until: Option<UnixTime>,
+    /// What ends it.
+    pub ends: String,
+}
+
+#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
+pub struct Disk {
+    pub path: String,
+    pub free: u64,
+    pub total: u64,
+}
+
+/// A job, queued or ended.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Job {
+    #[serde(with = "crate::wire::job_id")]
+    pub id: JobId,
+    pub name: String,
+    /// Of the NZB as it came.
+    pub nzb_name: String,
+    /// Shown without the keys it may hold.
+    #[serde(serialize_with = "crate::wire::optional_url::serialize")]
+    pub url: Option<String>,
+    pub category: Option<String>,
+    pub priority: i32,
+    pub state: JobState,
+    pub paused: bool,
+    #[serde(with = "crate::wire::time")]
+    pub added: UnixTime,
+    pub size: u64,
+    pub remaining: u64,
+    /// Of what remains, as long as nobody wants it: the job is paused, or recovery files are held
+    /// back.
+    pub paused_remaining: u64,
+    pub downloaded: u64,
+    pub files: u32,
+    pub remaining_files: u32,
+    pub remaining_par2_files: u32,
+    pub articles: u32,
+    pub good_articles: u32,
+    pub failed_articles: u32,
+    /// Requests under way.
+    pub active: u32,
+    /// In thousandths.
+    pub health: u16,
+    pub critical_health: u16,
+    #[serde(with = "crate::wire::optional_time")]
+    pub oldest_post: Option<UnixTime>,
+    #[serde(with = "crate::wire::optional_time")]
+    pub newest_post: Option<UnixTime>,
+    /// Where its files are while it is being downloaded.
+    pub working_directory: Option<String>,
+    /// Where its files are, or will be.
+    pub destination: String,
+    pub dupe_key: String,
+    pub dupe_score: i32,
+    pub dupe_mode: DupeMode,
+    pub parameters: Vec<Parameter>,
+    pub servers: Vec<ServerArticles>,
+    /// Of the stage it is in, in thousandths.
+    pub stage_progress: u16,
+    pub stage_seconds: u64,
+    pub download_seconds: u64,
+    pub post_seconds: u64,
+    pub ended: Option<Ended>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "is", content = "what")]
+pub enum JobState {
+    Queued,
+    Downloading,
+    /// An NZB that is still being fetched from its URL.
+    Fetching,
+    Post(Stage),
+    Completed {
+        verified: bool,
+    },
+    Failed(Cause),
+    Deleted(Deletion),
+}
+
+/// How it came out.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Ended {
+    #[serde(with = "crate::wire::time")]
+    pub at: UnixTime,
+    /// A code and a sentence, where it failed.
+    pub reason: Option<String>,
+    pub mark: Option<Mark>,
+    pub hidden: bool,
+    /// What is missing can be tried for again.
+    pub can_retry: bool,
+    /// Some of the articles that could not be had.
+    pub missing: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mark {
+    Bad,
+    Good,
+    Success,
+}
+
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Parameter {
+    pub name: String,
+    pub value: String,
+}
+
+impl Serialize for Parameter {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let Self { name, value } = self;
+        let mut fields = to.serialize_struct("Parameter", 2)?;
+        fields.serialize_field("name", name)?;
+        fields.serialize_field("value", crate::wire::shown_value(name, value))?;
+        fields.end()
+    }
+}
+
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub struct ServerArticles {
+    #[serde(with = "crate::wire::server_id")]
+    pub server: ServerId,
+    pub good: u32,
+    pub failed: u32,
+}
+
+/// A file of a job that is queued.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub struct File {
+    /// In the NZBGet dialect; the job and the place within it make it up.
+    pub id: u64,
+    #[serde(with = "crate::wire::job_id")]
+    pub job: JobId,
+    /// Its place in the NZB.
+    pub index: u32,
+    pub name: String,
+    /// The name is that of the articles, not guessed from the subject.
+    pub name_confirmed: bool,
+    pub subject: String,
+    pub size: u64,
+    pub remaining: u64,
+    pub paused: bool,
+    #[serde(with = "crate::wire::optional_time")]
+    pub posted: Option<UnixTime>,
+    pub active: u32,
+    pub state: FileState,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FileState {
+    Wanted,
+    /// Recovery data that is fetched only if it is needed.
+    HeldBack,
+    Finishing,
+    Whole,
+    Incomplete,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Server {
+    #[serde(with = "crate::wire::server_id")]
+    pub id: ServerId,
+    pub name: String,
+    pub host: String,
+    pub port: u16,
+    pub tls: bool,
+    pub active: bool,
+    pub level: u16,
+    pub connections: usize,
+    /// What the server turned out to allow, where that is less.
+    pub learned_connections: Option<usize>,
+    pub open: usize,
+    pub working: usize,
+    pub rate: u64,
+    pub latency_ms: Option<u64>,
+    /// Why it is left alone just now.
+    pub trouble: Option<String>,
+    #[serde(with = "crate::wire::optional_time")]
+    pub rests_until: Option<UnixTime>,
+    pub downloaded: u64,
+    pub good_articles: u64,
+    pub failed_articles: u64,
+}
+
+/// What came from a server, over time. The rings are as long as NZBGet's.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Volume {
+    /// None is all of them together.
+    #[serde(with = "crate::wire::optional_server_id")]
+    pub server: Option<ServerId>,
+    pub now: i64,
+    /// In days since 1970.
+    pub first_day: i64,
+    pub total: u64,
+    pub custom: u64,
+    pub custom_since: i64,
+    pub reset: i64,
+    pub second: usize,
+    pub minute: usize,
+    pub hour: usize,
+    pub day: usize,
+    pub seconds: Vec<u64>,
+    pub minutes: Vec<u64>,
+    pub hours: Vec<u64>,
+    pub days: Vec<u64>,
+    pub articles: Vec<DayArticles>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
+pub struct DayArticles {
+    pub good: u64,
+    pub failed: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Quota {
+    /// None is all of them together.
+    pub server: Option<String>,
+    /// `day`, `month` or `ever`.
+    pub period: String,
+    pub limit: u64,
+    pub used: u64,
+    pub reached: bool,
+    #[serde(with = "crate::wire::optional_time")]
+    pub renews: Option<UnixTime>,
+}
+
+/// Why something stands as it does: one sentence, and the evidence.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Explanation {
+    pub sentence: String,
+    /// A word for programs: `downloading`, `limited`, `paused`, `quota`, `disk`, `servers-down`,
+    /// `waiting`, `idle`, `failed`, …
+    pub code: String,
+    pub evidence: Vec<Evidence>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Evidence {
+    /// What it is about: `server`, `limit`, `quota`, `disk`, `connections`, `articles`, `pause`, …
+    pub about: String,
+    pub who: Option<String>,
+    pub fact: String,
+    pub value: Option<f64>,
+}
+
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub struct LogLine {
+    pub id: u64,
+    pub kind: LogKind,
+    #[serde(with = "crate::wire::time")]
+    pub at: UnixTime,
+    pub text: String,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LogKind {
+    Debug,
+    Detail,
+    Info,
+    Warning,
+    Error,
+}
+
+/// The configuration in force, without secrets.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Config {
+    /// Every key with its value as text, in the order of the file.
+    pub values: Vec<ConfigValue>,
+    /// What other dialects want to know of it.
+    pub facts: Facts,
+}
+
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub struct ConfigValue {
+    pub key: String,
+    pub value: String,
+    pub secret: bool,
+    /// Takes effect only after a restart.
+    pub needs_restart: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Facts {
+    pub binary: String,
+    pub config_file: String,
+    pub main_directory: String,
+    pub destination: String,
+    pub incomplete: String,
+    pub watch: String,
+    pub state: String,
+    pub temporary: String,
+    pub log_file: String,
+    pub keep_history_days: u32,
+    pub watch_interval: u64,
+    pub rate_limit: u64,
+    pub daily_quota: u64,
+    pub monthly_quota: u64,
+    pub quota_start_day: u8,
+    pub reserve: u64,
+    pub health_action: String,
+    pub duplicates_refused: bool,
+    pub control_address: String,
+    pub control_port: u16,
+    pub servers: Vec<ServerFacts>,
+    pub categories: Vec<CategoryFacts>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ServerFacts {
+    pub name: String,
+    pub active: bool,
+    pub level: u16,
+    pub optional: bool,
+    pub group: u32,
+    pub host: String,
+    pub port: u16,
+    pub tls: bool,
+    pub has_username: bool,
+    pub connections: usize,
+    pub retention: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CategoryFacts {
+    pub name: String,
+    /// As configured; empty where it is the name below the common destination.
+    pub destination: String,
+    pub aliases: Vec<String>,
+}
+
+/// What a reload did.
+#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
+pub struct Reload {
+    pub applied: Vec<String>,
+    pub needs_restart: Vec<String>,
+}

@@ -1,0 +1,217 @@
+//! What can be wanted of the daemon.
+
+use std::time::Duration;
+
+use bergamot_types::{JobId, Secret};
+use serde::{Deserialize, Serialize};
+
+use crate::view::{DupeMode, Parameter};
+
+/// Some of the jobs of a list.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Which {
+    pub offset: usize,
+    /// All, if there is none.
+    pub limit: Option<usize>,
+    pub category: Option<String>,
+    /// A part of the name, in any case.
+    pub search: Option<String>,
+    /// Jobs of the history that people have put out of sight.
+    pub hidden: bool,
+}
+
+/// An NZB to download.
+#[derive(Clone, Debug)]
+pub struct NewJob {
+    /// The name of the file, with or without `.nzb`; may be empty where there is a URL.
+    pub name: String,
+    pub content: Content,
+    pub category: Option<String>,
+    /// That of the category, if there is none.
+    pub priority: Option<i32>,
+    pub at_top: bool,
+    pub paused: bool,
+    pub dupe_key: String,
+    pub dupe_score: i32,
+    pub dupe_mode: DupeMode,
+    pub password: Option<Secret>,
+    pub parameters: Vec<Parameter>,
+    /// Take the category from the NZB itself where none is given.
+    pub auto_category: bool,
+}
+
+#[derive(Clone)]
+pub enum Content {
+    Nzb(Vec<u8>),
+    Url(String),
+}
+
+impl std::fmt::Debug for Content {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Nzb(bytes) => write!(f, "Nzb({} bytes)", bytes.len()),
+            Self::Url(_) => f.write_str("Url(…)"), // it may hold a key
+        }
+    }
+}
+
+/// What to do with jobs.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Edit {
+    Pause,
+    Resume,
+    Move(Place),
+    /// All the jobs named, or the whole queue if none is named.
+    Sort {
+        by: SortKey,
+        descending: bool,
+    },
+    SetPriority(i32),
+    SetCategory(Option<String>),
+    SetName(String),
+    /// An empty value takes it away.
+    SetParameter(Parameter),
+    SetDupeKey(String),
+    SetDupeScore(i32),
+    SetDupeMode(DupeMode),
+    /// Joins the others into the first.
+    Merge,
+    /// Puts the files named into a job of their own.
+    Split {
+        files: Vec<u32>,
+        name: String,
+    },
+    /// Ends a job that is queued.
+    Delete(Delete),
+    /// Files of the one job named, by their places in it.
+    Files {
+        files: Vec<u32>,
+        what: FileEdit,
+    },
+    /// For jobs in the history.
+    History(HistoryEdit),
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Place {
+    Top,
+    Bottom,
+    Before(JobId),
+    After(JobId),
+    /// So many places down, or up if negative.
+    By(i64),
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SortKey {
+    Name,
+    Priority,
+    Category,
+    Size,
+    Left,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Delete {
+    /// Into the history, with what was downloaded deleted.
+    ToHistory,
+    /// Into the history, with what was downloaded kept.
+    Park,
+    /// Into the history, as a duplicate.
+    AsDuplicate,
+    /// Without a trace.
+    Finally,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum FileEdit {
+    Pause,
+    Resume,
+    Delete,
+    Top,
+    Bottom,
+    By(i64),
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum HistoryEdit {
+    /// Out of sight; it still counts in the search for duplicates.
+    Hide,
+    /// With its files, where they lie in the working directory.
+    Delete,
+    /// Downloads again, from the beginning.
+    Redownload,
+    /// Downloads what is missing.
+    Retry,
+    /// Processes once more what is there.
+    Process,
+    Mark(crate::view::Mark),
+}
+
+/// What can be paused.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    Download,
+    Post,
+    Scan,
+}
+
+impl Part {
+    pub const ALL: [Self; 3] = [Self::Download, Self::Post, Self::Scan];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Download => "download",
+            Self::Post => "post",
+            Self::Scan => "scan",
+        }
+    }
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Pause {
+    pub parts: Vec<Part>,
+    /// It ends by itself then.
+    pub lasting: Option<Duration>,
+    /// Who wants it, for those who wonder later.
+    pub author: String,
+}
+
+#[derive(Clone, Debug)]
+pub struct ServerProbe {
+    pub host: String,
+    pub port: u16,
+    pub tls: bool,
+    pub username: String,
+    pub password: Secret,
+    pub timeout: Duration,
+    /// How much of the certificate has to be right.
+    pub certificates: Certificates,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Certificates {
+    Unchecked,
+    WithoutName,
+    Strict,
+}
+
+/// Lines of the log.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct LogQuery {
+    /// Those of one job alone.
+    pub job: Option<JobId>,
+    pub lines: Lines,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Lines {
+    /// With this number or a higher one, at most so many of them.
+    From {
+        id: u64,
+        most: usize,
+    },
+    Last(usize),
+}
