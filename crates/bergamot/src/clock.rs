@@ -19,3 +19,8 @@ pub(crate) fn seed() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     since.as_nanos() as u64 ^ u64::from(std::process::id())
 }
+
+/// Tells this run of the daemon from all others.
+pub(crate) fn boot() -> String {
+    format!("{:016x}", seed())
+}

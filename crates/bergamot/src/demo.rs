@@ -76,7 +76,7 @@ fn write_config(home: &Path, port: u16, settings: &Settings) -> anyhow::Result<P
     fs::create_dir(home.join("watch"))?;
     let path = home.join("bergamot.toml");
     let text = format!(
-        "[download]\nrate = \"{} B\"\n\n[[server]]\nname = \"demo\"\nhost = \"127.0.0.1\"\n\
+        "[control]\nsocket = \"\"\naddress = \"\"\n\n[download]\nrate = \"{} B\"\n\n[[server]]\nname = \"demo\"\nhost = \"127.0.0.1\"\n\
          port = {port}\nencryption = \"none\"\nconnections = {}\n",
         settings.rate.0, settings.connections
     );

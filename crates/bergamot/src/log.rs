@@ -6,32 +6,33 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context;
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::fmt::{self, MakeWriter};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer};
 
 use crate::config::Log;
+use crate::log_book::LogBook;
 
-/// From here on events are written. Lines that cannot be written are dropped: a full log disk must
-/// not stop a download.
-pub(crate) fn start(settings: &Log) -> anyhow::Result<()> {
+/// From here on events are written, and kept in `book`. Lines that cannot be written are dropped: a
+/// full log disk must not stop a download.
+pub(crate) fn start(settings: &Log, book: LogBook) -> anyhow::Result<()> {
     let filter = std::env::var("RUST_LOG").unwrap_or_else(|_| settings.level.clone());
     let filter =
         EnvFilter::try_new(&filter).with_context(|| format!("no log filter: {filter:?}"))?;
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_target(false)
-        .log_internal_errors(false);
-    match &settings.file {
+    let lines = fmt::layer().with_target(false).log_internal_errors(false);
+    let lines = match &settings.file {
         None => {
             let live = io::stderr().is_terminal();
-            builder.with_ansi(live).with_writer(Terminal { live }).init();
+            lines.with_ansi(live).with_writer(Terminal { live }).boxed()
         }
         Some(path) => {
             let log = LogFile::open(path, settings.rotate_at.0, settings.keep)
                 .with_context(|| format!("cannot open the log file {}", path.display()))?;
-            builder.with_ansi(false).with_writer(Shared(Arc::new(Mutex::new(log)))).init();
+            lines.with_ansi(false).with_writer(Shared(Arc::new(Mutex::new(log)))).boxed()
         }
-    }
+    };
+    tracing_subscriber::registry().with(filter).with(lines).with(book).init();
     Ok(())
 }
 

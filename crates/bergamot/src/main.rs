@@ -2,72 +2,31 @@
 
 #![forbid(unsafe_code)]
 
+mod arguments;
+mod cli;
 mod clock;
 mod config;
 mod daemon;
 mod demo;
 mod log;
+mod log_book;
 mod progress;
 mod signals;
+mod socket;
 
 use std::io::Write;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use bergamot_types::ByteCount;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser};
 
+use crate::arguments::{Arguments, Command, ConfigCommand};
+use crate::cli::Exit;
 use crate::config::{Config, Environment};
 
-/// A headless downloader for binary Usenet posts.
-#[derive(Debug, Parser)]
-#[command(name = "bergamot", version, arg_required_else_help = true)]
-struct Arguments {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
-    /// Look at configuration files
-    Config {
-        #[command(subcommand)]
-        command: ConfigCommand,
-    },
-    /// Show a whole download on this machine, without account or configuration
-    Demo {
-        /// How much to download
-        #[arg(long, default_value = "256 MB")]
-        size: ByteCount,
-        /// Connections to the news server
-        #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=100))]
-        connections: u16,
-        /// How much to download in a second; 0 is as fast as it goes
-        #[arg(long, default_value = "0 B")]
-        rate: ByteCount,
-    },
-    /// Run the daemon until it is told to stop
-    Run {
-        /// The configuration file
-        #[arg(long, short, value_name = "FILE")]
-        config: PathBuf,
-    },
-}
-
-#[derive(Debug, Subcommand)]
-enum ConfigCommand {
-    /// Read a configuration file and say what it means, or what is wrong with it
-    Check { file: PathBuf },
-    /// Print the reference of all keys, in Markdown
-    Reference,
-    /// Print a sample with every key, its default and its meaning
-    Sample,
-}
-
 fn main() -> ExitCode {
-    match run(Arguments::parse().command) {
-        Ok(()) => ExitCode::SUCCESS,
+    match run(Arguments::parse()) {
+        Ok(exit) => exit.into(),
         Err(error) => {
             // Whoever closed standard error does not want to know.
             let _ = writeln!(std::io::stderr(), "bergamot: {error:#}");
@@ -76,22 +35,32 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(command: Command) -> anyhow::Result<()> {
+fn run(Arguments { options, command }: Arguments) -> anyhow::Result<Exit> {
     match command {
+        Command::Completions { shell } => say(&completions(shell))?,
         Command::Config { command: ConfigCommand::Check { file } } => {
-            say(&config::check(&file, &environment())?)
+            say(&config::check(&file, &environment())?)?
         }
-        Command::Config { command: ConfigCommand::Reference } => say(&config::reference()),
-        Command::Config { command: ConfigCommand::Sample } => say(&config::sample()),
+        Command::Config { command: ConfigCommand::Reference } => say(&config::reference())?,
+        Command::Config { command: ConfigCommand::Sample } => say(&config::sample())?,
         Command::Demo { size, connections, rate } => {
-            demo::run(&demo::Settings { size, connections, rate })
+            demo::run(&demo::Settings { size, connections, rate })?
         }
-        Command::Run { config } => run_daemon(&Config::read(&config, &environment())?),
+        Command::Run { config } => run_daemon(&Config::read(&config, &environment())?)?,
+        Command::Talk(command) => return Ok(cli::run(options, &command)),
     }
+    Ok(Exit::Ok)
+}
+
+fn completions(shell: clap_complete::Shell) -> String {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), "bergamot", &mut text);
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 fn run_daemon(config: &Config) -> anyhow::Result<()> {
-    log::start(&config.log)?;
+    let book = log_book::LogBook::default();
+    log::start(&config.log, book.clone())?;
     for warning in &config.warnings {
         tracing::warn!("{warning}");
     }
@@ -100,7 +69,7 @@ fn run_daemon(config: &Config) -> anyhow::Result<()> {
         tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build()?;
     // As a task among those of the connections: what they have to say to each other then wakes no
     // thread that sleeps.
-    let daemon = runtime.spawn(daemon::run(daemon::Settings::new(config, threads)));
+    let daemon = runtime.spawn(daemon::run(daemon::Settings::new(config, threads), book));
     runtime.block_on(daemon).context("the daemon broke down")??;
     // A name look-up that hangs must not hold up the end.
     runtime.shutdown_background();
@@ -111,8 +80,12 @@ fn environment() -> Environment {
     std::env::vars_os().collect()
 }
 
+/// A reader that has seen enough, as `head` does, is no error.
 fn say(text: &str) -> anyhow::Result<()> {
-    Ok(std::io::stdout().write_all(text.as_bytes())?)
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        done => Ok(done?),
+    }
 }
 
 /// Decoding keeps pace with any line on fewer; more only spread the same work thinner.

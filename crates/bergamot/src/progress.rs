@@ -104,7 +104,7 @@ impl Progress {
     fn line(&self, now: Instant, engine: &Engine, jobs: &Jobs) -> Option<String> {
         let place = |job: &&Job| (!job.is_paused(), job.priority(), std::cmp::Reverse(job.id()));
         let first = engine.jobs().max_by_key(place)?;
-        let name = jobs.get(first.id()).map_or("", |job| &job.record.name);
+        let name = jobs.record(first.id()).map_or("", |record| &*record.name);
         let totals = first.totals();
         let percent = 100.0 * totals.bytes_done as f64 / totals.bytes.max(1) as f64;
         let busy = engine.jobs().filter(|job| !job.is_paused()).map(Job::totals);

@@ -1,4 +1,4 @@
-//! Being told to stop.
+//! Being told to stop, or to read the configuration again.
 
 use std::time::{Duration, Instant};
 
@@ -14,6 +14,13 @@ use crate::daemon::{Happening, Outbox};
 pub(crate) fn watch(outbox: Outbox) -> anyhow::Result<()> {
     let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
+    let mut hang_up = signal(SignalKind::hangup()).context("cannot listen for SIGHUP")?;
+    let reloads = outbox.clone();
+    tokio::spawn(async move {
+        while hang_up.recv().await.is_some() {
+            reloads.tell(Happening::ReloadWanted);
+        }
+    });
     tokio::spawn(async move {
         let mut stopping: Option<Instant> = None;
         loop {

@@ -46,8 +46,8 @@ impl Engine {
         self.tell(Notice::BeyondRepair { job, health, critical, action });
         match action {
             HealthAction::Delete => {
-                self.orders.push_back(Order::DeleteFiles { job });
                 self.fail_job(job, Failure::Health { health, critical });
+                self.orders.push_back(Order::DeleteFiles { job });
             }
             HealthAction::None => {}
             HealthAction::Park => self.fail_job(job, Failure::Health { health, critical }),

@@ -10,6 +10,7 @@
 //! - [`Quota`]: how much may still be used in a day, a week, a month or ever. Its [`Record`] is a
 //!   plain value for the store; [`Quota::checkpoint`] charges it in advance, so that usage is never
 //!   under-counted after a sudden end.
+//! - [`Volumes`]: how much came from a server, by the second, minute, hour and day.
 //! - [`Zone`], [`Calendar`], [`Period`], [`Window`]: where days and months begin.
 //!
 //! Everywhere a limit of 0 is no limit.
@@ -26,6 +27,7 @@ mod scope;
 mod settings;
 mod time_of_day;
 mod timetable;
+mod volumes;
 mod weekdays;
 mod window;
 mod zone;
@@ -41,6 +43,7 @@ pub use quota::{Allowance, Quota, QuotaSettings, Standing, Usage};
 pub use settings::Settings;
 pub use time_of_day::{InvalidTimeOfDay, TimeOfDay};
 pub use timetable::{Effect, Rule, Timetable};
+pub use volumes::{DayVolume, Rings, Volumes};
 pub use weekdays::{InvalidWeekdays, Weekdays};
 pub use window::{Calendar, Period, Window};
 pub use zone::{UnknownZone, Zone};

@@ -6,7 +6,7 @@ use crate::file::NzbFile;
 use crate::warning::Warning;
 
 /// The files of one post and what the indexer says about them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Nzb {
     pub meta: Meta,
     pub files: Vec<NzbFile>,

@@ -1,37 +1,48 @@
 //! Files that are wholly there or not at all.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 
+use crate::directory::Directory;
 use crate::error::StoreError;
 
-/// Writes `content` beside `path` and syncs it. [`publish`] gives it its name.
-pub(crate) fn prepare(path: &Path, content: &mut dyn Read) -> Result<(), StoreError> {
-    let draft = path.with_added_extension(DRAFT);
-    let mut write = || -> io::Result<()> {
-        let mut options = OpenOptions::new();
-        // Records may hold passwords, and so may NZBs.
-        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
-        io::copy(content, &mut file)?;
-        file.flush()?;
-        file.sync_all()
-    };
-    write().map_err(at(&draft))
+/// Writes `content` beside the file called `name` and syncs it. [`publish`] gives it its name.
+pub(crate) fn prepare(
+    directory: &dyn Directory,
+    name: &str,
+    content: &mut dyn Read,
+) -> Result<(), StoreError> {
+    let draft = draft_of(name);
+    let written = directory.write(&draft, content).and_then(|()| directory.sync(&draft));
+    written.map_err(|error| at(directory.path().join(&draft))(error))
 }
 
-pub(crate) fn publish(path: &Path) -> Result<(), StoreError> {
-    std::fs::rename(path.with_added_extension(DRAFT), path).map_err(at(path))
+pub(crate) fn publish(directory: &dyn Directory, name: &str) -> Result<(), StoreError> {
+    directory.rename(&draft_of(name), name).map_err(|error| at(directory.path().join(name))(error))
 }
 
-pub(crate) fn sync_directory(path: &Path) -> Result<(), StoreError> {
-    File::open(path).and_then(|directory| directory.sync_all()).map_err(at(path))
+pub(crate) fn sync_names(directory: &dyn Directory) -> Result<(), StoreError> {
+    directory.sync_names().map_err(|error| at(directory.path().to_owned())(error))
 }
 
-pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> StoreError {
-    let path = path.to_owned();
-    move |error| StoreError::Io { path, error }
+/// When this returns, it outlives the power.
+pub(crate) fn publish_now(
+    directory: &dyn Directory,
+    name: &str,
+    mut content: &[u8],
+) -> Result<(), StoreError> {
+    prepare(directory, name, &mut content)?;
+    publish(directory, name)?;
+    sync_names(directory)
+}
+
+pub(crate) fn draft_of(name: &str) -> String {
+    format!("{name}.{DRAFT}")
+}
+
+pub(crate) fn at(path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> StoreError {
+    let path: PathBuf = path.as_ref().to_owned();
+    move |error| StoreError::new(path, error)
 }
 
 pub(crate) const DRAFT: &str = "draft";

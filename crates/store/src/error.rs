@@ -1,23 +1,44 @@
-//! Why the spool did not do what it was told.
+//! Why the state on disk is not what it should be.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 
 use thiserror::Error;
 
+/// The daemon acts by variant: it holds what it would take in while the disk is `Full` or `ReadOnly`,
+/// and does not start on state that is `Locked` or `Newer`.
 #[derive(Debug, Error)]
 pub enum StoreError {
+    #[error("{path}: no space is left: {error}")]
+    Full { path: PathBuf, error: io::Error },
     #[error("{path}: {error}")]
     Io { path: PathBuf, error: io::Error },
     #[error("{path} is used by another bergamot{by}")]
     Locked { path: PathBuf, by: String },
+    #[error("{path} was written by a newer bergamot (version {version}; this one knows {known})")]
+    Newer { path: PathBuf, version: u32, known: u32 },
+    #[error("{path} cannot be written to: {error}")]
+    ReadOnly { path: PathBuf, error: io::Error },
 }
 
 impl StoreError {
+    pub fn new(path: PathBuf, error: io::Error) -> Self {
+        match error.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Self::Full { path, error },
+            ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied => {
+                Self::ReadOnly { path, error }
+            }
+            _ => Self::Io { path, error },
+        }
+    }
+
     pub fn code(&self) -> &'static str {
         match self {
+            Self::Full { .. } => "state.full",
             Self::Io { .. } => "state.io",
             Self::Locked { .. } => "state.locked",
+            Self::Newer { .. } => "state.newer",
+            Self::ReadOnly { .. } => "state.read_only",
         }
     }
 }

@@ -1,23 +1,60 @@
 //! The spool, and what else outlives the process.
 //!
-//! Each job is two files: the NZB as it came, and a small checksummed record beside it. A job is
+//! Each job is two files, the NZB as it came and a small checksummed record, and a third once articles
+//! arrive: the journal. A job is
 //! accepted when both are on disk under their names; before that nobody is told of it. The spool is
 //! the truth; whatever else is ever built over it can be built again from it.
 //!
-//! - [`Spool`]: the directory, locked for one daemon
-//! - [`Record`]: what is known of a job; [`JobState`]: what became of it
-//! - [`UsageFile`]: what is used of the quotas, beside the spool; [`Usage`] is its content
+//! - [`Spool`]: the directory, locked for one daemon; [`Directory`]: what it needs of a disk
+//! - [`Record`]: what is known of a job; [`Outcome`]: what became of it
+//! - [`Journal`]: what lies in a job's files, as it is learnt; [`Replay`]: what of that still counts
+//! - [`Fingerprint`]: which articles a job has; [`Parameters`]: what was noted on it
+//! - [`expired`]: which jobs history need not keep
+//! - [`UsageFile`], [`VolumesFile`], [`SettingsFile`]: what is used of the quotas, what came from each
+//!   server, and what people changed while the daemon ran, each beside the spool
 
 #![forbid(unsafe_code)]
 
+mod commit;
+mod directory;
 mod durable;
+mod entries;
 mod error;
+mod fingerprint;
+mod frame;
+mod hand;
+mod journal;
+mod lock;
+mod name;
+mod opening;
+mod outcome;
+mod parameters;
+mod plain;
 mod record;
+mod retention;
+mod runtime_settings;
 mod sealed;
 mod spool;
+mod state_file;
 mod usage;
+mod version1;
+mod volumes;
 
+pub use directory::{Directory, Folder};
 pub use error::StoreError;
-pub use record::{FinishedFile, JobState, Record};
-pub use spool::{Found, Spool};
-pub use usage::{Usage, UsageFile, Used, UsedDay};
+pub use fingerprint::{Fingerprint, InvalidFingerprint};
+pub use frame::BootId;
+pub use journal::{Entry, Finished, Journal, Mark as JournalMark, Replay};
+pub use outcome::{Mark, Outcome, ServerArticles};
+pub use parameters::Parameters;
+pub use record::{Contents, Dupe, FinishedFile, Record};
+pub use retention::expired;
+pub use runtime_settings::{Pause, RuntimeSettings};
+pub use spool::{Addition, Found, Spool};
+pub use state_file::{Kept, StateFile};
+pub use usage::{Usage, Used, UsedDay};
+pub use volumes::ServerVolumes;
+
+pub type SettingsFile = StateFile<RuntimeSettings>;
+pub type UsageFile = StateFile<Usage>;
+pub type VolumesFile = StateFile<ServerVolumes>;

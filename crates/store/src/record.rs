@@ -1,52 +1,88 @@
 //! What is known of a job.
 
-use bergamot_types::{JobId, UnixTime};
+use std::sync::Arc;
+
+use bergamot_queue::{DupeMode, Ending, Life};
+use bergamot_types::{ByteCount, JobId, Secret, UnixTime};
 use serde::{Deserialize, Serialize};
 
+use crate::fingerprint::Fingerprint;
+use crate::outcome::Outcome;
+use crate::parameters::Parameters;
+use crate::plain;
+use crate::sealed::{Unsealed, seal, unseal};
+use crate::version1;
+
 /// One job's record, as it lies in the spool.
+///
+/// There may be a hundred thousand of them in memory, so texts have no room to grow, what repeats is
+/// shared, and what only ended jobs have is boxed.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Record {
-    #[serde(with = "as_number")]
+    #[serde(with = "plain")]
     pub id: JobId,
-    pub name: String,
+    pub name: Box<str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub category: Option<String>,
+    pub category: Option<Arc<str>>,
+    #[serde(default, skip_serializing_if = "is_default")]
     pub priority: i32,
-    /// When it was added, in seconds since 1970.
-    #[serde(with = "as_seconds")]
+    /// Its place among jobs of the same priority: the least is next.
+    pub rank: i64,
+    #[serde(with = "plain")]
     pub added: UnixTime,
     /// Where the NZB came from, to recognise it after a crash between spooling and marking it.
-    pub source: String,
-    /// A digest of its message-ids: the same articles under another name are the same job.
-    pub fingerprint: String,
+    pub source: Arc<str>,
+    pub fingerprint: Fingerprint,
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "plain::optional")]
+    pub password: Option<Secret>,
+    /// Where it was fetched from, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub password: Option<String>,
+    pub url: Option<Box<str>>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub paused: bool,
+    #[serde(default, skip_serializing_if = "Parameters::is_empty")]
+    pub parameters: Parameters,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub dupe: Dupe,
+    pub contents: Contents,
     /// Its directory below the incomplete one, once it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub directory: Option<String>,
-    pub state: JobState,
-    /// A code and a sentence, where it failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// Where the finished files lie.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub destination: Option<String>,
-    /// Articles that could not be had; the first of them, if there are many.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub missing: Vec<String>,
+    pub directory: Option<Box<str>>,
+    pub life: Life,
+    /// How often a daemon died that had it in hand.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub starts: u32,
+    /// Files that were finished before there was a journal; later ones are in there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub finished: Vec<FinishedFile>,
+    /// There when its life has ended, and only then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Box<Outcome>>,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum JobState {
-    Queued,
-    /// Complete, and every byte passed a check.
-    Completed,
-    /// Complete, with parts that carried no checksum.
-    CompletedUnverified,
-    Failed,
+/// By what other jobs it is a duplicate of, and what that means.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Dupe {
+    pub key: Box<str>,
+    pub score: i32,
+    pub mode: DupeMode,
+}
+
+/// What the NZB held when it was added.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Contents {
+    /// Of all files, encoded, as the NZB claims.
+    #[serde(with = "plain")]
+    pub bytes: ByteCount,
+    #[serde(with = "plain")]
+    pub par2_bytes: ByteCount,
+    pub files: u32,
+    pub par2_files: u32,
+    pub articles: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "plain::optional")]
+    pub oldest_post: Option<UnixTime>,
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "plain::optional")]
+    pub newest_post: Option<UnixTime>,
 }
 
 /// A file of the job that lies finished in the job's directory.
@@ -58,33 +94,159 @@ pub struct FinishedFile {
     pub verified: bool,
 }
 
-mod as_number {
-    use bergamot_types::JobId;
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(id: &JobId, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_u32(id.0)
+impl Record {
+    /// A job that was just added, at the bottom of the queue.
+    pub fn new(id: JobId, name: &str, added: UnixTime, source: &str, print: Fingerprint) -> Self {
+        Self {
+            id,
+            name: name.into(),
+            category: None,
+            priority: 0,
+            rank: i64::from(id.0),
+            added,
+            source: source.into(),
+            fingerprint: print,
+            password: None,
+            url: None,
+            paused: false,
+            parameters: Parameters::default(),
+            dupe: Dupe::default(),
+            contents: Contents::default(),
+            directory: None,
+            life: Life::Queued,
+            starts: 0,
+            finished: Vec::new(),
+            outcome: None,
+        }
     }
 
-    pub(super) fn deserialize<'d, D: Deserializer<'d>>(deserializer: D) -> Result<JobId, D::Error> {
-        u32::deserialize(deserializer).map(JobId)
+    /// Makes it history.
+    pub fn end(&mut self, outcome: Outcome) {
+        self.life = Life::Ended;
+        self.outcome = Some(Box::new(outcome));
+    }
+
+    pub fn ending(&self) -> Option<Ending> {
+        self.outcome.as_ref().map(|outcome| outcome.ending)
+    }
+
+    /// Where the finished files lie.
+    pub fn destination(&self) -> Option<&str> {
+        self.outcome.as_ref()?.destination.as_deref()
+    }
+
+    /// Why it failed.
+    pub fn reason(&self) -> Option<&str> {
+        self.outcome.as_ref().map(|outcome| outcome.reason.as_str()).filter(|text| !text.is_empty())
+    }
+
+    /// A job that failed or was deleted does not stand in the way of another try.
+    pub(crate) fn stands_in_the_way(&self) -> bool {
+        matches!(self.ending(), None | Some(Ending::Completed { .. }))
+    }
+
+    /// As it lies in the spool.
+    pub fn sealed(&self) -> String {
+        let body = serde_json::to_string(self).expect("a record has only what JSON can hold");
+        seal(WORD, VERSION, &body)
+    }
+
+    /// Of this version, or of an older one.
+    pub(crate) fn unseal(bytes: &[u8]) -> Result<Self, Unsealed> {
+        let record = match unseal(WORD, VERSION, bytes)? {
+            (version1::VERSION, body) => version1::read(body).ok_or(Unsealed::Damaged)?,
+            (_, body) => serde_json::from_str::<Self>(body).map_err(|_| Unsealed::Damaged)?,
+        };
+        match record.life.is_ended() == record.outcome.is_some() {
+            true => Ok(record),
+            false => Err(Unsealed::Damaged),
+        }
     }
 }
 
-mod as_seconds {
-    use bergamot_types::UnixTime;
-    use serde::{Deserialize, Deserializer, Serializer};
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
 
-    pub(super) fn serialize<S: Serializer>(
-        time: &UnixTime,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        serializer.serialize_i64(time.0)
+pub(crate) const VERSION: u32 = 2;
+
+/// What records of jobs begin with.
+pub(crate) const WORD: &str = "bergamot-job";
+
+#[cfg(test)]
+mod tests {
+    use bergamot_queue::{Cause, Permille, Stage};
+
+    use super::*;
+    use crate::outcome::{Mark, ServerArticles};
+
+    fn full() -> Record {
+        let print = Fingerprint([0xa5; 16]);
+        let mut record =
+            Record::new(JobId(7), "a \"name\" = [odd]\n", UnixTime(1_800_000_000), "x.nzb", print);
+        record.category = Some("tv".into());
+        record.priority = -100;
+        record.password = Some(Secret::new("hunter2"));
+        record.url = Some("http://example.org/x.nzb".into());
+        record.parameters.set("drone", "17");
+        record.parameters.set("*Unpack:", "yes");
+        record.dupe = Dupe { key: "key".into(), score: -3, mode: DupeMode::Force };
+        record.contents = Contents {
+            bytes: ByteCount(u64::MAX),
+            par2_bytes: ByteCount(1),
+            files: 2,
+            par2_files: 1,
+            articles: 3,
+            oldest_post: Some(UnixTime(-1)),
+            newest_post: None,
+        };
+        record.directory = Some("a name".into());
+        record.starts = 1;
+        record.finished = vec![FinishedFile { index: 3, name: "f.rar".into(), verified: true }];
+        record
     }
 
-    pub(super) fn deserialize<'d, D: Deserializer<'d>>(
-        deserializer: D,
-    ) -> Result<UnixTime, D::Error> {
-        i64::deserialize(deserializer).map(UnixTime)
+    fn ended() -> Record {
+        let mut record = full();
+        let ending = Ending::Failed(Cause::Incomplete);
+        let mut outcome = Outcome::new(ending, UnixTime(1_800_000_100), "job.incomplete: 3 of 9");
+        outcome.sequence = 12;
+        outcome.missing = vec!["a@x".to_owned()];
+        outcome.health = Permille(900);
+        outcome.mark = Mark::Bad;
+        outcome.servers.insert("one".to_owned(), ServerArticles { ok: 6, failed: 3 });
+        record.end(outcome);
+        record
+    }
+
+    #[test]
+    fn a_record_comes_back_as_it_went_in() {
+        let mut post = full();
+        post.life = Life::Post(Stage::Unpacking);
+        let plain = Record::new(JobId(1), "", UnixTime(0), "", Fingerprint::default());
+        for record in [plain, full(), post, ended()] {
+            assert_eq!(Record::unseal(record.sealed().as_bytes()).unwrap(), record);
+        }
+        assert!(!format!("{:?}", full()).contains("hunter2"));
+    }
+
+    #[test]
+    fn no_flipped_byte_and_no_cut_goes_unnoticed() {
+        let sealed = ended().sealed().into_bytes();
+        for at in 0..sealed.len() {
+            assert!(Record::unseal(&sealed[..at]).is_err(), "cut at {at}");
+            for bit in 0..8 {
+                let mut flipped = sealed.clone();
+                flipped[at] ^= 1 << bit;
+                assert!(Record::unseal(&flipped).is_err(), "bit {bit} of byte {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_record_whose_parts_contradict_each_other_is_damaged() {
+        let mut record = ended();
+        record.life = Life::Queued;
+        assert!(matches!(Record::unseal(record.sealed().as_bytes()), Err(Unsealed::Damaged)));
     }
 }

@@ -1,38 +1,41 @@
 //! The directory of jobs.
 
-use std::collections::HashMap;
-use std::ffi::OsStr;
-use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bergamot_types::JobId;
-use rustix::fs::{FlockOperation, flock};
 
-use crate::durable::{DRAFT, at, prepare, publish, sync_directory};
+use crate::commit::{Draft, commit};
+use crate::directory::{Directory, Folder};
+use crate::durable::{at, publish_now, sync_names};
 use crate::error::StoreError;
-use crate::record::{JobState, Record};
-use crate::sealed::{seal, unseal};
+use crate::fingerprint::Fingerprint;
+use crate::frame::{BootId, Owner};
+use crate::hand::Hand;
+use crate::journal::{Journal, Replay};
+use crate::lock::{Lock, lock};
+use crate::name::{JOURNAL, LAST, NZB, RECORD, name};
+use crate::opening::look_through;
+use crate::record::Record;
 
 /// The spool of one daemon. Its methods block on the disk.
 #[derive(Debug)]
 pub struct Spool {
-    directory: PathBuf,
+    directory: Arc<dyn Directory>,
     index: Mutex<Index>,
-    _lock: File,
+    hand: Mutex<Hand>,
+    _lock: Option<Lock>,
 }
 
 #[derive(Debug, Default)]
 struct Index {
     last_id: u32,
-    fingerprints: HashMap<String, Known>,
-}
-
-#[derive(Clone, Debug)]
-struct Known {
-    id: JobId,
-    source: String,
+    last_sequence: u64,
+    present: BTreeMap<JobId, Fingerprint>,
+    fingerprints: BTreeMap<(Fingerprint, JobId), Arc<str>>, // with their sources
 }
 
 /// What lay in the spool at the start.
@@ -40,25 +43,52 @@ struct Known {
 pub struct Found {
     /// All whole records, by id.
     pub records: Vec<Record>,
-    /// What was set aside, and why.
+    /// What could not be used, where it lies now, and why. Each costs one job at most.
     pub set_aside: Vec<(PathBuf, String)>,
+    /// Jobs that are not ended and whose NZB is gone.
+    pub without_nzb: Vec<JobId>,
+    /// Jobs that completed and have their journals yet: nobody had time to clear up behind them.
+    pub unsettled: Vec<JobId>,
+    /// Jobs that were in hand when a daemon died, twice in a row: not to be touched unasked.
+    pub suspects: Vec<JobId>,
+    /// Why nothing can be written here for now.
+    pub read_only: Option<String>,
+}
+
+/// A job to be accepted.
+pub struct Addition<'a> {
+    pub record: &'a Record,
+    pub nzb: &'a mut dyn Read,
 }
 
 impl Spool {
     /// Opens the spool, creating it if need be, and locks it for this process.
-    pub fn open(directory: &Path) -> Result<(Self, Found), StoreError> {
-        fs::create_dir_all(directory).map_err(at(directory))?;
-        let lock = lock(directory)?;
-        let mut found = Found::default();
-        let mut index = Index::default();
-        for path in listing(directory)? {
-            index.last_id = index.last_id.max(id_of(&path).unwrap_or(0));
-            visit(&path, &mut found)?;
+    pub fn open(path: &Path) -> Result<(Self, Found), StoreError> {
+        let folder = Folder::open(path).map_err(at(path))?;
+        let lock = lock(&folder)?;
+        let (mut spool, mut found) = Self::open_in(Arc::new(folder))?;
+        match lock {
+            Ok(lock) => {
+                lock.sign();
+                spool._lock = Some(lock);
+            }
+            Err(error) => found.read_only = Some(format!("{}: {error}", error.code())),
         }
-        found.records.sort_by_key(|record| record.id);
-        found.records.iter().for_each(|record| index.learn(record));
-        let spool = Self { directory: directory.to_owned(), index: Mutex::new(index), _lock: lock };
         Ok((spool, found))
+    }
+
+    /// The same in a directory that nobody else uses.
+    pub fn open_in(directory: Arc<dyn Directory>) -> Result<(Self, Found), StoreError> {
+        let (mut found, last_id) = look_through(&directory)?;
+        let index = Index::of(&found.records, last_id);
+        let mut hand = Hand::read(&*directory, &mut found.set_aside);
+        hand.retain(|job| index.present.contains_key(&job));
+        for record in &mut found.records {
+            record.starts = hand.deaths(record.id);
+        }
+        found.suspects = hand.suspects();
+        let (index, hand) = (Mutex::new(index), Mutex::new(hand));
+        Ok((Self { directory, index, hand, _lock: None }, found))
     }
 
     /// The number of the next job; none is ever given twice.
@@ -68,175 +98,233 @@ impl Spool {
         JobId(index.last_id)
     }
 
-    /// The job with the same articles that is queued or completed, and where it came from.
-    pub fn same_articles(&self, fingerprint: &str) -> Option<(JobId, String)> {
+    /// The place in history of the next job that ends.
+    pub fn next_sequence(&self) -> u64 {
+        let mut index = self.index();
+        index.last_sequence += 1;
+        index.last_sequence
+    }
+
+    /// The last job with the same articles that is queued or completed, and where it came from.
+    pub fn same_articles(&self, print: Fingerprint) -> Option<(JobId, Arc<str>)> {
         let index = self.index();
-        index.fingerprints.get(fingerprint).map(|known| (known.id, known.source.clone()))
+        let all = (print, JobId(0))..=(print, JobId(u32::MAX));
+        let last = index.fingerprints.range(all).next_back();
+        last.map(|((_, job), source)| (*job, source.clone()))
     }
 
     /// Accepts a job: when this returns, it outlives the process and the power.
     pub fn add(&self, record: &Record, nzb: &mut dyn Read) -> Result<(), StoreError> {
-        let (nzb_path, record_path) = (self.path(record.id, NZB), self.path(record.id, RECORD));
-        prepare(&nzb_path, nzb)?;
-        prepare(&record_path, &mut seal(WORD, record).as_bytes())?;
-        publish(&nzb_path)?;
-        publish(&record_path)?;
-        sync_directory(&self.directory)?;
-        self.index().learn(record);
-        Ok(())
+        self.add_all(&mut [Addition { record, nzb }]).pop().unwrap_or(Ok(()))
+    }
+
+    /// Accepts many, which takes little longer than one. Each has its result.
+    pub fn add_all(&self, additions: &mut [Addition<'_>]) -> Vec<Result<(), StoreError>> {
+        let records: Vec<_> = additions.iter().map(|addition| addition.record).collect();
+        let groups = additions.iter_mut().map(|addition| {
+            let nzb = name(addition.record.id, NZB);
+            // The record comes last, for it is what makes them a job.
+            vec![
+                Draft { name: nzb, content: Box::new(&mut *addition.nzb) },
+                record_draft(addition.record),
+            ]
+        });
+        let results = commit(&*self.directory, groups.collect());
+        for (record, result) in records.iter().zip(&results) {
+            match result {
+                Ok(()) => self.index().learn(record),
+                Err(_) => self.take_back(record.id),
+            }
+        }
+        results
     }
 
     /// Replaces the record of a job.
     pub fn update(&self, record: &Record) -> Result<(), StoreError> {
-        let path = self.path(record.id, RECORD);
-        prepare(&path, &mut seal(WORD, record).as_bytes())?;
-        publish(&path)?;
-        sync_directory(&self.directory)?;
-        self.index().learn(record);
-        Ok(())
+        self.update_all(&[record])
+    }
+
+    /// Replaces many. After an error some may be replaced and others not; each is whole. Of two of the
+    /// same job the later holds.
+    pub fn update_all(&self, records: &[&Record]) -> Result<(), StoreError> {
+        let records: BTreeMap<_, _> = records.iter().map(|record| (record.id, *record)).collect();
+        let records: Vec<_> = records.into_values().collect();
+        let groups = records.iter().map(|record| vec![record_draft(record)]);
+        let results = commit(&*self.directory, groups.collect());
+        let done = records.iter().zip(&results).filter(|(_, result)| result.is_ok());
+        done.for_each(|(record, _)| self.index().learn(record));
+        results.into_iter().collect()
     }
 
     /// The NZB as it came.
-    pub fn nzb(&self, job: JobId) -> Result<File, StoreError> {
-        let path = self.path(job, NZB);
-        File::open(&path).map_err(at(&path))
+    pub fn nzb(&self, job: JobId) -> Result<Box<dyn Read + Send>, StoreError> {
+        let name = name(job, NZB);
+        self.directory.open(&name).map_err(at(self.directory.path().join(&name)))
     }
 
-    /// A completed job needs its NZB no more.
+    /// What is known of the files of a job; `boot` is the run of the machine we are in.
+    pub fn journal(&self, record: &Record, boot: BootId) -> Result<(Journal, Replay), StoreError> {
+        let owner = Owner::new(record.id, record.fingerprint, boot);
+        Journal::open(self.directory.clone(), name(record.id, JOURNAL), owner)
+    }
+
+    /// A completed job needs its NZB and its journal no more.
     pub fn drop_nzb(&self, job: JobId) -> Result<(), StoreError> {
-        let path = self.path(job, NZB);
-        fs::remove_file(&path).map_err(at(&path))
+        self.remove_file(&name(job, JOURNAL))?;
+        self.remove_file(&name(job, NZB))
     }
 
-    fn path(&self, job: JobId, extension: &str) -> PathBuf {
-        self.directory.join(format!("{:08}.{extension}", job.0))
+    /// Nothing that was written of the job counts any more, not even after a power cut.
+    pub fn drop_journal(&self, job: JobId) -> Result<(), StoreError> {
+        self.remove_file(&name(job, JOURNAL))?;
+        sync_names(&*self.directory)
+    }
+
+    /// Forgets jobs altogether. Their records go last, so that nothing is left of a job that nobody
+    /// knows of any more.
+    pub fn remove(&self, jobs: &[JobId]) -> Result<(), StoreError> {
+        self.keep_last_number(jobs)?;
+        for job in jobs {
+            self.drop_nzb(*job)?;
+        }
+        sync_names(&*self.directory)?;
+        for job in jobs {
+            self.remove_file(&name(*job, RECORD))?;
+            self.index().forget(*job);
+        }
+        sync_names(&*self.directory)
+    }
+
+    /// The job is in hand from now on: if the process dies, that is held against it. Meant for what
+    /// may kill a daemon, such as reading the job in, not for whole downloads.
+    pub fn begin(&self, job: JobId) -> Result<(), StoreError> {
+        let mut hand = self.hand();
+        hand.take(job);
+        hand.write(&*self.directory)
+    }
+
+    /// It is not, and has proved to be harmless.
+    pub fn ended(&self, job: JobId) -> Result<(), StoreError> {
+        let mut hand = self.hand();
+        match hand.let_go(job) {
+            true => hand.write(&*self.directory),
+            false => Ok(()),
+        }
+    }
+
+    /// A job that was not accepted must not be there at the next start.
+    fn take_back(&self, job: JobId) {
+        for extension in [RECORD, NZB] {
+            // If even that fails, it comes back as a job that nobody was promised.
+            let _ = self.directory.remove(&name(job, extension));
+        }
+    }
+
+    /// Numbers are told by the names of files, so the highest must not go without a trace.
+    fn keep_last_number(&self, jobs: &[JobId]) -> Result<(), StoreError> {
+        let highest = self.index().present.keys().next_back().copied();
+        match highest.filter(|highest| jobs.contains(highest)) {
+            Some(highest) => publish_now(&*self.directory, &name(highest, LAST), &[]),
+            None => Ok(()),
+        }
+    }
+
+    fn remove_file(&self, name: &str) -> Result<(), StoreError> {
+        match self.directory.remove(name) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(at(self.directory.path().join(name))(error))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn index(&self) -> MutexGuard<'_, Index> {
         self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn hand(&self) -> MutexGuard<'_, Hand> {
+        self.hand.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Index {
-    /// A failed job does not stand in the way of another try.
+    /// Trees that are made of all at once are half as large as those that grew.
+    fn of(records: &[Record], last_id: u32) -> Self {
+        let known = records.iter().filter(|record| record.stands_in_the_way());
+        let known = known.map(|record| ((record.fingerprint, record.id), record.source.clone()));
+        let sequences = records.iter().filter_map(|record| Some(record.outcome.as_ref()?.sequence));
+        Self {
+            last_id,
+            last_sequence: sequences.max().unwrap_or(0),
+            present: records.iter().map(|record| (record.id, record.fingerprint)).collect(),
+            fingerprints: known.collect(),
+        }
+    }
+
     fn learn(&mut self, record: &Record) {
-        if record.state == JobState::Failed {
-            self.fingerprints.retain(|_, known| known.id != record.id);
-        } else {
-            let known = Known { id: record.id, source: record.source.clone() };
-            self.fingerprints.insert(record.fingerprint.clone(), known);
+        self.present.insert(record.id, record.fingerprint);
+        let sequence = record.outcome.as_ref().map_or(0, |outcome| outcome.sequence);
+        self.last_sequence = self.last_sequence.max(sequence);
+        let key = (record.fingerprint, record.id);
+        match record.stands_in_the_way() {
+            true => drop(self.fingerprints.insert(key, record.source.clone())),
+            false => drop(self.fingerprints.remove(&key)),
+        }
+    }
+
+    fn forget(&mut self, job: JobId) {
+        if let Some(print) = self.present.remove(&job) {
+            self.fingerprints.remove(&(print, job));
         }
     }
 }
 
-fn lock(directory: &Path) -> Result<File, StoreError> {
-    let path = directory.join("lock");
-    let mut options = File::options();
-    let file = options.read(true).write(true).create(true).truncate(false).open(&path);
-    let file = file.map_err(at(&path))?;
-    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => {
-            sign(&file).map_err(at(&path))?;
-            Ok(file)
-        }
-        Err(rustix::io::Errno::WOULDBLOCK) => {
-            let mut holder = String::new();
-            // Only for people; the lock is held whatever stands in the file.
-            let _ = (&file).take(LONGEST_SIGNATURE).read_to_string(&mut holder);
-            let by = holder.lines().next().map_or(String::new(), |holder| format!(" ({holder})"));
-            Err(StoreError::Locked { path: directory.to_owned(), by })
-        }
-        Err(error) => Err(StoreError::Io { path, error: error.into() }),
+fn record_draft(record: &Record) -> Draft<'static> {
+    let sealed = io::Cursor::new(record.sealed());
+    Draft { name: name(record.id, RECORD), content: Box::new(sealed) }
+}
+
+impl fmt::Debug for Addition<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Addition").field(&self.record.id).finish()
     }
 }
-
-/// Says who holds the lock. Over a share a process number alone would mislead.
-fn sign(mut file: &File) -> std::io::Result<()> {
-    let host = rustix::system::uname();
-    file.set_len(0)?;
-    writeln!(file, "process {} on {}", std::process::id(), host.nodename().to_string_lossy())
-}
-
-fn listing(directory: &Path) -> Result<Vec<PathBuf>, StoreError> {
-    let entries = fs::read_dir(directory).map_err(at(directory))?;
-    let mut paths = Vec::new();
-    for entry in entries {
-        paths.push(entry.map_err(at(directory))?.path());
-    }
-    paths.sort();
-    Ok(paths)
-}
-
-fn visit(path: &Path, found: &mut Found) -> Result<(), StoreError> {
-    match path.extension().and_then(OsStr::to_str) {
-        // Never published, so never promised to anybody.
-        Some(DRAFT) => fs::remove_file(path).map_err(at(path)),
-        Some(NZB) if !path.with_extension(RECORD).exists() => {
-            set_aside(path, "orphan", "there is no record for this NZB".to_owned(), found)
-        }
-        Some(RECORD) => {
-            let bytes = fs::read(path).map_err(at(path))?;
-            match unseal::<Record>(WORD, &bytes) {
-                Ok(record) if Some(record.id.0) == id_of(path) => found.records.push(record),
-                Ok(record) => {
-                    let why = format!("it is the record of job {}", record.id);
-                    return set_aside(path, "damaged", why, found);
-                }
-                Err(error) => return set_aside(path, "damaged", error.to_string(), found),
-            }
-            Ok(())
-        }
-        _ => Ok(()),
-    }
-}
-
-/// What cannot be read is kept for a person to look at; it must not keep the rest from starting.
-fn set_aside(path: &Path, mark: &str, why: String, found: &mut Found) -> Result<(), StoreError> {
-    let aside = path.with_added_extension(mark);
-    fs::rename(path, &aside).map_err(at(path))?;
-    found.set_aside.push((aside, why));
-    Ok(())
-}
-
-fn id_of(path: &Path) -> Option<u32> {
-    path.file_name()?.to_str()?.split('.').next()?.parse().ok()
-}
-
-const LONGEST_SIGNATURE: u64 = 256;
-const NZB: &str = "nzb";
-const RECORD: &str = "job";
-/// What its records begin with.
-const WORD: &str = "bergamot-job";
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use bergamot_queue::{Cause, Ending};
     use bergamot_types::UnixTime;
 
     use super::*;
+    use crate::journal::Entry;
+    use crate::outcome::Outcome;
 
     fn record(id: JobId) -> Record {
-        Record {
-            id,
-            name: format!("job {id}"),
-            category: None,
-            priority: 0,
-            added: UnixTime(0),
-            source: format!("{id}.nzb"),
-            fingerprint: format!("{id:0>8}"),
-            password: None,
-            directory: None,
-            state: JobState::Queued,
-            reason: None,
-            destination: None,
-            missing: Vec::new(),
-            finished: Vec::new(),
-        }
+        let print = Fingerprint([id.0 as u8; 16]);
+        Record::new(id, &format!("job {id}"), UnixTime(0), &format!("{id}.nzb"), print)
     }
 
     fn add(spool: &Spool) -> Record {
         let record = record(spool.next_id());
         spool.add(&record, &mut &b"<nzb/>"[..]).unwrap();
         record
+    }
+
+    fn failed(mut record: Record) -> Record {
+        let ending = Ending::Failed(Cause::Incomplete);
+        record.end(Outcome { sequence: 5, ..Outcome::new(ending, UnixTime(0), "") });
+        record
+    }
+
+    fn names(path: &Path) -> Vec<String> {
+        let entries = fs::read_dir(path).unwrap();
+        let name = |entry: io::Result<fs::DirEntry>| entry.unwrap().file_name().into_string();
+        let mut names: Vec<_> = entries.map(|entry| name(entry).unwrap()).collect();
+        names.sort();
+        names
     }
 
     #[test]
@@ -268,25 +356,176 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let (spool, _) = Spool::open(home.path()).unwrap();
         let (first, second) = (add(&spool), add(&spool));
+        spool.journal(&first, BootId::of(b"a")).unwrap().0.append(&[written()]).unwrap();
         drop(spool);
         fs::write(home.path().join("00000001.job"), b"bergamot-job 1 0000").unwrap();
         fs::write(home.path().join("00000009.job.draft"), b"half").unwrap();
         let (spool, found) = Spool::open(home.path()).unwrap();
         assert_eq!(found.records, [second]);
-        assert_eq!(found.set_aside[0].0, home.path().join("00000001.job.damaged"));
+        let aside: Vec<_> = found.set_aside.iter().map(|(path, _)| path.clone()).collect();
+        let expected = ["job.damaged", "nzb.orphan", "journal.orphan"];
+        assert_eq!(aside, expected.map(|end| home.path().join(format!("00000001.{end}"))));
         assert!(!home.path().join("00000009.job.draft").exists());
-        assert!(spool.next_id() > first.id, "its number is not given again");
+        assert!(spool.next_id() > JobId(9), "no number is given again");
+        let (_, found) = Spool::open_in(Arc::new(Folder::open(home.path()).unwrap())).unwrap();
+        assert!(found.set_aside.is_empty(), "and that is told once: {:?}", found.set_aside);
     }
 
     #[test]
     fn the_same_articles_are_known_unless_they_failed() {
         let home = tempfile::tempdir().unwrap();
         let (spool, _) = Spool::open(home.path()).unwrap();
-        let mut record = add(&spool);
-        let known = spool.same_articles(&record.fingerprint).unwrap();
-        assert_eq!(known, (record.id, "1.nzb".to_owned()));
-        record.state = JobState::Failed;
-        spool.update(&record).unwrap();
-        assert_eq!(spool.same_articles(&record.fingerprint), None);
+        let record = add(&spool);
+        let print = record.fingerprint;
+        assert_eq!(spool.same_articles(print), Some((record.id, "1.nzb".into())));
+        let again = Record { id: spool.next_id(), source: "2.nzb".into(), ..record.clone() };
+        spool.add(&again, &mut &b""[..]).unwrap();
+        assert_eq!(spool.same_articles(print), Some((again.id, "2.nzb".into())));
+        spool.update(&failed(again)).unwrap();
+        assert_eq!(spool.same_articles(print), Some((record.id, "1.nzb".into())));
+        spool.remove(&[record.id]).unwrap();
+        assert_eq!(spool.same_articles(print), None);
+    }
+
+    #[test]
+    fn of_two_records_of_one_job_the_later_holds() {
+        let home = tempfile::tempdir().unwrap();
+        let (spool, _) = Spool::open(home.path()).unwrap();
+        let (mut earlier, mut later) = (add(&spool), record(JobId(1)));
+        (earlier.rank, later.rank) = (3, 4);
+        spool.update_all(&[&earlier, &later]).unwrap();
+        drop(spool);
+        let (_, found) = Spool::open(home.path()).unwrap();
+        assert_eq!(found.records, [later]);
+    }
+
+    #[test]
+    fn a_spool_of_a_newer_bergamot_is_refused_and_left_as_it_is() {
+        let home = tempfile::tempdir().unwrap();
+        let (spool, _) = Spool::open(home.path()).unwrap();
+        add(&spool);
+        drop(spool);
+        let newer = crate::sealed::seal("bergamot-job", 3, "whatever");
+        fs::write(home.path().join("00000002.job"), newer).unwrap();
+        fs::write(home.path().join("00000003.job"), "damaged").unwrap();
+        fs::write(home.path().join("00000004.nzb.draft"), "half").unwrap();
+        let before = names(home.path());
+        let error = Spool::open(home.path()).unwrap_err();
+        assert_eq!(error.code(), "state.newer");
+        let path = home.path().join("00000002.job");
+        let expected = "was written by a newer bergamot (version 3; this one knows 2)";
+        assert_eq!(error.to_string(), format!("{} {expected}", path.display()));
+        assert_eq!(names(home.path()), before);
+    }
+
+    #[test]
+    fn what_is_removed_leaves_nothing_but_its_number() {
+        let home = tempfile::tempdir().unwrap();
+        let (spool, _) = Spool::open(home.path()).unwrap();
+        let jobs = [add(&spool), add(&spool), add(&spool)];
+        spool.journal(&jobs[2], BootId::of(b"a")).unwrap().0.append(&[written()]).unwrap();
+        spool.remove(&[JobId(1), JobId(3)]).unwrap();
+        let left = ["00000002.job", "00000002.nzb", "00000003.last", "lock"];
+        assert_eq!(names(home.path()), left);
+        drop(spool);
+        let (spool, found) = Spool::open(home.path()).unwrap();
+        assert_eq!((found.records.len(), spool.next_id()), (1, JobId(4)));
+        add(&spool);
+        drop(spool);
+        let (_, found) = Spool::open(home.path()).unwrap();
+        assert!(found.set_aside.is_empty());
+        assert!(!home.path().join("00000003.last").exists(), "a higher one is there");
+    }
+
+    #[test]
+    fn a_job_that_was_in_hand_when_two_daemons_died_is_suspect() {
+        let home = tempfile::tempdir().unwrap();
+        let (spool, _) = Spool::open(home.path()).unwrap();
+        let (bad, good) = (add(&spool).id, add(&spool).id);
+        spool.begin(good).unwrap();
+        spool.begin(bad).unwrap();
+        drop(spool);
+        let (spool, found) = Spool::open(home.path()).unwrap();
+        assert_eq!((found.records[0].starts, found.suspects), (1, vec![]));
+        spool.begin(good).unwrap();
+        spool.ended(good).unwrap();
+        spool.begin(bad).unwrap();
+        drop(spool);
+        let (spool, found) = Spool::open(home.path()).unwrap();
+        assert_eq!(found.suspects, [bad]);
+        assert_eq!(found.records.iter().map(|record| record.starts).collect::<Vec<_>>(), [2, 0]);
+        spool.ended(bad).unwrap();
+        drop(spool);
+        let (_, found) = Spool::open(home.path()).unwrap();
+        assert!(found.suspects.is_empty());
+    }
+
+    #[test]
+    fn jobs_without_an_nzb_and_nzbs_without_a_job_are_told_of() {
+        let home = tempfile::tempdir().unwrap();
+        let (spool, _) = Spool::open(home.path()).unwrap();
+        let (queued, ended) = (add(&spool), add(&spool));
+        spool.update(&failed(ended)).unwrap();
+        drop(spool);
+        fs::remove_file(home.path().join("00000001.nzb")).unwrap();
+        fs::remove_file(home.path().join("00000002.nzb")).unwrap();
+        fs::write(home.path().join("00000007.nzb"), "<nzb/>").unwrap();
+        fs::create_dir(home.path().join("00000008.job")).unwrap();
+        fs::write(home.path().join("letter.txt"), "a stranger's").unwrap();
+        let (spool, found) = Spool::open(home.path()).unwrap();
+        assert_eq!((found.without_nzb, found.records.len()), (vec![queued.id], 2));
+        assert_eq!(found.set_aside.len(), 1);
+        assert_eq!(found.set_aside[0].0, home.path().join("00000007.nzb.orphan"));
+        assert_eq!(spool.nzb(queued.id).err().unwrap().code(), "state.io");
+        assert_eq!(spool.next_sequence(), 6);
+    }
+
+    #[test]
+    fn an_nzb_that_cannot_be_read_is_not_accepted_and_holds_up_no_other() {
+        struct Broken;
+        impl Read for Broken {
+            fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+                Err(io::Error::from_raw_os_error(28))
+            }
+        }
+        let home = tempfile::tempdir().unwrap();
+        let (spool, _) = Spool::open(home.path()).unwrap();
+        let records = [record(spool.next_id()), record(spool.next_id())];
+        let mut additions = [
+            Addition { record: &records[0], nzb: &mut Broken },
+            Addition { record: &records[1], nzb: &mut &b"<nzb/>"[..] },
+        ];
+        let results = spool.add_all(&mut additions);
+        assert_eq!(results[0].as_ref().unwrap_err().code(), "state.full");
+        assert!(results[1].is_ok());
+        assert_eq!(names(home.path()), ["00000002.job", "00000002.nzb", "lock"]);
+        assert_eq!(spool.same_articles(records[0].fingerprint), None);
+    }
+
+    #[test]
+    fn where_nothing_can_be_written_jobs_can_still_be_seen() {
+        let home = tempfile::tempdir().unwrap();
+        let (spool, _) = Spool::open(home.path()).unwrap();
+        add(&spool);
+        drop(spool);
+        fs::remove_file(home.path().join("lock")).unwrap();
+        fs::set_permissions(home.path(), fs::Permissions::from_mode(0o500)).unwrap();
+        let opened = Spool::open(home.path());
+        let added = opened
+            .as_ref()
+            .ok()
+            .map(|(spool, _)| spool.add(&record(spool.next_id()), &mut &b""[..]));
+        fs::set_permissions(home.path(), fs::Permissions::from_mode(0o700)).unwrap();
+        let (_, found) = opened.unwrap();
+        assert_eq!(found.records.len(), 1);
+        // Root may write everywhere.
+        if let Some(why) = found.read_only {
+            assert!(why.starts_with("state.read_only: "), "{why}");
+            assert_eq!(added.unwrap().unwrap_err().code(), "state.read_only");
+        }
+    }
+
+    fn written() -> Entry {
+        Entry::Written { file: 0, segment: 0, part: bergamot_queue::Part::default() }
     }
 }

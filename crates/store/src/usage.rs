@@ -1,16 +1,11 @@
 //! What is used of the quotas.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
 
 use bergamot_types::{ByteCount, UnixTime};
 use serde::{Deserialize, Serialize};
 
-use crate::durable::{prepare, publish, sync_directory};
-use crate::error::StoreError;
-use crate::sealed::{seal, unseal};
+use crate::state_file::Kept;
 
 /// All that is used. What it means, `limit` knows.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
@@ -41,54 +36,18 @@ pub struct UsedDay {
     pub used: ByteCount,
 }
 
-/// The file in the state directory, which the lock of the spool guards. Its methods block on the
-/// disk.
-#[derive(Debug)]
-pub struct UsageFile {
-    directory: PathBuf,
-}
+impl Kept for Usage {
+    const NAME: &'static str = "usage";
+    const WORD: &'static str = "bergamot-usage";
 
-impl UsageFile {
-    /// With what it holds. What cannot be read is set aside for a person to look at, and never keeps
-    /// the daemon from starting; the reason is the third.
-    pub fn open(directory: &Path) -> (Self, Usage, Option<String>) {
-        let file = Self { directory: directory.to_owned() };
-        match file.read() {
-            Ok(usage) => (file, usage, None),
-            Err(why) => {
-                let path = file.path();
-                let aside = path.with_added_extension("damaged");
-                let told = match fs::rename(&path, &aside) {
-                    Ok(()) => format!("{} is set aside: {why}", aside.display()),
-                    Err(error) => format!("{}: {why}; it stays: {error}", path.display()),
-                };
-                (file, Usage::default(), Some(told))
-            }
-        }
+    fn to_text(&self) -> String {
+        toml::to_string(self).expect("usage has only what TOML can hold")
     }
 
-    /// When this returns, it outlives the process and the power.
-    pub fn write(&self, usage: &Usage) -> Result<(), StoreError> {
-        let path = self.path();
-        prepare(&path, &mut seal(WORD, usage).as_bytes())?;
-        publish(&path)?;
-        sync_directory(&self.directory)
-    }
-
-    fn read(&self) -> Result<Usage, String> {
-        match fs::read(self.path()) {
-            Ok(bytes) => unseal(WORD, &bytes).map_err(|error| error.to_string()),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Usage::default()),
-            Err(error) => Err(error.to_string()),
-        }
-    }
-
-    fn path(&self) -> PathBuf {
-        self.directory.join("usage")
+    fn from_text(text: &str) -> Option<Self> {
+        toml::from_str(text).ok()
     }
 }
-
-const WORD: &str = "bergamot-usage";
 
 /// TOML counts to 2^63; nobody will ever use that much.
 mod as_bytes {
@@ -129,7 +88,10 @@ mod as_seconds {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
+    use crate::UsageFile;
 
     fn used(bytes: u64) -> Used {
         let day = UsedDay { day: 20_000, counts_as: 19_999, used: ByteCount(bytes) };

@@ -28,5 +28,5 @@ mod writer;
 pub use error::{DiskError, Obstacle};
 pub use job_dir::{JobDir, Piece};
 pub use part_file::PartFile;
-pub use root::{Root, free_space};
+pub use root::{Root, Space, free_space, space};
 pub use writer::{Done, Order, Outcome, Settings, Task, Writer};

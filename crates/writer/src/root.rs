@@ -90,10 +90,23 @@ impl Root {
     }
 }
 
+/// How large the disk of a directory is.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Space {
+    /// What an ordinary user may still write there.
+    pub free: ByteCount,
+    pub total: ByteCount,
+}
+
+pub fn space(path: &Path) -> Result<Space, DiskError> {
+    let disk = fs::statvfs(path).map_err(|errno| DiskError::new(errno, path, 0, fs::CWD))?;
+    let bytes = |blocks: u64| ByteCount(blocks.saturating_mul(disk.f_frsize));
+    Ok(Space { free: bytes(disk.f_bavail), total: bytes(disk.f_blocks) })
+}
+
 /// What an ordinary user may still write there.
 pub fn free_space(path: &Path) -> Result<ByteCount, DiskError> {
-    let disk = fs::statvfs(path).map_err(|errno| DiskError::new(errno, path, 0, fs::CWD))?;
-    Ok(ByteCount(disk.f_bavail.saturating_mul(disk.f_frsize)))
+    space(path).map(|space| space.free)
 }
 
 /// The device a directory was on at first, and those of the directories above it.

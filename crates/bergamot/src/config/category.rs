@@ -24,6 +24,17 @@ impl Category {
         folded(&self.name) == name || self.aliases.iter().any(|alias| folded(alias) == name)
     }
 
+    /// What the programs that people use beside this one ask for, unless they are told otherwise.
+    pub(super) fn usual(directories: &Directories) -> Vec<Self> {
+        let usual = |name: &str| Self {
+            name: name.to_owned(),
+            directory: directories.complete.join(name),
+            aliases: Vec::new(),
+            priority: 0,
+        };
+        ["tv", "Movies", "Music", "Readarr"].map(usual).into()
+    }
+
     /// `known` are the categories read so far, whose names and aliases are taken.
     pub(super) fn read(
         mut fields: Fields<'_, '_>,

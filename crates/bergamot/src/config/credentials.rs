@@ -143,7 +143,7 @@ impl Reader<'_, '_, '_> {
 }
 
 /// The line end that editors add is no part of the password.
-fn read_password(path: &Path) -> Result<Secret, String> {
+pub(super) fn read_password(path: &Path) -> Result<Secret, String> {
     let bytes = file::read(path, LARGEST_PASSWORD_FILE)
         .map_err(|error| format!("cannot be read: {error}"))?;
     let text = std::str::from_utf8(&bytes).map_err(|_| "is not UTF-8".to_owned())?;

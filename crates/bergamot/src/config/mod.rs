@@ -11,14 +11,17 @@
 mod catalogue;
 mod category;
 mod check;
+mod control;
 mod credentials;
 mod directories;
 mod download;
 mod environment;
 mod fields;
 mod file;
+mod history;
 mod kind;
 mod limits;
+mod listing;
 mod log;
 mod pages;
 mod problem;
@@ -30,7 +33,7 @@ mod warning;
 mod watch;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use bergamot_limit::{QuotaSettings, Timetable};
 use bergamot_types::{ServerId, Shown};
@@ -38,16 +41,20 @@ use toml::de::DeTable;
 
 pub(crate) use category::Category;
 pub(crate) use check::check;
+pub(crate) use control::{Access, Control, Socket};
 pub(crate) use directories::Directories;
 pub(crate) use download::{Download, Par2Volumes};
 pub(crate) use environment::Environment;
+pub(crate) use history::History;
 pub(crate) use limits::Limits;
+pub(crate) use listing::Listed;
 pub(crate) use log::Log;
 pub(crate) use pages::{reference, sample};
 pub(crate) use problem::{ConfigError, Problem};
 pub(crate) use quota::Quota;
 pub(crate) use schedule::Schedule;
 pub(crate) use server::Server;
+pub(crate) use units::{show_time, time};
 pub(crate) use warning::Warning;
 pub(crate) use watch::{Duplicates, Watch};
 
@@ -58,10 +65,14 @@ use server::Servers;
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Config {
+    /// The file it was read from.
+    pub(crate) path: PathBuf,
     pub(crate) directories: Directories,
     pub(crate) watch: Watch,
     pub(crate) download: Download,
     pub(crate) quota: Quota,
+    pub(crate) control: Control,
+    pub(crate) history: History,
     pub(crate) limits: Limits,
     pub(crate) log: Log,
     /// In the order of the file, which gives them their numbers.
@@ -70,6 +81,8 @@ pub(crate) struct Config {
     /// The later ones hold where they overlap.
     pub(crate) schedules: Vec<Schedule>,
     pub(crate) warnings: Vec<Warning>,
+    /// All of it once more, for those who ask.
+    pub(crate) listed: Vec<Listed>,
 }
 
 impl Config {
@@ -79,8 +92,10 @@ impl Config {
         let bytes = file::read(path, LARGEST_FILE).map_err(unreadable)?;
         let path = std::path::absolute(path).map_err(unreadable)?;
         let base = path.parent().unwrap_or(Path::new("/"));
-        Self::parse(&bytes, base, environment)
-            .map_err(|problems| ConfigError::Invalid { path: path.clone(), problems })
+        match Self::parse(&bytes, base, environment) {
+            Ok(config) => Ok(Self { path, ..config }),
+            Err(problems) => Err(ConfigError::Invalid { path, problems }),
+        }
     }
 
     pub(crate) fn engine_settings(&self, seed: u64) -> bergamot_engine::Settings {
@@ -181,13 +196,19 @@ impl<'text> Reading<'_, 'text> {
         self.each(&catalogue::CATEGORY, |fields| {
             categories.push(Category::read(fields, &categories, &directories));
         });
+        if categories.is_empty() {
+            categories = Category::usual(&directories);
+        }
         let mut schedules = Vec::new();
         self.each(&catalogue::SCHEDULE, |fields| schedules.extend(Schedule::read(fields)));
         let (servers, warnings) = servers.finish();
         Config {
+            path: PathBuf::new(),
             watch: Watch::read(self.table(&catalogue::WATCH)),
             download: Download::read(self.table(&catalogue::DOWNLOAD), environment),
             quota: Quota::read(self.table(&catalogue::QUOTA)),
+            control: Control::read(self.table(&catalogue::CONTROL), base),
+            history: History::read(self.table(&catalogue::HISTORY)),
             limits,
             log: Log::read(self.table(&catalogue::LOG), base),
             directories,
@@ -195,6 +216,7 @@ impl<'text> Reading<'_, 'text> {
             categories,
             schedules,
             warnings,
+            listed: listing::list(self.document),
         }
     }
 
@@ -375,7 +397,7 @@ mod tests {
 
     #[test]
     fn unknown_tables_and_keys_are_errors_that_list_the_known_ones() {
-        let known = "[directories], [watch], [download], [quota], [limits], [log], [[server]], \
+        let known = "[directories], [watch], [download], [quota], [control], [history], [limits], [log], [[server]], \
                      [[category]], [[schedule]]";
         assert_eq!(
             problems("colour = 'red'\n[servers]\n[watch]\nscan-interval = '5 s'"),

@@ -164,9 +164,11 @@ mod tests {
         }
     }
 
+    /// What it means; how it is written does not matter here.
     fn parse(text: &str, base: &Path) -> Config {
-        Config::parse(text.as_bytes(), base, &Environment::default())
-            .unwrap_or_else(|problems| panic!("{problems:#?}"))
+        let config = Config::parse(text.as_bytes(), base, &Environment::default());
+        let config = config.unwrap_or_else(|problems| panic!("{problems:#?}"));
+        Config { listed: Vec::new(), ..config }
     }
 
     #[test]
@@ -192,6 +194,7 @@ mod tests {
         let certificate = rcgen::generate_simple_self_signed(vec!["a.test".to_owned()]).unwrap();
         std::fs::write(directory.path().join("example-ca.pem"), certificate.cert.pem()).unwrap();
         std::fs::write(directory.path().join("example.password"), "hunter2\n").unwrap();
+        std::fs::write(directory.path().join("control.password"), "hunter2\n").unwrap();
         for except in ["password = ", "password_file = "] {
             let config = parse(&in_use(&[except]), directory.path());
             assert_eq!((config.servers.len(), config.categories.len()), (1, 1));
@@ -206,6 +209,9 @@ mod tests {
         let unset = [
             "username = ",
             "password",
+            "socket",
+            "restricted_",
+            "add_",
             "ca_file",
             "account",
             "file = ",

@@ -185,6 +185,6 @@ reset_day = 32
                 "line 9, column 13: quota.reset_day: expected a whole number from 1 to 31, found 32",
             ]
         );
-        assert_eq!(config("[quota]\ndaily = '0 B'"), config(""));
+        assert_eq!(config("[quota]\ndaily = \"0 B\"").quota, config("").quota);
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bergamot_types::ByteCount;
 
 /// `"90 s"`, `"1.5 h"`; a unit is required.
-pub(super) fn time(text: &str) -> Option<Duration> {
+pub(crate) fn time(text: &str) -> Option<Duration> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
     let (number, unit) = text.split_at(digits);
@@ -28,7 +28,7 @@ pub(super) fn size(text: &str) -> Option<ByteCount> {
 }
 
 /// In the largest unit that divides it.
-pub(super) fn show_time(time: Duration) -> String {
+pub(crate) fn show_time(time: Duration) -> String {
     let fits =
         |length: &Duration| time >= *length && time.as_nanos().is_multiple_of(length.as_nanos());
     let unit = TIME_UNITS.iter().rev().find(|(_, length)| fits(length));

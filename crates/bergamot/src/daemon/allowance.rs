@@ -17,7 +17,7 @@ impl Daemon {
     }
 
     pub(super) fn tell_of_quota(&self, server: Option<ServerId>, until: Option<UnixTime>) {
-        let until = self.end(until).unwrap_or_else(|| "until the settings change".to_owned());
+        let until = self.told_end(until).unwrap_or_else(|| "until the settings change".to_owned());
         match server {
             None => warn!("the quota is reached: nothing is fetched {until}"),
             Some(id) => {
@@ -34,7 +34,7 @@ impl Daemon {
     }
 
     pub(super) fn tell_of_schedule(&self, effect: Option<Effect>, until: Option<UnixTime>) {
-        let until = self.end(until).unwrap_or_else(|| "for good".to_owned());
+        let until = self.told_end(until).unwrap_or_else(|| "for good".to_owned());
         match effect {
             Some(Effect::Limit(ByteRate(0))) => info!("schedule: no limit {until}"),
             Some(Effect::Limit(rate)) => info!("schedule: at most {rate} {until}"),
@@ -43,7 +43,7 @@ impl Daemon {
         }
     }
 
-    fn end(&self, until: Option<UnixTime>) -> Option<String> {
+    fn told_end(&self, until: Option<UnixTime>) -> Option<String> {
         until.map(|at| format!("until {} ({})", self.zone.written(at), self.zone))
     }
 }

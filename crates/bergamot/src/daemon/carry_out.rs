@@ -5,8 +5,10 @@ use std::sync::Arc;
 use bergamot_engine::{ConnectionId, Event, Failure, HealthAction, Notice, Order, Ticket};
 use bergamot_net::{Connection, Fetch};
 use bergamot_nzb::better_name;
-use bergamot_queue::{FileKey, FileState, Layout, Permille};
-use bergamot_store::{FinishedFile, JobState};
+use bergamot_queue::{
+    Cause, Ending, FileKey, FileState, Layout, Life, Losses, Permille, Retry, SegmentState, Stage,
+    Step, cause_of,
+};
 use bergamot_types::{ByteCount, JobId, MessageId, SafeName, ServerId, Shown};
 use bergamot_writer::{Piece, Task};
 use tracing::{debug, info, warn};
@@ -26,7 +28,7 @@ impl Daemon {
                 }
             }
             Order::Connect { connection, server } => self.connect(connection, server),
-            Order::DeleteFiles { job } => self.delete_files(job),
+            Order::DeleteFiles { job } => self.discard(job, false),
             Order::Discard { ticket } => drop(self.decoded.remove(&ticket)),
             Order::Disconnect { connection } => {
                 if let Some(known) = self.connections.get_mut(&connection) {
@@ -48,7 +50,7 @@ impl Daemon {
                     known.handle.lend(credit_of(credit));
                 }
             }
-            Order::Note(_) => {}
+            Order::Note(note) => self.note(note),
             Order::Persist { number, records } => self.clerk.persist(number, &records),
             Order::Reserve { file, size } => {
                 let task = Task::Reserve { file: file.file, size: ByteCount(size) };
@@ -65,7 +67,7 @@ impl Daemon {
     }
 
     fn connect(&mut self, connection: ConnectionId, server: ServerId) {
-        let configured = self.servers[usize::from(server.0) - 1].clone();
+        let Some(configured) = self.servers.get(server).cloned() else { return };
         let outbox = self.outbox.clone();
         let handle = Connection::start(configured, self.pool.clone(), move |report| {
             outbox.tell(Happening::Connection { connection, report });
@@ -83,6 +85,8 @@ impl Daemon {
     }
 
     fn finish_file(&mut self, file: FileKey, layout: Layout) {
+        // Should the end come between its name and the note of that, its parts tell whose name it is.
+        self.write_notes_of(file.job);
         let name = self.name_of(file);
         let (size, pieces) = match layout {
             Layout::InPlace { size } => (size, Vec::new()),
@@ -117,55 +121,58 @@ impl Daemon {
                 known.segment(segment) == bergamot_queue::SegmentState::Written { verified: true }
             })
         });
-        let Some(job) = self.jobs.get_mut(file.job) else { return };
         debug!(job = %file.job, name = %Shown(name), verified, "file finished");
-        let finished = FinishedFile { index: file.file, name: name.to_owned(), verified };
-        job.record.finished.push(finished);
-        self.record(file.job);
+        self.note_named(file, name, verified);
     }
 
     fn finish_job(&mut self, job: JobId, verified: bool) {
-        let Some(known) = self.jobs.get(job) else { return };
-        let name = SafeName::from_raw(&known.record.name);
+        let Some((known, record)) = self.jobs.get(job).zip(self.jobs.record(job)) else { return };
+        let name = SafeName::from_raw(&record.name);
         let task = Task::FinishJob { job, destination: known.destination.clone(), name };
         self.at_disk(job, AtDisk::FinishJob { job, verified }, task);
+        self.enter(job, Stage::Moving);
+    }
+
+    fn enter(&mut self, job: JobId, stage: Stage) {
+        // A move that did not work is tried again.
+        if self.jobs.record(job).is_some_and(|record| record.life != Life::Post(stage)) {
+            self.jobs.step(job, Step::Enter(stage));
+            self.tell_state(job);
+        }
     }
 
     /// Takes the writer's mark off a job that is on record as complete.
-    pub(super) fn settle(&mut self, job: ActiveJob) {
-        let name = job.record.destination.as_deref().map(std::path::Path::new);
-        let name = name.and_then(|path| path.file_name()?.to_str()).and_then(SafeName::recorded);
-        let Some(name) = name else { return };
-        let directory = job.directory.clone();
-        let task = Task::Settle { job: job.record.id, destination: job.destination.clone(), name };
-        self.submit(directory, AtDisk::Settle(Box::new(job)), task);
+    pub(super) fn settle(&mut self, job: JobId, active: ActiveJob) {
+        let name = self.jobs.record(job).and_then(|record| record.destination());
+        let name = name.and_then(|path| std::path::Path::new(path).file_name()?.to_str());
+        let Some(name) = name.and_then(SafeName::recorded) else { return };
+        let task = Task::Settle { job, destination: active.destination, name };
+        let what = AtDisk::Settle { job, farewell: active.farewell };
+        self.submit(active.directory, what, task);
     }
 
     fn fail_job(&mut self, job: JobId, failure: Failure) {
         let lost = self.lost_articles(job);
-        let reason = match failure {
-            Failure::Disk => self.progress.last_disk_error().unwrap_or("disk.error").to_owned(),
-            Failure::Health { health, critical } => {
-                format!("job.health: {}", what_is_left(health, critical))
+        let (cause, reason) = match failure {
+            Failure::Disk => {
+                let why = self.progress.last_disk_error().unwrap_or("disk.error");
+                (Cause::Disk, why.to_owned())
             }
-            Failure::Incomplete => self.what_is_missing(job, lost.len()),
+            Failure::Health { health, critical } => {
+                (Cause::Health, format!("job.health: {}", what_is_left(health, critical)))
+            }
+            Failure::Incomplete => {
+                let cause = self.cause_of_loss(job);
+                (cause, self.what_is_missing(job, cause, lost.len()))
+            }
         };
-        if let Some(known) = self.jobs.get_mut(job) {
-            known.record.state = JobState::Failed;
-            known.record.reason = Some(reason);
-            known.record.missing = lost.into_iter().take(MOST_MISSING_LISTED).collect();
-            self.record(job);
+        if let Retry::After(pause) = cause.retry() {
+            return self.put_back(job, pause, &reason);
         }
+        let mut outcome = self.outcome(job, Ending::Failed(cause), &reason);
+        outcome.missing = lost.into_iter().take(MOST_MISSING_LISTED).collect();
+        self.end_as(job, outcome);
         self.events.push_back(Event::JobRemoved(job));
-    }
-
-    /// Only what lies in the job's own directory, behind all that is still being written there.
-    fn delete_files(&mut self, job: JobId) {
-        if let Some(known) = self.jobs.get_mut(job) {
-            known.record.directory = None;
-            known.record.finished.clear();
-            self.at_disk(job, AtDisk::DeleteFiles(job), Task::Discard);
-        }
     }
 
     fn on_beyond_repair(&mut self, job: JobId, left: &str, action: HealthAction) {
@@ -175,9 +182,8 @@ impl Daemon {
             HealthAction::Park => debug!(%job, "cannot be repaired: {left}"),
             HealthAction::Pause => {
                 warn!(%job, "paused, for it cannot be repaired: {left}");
-                if let Some(known) = self.jobs.get_mut(job) {
-                    known.paused = true;
-                }
+                self.jobs.set_paused(job, true);
+                self.record(job);
                 self.load_next();
             }
         }
@@ -188,20 +194,43 @@ impl Daemon {
         files.iter().flat_map(|file| file.lost_ids()).map(|id| id.to_string()).collect()
     }
 
-    fn what_is_missing(&self, job: JobId, lost: usize) -> String {
+    fn cause_of_loss(&self, job: JobId) -> Cause {
+        let files = self.engine.job(job).map(|job| job.files()).unwrap_or_default();
+        let mut losses = Losses::default();
+        for file in files {
+            for segment in 0..file.segment_count() {
+                match file.segment(segment) {
+                    SegmentState::Written { .. } => losses.got += 1,
+                    SegmentState::Missing => losses.missing += 1,
+                    SegmentState::Damaged => losses.damaged += 1,
+                    SegmentState::Wanted => {}
+                }
+            }
+        }
+        let newest = self.jobs.record(job).and_then(|record| record.contents.newest_post);
+        cause_of(losses, newest, clock::now().date)
+    }
+
+    fn what_is_missing(&self, job: JobId, cause: Cause, lost: usize) -> String {
         let files = self.engine.job(job).map(|job| job.files()).unwrap_or_default();
         let holed = files.iter().filter(|file| file.state() == FileState::Holed).count();
         let unlisted: u64 = files.iter().map(|file| u64::from(file.listed().unlisted)).sum();
         let more =
             if unlisted > 0 { format!(", and the NZB lacks {unlisted}") } else { String::new() };
         format!(
-            "job.incomplete: files incomplete: {holed} of {}, articles lost: {lost}{more}",
+            "{}: files incomplete: {holed} of {}, articles lost: {lost}{more}",
+            cause.code(),
             files.len()
         )
     }
 
     /// `false` if the job is gone.
-    fn at_disk(&mut self, job: JobId, what: AtDisk, task: Task<bergamot_net::Buffer>) -> bool {
+    pub(super) fn at_disk(
+        &mut self,
+        job: JobId,
+        what: AtDisk,
+        task: Task<bergamot_net::Buffer>,
+    ) -> bool {
         let Some(directory) = self.jobs.get(job).map(|known| known.directory.clone()) else {
             return false;
         };
@@ -243,29 +272,46 @@ impl Daemon {
             Notice::DiskPaused { again_in } => {
                 let why = self.progress.last_disk_error().unwrap_or("the disk is in trouble");
                 warn!(again_in = ?again_in, "paused: {why}");
+                self.tell_disk(Some(why.to_owned()));
             }
-            Notice::DiskResumed => info!("the disk works again"),
+            Notice::DiskResumed => {
+                info!("the disk works again");
+                self.tell_disk(None);
+            }
             Notice::JobNotMoved { job, again_in } => {
                 let why = self.progress.last_disk_error().unwrap_or("the disk is in trouble");
                 warn!(%job, again_in = ?again_in, "cannot be moved yet: {why}");
             }
-            Notice::QuotaReached { server, until } => self.tell_of_quota(server, until),
-            Notice::QuotaRenewed { server } => self.tell_of_renewal(server),
-            Notice::ScheduleChanged { effect, until } => self.tell_of_schedule(effect, until),
+            Notice::QuotaReached { server, until } => {
+                self.tell_of_quota(server, until);
+                self.tell_quotas();
+            }
+            Notice::QuotaRenewed { server } => {
+                self.tell_of_renewal(server);
+                self.tell_quotas();
+            }
+            Notice::ScheduleChanged { effect, until } => {
+                self.held_since = clock::now().date;
+                self.tell_of_schedule(effect, until);
+            }
             Notice::ServerRests { server, trouble, again_in } => {
                 let why = self.troubles.get(&server).map_or("?", String::as_str);
                 let seconds = again_in.as_secs_f32().ceil();
                 let spoken = told::spoken(trouble);
                 let text = format!("{spoken}: {why}; tried again in {seconds} s");
+                self.tell_server(server, Some(format!("{spoken}: {why}")));
                 match self.outages.rests(clock::now().instant, server, trouble) {
                     true => warn!(server = self.name(server), "{text}"),
                     false => debug!(server = self.name(server), "{text}"),
                 }
             }
-            Notice::ServerWorks { server } => match self.outages.works(server) {
-                true => info!(server = self.name(server), "works again"),
-                false => debug!(server = self.name(server), "works again"),
-            },
+            Notice::ServerWorks { server } => {
+                self.tell_server(server, None);
+                match self.outages.works(server) {
+                    true => info!(server = self.name(server), "works again"),
+                    false => debug!(server = self.name(server), "works again"),
+                }
+            }
         }
     }
 

@@ -1,4 +1,5 @@
-//! The clerk: writes down what is used of the quotas, in a thread of its own.
+//! The clerk: writes down what is used of the quotas, what people have chosen, and what came from each
+//! server, in a thread of its own.
 //!
 //! It has nothing else to do, for nothing is fetched until it has written; the keeper may be busy
 //! with a large NZB.
@@ -11,8 +12,11 @@ use std::time::Duration;
 
 use bergamot_engine::QuotaRecords;
 use bergamot_limit::{DayRecord, Record};
-use bergamot_store::{Usage, UsageFile, Used, UsedDay};
+use bergamot_store::{
+    RuntimeSettings, ServerVolumes, SettingsFile, Usage, UsageFile, Used, UsedDay, VolumesFile,
+};
 use bergamot_types::ServerId;
+use tokio::sync::oneshot;
 
 use super::happening::{Happening, Outbox};
 
@@ -30,28 +34,69 @@ enum Errand {
         number: Option<u64>,
         usage: Usage,
     },
+    Settings(Box<RuntimeSettings>, oneshot::Sender<Result<(), String>>),
     Stop(mpsc::Sender<()>),
+    Volumes(Box<ServerVolumes>),
+}
+
+/// What earlier runs have left.
+#[derive(Debug)]
+pub(crate) struct Left {
+    pub(crate) used: QuotaRecords,
+    pub(crate) settings: RuntimeSettings,
+    pub(crate) volumes: ServerVolumes,
+    /// What could not be read.
+    pub(crate) told: Vec<String>,
+}
+
+struct Files {
+    usage: UsageFile,
+    settings: SettingsFile,
+    volumes: VolumesFile,
 }
 
 impl Clerk {
-    /// With what is used of the quotas of the servers there are.
+    /// With what is used of the quotas of the servers there are, and the rest.
     pub(crate) fn start(
         state: &Path,
         names: Vec<String>,
         outbox: Outbox,
-    ) -> io::Result<(Self, QuotaRecords)> {
-        let (file, found, trouble) = UsageFile::open(state);
-        if let Some(told) = trouble {
-            tracing::warn!(
-                "what was used of the quotas cannot be read, so they begin anew: {told}"
-            );
-        }
+    ) -> io::Result<(Self, Left)> {
+        let (usage, found, usage_told) = UsageFile::open(state);
+        let (settings, chosen, settings_told) = SettingsFile::open(state);
+        let (volumes, counted, volumes_told) = VolumesFile::open(state);
+        let losses = [
+            ("what was used of the quotas, which begin anew", usage_told),
+            ("what was chosen while running", settings_told),
+            ("what came from each server", volumes_told),
+        ];
+        let told = losses.into_iter().filter_map(|(what, told)| Some((what, told?)));
+        let told = told.map(|(what, told)| format!("{what}, cannot be read: {told}"));
+        let files = Files { usage, settings, volumes };
         let (errands, received) = mpsc::channel();
-        let work = move || run(&file, &received, &outbox);
+        let work = move || run(&files, &received, &outbox);
         thread::Builder::new().name("clerk".to_owned()).spawn(work)?;
         let clerk = Self { errands, names, found };
-        let records = clerk.records();
-        Ok((clerk, records))
+        let used = clerk.records();
+        Ok((clerk, Left { used, settings: chosen, volumes: counted, told: told.collect() }))
+    }
+
+    /// Tells `done` when they are on disk.
+    pub(crate) fn keep_settings(
+        &self,
+        settings: RuntimeSettings,
+        done: oneshot::Sender<Result<(), String>>,
+    ) {
+        self.send(Errand::Settings(Box::new(settings), done));
+    }
+
+    pub(crate) fn keep_volumes(&self, volumes: ServerVolumes) {
+        self.send(Errand::Volumes(Box::new(volumes)));
+    }
+
+    /// The servers there are now, in the order of their numbers.
+    pub(crate) fn set_names(&mut self, names: Vec<String>) {
+        self.names = names;
     }
 
     pub(crate) fn persist(&self, number: u64, records: &QuotaRecords) {
@@ -101,11 +146,11 @@ impl Clerk {
     }
 }
 
-fn run(file: &UsageFile, errands: &mpsc::Receiver<Errand>, outbox: &Outbox) {
+fn run(files: &Files, errands: &mpsc::Receiver<Errand>, outbox: &Outbox) {
     while let Ok(errand) = errands.recv() {
         match errand {
             Errand::Write { number, usage } => {
-                let result = file.write(&usage);
+                let result = files.usage.write(&usage);
                 let result = result.map_err(|error| format!("{}: {error}", error.code()));
                 match (number, result) {
                     (Some(number), result) => outbox.tell(Happening::Persisted { number, result }),
@@ -115,9 +160,20 @@ fn run(file: &UsageFile, errands: &mpsc::Receiver<Errand>, outbox: &Outbox) {
                     (None, Ok(())) => {}
                 }
             }
+            Errand::Settings(settings, done) => {
+                let result = files.settings.write(&settings);
+                let result = result.map_err(|error| format!("{}: {error}", error.code()));
+                // Whoever asked may have left meanwhile.
+                let _ = done.send(result);
+            }
             Errand::Stop(done) => {
                 let _ = done.send(());
                 return;
+            }
+            Errand::Volumes(volumes) => {
+                if let Err(error) = files.volumes.write(&volumes) {
+                    tracing::warn!(code = error.code(), "the counters were not written: {error}");
+                }
             }
         }
     }
@@ -159,7 +215,8 @@ mod tests {
 
     fn start(state: &Path, names: &[&str]) -> (Clerk, QuotaRecords) {
         let names = names.iter().map(|name| (*name).to_owned()).collect();
-        Clerk::start(state, names, Outbox::new().0).unwrap()
+        let (clerk, left) = Clerk::start(state, names, Outbox::new().0).unwrap();
+        (clerk, left.used)
     }
 
     #[test]

@@ -1,48 +1,61 @@
 //! The loop.
 
-use std::collections::{HashMap, HashSet, VecDeque};
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use bergamot_engine::{ConnectionId, Engine, Event, Fault, Ticket};
+use bergamot_engine::{ConnectionId, Engine, Event, Ticket};
 use bergamot_limit::Zone;
-use bergamot_net::{Buffer, BufferPool, Connection, Report, Server};
+use bergamot_net::{Buffer, BufferPool, Connection, Report};
 use bergamot_poll::{Queue as PollQueue, Wanted};
-use bergamot_queue::{FileKey, Part};
-use bergamot_store::{JobState, Record, Spool};
-use bergamot_types::{ByteCount, JobId, ServerId, Shown, SplitMix};
+use bergamot_queue::{Cause, Ending, FileKey};
+use bergamot_rpc::{Hub, Server};
+use bergamot_store::{Record, Spool};
+use bergamot_types::{ByteRate, JobId, ServerId, SplitMix, UnixTime};
 use bergamot_writer::{Done, Outcome, Writer};
-use bergamot_yenc::Check;
+use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{sleep_until, timeout_at};
-use tracing::{debug, field, info, warn};
+use tracing::{info, warn};
 
 use super::clerk::Clerk;
+use super::control::Handle;
+use super::current::Current;
 use super::desk::{Desk, DeskBell};
+use super::file_ids::FileIds;
 use super::happening::{Happening, Inbox, Outbox};
-use super::jobs::{ActiveJob, Farewell, Jobs, Recording};
-use super::keeper::{Keeper, Loaded, Ready, path_of};
-use super::nzb_job::new_job;
+use super::jobs::{Farewell, Jobs};
+use super::keeper::Keeper;
+use super::listening;
+use super::news::Told;
+use super::notes::Notes;
 use super::outages::Outages;
-use super::settings::{JobSettings, Settings};
-use super::trouble;
+use super::pace::Pace;
+use super::pauses::Pauses;
+use super::reception::Reception;
+use super::recordings::Recordings;
+use super::scribe::Scribe;
+use super::servers::Servers;
+use super::settings::{JobSettings, Retention, Settings};
+use super::volumes::Volumes;
 use crate::clock;
+use crate::config::Config;
+use crate::log_book::LogBook;
 use crate::progress::Progress;
 
 /// Runs until it is told to stop.
-pub(crate) async fn run(settings: Settings) -> anyhow::Result<()> {
+pub(crate) async fn run(settings: Settings, log: LogBook) -> anyhow::Result<()> {
     let (outbox, inbox) = Outbox::new();
     crate::signals::watch(outbox.clone())?;
-    let mut daemon = Daemon::new(settings, outbox)?;
-    daemon.converse(inbox).await;
-    Ok(())
+    let mut daemon = Daemon::new(settings, outbox, log)?;
+    daemon.converse(inbox).await
 }
 
 pub(super) struct Daemon {
     pub(super) engine: Engine,
     pub(super) events: VecDeque<Event>, // for the engine
-    pub(super) servers: Vec<Arc<Server>>,
+    pub(super) servers: Servers,
     pub(super) connections: HashMap<ConnectionId, OpenConnection>,
     pub(super) greeted: HashSet<ServerId>, // people know that they can be reached
     pub(super) troubles: HashMap<ServerId, String>, // the last of each server, for people
@@ -53,18 +66,40 @@ pub(super) struct Daemon {
     pub(super) at_disk: HashMap<u64, AtDisk>,
     pub(super) last_disk_order: u64,
     pub(super) jobs: Jobs,
-    pub(super) job_settings: Arc<JobSettings>,
+    pub(super) recordings: Recordings,
+    pub(super) retention: Retention,
+    pub(super) job_settings: Current<JobSettings>,
+    pub(super) reception: Reception,
+    pub(super) spool: Arc<Spool>,
     pub(super) keeper: Keeper,
     pub(super) clerk: Clerk,
     pub(super) zone: Zone, // in which people read the time
     pub(super) outbox: Outbox,
+    pub(super) handle: Handle, // for those who want to talk to it
     pub(super) progress: Progress,
+    pub(super) pace: Pace,
+    pub(super) started: UnixTime,
+    pub(super) threads: usize,
+    pub(super) config: Config,
+    pub(super) config_file: PathBuf,
+    pub(super) warnings: Vec<String>, // of the start, for those who ask later
+    pub(super) notes: Notes,
+    pub(super) scribe: Scribe,
+    pub(super) file_ids: FileIds,
+    pub(super) pauses: Pauses,
+    pub(super) chosen_rate: Option<ByteRate>, // by a person
+    pub(super) switched: BTreeMap<String, bool>, // servers, by a person
+    pub(super) hub: Hub,
+    pub(super) told: Told,
+    pub(super) volumes: Volumes,
+    pub(super) held_since: UnixTime,
+    pub(super) scan_waiters: Vec<oneshot::Sender<Result<(), String>>>,
     bell: DeskBell,
     polls: PollQueue<Poll, ()>,
     chance: SplitMix,
-    load_again: Option<Instant>, // when to try again to load jobs that could not be
-    load_trouble: Option<String>, // why they could not, as far as people know
-    records_again: Option<Instant>, // when to try again to write records that could not be
+    pub(super) load_again: Option<Instant>, // when to try again to load jobs that could not be
+    pub(super) load_trouble: Option<String>, // why they could not, as far as people know
+    pub(super) records_again: Option<Instant>, // the same for records that could not be written
 }
 
 pub(super) struct OpenConnection {
@@ -76,11 +111,25 @@ pub(super) struct OpenConnection {
 /// What the writer has been told to do.
 #[derive(Debug)]
 pub(super) enum AtDisk {
-    DeleteFiles(JobId),
+    /// Of a job that is gone, with its record or without.
+    DeleteFiles {
+        record: Box<Record>,
+        and_record: bool,
+    },
     FinishFile(FileKey),
-    FinishJob { job: JobId, verified: bool },
+    FinishJob {
+        job: JobId,
+        verified: bool,
+    },
+    Sync {
+        job: JobId,
+        number: u64,
+    },
     Reserve,
-    Settle(Box<ActiveJob>),
+    Settle {
+        job: JobId,
+        farewell: Option<Farewell>,
+    },
     Write(Ticket),
 }
 
@@ -91,29 +140,38 @@ enum Poll {
 }
 
 impl Daemon {
-    fn new(settings: Settings, outbox: Outbox) -> anyhow::Result<Self> {
+    fn new(settings: Settings, outbox: Outbox, log: LogBook) -> anyhow::Result<Self> {
         let spool_path = settings.state.join("spool");
         let (spool, found) = Spool::open(&spool_path)
             .map_err(|error| anyhow::anyhow!("{}: {error}", error.code()))
             .context("cannot open the spool")?;
         let spool = Arc::new(spool);
-        let names = settings.servers.iter().map(|server| server.name.clone()).collect();
-        let (clerk, used) = Clerk::start(&settings.state, names, outbox.clone())
+        let mut servers = Servers::default();
+        servers.replace(settings.servers)?;
+        let names = servers.iter().map(|(_, server)| server.settings().name.clone()).collect();
+        let (clerk, left) = Clerk::start(&settings.state, names, outbox.clone())
             .context("cannot start the clerk")?;
-        let engine = bergamot_engine::Settings { used, ..settings.engine };
-        let servers = settings.servers.into_iter().map(|server| {
-            let name = server.name.clone();
-            Server::new(server).map(Arc::new).with_context(|| format!("server {name}"))
-        });
-        let servers = servers.collect::<anyhow::Result<Vec<_>>>()?;
-        let done = outbox.clone();
+        let engine = bergamot_engine::Settings { used: left.used, ..settings.engine };
+        let (done, scribe) = (outbox.clone(), outbox.clone());
         let writer = Writer::start(bergamot_writer::Settings::default(), move |order| {
             done.tell(Happening::Disk(order));
         });
-        let (interval, jobs) = (settings.intake.interval, settings.jobs);
-        let bell = Desk::start(settings.intake, spool.clone(), jobs.clone(), outbox.clone());
-        let keeper = Keeper::start(spool, jobs.clone(), outbox.clone());
+        let (interval, job_settings) = (settings.intake.interval, Current::new(settings.jobs));
+        let mut jobs = Jobs::default();
+        found.records.into_iter().for_each(|record| jobs.insert(record));
+        let reception = Reception::new(spool.clone(), job_settings.clone(), jobs.bottom());
+        let bell = Desk::start(settings.intake, reception.clone(), outbox.clone());
+        let keeper = Keeper::start(spool.clone(), job_settings.clone(), outbox.clone());
+        let handle = Handle {
+            outbox: outbox.clone(),
+            reception: reception.clone(),
+            settings: job_settings.clone(),
+            log,
+            config: settings.config_file.clone(),
+            readers: Arc::new(Semaphore::new(MOST_READERS)),
+        };
         let mut daemon = Self {
+            handle,
             pool: BufferPool::new(engine.budget.0 as usize),
             chance: SplitMix::seeded(engine.seed),
             engine: Engine::new(clock::now().instant, engine),
@@ -127,45 +185,90 @@ impl Daemon {
             writer: writer.context("cannot start the writer")?,
             at_disk: HashMap::new(),
             last_disk_order: 0,
-            jobs: Jobs::default(),
-            job_settings: jobs,
+            jobs,
+            recordings: Recordings::default(),
+            retention: settings.retention,
+            job_settings,
+            reception,
+            spool,
             keeper: keeper.context("cannot start the keeper")?,
             clerk,
             zone: settings.zone,
             outbox,
             progress: Progress::new(settings.progress, settings.zone),
+            pace: Pace::new(clock::now().instant),
+            started: clock::now().date,
+            held_since: clock::now().date,
+            threads: settings.threads,
+            config: settings.config,
+            config_file: settings.config_file,
+            warnings: Vec::new(),
+            notes: Notes::default(),
+            scribe: Scribe::start(scribe).context("cannot start the scribe")?,
+            file_ids: FileIds::default(),
+            pauses: Pauses::default(),
+            chosen_rate: None,
+            switched: BTreeMap::new(),
+            hub: Hub::new(clock::boot()),
+            told: Told::default(),
+            volumes: Volumes::new(left.volumes),
+            scan_waiters: Vec::new(),
             bell: bell.context("cannot start the desk")?,
             polls: PollQueue::new(bergamot_poll::Settings::default()),
             load_again: None,
             load_trouble: None,
             records_again: None,
         };
-        daemon.take_up(found.records, found.set_aside);
-        let scan = Wanted { kind: (), interval, priority: 0, enabled: true };
+        for told in left.told {
+            warn!("{told}");
+            daemon.warnings.push(told);
+        }
+        daemon.take_up_choices(&left.settings);
+        daemon.take_up(found.set_aside, found.suspects, found.read_only);
+        daemon.settle_again(&found.unsettled);
+        let enabled = daemon.pauses.scan.is_none();
+        let scan = Wanted { kind: (), interval, priority: 0, enabled };
         daemon.polls.set(clock::now().instant, Poll::WatchFolder, scan);
         Ok(daemon)
     }
 
     /// Goes on with what was queued.
-    fn take_up(&mut self, records: Vec<Record>, set_aside: Vec<(PathBuf, String)>) {
+    fn take_up(
+        &mut self,
+        set_aside: Vec<(PathBuf, String)>,
+        suspects: Vec<JobId>,
+        read_only: Option<String>,
+    ) {
         for (path, why) in set_aside {
             warn!(path = %path.display(), "set aside: {why}");
+            self.warnings.push(format!("{} was set aside: {why}", path.display()));
         }
-        let queued = records.into_iter().filter(|record| record.state == JobState::Queued);
-        queued.for_each(|record| self.jobs.wait(record));
-        if self.jobs.waiting_count() > 0 {
-            info!(jobs = self.jobs.waiting_count(), "going on with what was queued");
+        if let Some(why) = read_only {
+            warn!("no NZB can be taken: {why}");
+            self.warnings.push(format!("no NZB can be taken: {why}"));
         }
+        if self.jobs.queued_count() > 0 {
+            info!(jobs = self.jobs.queued_count(), "going on with what was queued");
+        }
+        for job in suspects {
+            let cause = Cause::Crashed;
+            let why = format!("{}: {}", cause.code(), cause.sentence());
+            warn!(%job, "parked: {why}");
+            self.end(job, Ending::Failed(cause), &why);
+        }
+        self.discard_remnants();
+        self.prune();
     }
 
-    async fn converse(&mut self, mut inbox: Inbox) {
+    async fn converse(&mut self, mut inbox: Inbox) -> anyhow::Result<()> {
+        let doors = listening::open(&self.config, &self.handle, &self.hub).await?;
         info!(version = env!("CARGO_PKG_VERSION"), servers = self.servers.len(), "ready");
         self.load_next();
         loop {
             self.on_time();
             tokio::select! {
                 happening = inbox.recv() => match happening {
-                    None | Some(Happening::Stop) => return self.stop(inbox).await,
+                    None | Some(Happening::Stop) => break,
                     Some(happening) => self.on(happening),
                 },
                 () = wait_until(self.next_deadline()) => {}
@@ -173,19 +276,26 @@ impl Daemon {
             // What has piled up is dealt with before the clock is looked at again.
             for _ in 0..LONGEST_BATCH {
                 match inbox.try_recv() {
-                    Ok(Happening::Stop) => return self.stop(inbox).await,
+                    Ok(Happening::Stop) => {
+                        self.stop(inbox, doors).await;
+                        return Ok(());
+                    }
                     Ok(happening) => self.on(happening),
                     Err(_) => break,
                 }
             }
         }
+        self.stop(inbox, doors).await;
+        Ok(())
     }
 
     fn next_deadline(&self) -> Option<Instant> {
         let engine = self.engine.poll_timeout();
         let progress = self.progress.next_draw(self.engine.jobs().next().is_some());
-        let again = [self.load_again, self.records_again];
-        let all = [engine, self.polls.next_wake(), progress].into_iter().chain(again);
+        let again = [self.load_again, self.records_again, self.jobs.next_rested()];
+        let kept = [self.notes.next_deadline(), self.told.next_deadline(), self.pause_end()];
+        let kept = kept.into_iter().chain([self.volumes.next_deadline()]);
+        let all = [engine, self.polls.next_wake(), progress].into_iter().chain(again).chain(kept);
         all.flatten().min()
     }
 
@@ -199,27 +309,59 @@ impl Daemon {
         }
         if self.records_again.is_some_and(|at| now >= at) {
             self.records_again = None;
-            let stale: Vec<_> = self.jobs.active().map(|job| job.record.id).collect();
-            stale.into_iter().for_each(|job| self.record(job));
+            self.write_records_again();
         }
         if self.load_again.is_some_and(|at| now >= at) {
             self.load_again = None;
             self.load_next();
         }
+        if self.jobs.end_rests(now) {
+            self.load_next();
+        }
+        self.notes_on_time(now);
+        self.end_pauses();
+        self.keep_volumes_if_due(now);
+        self.tell_progress(now);
         self.progress.draw_if_due(now, &self.engine, &self.jobs);
+    }
+
+    /// When the next pause ends by itself. The calendar may be set, so it is looked at now and then.
+    fn pause_end(&self) -> Option<Instant> {
+        let now = clock::now();
+        let left = self.pauses.next_end()?.0.saturating_sub(now.date.0);
+        Some(now.instant + Duration::from_secs(left.max(0).unsigned_abs()).min(LONGEST_NAP))
+    }
+
+    pub(super) fn ring(&self) {
+        self.bell.ring();
+    }
+
+    pub(super) fn pause_scans(&mut self, paused: bool) {
+        let now = clock::now().instant;
+        let interval = self.config.watch.scan_interval;
+        let scan = Wanted { kind: (), interval, priority: 0, enabled: !paused };
+        self.polls.set(now, Poll::WatchFolder, scan);
     }
 
     fn on(&mut self, happening: Happening) {
         match happening {
-            Happening::Accepted(record) => self.on_accepted(*record),
+            Happening::Accepted(record) => drop(self.on_accepted(*record)),
+            Happening::Asked(question) => question.put(self),
+            Happening::Cleared { job, result } => self.on_cleared(job, &result),
             Happening::Connection { connection, report } => self.on_report(connection, report),
             Happening::Disk(done) => self.on_disk(done),
+            Happening::ReloadWanted => self.reload(),
+            // People were told; the next entries are tried all the same.
+            Happening::JournalFailed => {}
             Happening::Loaded { job, loaded } => self.on_loaded(job, loaded),
             Happening::Persisted { number, result } => self.on_persisted(number, result),
-            Happening::Recorded { job, result } => self.on_recorded(job, result),
+            Happening::Recorded { job, is_over, result } => self.on_recorded(job, is_over, result),
             Happening::Scanned { next } => {
                 let now = clock::now().instant;
                 self.polls.set_interval(now, Poll::WatchFolder, next);
+                for waiter in self.scan_waiters.drain(..) {
+                    let _ = waiter.send(Ok(()));
+                }
                 let ok = Ok::<(), ()>(());
                 self.polls.finished(now, Poll::WatchFolder, &ok, &mut self.chance);
             }
@@ -228,220 +370,6 @@ impl Daemon {
                 self.polls.due_now(clock::now().instant, Poll::WatchFolder);
             }
         }
-    }
-
-    fn on_accepted(&mut self, record: Record) {
-        info!(job = %record.id, name = %Shown(&record.name), category = record.category, "added");
-        self.jobs.wait(record);
-        self.load_next();
-    }
-
-    pub(super) fn load_next(&mut self) {
-        if self.load_again.is_some() {
-            return;
-        }
-        while let Some(record) = self.jobs.next_to_load() {
-            self.keeper.load(record);
-        }
-    }
-
-    fn on_loaded(&mut self, job: JobId, loaded: Loaded) {
-        self.jobs.loaded(job);
-        match loaded {
-            Loaded::Ready(ready) => self.start_job(*ready),
-            Loaded::Done(record) => {
-                info!(job = %record.id, destination = record.destination, "had been completed");
-            }
-            Loaded::Failed(record) => {
-                announce_failure(&record, Path::new(record.directory.as_deref().unwrap_or("")));
-            }
-            Loaded::Waits { record, why } => self.on_unloadable(*record, why),
-        }
-        self.load_next();
-    }
-
-    /// What hinders one job just now, hinders the others too; so they all wait, and people are told
-    /// once.
-    fn on_unloadable(&mut self, record: Record, why: String) {
-        if self.load_trouble.as_ref() != Some(&why) {
-            warn!(job = %record.id, name = %Shown(&record.name), "cannot be started yet: {why}");
-        }
-        self.load_trouble = Some(why);
-        self.load_again = Some(clock::now().instant + DISK_PAUSE);
-        self.jobs.wait(record);
-    }
-
-    fn start_job(&mut self, ready: Ready) {
-        let Ready { record, nzb, directory, destination } = ready;
-        self.load_trouble = None;
-        let segments = nzb.segments();
-        info!(job = %record.id, name = %Shown(&record.name), size = %ByteCount(nzb.bytes()), "started");
-        let job = new_job(&record, nzb, self.job_settings.wants_par2_volumes);
-        let started = clock::now().instant;
-        self.jobs.start(ActiveJob {
-            record,
-            directory,
-            destination,
-            started,
-            segments,
-            recording: Recording::Current,
-            losses_told: 0,
-            paused: false,
-            farewell: None,
-        });
-        self.tell_engine(Event::JobAdded(job));
-    }
-
-    fn on_report(&mut self, connection: ConnectionId, report: Report) {
-        let event = match report {
-            Report::Ended { why, unanswered } => {
-                let Some(known) = self.connections.remove(&connection) else { return };
-                if self.connections.is_empty() {
-                    self.pool.clear(); // nothing will come for a while
-                }
-                debug!(server = self.name(known.server), %connection, code = why.code(), "{why}");
-                let trouble = trouble::of_connection(&why, known.ready);
-                self.troubles.insert(known.server, why.to_string());
-                let unanswered = unanswered.into_iter().map(Ticket).collect();
-                Event::Ended { connection, trouble, unanswered }
-            }
-            Report::Fetched { ticket, bytes, outcome } => {
-                self.progress.on_bytes(bytes.as_ref().len());
-                if let Some(fault) = &outcome.fault {
-                    let server = self.connections.get(&connection).map(|known| known.server);
-                    let server = server.map(|id| self.name(id));
-                    let id = self.engine.article(Ticket(ticket)).map(field::display);
-                    debug!(server, id, code = fault.code(), "{fault}");
-                }
-                self.decoded.insert(Ticket(ticket), bytes);
-                let fault = outcome.fault.as_ref().map(|fault| match fault {
-                    bergamot_yenc::Fault::TooLarge { needed, .. } => {
-                        Fault::TooLarge { needed: *needed }
-                    }
-                    _ => Fault::Damaged,
-                });
-                Event::Fetched { ticket: Ticket(ticket), part: part_of(outcome.part), fault }
-            }
-            Report::Missing { ticket, reply } => {
-                let id = self.engine.article(Ticket(ticket)).map(field::display);
-                debug!(id, %reply, "missing");
-                Event::Missing { ticket: Ticket(ticket) }
-            }
-            Report::Progress { ticket, received } => {
-                Event::Progress { ticket: Ticket(ticket), received: ByteCount(received) }
-            }
-            Report::Ready => {
-                if let Some(known) = self.connections.get_mut(&connection) {
-                    known.ready = true;
-                    let server = known.server;
-                    if self.greeted.insert(server) {
-                        info!(server = self.name(server), "connected");
-                    }
-                }
-                Event::Connected { connection }
-            }
-            Report::Thirsty => Event::Thirsty { connection },
-            Report::Unspent(bytes) => Event::Unspent { connection, bytes: ByteCount(bytes) },
-            Report::Refused { ticket, reply } => {
-                let id = self.engine.article(Ticket(ticket)).map(field::display);
-                debug!(id, %reply, "refused");
-                Event::Refused { ticket: Ticket(ticket) }
-            }
-        };
-        self.tell_engine(event);
-    }
-
-    fn on_disk(&mut self, done: Done<Buffer>) {
-        let Some(what) = self.at_disk.remove(&done.ticket) else { return };
-        drop(done.bytes); // back to the pool
-        if let Err(error) = &done.result {
-            debug!(code = error.code(), "{error}");
-        }
-        let trouble = |result: &Result<Outcome, bergamot_writer::DiskError>| match result {
-            Ok(_) => Ok(()),
-            Err(error) => Err(trouble::of_disk(error)),
-        };
-        let result = trouble(&done.result);
-        if let Err(error) = done.result.as_ref() {
-            self.progress.on_disk_error(format!("{}: {error}", error.code()));
-        }
-        match (what, done.result) {
-            (AtDisk::DeleteFiles(job), Err(error)) => {
-                warn!(%job, code = error.code(), "its files could not be deleted: {error}");
-            }
-            (AtDisk::DeleteFiles(_), Ok(_)) => {}
-            (AtDisk::FinishFile(file), named) => {
-                if let Ok(Outcome::Named(name)) = named {
-                    self.note_finished(file, name.as_str());
-                }
-                self.tell_engine(Event::FileFinished { file, result });
-            }
-            (AtDisk::FinishJob { job, verified }, named) => {
-                if let Ok(Outcome::Named(name)) = named {
-                    self.note_completed(job, verified, &name);
-                }
-                self.tell_engine(Event::JobMoved { job, result });
-            }
-            (AtDisk::Write(ticket), _) => self.tell_engine(Event::Written { ticket, result }),
-            (AtDisk::Reserve, _) => {}
-            (AtDisk::Settle(job), _) => announce(&job),
-        }
-    }
-
-    fn note_completed(&mut self, job: JobId, verified: bool, name: &bergamot_types::SafeName) {
-        let totals = self.engine.job(job).map(|job| job.totals()).unwrap_or_default();
-        let Some(known) = self.jobs.get_mut(job) else { return };
-        let path = path_of(&known.destination, name);
-        known.farewell = Some(Farewell {
-            size: ByteCount(totals.bytes_done),
-            took: clock::now().instant - known.started,
-            verified,
-        });
-        let state = if verified { JobState::Completed } else { JobState::CompletedUnverified };
-        known.record.state = state;
-        known.record.destination = Some(path);
-        known.record.finished.clear();
-        self.record(job);
-    }
-
-    /// Brings a job's record to the disk; changes while that is under way are written together.
-    pub(super) fn record(&mut self, job: JobId) {
-        let Some(known) = self.jobs.get_mut(job) else { return };
-        known.recording = match known.recording {
-            Recording::Current => {
-                self.keeper.update(known.record.clone());
-                Recording::Writing
-            }
-            Recording::Writing | Recording::Stale => Recording::Stale,
-        };
-    }
-
-    fn on_recorded(&mut self, job: JobId, result: Result<(), String>) {
-        let Some(known) = self.jobs.get_mut(job) else { return };
-        let was = std::mem::replace(&mut known.recording, Recording::Current);
-        if let Err(why) = result {
-            warn!(%job, "the record could not be written: {why}");
-            self.records_again = Some(clock::now().instant + DISK_PAUSE);
-            return;
-        }
-        if was == Recording::Stale {
-            return self.record(job);
-        }
-        if known.record.state != JobState::Queued {
-            self.let_go(job);
-        }
-    }
-
-    /// The end of a job is on record: nothing needs it any more.
-    fn let_go(&mut self, job: JobId) {
-        let Some(gone) = self.jobs.remove(job) else { return };
-        if gone.record.state == JobState::Failed {
-            announce_failure(&gone.record, gone.directory.path());
-        } else {
-            self.keeper.drop_nzb(job);
-            self.settle(gone);
-        }
-        self.load_next();
     }
 
     pub(super) fn tell_engine(&mut self, event: Event) {
@@ -455,13 +383,14 @@ impl Daemon {
     }
 
     pub(super) fn name(&self, server: ServerId) -> &str {
-        let position = usize::from(server.0).wrapping_sub(1);
-        self.servers.get(position).map_or("?", |server| &server.settings().name)
+        self.servers.get(server).map_or("?", |server| &server.settings().name)
     }
 
     /// What is on disk and on record is kept; what is under way is dropped and asked for again.
-    async fn stop(&mut self, mut inbox: Inbox) {
+    async fn stop(&mut self, mut inbox: Inbox, doors: Server) {
         info!("stopping");
+        // Whoever is still being answered has until the connections have said goodbye.
+        let closing = tokio::spawn(doors.stop());
         self.progress.clear();
         for known in self.connections.values_mut() {
             known.handle.hang_up();
@@ -486,15 +415,20 @@ impl Daemon {
             }
         }
         // Nobody is left to hear that a record is written and has to be written once more.
-        let failed = self.records_again.is_some();
-        let is_stale = |job: &&ActiveJob| failed || job.recording == Recording::Stale;
-        let stale = self.jobs.active().filter(is_stale);
-        stale.for_each(|job| self.keeper.update(job.record.clone()));
+        for job in self.recordings.unsent() {
+            if let Some(record) = self.jobs.record(job) {
+                self.keeper.update(record.clone());
+            }
+        }
         if let Some(records) = self.engine.closing_records(clock::now()) {
             self.clerk.close(&records);
         }
+        self.write_notes();
+        self.keep_volumes();
+        self.scribe.stop(CLERK_PATIENCE);
         self.keeper.stop(KEEPER_PATIENCE);
         self.clerk.stop(CLERK_PATIENCE);
+        closing.abort();
         info!("stopped");
     }
 
@@ -508,35 +442,6 @@ impl Daemon {
     }
 }
 
-/// The job lies where it belongs and is on record: whoever waits for it may take it.
-fn announce(job: &ActiveJob) {
-    let Some(farewell) = &job.farewell else { return };
-    let path = job.record.destination.as_deref().unwrap_or_default();
-    info!(
-        job = %job.record.id, name = %Shown(&job.record.name), size = %farewell.size,
-        seconds = format!("{:.1}", farewell.took.as_secs_f64()), verified = farewell.verified,
-        path = %Shown(path), "complete"
-    );
-}
-
-/// Only now may its NZB be dropped again: before, it would have been a duplicate.
-fn announce_failure(record: &Record, directory: &Path) {
-    let (path, reason) = (directory.to_string_lossy(), record.reason.as_deref().unwrap_or("?"));
-    let name = Shown(&record.name);
-    warn!(job = %record.id, %name, path = %Shown(&path), "failed: {reason}");
-}
-
-fn part_of(part: bergamot_yenc::Part) -> Part {
-    Part {
-        begin: part.range.as_ref().map(|range| range.start),
-        length: part.length,
-        file_size: part.file_size,
-        number: part.number,
-        verified: part.check == Check::Verified,
-        name: part.name,
-    }
-}
-
 async fn wait_until(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => sleep_until(deadline.into()).await,
@@ -544,11 +449,14 @@ async fn wait_until(deadline: Option<Instant>) {
     }
 }
 
+/// NZBs that are read at the same time: enough for a burst of small ones, few enough for large ones.
+const MOST_READERS: usize = 16;
+
+/// A pause that ends by itself is looked at this often: the clock may be set.
+const LONGEST_NAP: Duration = Duration::from_secs(3600);
+
 /// Enough to catch up, and not so much that a stop would have to wait.
 const LONGEST_BATCH: usize = 256;
-
-/// How long to leave a disk alone that would not take a record or start a job.
-const DISK_PAUSE: Duration = Duration::from_secs(5);
 
 /// A stop has three seconds in all: for the servers, the writer (one second), the keeper, and the
 /// clerk, who writes while the keeper does.

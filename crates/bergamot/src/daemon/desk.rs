@@ -5,25 +5,24 @@
 
 use std::io::{BufReader, Seek};
 use std::path::Path;
-use std::sync::{Arc, mpsc};
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
 use bergamot_intake::{Found, Intake, Next, Opened, Verdict, WatchError};
-use bergamot_nzb::{Label, Limits, Nzb, NzbError};
-use bergamot_store::{JobState, Record, Spool, StoreError};
+use bergamot_nzb::{Limits, NzbError};
+use bergamot_store::{Record, StoreError};
 use bergamot_types::Shown;
 use tracing::{debug, info, warn};
 
 use super::happening::{Happening, Outbox};
 use super::nzb_job::fingerprint;
-use super::settings::JobSettings;
+use super::reception::{Reception, Wishes, explained};
 use crate::clock;
 
 pub(crate) struct Desk {
     intake: Intake,
-    spool: Arc<Spool>,
-    settings: Arc<JobSettings>,
+    reception: Reception,
     outbox: Outbox,
 }
 
@@ -54,14 +53,13 @@ enum Ruling {
 impl Desk {
     pub(crate) fn start(
         intake: bergamot_intake::Settings,
-        spool: Arc<Spool>,
-        settings: Arc<JobSettings>,
+        reception: Reception,
         outbox: Outbox,
     ) -> std::io::Result<DeskBell> {
         let (bell, rings) = mpsc::channel();
         let waker = outbox.clone();
         let intake = Intake::new(intake, move || waker.tell(Happening::WatchFolderTouched));
-        let mut desk = Self { intake, spool, settings, outbox };
+        let mut desk = Self { intake, reception, outbox };
         thread::Builder::new().name("desk".to_owned()).spawn(move || {
             while rings.recv().is_ok() {
                 desk.scan();
@@ -111,16 +109,22 @@ impl Desk {
         };
         let source = self.source(found);
         let print = fingerprint(&nzb);
-        match self.spool.same_articles(&print) {
-            Some((_, known)) if known == source => return Ruling::Mark,
-            Some((job, _)) if !self.settings.accept_duplicates => {
+        match self.reception.same_articles(print) {
+            Some((_, known)) if *known == *source => return Ruling::Mark,
+            Some((job, _)) if !self.reception.accepts_duplicates() => {
                 return Ruling::Duplicate(format!(
                     "nzb.duplicate: job {job} has the same articles"
                 ));
             }
             _ => {}
         }
-        let record = self.record(found, &nzb, source, print);
+        let wishes = Wishes {
+            file_name: file_name(&found.path),
+            source,
+            category: found.category.clone(),
+            ..Wishes::default()
+        };
+        let record = self.reception.record(&nzb, print, &wishes);
         for warning in &nzb.warnings {
             debug!(job = %record.id, ?warning, "odd NZB");
         }
@@ -128,36 +132,6 @@ impl Desk {
             Ok(()) => Ruling::Accept(Box::new(record)),
             Err(error) => Ruling::Hold(format!("{}: {error}", error.code())),
         }
-    }
-
-    fn record(&self, found: &Found, nzb: &Nzb, source: String, fingerprint: String) -> Record {
-        let label = self.label(&found.path);
-        let category =
-            [found.category.as_ref(), label.category.as_ref(), nzb.meta.category.as_ref()];
-        let category = category.into_iter().flatten().next();
-        let known = category.and_then(|text| self.settings.category(text));
-        let password = nzb.meta.passwords.first().or(label.password.as_ref());
-        Record {
-            id: self.spool.next_id(),
-            name: job_name(label.name, nzb),
-            category: known.map(|known| known.name.clone()).or(category.cloned()),
-            priority: known.map_or(0, |known| known.priority),
-            added: clock::now().date,
-            source,
-            fingerprint,
-            password: password.map(|secret| secret.reveal().to_owned()),
-            directory: None,
-            state: JobState::Queued,
-            reason: None,
-            destination: None,
-            missing: Vec::new(),
-            finished: Vec::new(),
-        }
-    }
-
-    fn label(&self, path: &Path) -> Label {
-        let file_name = path.file_name().unwrap_or_default().to_string_lossy();
-        Label::parse(&file_name, |text| self.settings.category(text).is_some())
     }
 
     /// The file itself, not only its name: the same name may be dropped again tomorrow.
@@ -170,7 +144,7 @@ impl Desk {
     /// A path as people may see it; a password in the name of the file is not for them.
     fn shown(&self, path: &Path) -> String {
         let shown = Shown(&path.to_string_lossy()).to_string();
-        match self.label(path).password {
+        match self.reception.label(&file_name(path)).password {
             Some(password) => shown.replace(&Shown(password.reveal()).to_string(), "***"),
             None => shown,
         }
@@ -178,8 +152,8 @@ impl Desk {
 
     fn spool_it(&self, record: &Record, opened: &mut Opened) -> Result<(), StoreError> {
         let rewound = opened.file.rewind();
-        rewound.map_err(|error| StoreError::Io { path: record.source.clone().into(), error })?;
-        self.spool.add(record, &mut opened.file)
+        rewound.map_err(|error| StoreError::new((*record.source).into(), error))?;
+        self.reception.spool(record, &mut opened.file)
     }
 
     fn execute(&mut self, found: &Found, opened: &Opened, ruling: Ruling) {
@@ -238,23 +212,6 @@ impl Desk {
     }
 }
 
-fn job_name(label: String, nzb: &Nzb) -> String {
-    let meta = || nzb.meta.title.clone().or_else(|| nzb.meta.name.clone());
-    let first_file = || nzb.files.iter().find_map(|file| file.name().map(str::to_owned));
-    Some(label)
-        .filter(|name| !name.is_empty())
-        .or_else(meta)
-        .or_else(first_file)
-        .unwrap_or_default()
-}
-
-/// The error with its causes, behind its code.
-fn explained(error: &NzbError) -> String {
-    let mut text = format!("{}: {error}", error.code());
-    let mut cause = std::error::Error::source(error);
-    while let Some(next) = cause {
-        text.push_str(&format!(": {next}"));
-        cause = next.source();
-    }
-    text
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }

@@ -10,16 +10,26 @@ use bergamot_writer::Done;
 use tokio::sync::mpsc;
 
 use super::keeper::Loaded;
+use super::question::Question;
 
 #[derive(Debug)]
 pub(crate) enum Happening {
     /// An NZB is in the spool.
     Accepted(Box<Record>),
+    /// Somebody wants something of the daemon.
+    Asked(Question),
+    /// A job that is gone has left the disk, or could not.
+    Cleared {
+        job: JobId,
+        result: Result<(), String>,
+    },
     Connection {
         connection: ConnectionId,
         report: Report,
     },
     Disk(Done<Buffer>),
+    /// Something could not be written to a journal.
+    JournalFailed,
     /// A job is ready to be downloaded, or cannot be.
     Loaded {
         job: JobId,
@@ -33,8 +43,11 @@ pub(crate) enum Happening {
     /// A record is on disk, or could not be written.
     Recorded {
         job: JobId,
+        is_over: bool, // by that record
         result: Result<(), String>,
     },
+    /// Somebody wants the configuration to be read again.
+    ReloadWanted,
     /// A scan of the watch folder ended; the next may wait this long.
     Scanned {
         next: Duration,

@@ -1,32 +1,40 @@
 //! What the daemon knows of its jobs beside what the engine knows.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bergamot_queue::Step;
 use bergamot_store::Record;
 use bergamot_types::{ByteCount, JobId};
 use bergamot_writer::{JobDir, Root};
 
-/// Jobs wait in the spool until their turn is near; only then are their articles read in.
+use super::ranks::{self, Place};
+
+/// All records: those of the queue in its order, and history, the newest first.
+///
+/// Jobs wait in the spool until their turn is near; only then are their articles read in. A job
+/// leaves the queue for history when that is on disk, so it is never in neither.
 #[derive(Debug, Default)]
 pub(crate) struct Jobs {
-    waiting: BTreeMap<(Reverse<i32>, JobId), Record>,
+    records: HashMap<JobId, Record>,
+    queue: BTreeSet<Place>,
+    waiting: BTreeSet<Place>, // of these, whose articles are not read in, and could be
     loading: HashMap<JobId, i32>, // with their priorities
     active: HashMap<JobId, ActiveJob>,
+    resting: BTreeMap<JobId, Instant>, // until when
+    history: BTreeMap<Reverse<u64>, JobId>,
 }
 
+/// A job whose articles are in the engine.
 #[derive(Debug)]
 pub(crate) struct ActiveJob {
-    pub(crate) record: Record,
     pub(crate) directory: Arc<JobDir>,
     pub(crate) destination: Arc<Root>,
     pub(crate) started: Instant,
     pub(crate) segments: usize,
-    pub(crate) recording: Recording,
     pub(crate) losses_told: u32,
-    pub(crate) paused: bool,
     pub(crate) farewell: Option<Farewell>,
 }
 
@@ -38,48 +46,189 @@ pub(crate) struct Farewell {
     pub(crate) verified: bool,
 }
 
-/// Whether the record on disk is the one in memory.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(crate) enum Recording {
-    #[default]
-    Current,
-    /// Being written.
-    Writing,
-    /// Being written, and changed since: many changes in a row cost one more write.
-    Stale,
-}
-
 impl Jobs {
-    pub(crate) fn wait(&mut self, record: Record) {
-        self.waiting.insert((Reverse(record.priority), record.id), record);
+    /// A record out of the spool, or a new one.
+    pub(crate) fn insert(&mut self, mut record: Record) {
+        let id = record.id;
+        // Whatever it was in the middle of ended with the daemon that did it.
+        record.life = record.life.next(Step::PutBack).unwrap_or(record.life);
+        match &record.outcome {
+            Some(outcome) => drop(self.history.insert(Reverse(outcome.sequence), id)),
+            None => {
+                self.queue.insert(Place::of(&record));
+            }
+        }
+        self.records.insert(id, record);
+        self.consider(id);
+    }
+
+    pub(crate) fn record(&self, job: JobId) -> Option<&Record> {
+        self.records.get(&job)
+    }
+
+    /// For all but its place in the queue, its pause and its end.
+    pub(crate) fn record_mut(&mut self, job: JobId) -> Option<&mut Record> {
+        self.records.get_mut(&job)
+    }
+
+    /// Goes on with its life.
+    pub(crate) fn step(&mut self, job: JobId, step: Step) {
+        let Some(record) = self.records.get_mut(&job) else { return };
+        match record.life.next(step) {
+            Ok(life) => record.life = life,
+            Err(impossible) => tracing::error!(%job, "{impossible}"),
+        }
+    }
+
+    pub(crate) fn is_queued(&self, job: JobId) -> bool {
+        self.records.get(&job).is_some_and(|record| self.queue.contains(&Place::of(record)))
+    }
+
+    /// In the order in which they are downloaded.
+    pub(crate) fn queued(&self) -> impl DoubleEndedIterator<Item = &Record> {
+        self.queue.iter().filter_map(|place| self.records.get(&place.job))
+    }
+
+    /// The last rank of all.
+    pub(crate) fn bottom(&self) -> i64 {
+        ranks::bottom(&self.queue)
+    }
+
+    pub(crate) fn queued_count(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// The newest first.
+    pub(crate) fn past(&self) -> impl Iterator<Item = &Record> {
+        self.history.values().filter_map(|job| self.records.get(job))
+    }
+
+    /// Changes where it stands; the others that had to make room come along.
+    pub(crate) fn place(&mut self, job: JobId, priority: i32, to: ranks::To) -> Vec<JobId> {
+        let Some(record) = self.records.get(&job) else { return Vec::new() };
+        let old = Place::of(record);
+        if !self.queue.remove(&old) {
+            return Vec::new();
+        }
+        let was_waiting = self.waiting.remove(&old);
+        let changes = ranks::find(&self.queue, Place { priority: Reverse(priority), ..old }, to);
+        for place in &changes {
+            self.move_to(*place);
+        }
+        if was_waiting {
+            self.consider(job);
+        }
+        changes.iter().map(|place| place.job).collect()
+    }
+
+    /// Gives it that place, whether it had one or not.
+    fn move_to(&mut self, place: Place) {
+        let Some(record) = self.records.get_mut(&place.job) else { return };
+        let old = Place::of(record);
+        self.queue.remove(&old);
+        let was_waiting = self.waiting.remove(&old);
+        (record.priority, record.rank) = (place.priority.0, place.rank);
+        self.queue.insert(place);
+        if was_waiting {
+            self.waiting.insert(place);
+        }
+    }
+
+    pub(crate) fn set_paused(&mut self, job: JobId, paused: bool) {
+        let Some(record) = self.records.get_mut(&job) else { return };
+        record.paused = paused;
+        self.waiting.remove(&Place::of(record));
+        self.consider(job);
+    }
+
+    /// Its end is on disk: from here on it is history.
+    pub(crate) fn retire(&mut self, job: JobId) -> Option<ActiveJob> {
+        let record = self.records.get(&job)?;
+        let place = Place::of(record);
+        self.queue.remove(&place);
+        self.waiting.remove(&place);
+        self.loading.remove(&job);
+        self.resting.remove(&job);
+        if let Some(outcome) = &record.outcome {
+            self.history.insert(Reverse(outcome.sequence), job);
+        }
+        self.active.remove(&job)
+    }
+
+    /// Out of history and back into the queue.
+    pub(crate) fn revive(&mut self, job: JobId) {
+        let Some(record) = self.records.get_mut(&job) else { return };
+        if let Some(outcome) = record.outcome.take() {
+            self.history.remove(&Reverse(outcome.sequence));
+        }
+        self.queue.insert(Place::of(record));
+        self.step(job, Step::Retry);
+        self.consider(job);
+    }
+
+    /// Without a trace.
+    pub(crate) fn forget(&mut self, job: JobId) -> Option<ActiveJob> {
+        let active = self.retire(job);
+        if let Some(outcome) = self.records.remove(&job).and_then(|record| record.outcome) {
+            self.history.remove(&Reverse(outcome.sequence));
+        }
+        active
     }
 
     /// The next job to load, if there is not enough to do before its turn.
     pub(crate) fn next_to_load(&mut self) -> Option<Record> {
-        let (Reverse(priority), _) = *self.waiting.first_key_value()?.0;
-        let before = |other: i32| other >= priority;
+        let place = *self.waiting.first()?;
+        let before = |other: i32| other >= place.priority.0;
         // Those that are paused give nobody anything to do, and still take their memory.
         if self.active.values().map(|job| job.segments).sum::<usize>() >= MOST_SEGMENTS {
             return None;
         }
-        let busy = self.active.values().filter(|job| !job.paused);
-        let active = busy.filter(|job| before(job.record.priority));
-        let segments: usize = active.clone().map(|job| job.segments).sum();
+        let busy = self.active.iter().filter_map(|(id, job)| Some((self.records.get(id)?, job)));
+        let busy = busy.filter(|(record, _)| !record.paused && before(record.priority));
+        let segments: usize = busy.clone().map(|(_, job)| job.segments).sum();
         let loading = self.loading.values().filter(|&&other| before(other)).count();
-        if segments >= ENOUGH_SEGMENTS || active.count() + loading >= ENOUGH_JOBS {
+        if segments >= ENOUGH_SEGMENTS || busy.count() + loading >= ENOUGH_JOBS {
             return None;
         }
-        let (_, record) = self.waiting.pop_first()?;
-        self.loading.insert(record.id, record.priority);
-        Some(record)
+        self.waiting.remove(&place);
+        self.loading.insert(place.job, place.priority.0);
+        self.records.get(&place.job).cloned()
     }
 
-    pub(crate) fn loaded(&mut self, job: JobId) {
-        self.loading.remove(&job);
+    /// Whether it is still wanted. One that is deleted stays in the queue until that is on disk.
+    pub(crate) fn loaded(&mut self, job: JobId) -> bool {
+        let is_queued = |record: &Record| record.outcome.is_none();
+        self.loading.remove(&job).is_some() && self.records.get(&job).is_some_and(is_queued)
     }
 
-    pub(crate) fn start(&mut self, job: ActiveJob) {
-        self.active.insert(job.record.id, job);
+    /// It is downloaded again, but not before then.
+    pub(crate) fn put_back(&mut self, job: JobId, until: Instant) {
+        self.active.remove(&job);
+        self.resting.insert(job, until);
+    }
+
+    pub(crate) fn next_rested(&self) -> Option<Instant> {
+        self.resting.values().min().copied()
+    }
+
+    /// Those that have rested long enough may be loaded; whether there are any.
+    pub(crate) fn end_rests(&mut self, now: Instant) -> bool {
+        let due: Vec<_> =
+            self.resting.iter().filter(|(_, until)| **until <= now).map(|(job, _)| *job).collect();
+        for job in &due {
+            self.resting.remove(job);
+            self.consider(*job);
+        }
+        !due.is_empty()
+    }
+
+    /// It could not be loaded, or somebody paused it meanwhile.
+    pub(crate) fn wait_again(&mut self, job: JobId) {
+        self.consider(job);
+    }
+
+    pub(crate) fn start(&mut self, id: JobId, job: ActiveJob) {
+        self.active.insert(id, job);
     }
 
     pub(crate) fn get(&self, job: JobId) -> Option<&ActiveJob> {
@@ -90,16 +239,19 @@ impl Jobs {
         self.active.get_mut(&job)
     }
 
-    pub(crate) fn remove(&mut self, job: JobId) -> Option<ActiveJob> {
-        self.active.remove(&job)
-    }
-
-    pub(crate) fn active(&self) -> impl Iterator<Item = &ActiveJob> {
-        self.active.values()
-    }
-
     pub(crate) fn waiting_count(&self) -> usize {
-        self.waiting.len() + self.loading.len()
+        self.queue.len() - self.active.len()
+    }
+
+    /// Puts it among those that may be loaded, if it may.
+    fn consider(&mut self, job: JobId) {
+        let Some(record) = self.records.get(&job) else { return };
+        let is_elsewhere = self.active.contains_key(&job)
+            || self.loading.contains_key(&job)
+            || self.resting.contains_key(&job);
+        if record.outcome.is_none() && !record.paused && !is_elsewhere {
+            self.waiting.insert(Place::of(record));
+        }
     }
 }
 

@@ -8,13 +8,17 @@ use std::time::Duration;
 
 use bergamot_engine::DiskTrouble;
 use bergamot_nzb::{Limits, Nzb, NzbError};
-use bergamot_store::{JobState, Record, Spool, StoreError};
+use bergamot_queue::{Cause, Ending};
+use bergamot_store::{BootId, Journal, Outcome, Record, Replay, Spool, StoreError};
 use bergamot_types::{JobId, SafeName};
 use bergamot_writer::{DiskError, JobDir, Root};
 
+use super::current::Current;
 use super::happening::{Happening, Outbox};
+use super::recovery::{Lying, Recovered, recover};
 use super::settings::JobSettings;
 use super::trouble;
+use crate::clock;
 
 /// A job out of the spool.
 #[derive(Debug)]
@@ -33,7 +37,7 @@ pub(crate) enum Loaded {
 
 /// Why a job cannot be downloaded.
 enum Hindrance {
-    Lasting(String),
+    Lasting(Cause, String),
     Passing(String),
 }
 
@@ -41,7 +45,7 @@ impl From<DiskError> for Hindrance {
     fn from(error: DiskError) -> Self {
         let why = format!("{}: {error}", error.code());
         match trouble::of_disk(&error) {
-            DiskTrouble::Lasting => Self::Lasting(why),
+            DiskTrouble::Lasting => Self::Lasting(Cause::Disk, why),
             DiskTrouble::Passing | DiskTrouble::Unsynced => Self::Passing(why),
         }
     }
@@ -51,7 +55,8 @@ impl From<StoreError> for Hindrance {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Io { error, path } if error.kind() == io::ErrorKind::NotFound => {
-                Self::Lasting(format!("state.missing: {}: {error}", path.display()))
+                let why = format!("state.missing: {}: {error}", path.display());
+                Self::Lasting(Cause::Missing, why)
             }
             error => Self::Passing(format!("{}: {error}", error.code())),
         }
@@ -60,7 +65,7 @@ impl From<StoreError> for Hindrance {
 
 impl From<NzbError> for Hindrance {
     fn from(error: NzbError) -> Self {
-        Self::Lasting(format!("{}: {error}", error.code()))
+        Self::Lasting(Cause::Refused, format!("{}: {error}", error.code()))
     }
 }
 
@@ -71,12 +76,21 @@ pub(crate) struct Ready {
     pub(crate) nzb: Nzb,
     pub(crate) directory: Arc<JobDir>,
     pub(crate) destination: Arc<Root>,
+    pub(super) recovered: Recovered,
+    pub(crate) journal: Journal,
 }
 
 enum Errand {
-    /// The NZB of a completed job is not needed any more.
-    DropNzb(JobId),
+    /// Deletes a job that is gone: what lies in its directory, and, if so, its record.
+    Clear {
+        record: Box<Record>,
+        and_record: bool,
+    },
+    ClearAll(Vec<Record>),
+    /// The journal of a job that ended, or begins anew, is not needed any more.
+    DropJournal(JobId),
     Load(Box<Record>),
+    Settle(Box<Record>),
     Stop(mpsc::Sender<()>),
     Update(Box<Record>),
 }
@@ -88,11 +102,11 @@ pub(crate) struct Keeper(mpsc::Sender<Errand>);
 impl Keeper {
     pub(crate) fn start(
         spool: Arc<Spool>,
-        settings: Arc<JobSettings>,
+        settings: Current<JobSettings>,
         outbox: Outbox,
     ) -> std::io::Result<Self> {
         let (sender, errands) = mpsc::channel();
-        let worker = Worker { spool, settings, outbox };
+        let worker = Worker { spool, settings, outbox, boot: BootId::read() };
         thread::Builder::new().name("keeper".to_owned()).spawn(move || worker.run(&errands))?;
         Ok(Self(sender))
     }
@@ -105,8 +119,34 @@ impl Keeper {
         self.send(Errand::Update(Box::new(record)));
     }
 
-    pub(crate) fn drop_nzb(&self, job: JobId) {
-        self.send(Errand::DropNzb(job));
+    /// Nobody needs the job any more; its record goes last.
+    pub(crate) fn remove(&self, record: Record) {
+        self.send(Errand::Clear { record: Box::new(record), and_record: true });
+    }
+
+    /// The same for many, whose removal nobody waits for.
+    pub(crate) fn remove_all(&self, records: Vec<Record>) {
+        self.send(Errand::ClearAll(records));
+    }
+
+    /// A job is to be downloaded once more: what is left of the last time goes.
+    pub(crate) fn start_anew(&self, record: Record) {
+        self.send(Errand::DropJournal(record.id));
+        self.delete_files(record);
+    }
+
+    /// Clears up behind a job that is complete and on record.
+    pub(crate) fn settle(&self, record: Record) {
+        self.send(Errand::Settle(Box::new(record)));
+    }
+
+    pub(crate) fn drop_journal(&self, job: JobId) {
+        self.send(Errand::DropJournal(job));
+    }
+
+    /// Deletes what was downloaded of a job that is history.
+    pub(crate) fn delete_files(&self, record: Record) {
+        self.send(Errand::Clear { record: Box::new(record), and_record: false });
     }
 
     /// Waits until every record is on disk, but not for ever.
@@ -127,40 +167,129 @@ struct Opened {
     nzb: Nzb,
     directory: JobDir,
     destination: Root,
+    recovered: Recovered,
+    journal: Journal,
 }
 
 struct Worker {
     spool: Arc<Spool>,
-    settings: Arc<JobSettings>,
+    settings: Current<JobSettings>,
     outbox: Outbox,
+    boot: BootId,
 }
 
 impl Worker {
     fn run(&self, errands: &mpsc::Receiver<Errand>) {
         self.sweep();
-        while let Ok(errand) = errands.recv() {
+        let mut next = None;
+        while let Some(errand) = next.take().or_else(|| errands.recv().ok()) {
             match errand {
-                Errand::DropNzb(job) => self.drop_nzb(job),
+                Errand::Clear { record, and_record } => self.clear(&record, and_record),
+                Errand::ClearAll(records) => self.clear_all(&records),
+                Errand::DropJournal(job) => self.drop_journal(job),
                 Errand::Load(record) => {
-                    let (job, loaded) = (record.id, self.load(record));
+                    let job = record.id;
+                    // If reading it in kills the daemon, that is known at the next start.
+                    let _ = self.spool.begin(job);
+                    let loaded = self.load(record);
+                    let _ = self.spool.ended(job);
                     self.outbox.tell(Happening::Loaded { job, loaded });
                 }
+                Errand::Settle(record) => self.settle(&record),
                 Errand::Stop(done) => {
                     let _ = done.send(());
                     return;
                 }
-                Errand::Update(record) => {
-                    let result = self.spool.update(&record);
-                    let result = result.map_err(|error| format!("{}: {error}", error.code()));
-                    self.outbox.tell(Happening::Recorded { job: record.id, result });
-                }
+                Errand::Update(record) => next = self.update(record, errands),
             }
+        }
+    }
+
+    /// Writes the record, and all others that wait to be written, together. Returns the errand that
+    /// came behind them.
+    fn update(&self, first: Box<Record>, errands: &mpsc::Receiver<Errand>) -> Option<Errand> {
+        let mut records = vec![first];
+        let mut behind = None;
+        while records.len() < MOST_TOGETHER {
+            match errands.try_recv() {
+                Ok(Errand::Update(record)) => records.push(record),
+                Ok(other) => {
+                    behind = Some(other);
+                    break;
+                }
+                Err(_) => break,
+            }
+        }
+        let all: Vec<_> = records.iter().map(|record| &**record).collect();
+        let result = self.spool.update_all(&all);
+        let result = result.map_err(|error| format!("{}: {error}", error.code()));
+        for record in records {
+            let (job, is_over, result) = (record.id, record.outcome.is_some(), result.clone());
+            self.outbox.tell(Happening::Recorded { job, is_over, result });
+        }
+        behind
+    }
+
+    fn clear(&self, record: &Record, and_record: bool) {
+        if let Err(error) = self.delete(record) {
+            tracing::warn!(job = %record.id, code = error.code(), "its files stay: {error}");
+        }
+        let gone = if and_record { self.spool.remove(&[record.id]) } else { Ok(()) };
+        let result = gone.map_err(|error| format!("{}: {error}", error.code()));
+        self.outbox.tell(Happening::Cleared { job: record.id, result });
+    }
+
+    fn clear_all(&self, records: &[Record]) {
+        for record in records {
+            if let Err(error) = self.delete(record) {
+                tracing::warn!(job = %record.id, code = error.code(), "its files stay: {error}");
+            }
+        }
+        let jobs: Vec<_> = records.iter().map(|record| record.id).collect();
+        if let Err(error) = self.spool.remove(&jobs) {
+            tracing::warn!(code = error.code(), "{} jobs stay on record: {error}", jobs.len());
+        }
+    }
+
+    fn drop_journal(&self, job: JobId) {
+        if let Err(error) = self.spool.drop_journal(job) {
+            tracing::warn!(%job, code = error.code(), "its journal stays: {error}");
+        }
+    }
+
+    fn settle(&self, record: &Record) {
+        let destination = record.destination().and_then(|path| Path::new(path).parent());
+        let incomplete = Root::open(&self.settings.get().incomplete);
+        let destination = destination.map(Root::open);
+        let is_settled = match (destination, incomplete) {
+            (Some(Ok(destination)), Ok(incomplete)) => {
+                self.clear_up(record, &incomplete, &destination)
+            }
+            _ => true, // with the directory, the mark is gone
+        };
+        if is_settled {
+            self.drop_journal(record.id);
+        }
+    }
+
+    /// Only what lies in the job's own directory.
+    fn delete(&self, record: &Record) -> Result<(), DiskError> {
+        let Some(name) = record.directory.as_deref().and_then(SafeName::recorded) else {
+            return Ok(());
+        };
+        let opened =
+            Root::open(&self.settings.get().incomplete).and_then(|root| root.reopen(&name));
+        match opened {
+            Ok(directory) => directory.discard(),
+            Err(DiskError::Vanished { .. } | DiskError::DestinationMissing { .. }) => Ok(()),
+            Err(error) => Err(error),
         }
     }
 
     /// Clears away half copies of earlier runs, while nothing is being moved yet.
     fn sweep(&self) {
-        for destination in self.settings.destinations() {
+        let settings = self.settings.get();
+        for destination in settings.destinations() {
             match Root::open(destination).and_then(|root| root.sweep()) {
                 Ok(()) | Err(DiskError::Vanished { .. } | DiskError::DestinationMissing { .. }) => {
                 }
@@ -171,19 +300,20 @@ impl Worker {
 
     fn load(&self, mut record: Box<Record>) -> Loaded {
         match self.try_load(&mut record) {
-            Ok(Some(Opened { nzb, directory, destination })) => {
+            Ok(Some(Opened { nzb, directory, destination, recovered, journal })) => {
                 let (directory, destination) = (Arc::new(directory), Arc::new(destination));
-                Loaded::Ready(Box::new(Ready { record: *record, nzb, directory, destination }))
+                let record = *record;
+                let ready = Ready { record, nzb, directory, destination, recovered, journal };
+                Loaded::Ready(Box::new(ready))
             }
             Ok(None) => Loaded::Done(record),
             Err(Hindrance::Passing(why)) => Loaded::Waits { record, why },
-            Err(Hindrance::Lasting(why)) => {
-                record.state = JobState::Failed;
-                record.reason = Some(why);
-                match self.spool.update(&record) {
-                    Ok(()) => Loaded::Failed(record),
+            Err(Hindrance::Lasting(cause, why)) => {
+                let mut failed = record.clone();
+                failed.end(self.outcome(Ending::Failed(cause), &why));
+                match self.spool.update(&failed) {
+                    Ok(()) => Loaded::Failed(failed),
                     Err(error) => {
-                        record.state = JobState::Queued;
                         Loaded::Waits { record, why: format!("{}: {error}", error.code()) }
                     }
                 }
@@ -191,77 +321,110 @@ impl Worker {
         }
     }
 
+    fn outcome(&self, ending: Ending, reason: &str) -> Outcome {
+        let sequence = self.spool.next_sequence();
+        Outcome { sequence, ..Outcome::new(ending, clock::now().date, reason) }
+    }
+
     /// None if there is nothing left to download.
     fn try_load(&self, record: &mut Record) -> Result<Option<Opened>, Hindrance> {
         let file = self.spool.nzb(record.id)?;
         let nzb = bergamot_nzb::read(BufReader::new(file), &Limits::default())?;
-        let incomplete = Root::create(&self.settings.incomplete)?;
-        let destination = self.settings.destination(record.category.as_deref());
+        let settings = self.settings.get();
+        let incomplete = Root::create(&settings.incomplete)?;
+        let destination = settings.destination(record.category.as_deref());
         let destination = Root::create(&destination)?;
-        let directory = self.directory(record, &incomplete, &destination)?;
-        self.spool.update(record)?;
-        if directory.is_none() {
+        let (journal, replay) = self.journal(record)?;
+        let Some(directory) = self.reopen(record, &replay, &incomplete, &destination)? else {
+            self.spool.update(record)?;
             self.clear_up(record, &incomplete, &destination);
-        }
-        Ok(directory.map(|directory| Opened { nzb, directory, destination }))
+            return Ok(None);
+        };
+        let Some(directory) = directory else {
+            // What the journal speaks of was in a directory that is gone.
+            drop(journal);
+            self.spool.drop_journal(record.id)?;
+            let (journal, _) = self.journal(record)?;
+            let directory = incomplete.job_dir(&SafeName::from_raw(&record.name))?;
+            record.directory = Some(directory.name().as_str().into());
+            record.finished.clear();
+            self.spool.update(record)?;
+            let recovered = Recovered::default();
+            return Ok(Some(Opened { nzb, directory, destination, recovered, journal }));
+        };
+        let recovered = recover(&nzb, replay, &record.finished, &lying(&directory)?);
+        let known: Vec<_> = recovered.finished.iter().map(|file| &*file.name).collect();
+        directory.remove_all_but(&known)?;
+        Ok(Some(Opened { nzb, directory, destination, recovered, journal }))
     }
 
-    /// Takes the writer's mark and the NZB away, as the daemon had no time to. The job is on record
-    /// as complete: what cannot be taken away is no reason to try it again.
-    fn clear_up(&self, record: &Record, incomplete: &Root, destination: &Root) {
-        let path = record.destination.as_deref().map(Path::new);
+    fn journal(&self, record: &Record) -> Result<(Journal, Replay), StoreError> {
+        let (journal, replay) = self.spool.journal(record, self.boot)?;
+        let job = record.id;
+        if let Some(told) = &replay.set_aside {
+            tracing::warn!(%job, "its journal was set aside: {told}");
+        }
+        if replay.damaged > 0 {
+            tracing::warn!(%job, frames = replay.damaged, "its journal is damaged: some is fetched again");
+        }
+        Ok((journal, replay))
+    }
+
+    /// Takes the writer's mark away, as the daemon had no time to. The job is on record as complete:
+    /// what cannot be taken away is no reason to try it again.
+    fn clear_up(&self, record: &Record, incomplete: &Root, destination: &Root) -> bool {
+        let path = record.destination().map(Path::new);
         let name = path.and_then(|path| path.file_name()?.to_str()).and_then(SafeName::recorded);
         let settled = name.map_or(Ok(()), |name| destination.settle(&name, incomplete, record.id));
-        if let Err(error) = settled {
+        if let Err(error) = &settled {
             tracing::warn!(code = error.code(), "{error}");
         }
-        self.drop_nzb(record.id);
+        settled.is_ok()
     }
 
-    fn drop_nzb(&self, job: JobId) {
-        if let Err(error) = self.spool.drop_nzb(job) {
-            tracing::warn!(code = error.code(), "{error}");
-        }
-    }
-
-    /// The job's directory: the one it had, with what lies finished there, or a new one. None if the
-    /// job has left it for its destination.
-    fn directory(
+    /// The directory that the job had, if it is there. None at all if the job has left it for its
+    /// destination.
+    fn reopen(
         &self,
         record: &mut Record,
+        replay: &Replay,
         incomplete: &Root,
         destination: &Root,
-    ) -> Result<Option<JobDir>, DiskError> {
-        if let Some(name) = record.directory.as_deref().and_then(SafeName::recorded) {
-            match incomplete.reopen(&name) {
-                Ok(directory) => {
-                    let there = directory.finished()?;
-                    let is_there = |name: &str| there.iter().any(|(known, _)| known == name);
-                    record.finished.retain(|file| is_there(&file.name));
-                    let known: Vec<_> = record.finished.iter().map(|file| &*file.name).collect();
-                    directory.remove_all_but(&known)?;
-                    return Ok(Some(directory));
-                }
-                Err(DiskError::Vanished { .. }) => {
-                    if let Some(moved) = destination.moved(incomplete, record.id)? {
-                        let verified = record.finished.iter().all(|file| file.verified);
-                        record.state = match verified {
-                            true => JobState::Completed,
-                            false => JobState::CompletedUnverified,
-                        };
-                        record.destination = Some(path_of(destination, &moved));
-                        return Ok(None);
-                    }
-                }
-                Err(error) => return Err(error),
+    ) -> Result<Option<Option<JobDir>>, DiskError> {
+        let Some(name) = record.directory.as_deref().and_then(SafeName::recorded) else {
+            return Ok(Some(None));
+        };
+        match incomplete.reopen(&name) {
+            Ok(directory) => Ok(Some(Some(directory))),
+            Err(DiskError::Vanished { .. }) => {
+                let Some(moved) = destination.moved(incomplete, record.id)? else {
+                    return Ok(Some(None));
+                };
+                let older = record.finished.iter().all(|file| file.verified);
+                let verified = older && replay.finished.values().all(|file| file.verified);
+                let mut outcome = self.outcome(Ending::Completed { verified }, "");
+                outcome.destination = Some(path_of(destination, &moved));
+                record.directory = None;
+                record.end(outcome);
+                Ok(None)
             }
+            Err(error) => Err(error),
         }
-        record.finished.clear();
-        let directory = incomplete.job_dir(&SafeName::from_raw(&record.name))?;
-        record.directory = Some(directory.name().as_str().to_owned());
-        Ok(Some(directory))
     }
 }
+
+fn lying(directory: &JobDir) -> Result<Lying, DiskError> {
+    let parts = directory.parts()?.into_iter().map(|(file, size)| (file, size.0));
+    let named = directory.finished()?.into_iter().filter_map(|(name, size)| {
+        // What is hidden is a mark of ours, and what is no UTF-8 has another owner.
+        let name = name.into_string().ok().filter(|name| !name.starts_with('.'))?;
+        Some((name, size.0))
+    });
+    Ok(Lying { parts: parts.collect(), named: named.collect() })
+}
+
+/// Records that are written with one sync of the directory.
+const MOST_TOGETHER: usize = 256;
 
 pub(crate) fn path_of(root: &Root, name: &SafeName) -> String {
     root.path().join(name.as_str()).to_string_lossy().into_owned()

@@ -3,27 +3,58 @@
 //!
 //! - [`run`]: from settings to the last goodbye
 //! - `happening`: the closed list of all that can happen
-//! - `core`: the loop; `carry_out`: what each order of the engine means out here
-//! - `desk`: the thread that takes NZB files in; `keeper`: the thread that reads and writes the spool
-//! - `outages`, `told`: what people hear of servers at rest and of lost articles
-//! - `clerk`: the thread that writes down what is used of the quotas; `allowance`: what is said of them
-//! - `jobs`: what the daemon knows of its jobs beside what the engine knows
-//! - `memory`: how much each part of it may take
+//! - `core`: the loop; `reports`, `lives`: what it does about them; `carry_out`: what each order of the
+//!   engine means out here
+//! - `jobs`, `ranks`: the queue and history; `recordings`: what of them is on its way to the disk
+//! - `desk`: the thread that takes NZB files in; `reception`: how an NZB becomes a job
+//! - `keeper`: the thread that reads and writes the spool; `recovery`: what is left after a sudden end
+//! - `scribe`, `notes`: the thread that keeps the journals, and what is to go into them
+//! - `clerk`: the thread that keeps quotas, choices and counters; `allowance`, `volumes`: what they mean
+//! - `control`, `question`, `listening`: how others talk to it; `edits`, `steering`, `pauses`: what they
+//!   may want
+//! - `views`, `server_views`, `facts`, `file_ids`, `pace`, `explain`: what they may see; `news`: what
+//!   watchers are told
+//! - `outages`, `told`, `trouble`: what is said of servers and articles
+//! - `memory`, `settings`, `current`, `servers`: what it is told beforehand, and may be told anew
 
 mod allowance;
 mod carry_out;
 mod clerk;
+mod control;
 mod core;
+mod current;
 mod desk;
+mod edits;
+mod explain;
+mod facts;
+mod file_ids;
 mod happening;
 mod jobs;
 mod keeper;
+mod listening;
+mod lives;
 mod memory;
+mod news;
+mod notes;
 mod nzb_job;
 mod outages;
+mod pace;
+mod pauses;
+mod question;
+mod ranks;
+mod reception;
+mod recordings;
+mod recovery;
+mod reports;
+mod scribe;
+mod server_views;
+mod servers;
 mod settings;
+mod steering;
 mod told;
 mod trouble;
+mod views;
+mod volumes;
 
 pub(crate) use core::run;
 pub(crate) use happening::{Happening, Outbox};

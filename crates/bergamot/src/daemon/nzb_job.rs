@@ -2,23 +2,48 @@
 
 use bergamot_nzb::{Nzb, NzbFile, Par2};
 use bergamot_queue::{NewFile, NewJob};
-use bergamot_store::Record;
+use bergamot_store::{Contents, Fingerprint, Record};
+use bergamot_types::ByteCount;
 use sha2::{Digest, Sha256};
 
+use super::recovery::Recovered;
+
 /// The same articles have the same fingerprint, whatever the NZB and its files are called.
-pub(crate) fn fingerprint(nzb: &Nzb) -> String {
+pub(crate) fn fingerprint(nzb: &Nzb) -> Fingerprint {
     let mut hasher = Sha256::new();
     nzb.fingerprint(|bytes| hasher.update(bytes));
-    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    Fingerprint::of_digest(&hasher.finalize()).expect("SHA-256 has 32 bytes")
 }
 
-pub(crate) fn new_job(record: &Record, nzb: Nzb, wants_extras: bool) -> NewJob {
+pub(crate) fn contents(nzb: &Nzb) -> Contents {
+    let par2 = || nzb.files.iter().filter(|file| file.par2().is_some());
+    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    Contents {
+        bytes: ByteCount(nzb.bytes()),
+        par2_bytes: ByteCount(par2().fold(0, |sum, file| sum.saturating_add(file.bytes()))),
+        files: count(nzb.files.len()),
+        par2_files: count(par2().count()),
+        articles: count(nzb.segments()),
+        oldest_post: nzb.files.iter().filter_map(|file| file.date).min(),
+        newest_post: nzb.files.iter().filter_map(|file| file.date).max(),
+    }
+}
+
+pub(super) fn new_job(
+    record: &Record,
+    nzb: Nzb,
+    recovered: Recovered,
+    wants_extras: bool,
+) -> NewJob {
     // A post of nothing but a PAR2 set is wanted for its own sake.
     let wants_extras = wants_extras || nzb.files.iter().all(|file| file.par2().is_some());
     let files = nzb.files.into_iter().map(new_file).collect();
     NewJob {
         priority: record.priority,
-        finished: record.finished.iter().map(|file| (file.index, file.verified)).collect(),
+        rank: record.rank,
+        paused: record.paused,
+        finished: recovered.finished.iter().map(|file| (file.index, file.verified)).collect(),
+        written: recovered.written,
         wants_extras,
         ..NewJob::new(record.id, files)
     }
@@ -48,7 +73,6 @@ fn new_file(file: NzbFile) -> NewFile {
 #[cfg(test)]
 mod tests {
     use bergamot_nzb::Limits;
-    use bergamot_store::JobState;
     use bergamot_types::{JobId, UnixTime};
 
     use super::*;
@@ -57,23 +81,8 @@ mod tests {
         let file = |name: &&str| format!("<file subject='\"{name}\"'></file>");
         let text = format!("<nzb>{}</nzb>", names.iter().map(file).collect::<String>());
         let nzb = bergamot_nzb::read(text.as_bytes(), &Limits::default()).unwrap();
-        let record = Record {
-            id: JobId(1),
-            name: "a".to_owned(),
-            category: None,
-            priority: 0,
-            added: UnixTime(0),
-            source: String::new(),
-            fingerprint: fingerprint(&nzb),
-            password: None,
-            directory: None,
-            state: JobState::Queued,
-            reason: None,
-            destination: None,
-            missing: Vec::new(),
-            finished: Vec::new(),
-        };
-        new_job(&record, nzb, false).wants_extras
+        let record = Record::new(JobId(1), "a", UnixTime(0), "", fingerprint(&nzb));
+        new_job(&record, nzb, Recovered::default(), false).wants_extras
     }
 
     #[test]

@@ -2,14 +2,14 @@
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::time::Duration;
 
 use bergamot_limit::Zone;
 use bergamot_types::SafeName;
 
 use super::memory;
 use crate::clock;
-use crate::config::{Category, Config, Duplicates, Par2Volumes};
+use crate::config::{Category, Config, Duplicates, History, Par2Volumes};
 
 /// The configuration, cut to what each room needs to know.
 #[derive(Clone, Debug)]
@@ -18,18 +18,36 @@ pub(crate) struct Settings {
     /// In the order of their ids, from 1.
     pub(super) servers: Vec<bergamot_net::ServerSettings>,
     pub(super) intake: bergamot_intake::Settings,
-    pub(super) jobs: Arc<JobSettings>,
+    pub(super) jobs: JobSettings,
+    pub(super) retention: Retention,
     pub(super) state: PathBuf,
     pub(super) zone: Zone,
+    pub(super) threads: usize,
+    pub(super) config: Config,
+    pub(super) config_file: PathBuf,
     /// Draw a live line on the terminal.
     pub(super) progress: bool,
+}
+
+/// How long history lasts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Retention {
+    pub(super) keep: Duration,
+    pub(super) most: usize,
+}
+
+impl Retention {
+    fn new(config: &History) -> Self {
+        let keep = Duration::from_secs(u64::from(config.keep_days) * 24 * 60 * 60);
+        Self { keep, most: config.most }
+    }
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct JobSettings {
     pub(super) incomplete: PathBuf,
-    complete: PathBuf,
-    categories: Vec<Category>,
+    pub(super) complete: PathBuf,
+    pub(super) categories: Vec<Category>,
     /// Take an NZB whose articles are queued or done already.
     pub(super) accept_duplicates: bool,
     pub(super) wants_par2_volumes: bool,
@@ -43,9 +61,13 @@ impl Settings {
             engine: engine_settings(config, threads),
             servers: servers.collect(),
             intake: config.intake_settings(),
-            jobs: Arc::new(JobSettings::new(config)),
+            jobs: JobSettings::new(config),
+            retention: Retention::new(&config.history),
             state: config.directories.state.clone(),
             zone: config.download.time_zone,
+            threads,
+            config: config.clone(),
+            config_file: config.path.clone(),
             progress: config.log.file.is_none() && std::io::stderr().is_terminal(),
         }
     }

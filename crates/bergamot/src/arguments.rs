@@ -1,0 +1,85 @@
+//! All that can be said on the command line.
+
+use std::path::PathBuf;
+
+use bergamot_types::ByteCount;
+use clap::{Parser, Subcommand};
+
+use crate::cli;
+
+/// A headless downloader for binary Usenet posts.
+#[derive(Debug, Parser)]
+#[command(name = "bergamot", version, arg_required_else_help = true)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) options: cli::Options,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run the daemon until it is told to stop
+    Run {
+        /// The configuration file
+        #[arg(id = "config", long = "config", short = 'c', value_name = "FILE")]
+        config: PathBuf,
+    },
+    /// Look at configuration files
+    Config {
+        #[command(subcommand)]
+        command: ConfigCommand,
+    },
+    /// Show a whole download on this machine, without account or configuration
+    Demo {
+        /// How much to download
+        #[arg(long, default_value = "256 MB")]
+        size: ByteCount,
+        /// Connections to the news server
+        #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=100))]
+        connections: u16,
+        /// How much to download in a second; 0 is as fast as it goes
+        #[arg(long, default_value = "0 B")]
+        rate: ByteCount,
+    },
+    /// Print what a shell needs to complete these commands
+    Completions { shell: clap_complete::Shell },
+    #[command(flatten)]
+    Talk(cli::Command),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Read a configuration file and say what it means, or what is wrong with it
+    Check { file: PathBuf },
+    /// Print the reference of all keys, in Markdown
+    Reference,
+    /// Print a sample with every key, its default and its meaning
+    Sample,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definitions_hold_together() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn options_may_stand_before_and_after_the_command() {
+        for line in ["bergamot --json -H a.sock list", "bergamot list --json -H a.sock"] {
+            let arguments = Arguments::try_parse_from(line.split(' ')).unwrap();
+            assert!(matches!(arguments.command, Command::Talk(cli::Command::List(_))), "{line}");
+        }
+        let arguments = Arguments::try_parse_from(["bergamot", "run", "-c", "b.toml"]).unwrap();
+        let Command::Run { config } = arguments.command else { panic!("it is another command") };
+        assert_eq!(config, PathBuf::from("b.toml"));
+        for line in ["bergamot", "bergamot run", "bergamot mv 1", "bergamot pause 1 --for 1h"] {
+            assert!(Arguments::try_parse_from(line.split(' ')).is_err(), "{line}");
+        }
+    }
+}

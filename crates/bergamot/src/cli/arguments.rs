@@ -1,0 +1,255 @@
+//! What can be said to a daemon on the command line.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use bergamot_types::ByteCount;
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::place::Place;
+use crate::config::time;
+
+/// How to reach the daemon, and how to tell what it says.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Talking to the daemon")]
+pub(crate) struct Options {
+    /// Where the daemon is: PATH, unix:PATH, tcp://HOST:PORT or http://USER:PASSWORD@HOST:PORT;
+    /// without it BERGAMOT_HOST, then BERGAMOT_SOCKET, then what bergamot.toml here says, then the usual sockets
+    #[arg(short = 'H', long, global = true, value_name = "PLACE")]
+    pub(super) host: Option<Place>,
+    /// The configuration of the daemon, to look up its socket there
+    #[arg(id = "config", short = 'c', long = "config", global = true, value_name = "FILE")]
+    pub(super) config: Option<PathBuf>,
+    /// Print what the daemon answers as JSON, unchanged
+    #[arg(long, global = true)]
+    pub(super) json: bool,
+    /// Print ids only, or nothing
+    #[arg(short, long, global = true, conflicts_with = "json")]
+    pub(super) quiet: bool,
+    /// Give up after this time, as in "90 s" or 2h
+    #[arg(long, global = true, value_name = "TIME", value_parser = length_of_time)]
+    pub(super) timeout: Option<Duration>,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Add NZBs to the queue
+    Add(Add),
+    /// Say why the queue, or a job, is slow, waits or failed
+    Explain { job: Option<u32> },
+    /// List the jobs that ended, the newest first
+    History(List),
+    /// Show or set the limit of the download rate
+    Limit {
+        /// As in "5 MB" or 800KiB, in a second; or `off`
+        rate: Option<RateLimit>,
+    },
+    /// List the queue
+    #[command(visible_alias = "ls")]
+    List(List),
+    /// Show the log
+    Log {
+        /// Go on with what is said from now on
+        #[arg(short, long)]
+        follow: bool,
+        /// How many of the last lines
+        #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+        lines: usize,
+        /// Only what concerns one job
+        #[arg(long)]
+        job: Option<u32>,
+    },
+    /// Move a job in the queue
+    Mv {
+        job: u32,
+        place: Whereto,
+        /// The job before or after which it goes
+        other: Option<u32>,
+    },
+    /// Pause all downloads, or some jobs
+    Pause {
+        jobs: Vec<u32>,
+        /// Go on by itself after this time, as in "30 min" or 1h
+        #[arg(long = "for", value_name = "TIME", value_parser = length_of_time, conflicts_with = "jobs")]
+        time: Option<Duration>,
+    },
+    /// Show what is used of the quotas
+    Quota,
+    /// Read the configuration file again
+    Reload,
+    /// Go on with everything that is paused, or with some jobs
+    Resume { jobs: Vec<u32> },
+    /// Try again for what is missing of jobs that failed
+    Retry {
+        #[arg(required = true)]
+        jobs: Vec<u32>,
+        /// Download everything again
+        #[arg(long)]
+        from_start: bool,
+    },
+    /// Remove jobs from the queue
+    Rm {
+        #[arg(required = true)]
+        jobs: Vec<u32>,
+        /// Leave what was downloaded where it is, so that it can be taken up again
+        #[arg(long)]
+        keep_files: bool,
+        /// Leave no trace in the history; also takes out jobs that are there already
+        #[arg(long, conflicts_with = "keep_files")]
+        forget: bool,
+    },
+    /// Call a method of the daemon; docs/rpc.md has them all
+    Rpc {
+        method: String,
+        /// One object or list of JSON, or key=value pairs, or plain values
+        params: Vec<String>,
+    },
+    /// Look into the watch folder now
+    Scan,
+    /// Look at news servers
+    Server {
+        #[command(subcommand)]
+        command: ServerCommand,
+    },
+    /// Show all that is known of a job
+    Show {
+        job: u32,
+        /// Its files
+        #[arg(long)]
+        files: bool,
+    },
+    /// Show how the daemon is doing
+    Status,
+    /// End the daemon
+    Stop,
+    /// Wait for jobs to end; the exit code says how they did
+    Wait {
+        #[arg(required = true)]
+        jobs: Vec<u32>,
+    },
+    /// Watch downloads live
+    Watch,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Add {
+    /// Files, URLs, or - for standard input
+    #[arg(required = true, value_name = "FILE|URL|-")]
+    pub(super) sources: Vec<String>,
+    /// What to call the job
+    #[arg(long)]
+    pub(super) name: Option<String>,
+    #[arg(short = 'C', long)]
+    pub(super) category: Option<String>,
+    /// Higher goes first; 900 and more even while downloads are paused
+    #[arg(short, long, allow_negative_numbers = true)]
+    pub(super) priority: Option<i32>,
+    /// Before others of its priority
+    #[arg(long)]
+    pub(super) top: bool,
+    /// Paused, until somebody resumes it
+    #[arg(long)]
+    pub(super) paused: bool,
+    /// Of its archives
+    #[arg(long)]
+    pub(super) password: Option<String>,
+    /// Wait until it has ended; the exit code says how
+    #[arg(short, long)]
+    pub(super) wait: bool,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct List {
+    /// Only jobs with this in their names
+    pub(super) search: Option<String>,
+    #[arg(short = 'C', long)]
+    pub(super) category: Option<String>,
+    /// Begin after so many jobs
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(super) offset: usize,
+    /// At most so many jobs; 100 unless ids or JSON are printed
+    #[arg(short = 'n', long, value_name = "N")]
+    pub(super) limit: Option<usize>,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum ServerCommand {
+    /// List the news servers and how they do
+    #[command(visible_alias = "ls")]
+    List,
+    /// Connect to a server, and log in if a username is given
+    Test {
+        /// The name of a configured server, or a host
+        server: String,
+        #[arg(long)]
+        port: Option<u16>,
+        /// Without encryption
+        #[arg(long)]
+        plain: bool,
+        #[arg(long, requires = "password_file")]
+        username: Option<String>,
+        /// The file that holds the password
+        #[arg(long, value_name = "FILE", requires = "username")]
+        password_file: Option<PathBuf>,
+    },
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum Whereto {
+    Top,
+    Bottom,
+    Up,
+    Down,
+    Before,
+    After,
+}
+
+/// Bytes per second, or none.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct RateLimit(pub(super) Option<u64>);
+
+impl FromStr for RateLimit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let trimmed = text.trim();
+        if ["off", "none", "0"].contains(&trimmed) {
+            return Ok(Self(None));
+        }
+        let amount = trimmed.strip_suffix("/s").unwrap_or(trimmed);
+        if amount.ends_with(|c: char| c.is_ascii_digit()) {
+            return Err("say which unit, as in \"5 MB\"".to_owned());
+        }
+        match amount.parse::<ByteCount>() {
+            Ok(ByteCount(0)) => Ok(Self(None)),
+            Ok(ByteCount(bytes)) => Ok(Self(Some(bytes))),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+fn length_of_time(text: &str) -> Result<Duration, String> {
+    time(text).ok_or_else(|| "write it like \"90 s\", \"5 min\" or 2h".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_need_a_unit() {
+        for (text, rate) in [
+            ("5 MB", Some(5_000_000)),
+            ("800KiB/s", Some(800 << 10)),
+            ("off", None),
+            ("0", None),
+            ("0 MB", None),
+        ] {
+            assert_eq!(text.parse(), Ok(RateLimit(rate)), "{text}");
+        }
+        for text in ["5", "fast", "", "/s"] {
+            assert!(text.parse::<RateLimit>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! `explain`
+
+use bergamot_types::Shown;
+use serde_json::json;
+
+use super::columns::{Columns, left, right};
+use super::failure::Failure;
+use super::look::{Look, Tint};
+use super::seen::{Evidence, Explanation, read};
+use super::session::Session;
+use super::words;
+
+pub(super) fn explain(session: &mut Session, job: Option<u32>) -> Result<(), Failure> {
+    let answer = match job {
+        Some(job) => session.ask("job.explain", json!({ "job": job }))?,
+        None => session.ask("queue.explain", json!({}))?,
+    };
+    session.out.answer(&answer, |look| Ok(page(&read(&answer)?, look)))
+}
+
+fn page(explanation: &Explanation, look: Look) -> String {
+    let sentence = look.tint(Tint::Title, &Shown(&explanation.sentence).to_string());
+    let mut table = Columns::new([left(""), left(""), right(""), left("")]);
+    for evidence in &explanation.evidence {
+        let (value, fact) = told(evidence);
+        table.push([
+            format!("  {}", Shown(&evidence.about)).into(),
+            Shown(evidence.who.as_deref().unwrap_or_default()).to_string().into(),
+            value.into(),
+            Shown(&fact).to_string().into(),
+        ]);
+    }
+    format!("{sentence}\n{}", table.page(Look { width: None, ..look }))
+}
+
+/// A number and what it counts; amounts as people write them.
+fn told(evidence: &Evidence) -> (String, String) {
+    let Some(value) = evidence.value else { return (String::new(), evidence.fact.clone()) };
+    match evidence.fact.as_str() {
+        "bytes per second" => (words::rate(value as u64), String::new()),
+        "bytes" => (words::size(value as u64), String::new()),
+        fact => match fact.strip_prefix("bytes ") {
+            Some(rest) => (words::size(value as u64), rest.to_owned()),
+            None => (value.to_string(), fact.to_owned()),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn evidence_stands_under_its_sentence() {
+        let evidence = |about: &str, who: Option<&str>, fact: &str, value: Option<f64>| json!({ "about": about, "who": who, "fact": fact, "value": value });
+        let explanation = json!({ "sentence": "Slow.", "code": "x", "evidence": [
+            evidence("queue", None, "jobs", Some(3.0)),
+            evidence("rate", None, "bytes per second", Some(2_500_000.0)),
+            evidence("job", None, "bytes remaining", Some(7_000.0)),
+            evidence("server", Some("s1"), "login refused", None),
+        ] });
+        assert_eq!(
+            page(&read(&explanation).unwrap(), Look::plain(80)),
+            "Slow.\n  \
+             queue              3  jobs\n  \
+             rate        2.5 MB/s\n  \
+             job           7.0 kB  remaining\n  \
+             server  s1            login refused\n"
+        );
+    }
+}

@@ -1,0 +1,142 @@
+//! The commands that talk to a running daemon.
+//!
+//! Each asks over the control socket or HTTP and shows the answer: unchanged with `--json`, as a page
+//! for people otherwise. Pages are made by pure functions of the answer and a `Look`; what touches
+//! the network and the terminal is thin.
+//!
+//! - `arguments`: what can be said; `place`: where the daemon is; `session`: one command's two ends
+//! - `add`, `list`, `show`, `steer`, `wait`, `watch` (with `live`), `limit`, `log`, `server`,
+//!   `explain`, `status`, `rpc`: the commands
+//! - `seen`: what is understood of answers; `exit`, `failure`: how a command ends
+//! - `columns`, `fields`, `look`, `words`: how things are shown
+//! - `pages`: the reference, made from all that by a test
+
+mod add;
+mod arguments;
+mod columns;
+mod exit;
+mod explain;
+mod failure;
+mod fields;
+mod limit;
+mod list;
+mod live;
+mod log;
+mod look;
+#[cfg(test)]
+mod pages;
+mod place;
+mod rpc;
+mod seen;
+mod server;
+mod session;
+mod show;
+mod status;
+mod steer;
+mod wait;
+mod watch;
+mod words;
+
+use std::io::Write;
+use std::path::Path;
+use std::time::Duration;
+
+pub(crate) use arguments::{Command, Options};
+pub(crate) use exit::Exit;
+use failure::Failure;
+use look::Look;
+use place::Place;
+use session::{Form, Session};
+
+use crate::clock;
+use crate::config::{Config, Environment, show_time};
+
+/// Does what is said, and tells what goes wrong.
+pub(crate) fn run(options: Options, command: &Command) -> Exit {
+    if let Some(time) = options.timeout {
+        give_up_after(time);
+    }
+    let done = open(options).and_then(|mut session| carry_out(&mut session, command));
+    let Err(failure) = done else { return Exit::Ok };
+    if let Some(message) = failure.message() {
+        complain(&message);
+    }
+    failure.exit()
+}
+
+fn open(options: Options) -> Result<Session, Failure> {
+    let form = match (options.json, options.quiet) {
+        (true, _) => Form::Json,
+        (false, true) => Form::Quiet,
+        (false, false) => Form::People,
+    };
+    let look = Look::of_this_terminal(clock::now().date);
+    let (client, place) = place::reach(&places(options)?)?;
+    Ok(Session::new(client, place, form, look))
+}
+
+/// What is said goes before what is set, and both before what is usual.
+fn places(options: Options) -> Result<Vec<Place>, Failure> {
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    if let Some(place) = options.host {
+        return Ok(vec![place]);
+    }
+    let environment: Environment = std::env::vars_os().collect();
+    if let Some(file) = options.config {
+        let config = Config::read(&file, &environment).map_err(anyhow::Error::from)?;
+        return Ok(place::usual(variable, Some(&config)));
+    }
+    match variable("BERGAMOT_HOST") {
+        Some(text) => match text.parse() {
+            Ok(place) => Ok(vec![place]),
+            Err(error) => Err(Failure::Usage(format!("BERGAMOT_HOST: {error}"))),
+        },
+        None => {
+            // Whoever stands beside a configuration means that daemon.
+            let here = Config::read(Path::new("bergamot.toml"), &environment).ok();
+            Ok(place::usual(variable, here.as_ref()))
+        }
+    }
+}
+
+fn carry_out(session: &mut Session, command: &Command) -> Result<(), Failure> {
+    match command {
+        Command::Add(add) => add::add(session, add),
+        Command::Explain { job } => explain::explain(session, *job),
+        Command::History(list) => list::history(session, list),
+        Command::Limit { rate } => limit::limit(session, *rate),
+        Command::List(list) => list::queue(session, list),
+        Command::Log { follow, lines, job } => log::log(session, *lines, *job, *follow),
+        Command::Mv { job, place, other } => steer::move_job(session, *job, *place, *other),
+        Command::Pause { jobs, time } => steer::pause(session, jobs, *time),
+        Command::Quota => limit::quota(session),
+        Command::Reload => status::reload(session),
+        Command::Resume { jobs } => steer::resume(session, jobs),
+        Command::Retry { jobs, from_start } => steer::retry(session, jobs, *from_start),
+        Command::Rm { jobs, keep_files, forget } => {
+            steer::remove(session, jobs, *keep_files, *forget)
+        }
+        Command::Rpc { method, params } => rpc::rpc(session, method, params),
+        Command::Scan => status::scan(session),
+        Command::Server { command } => server::server(session, command),
+        Command::Show { job, files } => show::show(session, *job, *files),
+        Command::Status => status::status(session),
+        Command::Stop => status::stop(session),
+        Command::Wait { jobs } => wait::wait(session, jobs),
+        Command::Watch => watch::watch(session),
+    }
+}
+
+/// However deep in a call the program is then.
+fn give_up_after(time: Duration) {
+    std::thread::spawn(move || {
+        std::thread::sleep(time);
+        complain(&format!("not done within {}", show_time(time)));
+        std::process::exit(Exit::TimedOut as i32);
+    });
+}
+
+/// Whoever closed standard error does not want to know.
+fn complain(message: &str) {
+    let _ = writeln!(std::io::stderr(), "bergamot: {message}");
+}

@@ -1,0 +1,157 @@
+//! `server`
+
+use std::path::Path;
+
+use anyhow::Context;
+use bergamot_types::Shown;
+use serde_json::{Value, json};
+
+use super::arguments::ServerCommand;
+use super::columns::{Cell, Columns, flexible, left, right};
+use super::failure::Failure;
+use super::look::{Look, Tint};
+use super::seen::{Server, read};
+use super::session::{Form, Session};
+use super::words;
+
+pub(super) fn server(session: &mut Session, command: &ServerCommand) -> Result<(), Failure> {
+    let answer = session.ask("servers.list", json!({}))?;
+    let servers: Vec<Server> = read(&answer)?;
+    match command {
+        ServerCommand::List if session.out.form == Form::Quiet => {
+            let ids: String = servers.iter().map(|server| format!("{}\n", server.id)).collect();
+            session.out.text(&ids)
+        }
+        ServerCommand::List => session.out.answer(&answer, |look| Ok(page(&servers, look))),
+        ServerCommand::Test { server, port, plain, username, password_file } => {
+            let known = servers.iter().find(|known| known.name == *server || known.host == *server);
+            // Its login is known to the daemon alone.
+            if let (Some(known), None, None, false) = (known, port, username, plain) {
+                let answer = session.ask("servers.check", json!({ "server": known.id }))?;
+                return session.out.answer(&answer, |_| {
+                    Ok(format!("{} answers and accepts the login.\n", Shown(&known.name)))
+                });
+            }
+            let mut probe = probe_of(server, known);
+            if let Some(port) = port {
+                probe["port"] = json!(port);
+            }
+            if *plain {
+                probe["tls"] = json!(false);
+            }
+            if let (Some(name), Some(file)) = (username, password_file) {
+                probe["username"] = json!(name);
+                probe["password"] = json!(password_in(file)?);
+            }
+            test(session, probe, username.is_some())
+        }
+    }
+}
+
+/// What is configured, as far as the daemon tells; passwords it does not.
+fn probe_of(server: &str, known: Option<&Server>) -> Value {
+    match known {
+        Some(known) => json!({ "host": known.host, "port": known.port, "tls": known.tls }),
+        None => json!({ "host": server }),
+    }
+}
+
+fn password_in(file: &Path) -> anyhow::Result<String> {
+    let text =
+        std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    Ok(text.trim_end_matches(['\r', '\n']).to_owned())
+}
+
+fn test(session: &mut Session, probe: Value, logs_in: bool) -> Result<(), Failure> {
+    let host = probe["host"].as_str().unwrap_or_default().to_owned();
+    let answer = session.ask("servers.test", probe)?;
+    let how = if logs_in { "and accepts the login" } else { "(no login was tried)" };
+    session.out.answer(&answer, |_| Ok(format!("{} answers {how}.\n", Shown(&host))))
+}
+
+fn page(servers: &[Server], look: Look) -> String {
+    if servers.is_empty() {
+        return "There are no servers.\n".to_owned();
+    }
+    let heads = [
+        right("ID"),
+        left("NAME"),
+        left("HOST"),
+        right("LEVEL"),
+        right("CONNECTIONS"),
+        right("RATE"),
+        right("TOTAL"),
+        flexible("STATE"),
+    ];
+    let mut table = Columns::new(heads);
+    for server in servers {
+        let lock = if server.tls { "" } else { " (plain)" };
+        table.push([
+            server.id.to_string().into(),
+            Shown(&server.name).to_string().into(),
+            format!("{}:{}{lock}", Shown(&server.host), server.port).into(),
+            server.level.to_string().into(),
+            format!("{} of {}", server.open, server.connections).into(),
+            words::rate(server.rate).into(),
+            words::size(server.downloaded).into(),
+            state(server, look),
+        ]);
+    }
+    table.page(look)
+}
+
+fn state(server: &Server, look: Look) -> Cell {
+    if !server.active {
+        return Cell::tinted(Tint::Faint, "switched off");
+    }
+    let Some(trouble) = &server.trouble else {
+        return match (server.working, server.open) {
+            (0, 0) => Cell::tinted(Tint::Faint, "asleep"),
+            (0, _) => "idle".into(),
+            _ => Cell::tinted(Tint::Good, "busy"),
+        };
+    };
+    let left = server.rests_until.map(|until| until.0.0.saturating_sub(look.now.0));
+    let rest = left.and_then(|left| u64::try_from(left).ok()).filter(|left| *left > 0);
+    let until = rest.map_or(String::new(), |left| format!(", rests {}", words::span(left)));
+    Cell::tinted(Tint::Bad, format!("{}{until}", Shown(trouble)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(name: &str, trouble: Option<&str>) -> Server {
+        let server = json!({
+            "id": 1, "name": name, "host": "news.x", "port": 563, "tls": true, "active": true,
+            "level": 0, "connections": 20, "open": 8, "working": 5, "rate": 2_000_000,
+            "trouble": trouble, "rests_until": trouble.map(|_| "2027-01-15T08:01:30Z"),
+            "downloaded": 5_000_000,
+        });
+        read(&server).unwrap()
+    }
+
+    #[test]
+    fn servers_say_how_they_do() {
+        let mut off = sample("off", None);
+        off.active = false;
+        let servers = [sample("a", None), sample("b", Some("refused")), off];
+        assert_eq!(
+            page(&servers, Look::plain(120)),
+            "ID  NAME  HOST        LEVEL  CONNECTIONS      RATE   TOTAL  STATE\n \
+             1  a     news.x:563      0      8 of 20  2.0 MB/s  5.0 MB  busy\n \
+             1  b     news.x:563      0      8 of 20  2.0 MB/s  5.0 MB  refused, rests 1 min 30 s\n \
+             1  off   news.x:563      0      8 of 20  2.0 MB/s  5.0 MB  switched off\n"
+        );
+    }
+
+    #[test]
+    fn a_configured_server_is_known_by_its_name() {
+        let known = sample("a", None);
+        assert_eq!(
+            probe_of("a", Some(&known)),
+            json!({ "host": "news.x", "port": 563, "tls": true })
+        );
+        assert_eq!(probe_of("news.y", None), json!({ "host": "news.y" }));
+    }
+}

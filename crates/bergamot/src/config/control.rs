@@ -1,0 +1,160 @@
+//! How the daemon is controlled.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use bergamot_types::Secret;
+
+use super::credentials::read_password;
+use super::fields::Fields;
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Control {
+    pub(crate) socket: Socket,
+    pub(crate) socket_group: Option<u32>,
+    /// Where HTTP listens.
+    pub(crate) address: Option<SocketAddr>,
+    pub(crate) full: Access,
+    pub(crate) restricted: Access,
+    pub(crate) add: Access,
+    pub(crate) allowed_hosts: Vec<String>,
+    pub(crate) allowed_origins: Vec<String>,
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Socket {
+    None,
+    At(PathBuf),
+    /// Where such sockets usually are.
+    Usual,
+}
+
+/// What somebody has to know. Without a password nobody has the right, except to full control from
+/// this machine.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Access {
+    /// Any name will do, if there is none.
+    pub(crate) username: Option<Secret>,
+    pub(crate) password: Option<Secret>,
+}
+
+impl Control {
+    pub(super) fn read(mut fields: Fields<'_, '_>, base: &Path) -> Self {
+        let socket = socket(&mut fields, base);
+        let mut full = access(&mut fields, "username", "password");
+        full.password = password_of(&mut fields, full.password, base);
+        let address = address(&mut fields);
+        let is_open = address.is_some_and(|address| !address.ip().is_loopback());
+        if is_open && full.password.is_none() {
+            fields.unfit("address", "others can reach it, so control.password has to be set");
+        }
+        Self {
+            socket,
+            socket_group: fields.number_if_any("socket_group"),
+            address,
+            full,
+            restricted: access(&mut fields, "restricted_username", "restricted_password"),
+            add: access(&mut fields, "add_username", "add_password"),
+            allowed_hosts: texts(&mut fields, "allowed_hosts"),
+            allowed_origins: texts(&mut fields, "allowed_origins"),
+        }
+    }
+}
+
+fn socket(fields: &mut Fields<'_, '_>, base: &Path) -> Socket {
+    match fields.text("socket") {
+        None => Socket::Usual,
+        Some(text) if text.is_empty() => Socket::None,
+        Some(_) => match fields.path("socket", base) {
+            // The kernel's own limit leaves room for this.
+            Some(path) if path.as_os_str().len() > LONGEST_SOCKET => {
+                fields.unfit("socket", format!("{} is longer", path.display()));
+                Socket::Usual
+            }
+            Some(path) => Socket::At(path),
+            None => Socket::Usual,
+        },
+    }
+}
+
+fn address(fields: &mut Fields<'_, '_>) -> Option<SocketAddr> {
+    let port = fields.number("port");
+    if fields.text("address").is_some_and(|text| text.is_empty()) {
+        return None;
+    }
+    fields.parsed::<IpAddr>("address").map(|ip| SocketAddr::new(ip, port))
+}
+
+fn access(fields: &mut Fields<'_, '_>, username: &str, password: &str) -> Access {
+    let mut secret = |name| fields.text(name).filter(|text| !text.is_empty()).map(Secret::new);
+    Access { username: secret(username), password: secret(password) }
+}
+
+fn password_of(
+    fields: &mut Fields<'_, '_>,
+    written: Option<Secret>,
+    base: &Path,
+) -> Option<Secret> {
+    let path = fields.path("password_file", base);
+    match (written, path) {
+        (Some(_), Some(_)) => {
+            fields.unfit("password_file", "there is also control.password; leave one of them out");
+            None
+        }
+        (None, Some(path)) => match read_password(&path) {
+            Ok(password) => Some(password),
+            Err(reason) => {
+                fields.unfit("password_file", format!("{} {reason}", path.display()));
+                None
+            }
+        },
+        (written, None) => written,
+    }
+}
+
+fn texts(fields: &mut Fields<'_, '_>, name: &str) -> Vec<String> {
+    fields.texts(name).into_iter().map(|(_, text)| text).collect()
+}
+
+/// What a socket's address can hold, less some room.
+const LONGEST_SOCKET: usize = 100;
+
+#[cfg(test)]
+mod tests {
+    use super::super::trial::{config, problems};
+    use super::*;
+
+    #[test]
+    fn it_listens_on_this_machine_alone_unless_told_otherwise() {
+        let control = config("").control;
+        assert_eq!(control.address, "127.0.0.1:6789".parse().ok());
+        assert_eq!((control.socket, control.full), (Socket::Usual, Access::default()));
+        let control = config("[control]\naddress = ''\nsocket = ''").control;
+        assert_eq!((control.address, control.socket), (None, Socket::None));
+        let control = config("[control]\nport = 0\nsocket = 'x.sock'").control;
+        assert_eq!(control.address, "127.0.0.1:0".parse().ok());
+        assert_eq!(control.socket, Socket::At("/srv/x.sock".into()));
+    }
+
+    #[test]
+    fn an_address_that_others_reach_needs_a_password() {
+        let open = "[control]\naddress = '0.0.0.0'\n";
+        assert!(problems(open)[0].contains("control.password has to be set"), "{open}");
+        let control = config(&format!("{open}password = 'x'")).control;
+        assert_eq!(control.full.password, Some(Secret::new("x")));
+    }
+
+    #[test]
+    fn what_cannot_be_is_told() {
+        for (text, told) in [
+            ("address = 'localhost'", "an IP address"),
+            ("password = 'a'\npassword_file = 'b'", "leave one of them out"),
+            ("password_file = 'nowhere'", "cannot be read"),
+        ] {
+            let found = problems(&format!("[control]\n{text}"));
+            assert!(found[0].contains(told), "{found:?}");
+        }
+        let long = format!("[control]\nsocket = '{}'", "x".repeat(101));
+        assert!(problems(&long)[0].contains("is longer"));
+    }
+}

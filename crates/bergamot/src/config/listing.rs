@@ -1,0 +1,114 @@
+//! The configuration as a list, for those who ask what is in force.
+
+use toml::de::{DeTable, DeValue};
+
+use super::catalogue::{Fallback, TABLES, Table};
+use super::kind::Kind;
+
+/// One key with its value.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Listed {
+    /// `table.key`, or `table.N.key` where there may be several of the table.
+    pub(crate) key: String,
+    /// As it would be written; empty where it is secret, or where nothing is set.
+    pub(crate) value: String,
+    pub(crate) is_secret: bool,
+}
+
+impl Listed {
+    /// Whether it is read when the daemon starts and never again.
+    pub(crate) fn needs_restart(&self) -> bool {
+        let tables = ["directories.", "control.", "log."];
+        let keys = ["watch.scan_interval", "watch.inotify", "download.memory"];
+        tables.iter().any(|table| self.key.starts_with(table)) || keys.contains(&self.key.as_str())
+    }
+}
+
+/// Every key of the catalogue, with what the file says or what holds without it.
+pub(super) fn list(document: &DeTable<'_>) -> Vec<Listed> {
+    let mut listed = Vec::new();
+    for table in TABLES {
+        let entry = document.get(table.name).map(|entry| entry.get_ref());
+        if !table.repeated {
+            add(&mut listed, table, table.name, entry.and_then(DeValue::as_table));
+            continue;
+        }
+        let items = entry.and_then(DeValue::as_array);
+        for (number, item) in (1..).zip(items.into_iter().flat_map(|items| items.iter())) {
+            let name = format!("{}.{number}", table.name);
+            add(&mut listed, table, &name, item.get_ref().as_table());
+        }
+    }
+    listed
+}
+
+fn add(listed: &mut Vec<Listed>, table: &Table, name: &str, values: Option<&DeTable<'_>>) {
+    for key in table.keys {
+        let is_secret = matches!(key.kind, Kind::Secret(_));
+        let written = values.and_then(|values| values.get(key.name));
+        let value = match (written, key.default) {
+            (Some(value), _) => text_of(value.get_ref()),
+            (None, Fallback::Is(text)) => {
+                text_of(DeValue::parse(text).expect("defaults are TOML").get_ref())
+            }
+            (None, _) => String::new(),
+        };
+        let value = if is_secret && !value.is_empty() { HIDDEN.to_owned() } else { value };
+        listed.push(Listed { key: format!("{name}.{}", key.name), value, is_secret });
+    }
+}
+
+fn text_of(value: &DeValue<'_>) -> String {
+    match value {
+        DeValue::Array(items) => {
+            let items: Vec<_> = items.iter().map(|item| text_of(item.get_ref())).collect();
+            items.join(", ")
+        }
+        DeValue::Boolean(flag) => flag.to_string(),
+        DeValue::Datetime(time) => time.to_string(),
+        DeValue::Float(number) => number.to_string(),
+        DeValue::Integer(number) => number.to_string(),
+        DeValue::String(text) => text.to_string(),
+        DeValue::Table(_) => String::new(),
+    }
+}
+
+const HIDDEN: &str = "***";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(text: &str, key: &str) -> String {
+        let document = DeTable::parse(text).unwrap();
+        let listed = list(document.get_ref());
+        listed.into_iter().find(|it| it.key == key).map_or("-".to_owned(), |it| it.value)
+    }
+
+    #[test]
+    fn keys_have_their_values_or_what_holds_without() {
+        let text = "[download]\nrate = '1 MB'\n[[server]]\nname = 'a'\nhost = 'b'\n\
+                    password = 'hunter2'\n[[server]]\nname = 'c'\nhost = 'd'\n\
+                    [[category]]\nname = 'tv'\naliases = ['a', 'b']";
+        for (key, expected) in [
+            ("download.rate", "1 MB"),
+            ("download.article_retries", "3"),
+            ("server.1.password", "***"),
+            ("server.2.password", ""),
+            ("server.2.host", "d"),
+            ("server.3.host", "-"),
+            ("category.1.aliases", "a, b"),
+            ("watch.inotify", "true"),
+        ] {
+            assert_eq!(value(text, key), expected, "{key}");
+        }
+    }
+
+    #[test]
+    fn each_key_is_there_once() {
+        let document = DeTable::parse("").unwrap();
+        let listed = list(document.get_ref());
+        let keys: std::collections::BTreeSet<_> = listed.iter().map(|it| &it.key).collect();
+        assert_eq!(keys.len(), listed.len());
+    }
+}

@@ -1,0 +1,299 @@
+//! The daemon as its control interfaces see it.
+//!
+//! Questions are answered in the loop, where everything else stands still. What waits for a disk is
+//! done here, beside it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bergamot_net::{
+    BufferPool, ConnectLimits, Connection, Encryption, IpVersion, Report, Server, ServerSettings,
+    TlsSettings,
+};
+use bergamot_rpc::view::{
+    Config, Explanation, File, Job, LogKind, LogLine, Page, Quota, Reload, Status, Volume,
+};
+use bergamot_rpc::wish::{
+    Certificates, Content, Edit, LogQuery, NewJob, Part, Pause, Place, ServerProbe, Which,
+};
+use bergamot_rpc::{Control, Refusal, view};
+use bergamot_types::{ByteRate, JobId, ServerId};
+use bergamot_writer::Root;
+use tokio::sync::{Semaphore, mpsc};
+
+use super::core::Daemon;
+use super::current::Current;
+use super::edits::Edited;
+use super::happening::{Happening, Outbox};
+use super::question::{ask, kept};
+use super::reception::Reception;
+use super::server_views::{Files, listed_files};
+use super::settings::JobSettings;
+use super::views::disk;
+use crate::config::{self, Environment};
+use crate::log_book::LogBook;
+
+/// May be held by as many as want to talk to the daemon.
+#[derive(Clone, Debug)]
+pub(crate) struct Handle {
+    pub(super) outbox: Outbox,
+    pub(super) reception: Reception,
+    pub(super) settings: Current<JobSettings>,
+    pub(super) log: LogBook,
+    /// The configuration file, to be read again.
+    pub(super) config: PathBuf,
+    pub(super) readers: Arc<Semaphore>, // of NZBs at the same time
+}
+
+impl Handle {
+    async fn ask<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&mut Daemon) -> T + Send + 'static,
+    ) -> Result<T, Refusal> {
+        ask(&self.outbox, question).await
+    }
+
+    /// Where jobs of that category go. Made beside the loop, for a share may take its time.
+    async fn destination(&self, category: Option<String>) -> Result<Arc<Root>, Refusal> {
+        let path = self.settings.get().destination(category.as_deref());
+        let made = aside(move || Root::create(&path)).await?;
+        made.map(Arc::new)
+            .map_err(|error| Refusal::Unavailable(format!("{}: {error}", error.code())))
+    }
+}
+
+impl Control for Handle {
+    async fn status(&self) -> Result<Status, Refusal> {
+        let status = self.ask(|daemon| daemon.status()).await?;
+        let settings = self.settings.get();
+        aside(move || Status {
+            complete_disk: disk(&settings.complete),
+            incomplete_disk: disk(&settings.incomplete),
+            ..status
+        })
+        .await
+    }
+
+    async fn queue(&self, which: Which) -> Result<Page<Job>, Refusal> {
+        self.ask(move |daemon| daemon.queue_page(&which)).await
+    }
+
+    async fn history(&self, which: Which) -> Result<Page<Job>, Refusal> {
+        self.ask(move |daemon| daemon.history_page(&which)).await
+    }
+
+    async fn job(&self, id: JobId) -> Result<Job, Refusal> {
+        self.ask(move |daemon| daemon.one_job(id)).await?
+    }
+
+    async fn files(&self, job: Option<JobId>) -> Result<Vec<File>, Refusal> {
+        let Some(job) = job else { return self.ask(|daemon| daemon.file_views()).await };
+        match self.ask(move |daemon| daemon.files_of(job)).await?? {
+            Files::Known(files) => Ok(files),
+            Files::InSpool { first, paused } => {
+                let reception = self.reception.clone();
+                let read = aside(move || reception.nzb(job)).await?;
+                let nzb = read.map_err(Refusal::Unavailable)?;
+                Ok(listed_files(job, &nzb, first, paused))
+            }
+        }
+    }
+
+    async fn add(&self, new: NewJob) -> Result<JobId, Refusal> {
+        let at_top = new.at_top;
+        let Content::Nzb(_) = &new.content else {
+            return Err(Refusal::Unsupported("fetching of NZBs from URLs"));
+        };
+        let _permit = self.readers.acquire().await.map_err(|_| Refusal::Stopping)?;
+        let reception = self.reception.clone();
+        let received = aside(move || reception.receive(new)).await?;
+        let record =
+            received.map_err(|error| Refusal::Unavailable(format!("{}: {error}", error.code())))?;
+        let id = record.id;
+        let promises = self
+            .ask(move |daemon| {
+                let mut promises = daemon.on_accepted(record);
+                if at_top {
+                    let moved = daemon.edit(&[id], &Edit::Move(Place::Top), None);
+                    promises.extend(moved.into_iter().filter_map(|moved| moved.ok().flatten()));
+                }
+                promises
+            })
+            .await?;
+        for promise in promises {
+            // The job is taken, whatever becomes of that.
+            let _ = kept(promise).await;
+        }
+        Ok(id)
+    }
+
+    async fn edit(
+        &self,
+        jobs: Vec<JobId>,
+        edit: Edit,
+    ) -> Result<Vec<Result<(), Refusal>>, Refusal> {
+        let root = match &edit {
+            Edit::SetCategory(category) => Some(self.destination(category.clone()).await?),
+            _ => None,
+        };
+        let edited = self.ask(move |daemon| daemon.edit(&jobs, &edit, root.as_ref())).await?;
+        let mut results = Vec::with_capacity(edited.len());
+        for edited in edited {
+            results.push(settled(edited).await);
+        }
+        Ok(results)
+    }
+
+    async fn pause(&self, pause: Pause) -> Result<(), Refusal> {
+        kept(self.ask(move |daemon| daemon.pause(&pause)).await?).await
+    }
+
+    async fn resume(&self, parts: Vec<Part>) -> Result<(), Refusal> {
+        kept(self.ask(move |daemon| daemon.resume(&parts)).await?).await
+    }
+
+    async fn limit(&self, rate: Option<ByteRate>) -> Result<(), Refusal> {
+        kept(self.ask(move |daemon| daemon.set_rate(rate)).await?).await
+    }
+
+    async fn servers(&self) -> Result<Vec<view::Server>, Refusal> {
+        self.ask(|daemon| daemon.server_views()).await
+    }
+
+    async fn switch_servers(&self, switches: Vec<(ServerId, bool)>) -> Result<(), Refusal> {
+        kept(self.ask(move |daemon| daemon.switch_servers(&switches)).await??).await
+    }
+
+    async fn test_server(&self, probe: ServerProbe) -> Result<(), Refusal> {
+        let patience = probe.timeout.min(LONGEST_TEST);
+        let server = Server::new(settings_of(probe)?)
+            .map_err(|error| Refusal::Invalid(error.to_string()))?;
+        try_out(Arc::new(server), patience).await
+    }
+
+    async fn check_server(&self, place: ServerId) -> Result<(), Refusal> {
+        let server = self.ask(move |daemon| daemon.configured(place)).await??;
+        try_out(server, LONGEST_TEST).await
+    }
+
+    async fn volumes(&self) -> Result<Vec<Volume>, Refusal> {
+        self.ask(|daemon| daemon.volume_views()).await
+    }
+
+    async fn reset_volumes(
+        &self,
+        server: Option<ServerId>,
+        only_custom: bool,
+    ) -> Result<(), Refusal> {
+        self.ask(move |daemon| daemon.reset_volumes(server, only_custom)).await?
+    }
+
+    async fn quotas(&self) -> Result<Vec<Quota>, Refusal> {
+        self.ask(|daemon| daemon.quota_views()).await
+    }
+
+    async fn explain(&self, job: Option<JobId>) -> Result<Explanation, Refusal> {
+        self.ask(move |daemon| match job {
+            None => Ok(daemon.explain_queue()),
+            Some(job) => daemon.explain_job(job),
+        })
+        .await?
+    }
+
+    async fn log(&self, query: LogQuery) -> Result<Vec<LogLine>, Refusal> {
+        Ok(self.log.read(query))
+    }
+
+    async fn write_log(&self, kind: LogKind, text: String) -> Result<(), Refusal> {
+        let text = bergamot_types::Shown(&text).to_string();
+        self.log.write(kind, None, text);
+        Ok(())
+    }
+
+    async fn clear_log(&self) -> Result<(), Refusal> {
+        self.log.clear();
+        Ok(())
+    }
+
+    async fn config(&self) -> Result<Config, Refusal> {
+        self.ask(|daemon| daemon.config_view()).await
+    }
+
+    async fn reload(&self) -> Result<Reload, Refusal> {
+        let path = self.config.clone();
+        let read = aside(move || {
+            config::Config::read(&path, &std::env::vars_os().collect::<Environment>())
+        })
+        .await?;
+        let config = read.map_err(|error| Refusal::Invalid(error.to_string()))?;
+        self.ask(move |daemon| daemon.apply(config)).await?
+    }
+
+    async fn scan(&self) -> Result<(), Refusal> {
+        kept(self.ask(|daemon| daemon.scan_now()).await?).await
+    }
+
+    async fn shut_down(&self) -> Result<(), Refusal> {
+        self.outbox.tell(Happening::Stop);
+        Ok(())
+    }
+}
+
+/// What became of an edit, when that is on disk.
+async fn settled(edited: Edited) -> Result<(), Refusal> {
+    match edited? {
+        Some(promise) => kept(promise).await,
+        None => Ok(()),
+    }
+}
+
+/// Does what may have to wait for a disk.
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| Refusal::Stopping)
+}
+
+/// Connects and logs in.
+async fn try_out(server: Arc<Server>, patience: Duration) -> Result<(), Refusal> {
+    let (sender, mut reports) = mpsc::unbounded_channel();
+    let mut connection = Connection::start(server, BufferPool::new(0), move |report| {
+        // Whoever asked may have left meanwhile.
+        let _ = sender.send(report);
+    });
+    let report = tokio::time::timeout(patience, reports.recv()).await;
+    connection.hang_up();
+    match report {
+        Ok(Some(Report::Ready)) => Ok(()),
+        Ok(Some(Report::Ended { why, .. })) => Err(Refusal::Unavailable(why.to_string())),
+        Ok(_) => Err(Refusal::Unavailable("the server did something odd".to_owned())),
+        Err(_) => Err(Refusal::Unavailable(format!("no answer within {patience:?}"))),
+    }
+}
+
+fn settings_of(probe: ServerProbe) -> Result<ServerSettings, Refusal> {
+    let login = bergamot_nntp::Login::new(&probe.username, probe.password);
+    let login = match probe.username.is_empty() {
+        true => None,
+        false => Some(login.map_err(|error| Refusal::Invalid(error.to_string()))?),
+    };
+    let encryption = if probe.tls { Encryption::Tls } else { Encryption::None };
+    let verify = probe.certificates == Certificates::Strict;
+    Ok(ServerSettings {
+        name: "test".to_owned(),
+        host: probe.host,
+        port: probe.port,
+        encryption,
+        tls: TlsSettings { verify, ..TlsSettings::default() },
+        ip_version: IpVersion::default(),
+        join_group: false,
+        limits: ConnectLimits::default(),
+        conversation: bergamot_nntp::Settings {
+            login,
+            start_tls: false,
+            limits: bergamot_nntp::Limits::default(),
+        },
+    })
+}
+
+/// Whoever asks waits for it.
+const LONGEST_TEST: Duration = Duration::from_secs(60);

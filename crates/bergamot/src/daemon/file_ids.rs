@@ -1,0 +1,59 @@
+//! Numbers for files, as NZBGet's programs want them.
+
+use std::collections::HashMap;
+
+use bergamot_types::JobId;
+
+/// A run of numbers for each job, given when somebody first asks and good until the daemon ends.
+#[derive(Debug)]
+pub(super) struct FileIds {
+    last: u32,
+    first_of: HashMap<JobId, u32>,
+}
+
+impl Default for FileIds {
+    fn default() -> Self {
+        Self { last: BEFORE_FIRST, first_of: HashMap::new() }
+    }
+}
+
+impl FileIds {
+    /// The number of the first file of the job; the others follow.
+    pub(super) fn first(&mut self, job: JobId, files: u32) -> u32 {
+        if let Some(first) = self.first_of.get(&job) {
+            return *first;
+        }
+        // They are signed where they are read. After two billion files we start over.
+        if self.last > i32::MAX as u32 - files {
+            *self = Self::default();
+        }
+        let first = self.last + 1;
+        self.last += files;
+        self.first_of.insert(job, first);
+        first
+    }
+
+    pub(super) fn forget(&mut self, job: JobId) {
+        self.first_of.remove(&job);
+    }
+}
+
+/// Some programs take one for the number of a job; so high up there is none.
+const BEFORE_FIRST: u32 = (1 << 30) - 1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_has_its_own_number() {
+        let mut ids = FileIds::default();
+        let base = 1 << 30;
+        assert_eq!((ids.first(JobId(7), 3), ids.first(JobId(2), 5)), (base, base + 3));
+        assert_eq!(ids.first(JobId(7), 3), base);
+        ids.forget(JobId(2));
+        assert_eq!(ids.first(JobId(3), 1), base + 8);
+        ids.last = i32::MAX as u32;
+        assert_eq!(ids.first(JobId(4), 2), base);
+    }
+}

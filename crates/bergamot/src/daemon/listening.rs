@@ -1,0 +1,84 @@
+//! The doors through which the daemon is controlled.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Context;
+use bergamot_rpc::{Access, Hub, Server, Settings, StartError, User};
+use tracing::{info, warn};
+
+use super::control::Handle;
+use crate::config::{self, Config, Socket};
+use crate::socket;
+
+/// Opens the socket and the port that are configured.
+pub(super) async fn open(config: &Config, handle: &Handle, hub: &Hub) -> anyhow::Result<Server> {
+    let settings = Settings { socket: None, ..settings(&config.control) };
+    let handle = Arc::new(handle.clone());
+    let start = |socket| {
+        let settings = Settings { socket, ..settings.clone() };
+        Server::start(settings, handle.clone(), hub.clone())
+    };
+    let server = match &config.control.socket {
+        Socket::At(path) => start(Some(path.clone())).await?,
+        Socket::None => start(None).await?,
+        Socket::Usual => {
+            let state = config.directories.state.as_path();
+            let places = socket::usual(|name| std::env::var(name).ok(), Some(state));
+            let mut opened = None;
+            for place in places {
+                match start(Some(place)).await {
+                    Ok(server) => {
+                        opened = Some(server);
+                        break;
+                    }
+                    Err(error) if is_about_the_socket(&error) => warn!("{error}"),
+                    Err(error) => return Err(error).context("cannot be controlled"),
+                }
+            }
+            match opened {
+                Some(server) => server,
+                None => start(None).await?,
+            }
+        }
+    };
+    let addresses: Vec<_> = server.addresses().iter().map(ToString::to_string).collect();
+    let path: Option<PathBuf> = server.socket().map(ToOwned::to_owned);
+    info!(http = addresses.join(", "), socket = ?path.unwrap_or_default(), "listening");
+    Ok(server)
+}
+
+/// There may be another place for it.
+fn is_about_the_socket(error: &StartError) -> bool {
+    matches!(
+        error,
+        StartError::InUse(_)
+            | StartError::NotASocket(_)
+            | StartError::PathTooLong { .. }
+            | StartError::Socket { .. }
+    )
+}
+
+fn settings(control: &config::Control) -> Settings {
+    let users = [
+        (&control.full, Access::Control),
+        (&control.restricted, Access::Restricted),
+        (&control.add, Access::Add),
+    ];
+    let user = |(access, level): (&config::Access, Access)| {
+        Some(User {
+            name: access.username.as_ref().map_or(String::new(), |name| name.reveal().to_owned()),
+            password: access.password.clone()?,
+            access: level,
+        })
+    };
+    Settings {
+        socket: None,
+        socket_group: control.socket_group,
+        listen: control.address.into_iter().collect(),
+        users: users.into_iter().filter_map(user).collect(),
+        tokens: Vec::new(),
+        allowed_hosts: control.allowed_hosts.clone(),
+        allowed_origins: control.allowed_origins.clone(),
+    }
+}

@@ -1,0 +1,413 @@
+//! The lives of jobs: accepted, loaded, started, ended, and what is on record of that.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::time::Duration;
+
+use bergamot_engine::Event;
+use bergamot_queue::{Deletion, DupeMode, Ending, Step};
+use bergamot_store::{Outcome, Record, ServerArticles};
+use bergamot_types::{ByteCount, JobId, SafeName, Shown};
+use tracing::{info, warn};
+
+use super::core::{AtDisk, Daemon};
+use super::jobs::{ActiveJob, Farewell};
+use super::keeper::{Loaded, Ready, path_of};
+use super::nzb_job::new_job;
+use super::question::Promise;
+use super::recordings::Next;
+use super::settings::Retention;
+use crate::clock;
+
+impl Daemon {
+    /// It is in the spool; it, or others, may turn out to be of no use, and that is to be waited for.
+    pub(super) fn on_accepted(&mut self, record: Record) -> Vec<Promise> {
+        let (id, category) = (record.id, record.category.as_deref());
+        match record.reason() {
+            None => info!(job = %id, name = %Shown(&record.name), category, "added"),
+            Some(why) => warn!(job = %id, name = %Shown(&record.name), category, "refused: {why}"),
+        }
+        let is_new = record.outcome.is_none();
+        let rivals = if is_new { self.rivals(&record) } else { Vec::new() };
+        let better = rivals.iter().any(|rival| rival.is_better);
+        self.jobs.insert(record);
+        self.tell_added(id);
+        let (why, useless) = match better {
+            true => ("job.duplicate: a better one is there".to_owned(), vec![id]),
+            false => {
+                let worse = rivals.iter().map(|rival| rival.job).collect();
+                (format!("job.duplicate: job {id} is better"), worse)
+            }
+        };
+        for job in &useless {
+            self.end_early(*job, Ending::Deleted(Deletion::Duplicate), &why);
+        }
+        self.load_next();
+        useless.into_iter().filter_map(|job| self.recordings.promise(job)).collect()
+    }
+
+    /// Jobs of the same dupe key, as far as they matter to a new one.
+    fn rivals(&self, new: &Record) -> Vec<Rival> {
+        if new.dupe.key.is_empty() || new.dupe.mode != DupeMode::Score {
+            return Vec::new();
+        }
+        let same = |other: &&Record| other.dupe.key == new.dupe.key && other.id != new.id;
+        let queued = self
+            .jobs
+            .queued()
+            .filter(same)
+            .map(|other| Rival { job: other.id, is_better: other.dupe.score >= new.dupe.score });
+        // What is history stands in the way only where it succeeded, and is not beaten by the new one.
+        let past = self.jobs.past().filter(same).filter(|other| {
+            matches!(other.ending(), Some(Ending::Completed { .. }))
+                && other.dupe.score >= new.dupe.score
+        });
+        queued.chain(past.map(|other| Rival { job: other.id, is_better: true })).collect()
+    }
+
+    pub(super) fn load_next(&mut self) {
+        if self.load_again.is_some() {
+            return;
+        }
+        while let Some(record) = self.jobs.next_to_load() {
+            self.keeper.load(record);
+        }
+    }
+
+    pub(super) fn on_loaded(&mut self, job: JobId, loaded: Loaded) {
+        // It may have ended meanwhile.
+        if self.jobs.loaded(job) {
+            match loaded {
+                Loaded::Ready(ready) => self.start_job(*ready),
+                Loaded::Done(record) => {
+                    info!(job = %job, destination = record.destination(), "had been completed");
+                    self.note_ended_elsewhere(*record);
+                }
+                Loaded::Failed(record) => {
+                    announce_failure(&record, Path::new(record.directory.as_deref().unwrap_or("")));
+                    self.note_ended_elsewhere(*record);
+                }
+                Loaded::Waits { record, why } => self.on_unloadable(&record, why),
+            }
+        } else if let Loaded::Ready(ready) = loaded
+            && self.jobs.record(job).is_none_or(|record| record.directory.is_none())
+        {
+            self.keeper.delete_files(ready.record);
+        }
+        self.load_next();
+    }
+
+    /// The keeper has put its end on record.
+    fn note_ended_elsewhere(&mut self, record: Record) {
+        let job = record.id;
+        let Some(known) = self.jobs.record_mut(job) else { return };
+        (known.life, known.outcome) = (record.life, record.outcome.clone());
+        (known.directory, known.finished) = (record.directory.clone(), record.finished.clone());
+        // Whoever changed it while it was loaded has overwritten that.
+        let has_changed = *known != record;
+        self.jobs.retire(job);
+        if has_changed {
+            self.record(job);
+        }
+        self.put_away(job);
+        if matches!(self.jobs.record(job).and_then(Record::ending), Some(Ending::Completed { .. }))
+        {
+            self.keeper.drop_journal(job);
+        }
+        self.tell_state(job);
+        self.prune();
+    }
+
+    /// What hinders one job just now, hinders the others too; so they all wait, and people are told
+    /// once.
+    fn on_unloadable(&mut self, record: &Record, why: String) {
+        if self.load_trouble.as_ref() != Some(&why) {
+            warn!(job = %record.id, name = %Shown(&record.name), "cannot be started yet: {why}");
+        }
+        self.load_trouble = Some(why);
+        self.load_again = Some(clock::now().instant + DISK_PAUSE);
+        self.jobs.wait_again(record.id);
+    }
+
+    fn start_job(&mut self, ready: Ready) {
+        let Ready { record: loaded, nzb, directory, destination, recovered, journal } = ready;
+        let job = loaded.id;
+        self.load_trouble = None;
+        let Some(record) = self.jobs.record_mut(job) else { return };
+        (record.directory, record.finished) = (loaded.directory.clone(), loaded.finished.clone());
+        // Whoever changed it while it was loaded has overwritten that.
+        let has_changed = *record != loaded;
+        let segments = nzb.segments();
+        info!(%job, name = %Shown(&record.name), size = %ByteCount(nzb.bytes()), "started");
+        let new = new_job(record, nzb, recovered, self.job_settings.get().wants_par2_volumes);
+        self.scribe.adopt(job, journal);
+        let started = clock::now().instant;
+        self.jobs.start(
+            job,
+            ActiveJob { directory, destination, started, segments, losses_told: 0, farewell: None },
+        );
+        if has_changed {
+            self.record(job);
+        }
+        self.jobs.step(job, Step::Download);
+        self.tell_engine(Event::JobAdded(new));
+        self.tell_state(job);
+    }
+
+    pub(super) fn note_completed(&mut self, job: JobId, verified: bool, name: &SafeName) {
+        let totals = self.engine.job(job).map(|job| job.totals()).unwrap_or_default();
+        let Some(known) = self.jobs.get_mut(job) else { return };
+        let path = path_of(&known.destination, name);
+        known.farewell = Some(Farewell {
+            size: ByteCount(totals.bytes_done),
+            took: clock::now().instant - known.started,
+            verified,
+        });
+        let mut outcome = self.outcome(job, Ending::Completed { verified }, "");
+        outcome.destination = Some(path);
+        self.end_as(job, outcome);
+    }
+
+    /// Its articles may still come: it stays in the queue and is tried again later.
+    pub(super) fn put_back(&mut self, job: JobId, pause: Duration, why: &str) {
+        warn!(%job, again_in = ?pause, "put back: {why}");
+        self.put_away(job);
+        self.jobs.step(job, Step::PutBack);
+        self.jobs.put_back(job, clock::now().instant + pause);
+        self.events.push_back(Event::JobRemoved(job));
+        self.tell_state(job);
+        self.load_next();
+    }
+
+    /// Takes a job out of the engine and ends it; what it has downloaded stays where it is.
+    pub(super) fn end_early(&mut self, job: JobId, ending: Ending, why: &str) {
+        self.end(job, ending, why);
+        if self.jobs.get(job).is_some() {
+            self.tell_engine(Event::JobRemoved(job));
+        }
+    }
+
+    /// Puts on record how it ended; when that is on disk it becomes history.
+    pub(super) fn end(&mut self, job: JobId, ending: Ending, why: &str) {
+        let outcome = self.outcome(job, ending, why);
+        self.end_as(job, outcome);
+    }
+
+    pub(super) fn end_as(&mut self, job: JobId, outcome: Outcome) {
+        if self.jobs.record(job).is_none_or(|record| record.outcome.is_some()) {
+            return;
+        }
+        self.jobs.step(job, Step::End);
+        let Some(record) = self.jobs.record_mut(job) else { return };
+        if let Ending::Completed { .. } = outcome.ending {
+            // It has left it, and another job may come to have one of that name.
+            record.directory = None;
+        }
+        record.end(outcome);
+        self.jobs.loaded(job); // should it be on its way in, nobody waits for it any more
+        self.record(job);
+    }
+
+    /// With what is known of it so far.
+    pub(super) fn outcome(&self, job: JobId, ending: Ending, why: &str) -> Outcome {
+        let sequence = self.spool.next_sequence();
+        let outcome = Outcome { sequence, ..Outcome::new(ending, clock::now().date, why) };
+        let Some(known) = self.engine.job(job) else { return outcome };
+        let totals = known.totals();
+        let took =
+            self.jobs.get(job).map_or(Duration::ZERO, |it| clock::now().instant - it.started);
+        let server = |(server, count): (_, bergamot_queue::ServerCount)| {
+            let articles = ServerArticles { ok: count.got, failed: count.failed };
+            (self.name(server).to_owned(), articles)
+        };
+        Outcome {
+            downloaded: ByteCount(totals.bytes_done),
+            download_seconds: took.as_secs(),
+            articles_ok: totals.segments_done,
+            articles_failed: totals.segments_lost,
+            health: known.health(),
+            critical_health: known.critical_health(),
+            servers: known.servers().map(server).collect(),
+            ..outcome
+        }
+    }
+
+    /// Brings a job's record to the disk; changes while that is under way are written together.
+    pub(super) fn record(&mut self, job: JobId) {
+        let Some(record) = self.jobs.record(job) else { return };
+        if self.recordings.changed(job) {
+            self.keeper.update(record.clone());
+        }
+    }
+
+    /// The same, for somebody who waits for it.
+    pub(super) fn promise(&mut self, job: JobId) -> Option<Promise> {
+        self.record(job);
+        self.recordings.promise(job)
+    }
+
+    /// `is_over`: what was written says that the job has ended.
+    pub(super) fn on_recorded(&mut self, job: JobId, is_over: bool, result: Result<(), String>) {
+        if let Err(why) = &result {
+            warn!(%job, "the record could not be written: {why}");
+        }
+        match self.recordings.written(job, &result) {
+            Next::Later => self.records_again = Some(clock::now().instant + DISK_PAUSE),
+            Next::Once => {
+                if let Some(record) = self.jobs.record(job) {
+                    self.keeper.update(record.clone());
+                }
+            }
+            Next::Nothing => {}
+        }
+        let is_still_over = self.jobs.record(job).is_some_and(|record| record.outcome.is_some());
+        if result.is_ok() && is_over && is_still_over && self.jobs.is_queued(job) {
+            self.let_go(job);
+        }
+    }
+
+    pub(super) fn write_records_again(&mut self) {
+        for job in self.recordings.failed() {
+            self.record(job);
+        }
+    }
+
+    /// The end of a job is on record: nothing needs it any more.
+    fn let_go(&mut self, job: JobId) {
+        let active = self.jobs.retire(job);
+        self.put_away(job);
+        self.tell_state(job);
+        let Some(record) = self.jobs.record(job) else { return };
+        let path = active.as_ref().map(|active| active.directory.path().to_owned());
+        match record.ending() {
+            Some(Ending::Failed(_)) => announce_failure(record, &path.unwrap_or_default()),
+            Some(Ending::Deleted(_)) => info!(%job, name = %Shown(&record.name), "deleted"),
+            // The journal stays until the job is settled, to tell the next daemon if it is not.
+            _ => match active {
+                Some(active) => self.settle(job, active),
+                None => self.keeper.drop_journal(job),
+            },
+        }
+        self.prune();
+        self.load_next();
+    }
+
+    /// What is only needed while a job is downloaded.
+    fn put_away(&mut self, job: JobId) {
+        self.write_notes_of(job);
+        self.notes.forget(job);
+        self.scribe.close(job);
+        self.file_ids.forget(job);
+        self.told.forget(job);
+    }
+
+    /// What has been history for long enough is forgotten.
+    pub(super) fn prune(&mut self) {
+        let Retention { keep, most } = self.retention;
+        let expired = bergamot_store::expired(self.jobs.past(), clock::now().date, keep, most);
+        let records: Vec<_> =
+            expired.iter().filter_map(|job| self.jobs.record(*job).cloned()).collect();
+        for job in expired {
+            self.jobs.forget(job);
+            self.tell_removed(job);
+        }
+        if !records.is_empty() {
+            self.keeper.remove_all(records);
+        }
+    }
+
+    /// Without a trace, beginning with its files.
+    pub(super) fn remove(&mut self, job: JobId) -> Option<Promise> {
+        let record = self.jobs.record(job)?.clone();
+        let is_active = self.jobs.get(job).is_some();
+        self.recordings.changed(job);
+        let promise = self.recordings.promise(job);
+        if is_active {
+            self.tell_engine(Event::JobRemoved(job));
+            self.discard(job, true);
+        } else {
+            self.keeper.remove(record);
+            self.jobs.forget(job);
+        }
+        self.put_away(job);
+        self.tell_removed(job);
+        promise
+    }
+
+    /// Its files are deleted behind all that is still being written to them.
+    pub(super) fn discard(&mut self, job: JobId, and_record: bool) {
+        let Some(record) = self.jobs.record(job).cloned() else { return };
+        let what = AtDisk::DeleteFiles { record: Box::new(record), and_record };
+        self.at_disk(job, what, bergamot_writer::Task::Discard);
+        if and_record {
+            self.jobs.forget(job);
+        } else if let Some(outcome) = self.jobs.record_mut(job).and_then(|it| it.outcome.as_mut()) {
+            outcome.discard = true;
+            self.record(job);
+        }
+    }
+
+    /// Clears up behind jobs that completed when the last daemon had no time for it any more.
+    pub(super) fn settle_again(&self, unsettled: &[JobId]) {
+        for record in unsettled.iter().filter_map(|job| self.jobs.record(*job)) {
+            self.keeper.settle(record.clone());
+        }
+    }
+
+    /// What was to be deleted of a deleted job is gone.
+    pub(super) fn note_discarded(&mut self, job: JobId) {
+        let Some(record) = self.jobs.record_mut(job) else { return };
+        let Some(outcome) = record.outcome.as_mut().filter(|outcome| outcome.discard) else {
+            return;
+        };
+        outcome.discard = false;
+        record.directory = None;
+        record.finished.clear();
+        self.record(job);
+    }
+
+    /// Deletes what the last daemon had no time to, unless another job has taken the place meanwhile.
+    pub(super) fn discard_remnants(&mut self) {
+        let taken: HashSet<_> = self.jobs.queued().map(|record| &record.directory).collect();
+        let is_left = |record: &&Record| record.outcome.as_ref().is_some_and(|it| it.discard);
+        let left = self.jobs.past().filter(is_left).filter(|it| !taken.contains(&it.directory));
+        for record in left {
+            self.keeper.delete_files(record.clone());
+        }
+    }
+
+    pub(super) fn on_cleared(&mut self, job: JobId, result: &Result<(), String>) {
+        if let Err(why) = result {
+            warn!(%job, "not removed: {why}");
+        }
+        self.recordings.written(job, result);
+        self.recordings.forget(job);
+        self.note_discarded(job);
+    }
+}
+
+/// A job of the same dupe key.
+struct Rival {
+    job: JobId,
+    is_better: bool,
+}
+
+/// The job lies where it belongs and is on record: whoever waits for it may take it.
+pub(super) fn announce(record: &Record, farewell: Farewell) {
+    let path = record.destination().unwrap_or_default();
+    info!(
+        job = %record.id, name = %Shown(&record.name), size = %farewell.size,
+        seconds = format!("{:.1}", farewell.took.as_secs_f64()), verified = farewell.verified,
+        path = %Shown(path), "complete"
+    );
+}
+
+/// Only now may its NZB be dropped again: before, it would have been a duplicate.
+fn announce_failure(record: &Record, directory: &Path) {
+    let (path, reason) = (directory.to_string_lossy(), record.reason().unwrap_or("?"));
+    let name = Shown(&record.name);
+    warn!(job = %record.id, %name, path = %Shown(&path), "failed: {reason}");
+}
+
+/// How long to leave a disk alone that would not take a record or start a job.
+const DISK_PAUSE: Duration = Duration::from_secs(5);

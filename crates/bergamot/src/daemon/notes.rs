@@ -1,0 +1,116 @@
+//! What is to go into the journals, until it does.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use bergamot_engine::Note;
+use bergamot_queue::FileKey;
+use bergamot_store::Entry;
+use bergamot_types::JobId;
+use bergamot_writer::Task;
+
+use super::core::{AtDisk, Daemon};
+use crate::clock;
+
+/// Entries that nobody has written down yet, and jobs whose files nobody has synced since.
+#[derive(Debug, Default)]
+pub(super) struct Notes {
+    waiting: BTreeMap<JobId, Vec<Entry>>,
+    write_at: Option<Instant>,
+    unsynced: BTreeSet<JobId>,
+    sync_at: Option<Instant>,
+    last_mark: u64,
+}
+
+impl Notes {
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        self.write_at.into_iter().chain(self.sync_at).min()
+    }
+
+    fn add(&mut self, now: Instant, job: JobId, entry: Entry) {
+        self.waiting.entry(job).or_default().push(entry);
+        self.unsynced.insert(job);
+        self.write_at.get_or_insert(now + WRITE_EVERY);
+        self.sync_at.get_or_insert(now + SYNC_EVERY);
+    }
+
+    fn take(&mut self, job: JobId) -> Vec<Entry> {
+        self.waiting.remove(&job).unwrap_or_default()
+    }
+
+    pub(super) fn forget(&mut self, job: JobId) {
+        self.waiting.remove(&job);
+        self.unsynced.remove(&job);
+    }
+}
+
+impl Daemon {
+    pub(super) fn note(&mut self, note: Note) {
+        let now = clock::now().instant;
+        match note {
+            Note::Written { key, part } => {
+                let entry = Entry::Written { file: key.file, segment: key.segment, part };
+                self.notes.add(now, key.job, entry);
+            }
+            Note::Reopened { key } => {
+                let entry = Entry::Reopened { file: key.file, segment: key.segment };
+                self.take_back(key.job, entry);
+            }
+            Note::Forgotten { file } => {
+                self.take_back(file.job, Entry::Forgotten { file: file.file });
+            }
+        }
+    }
+
+    fn take_back(&mut self, job: JobId, entry: Entry) {
+        let mut entries = self.notes.take(job);
+        entries.push(entry);
+        self.scribe.take_back(job, entries);
+    }
+
+    /// The file has its name; without this note it would be fetched again.
+    pub(super) fn note_named(&mut self, file: FileKey, name: &str, verified: bool) {
+        let entry = Entry::Finished { file: file.file, name: name.to_owned(), verified };
+        self.notes.add(clock::now().instant, file.job, entry);
+        self.write_notes_of(file.job);
+    }
+
+    pub(super) fn write_notes_of(&mut self, job: JobId) {
+        self.scribe.append(job, self.notes.take(job));
+    }
+
+    pub(super) fn write_notes(&mut self) {
+        self.notes.write_at = None;
+        for (job, entries) in std::mem::take(&mut self.notes.waiting) {
+            self.scribe.append(job, entries);
+        }
+    }
+
+    pub(super) fn notes_on_time(&mut self, now: Instant) {
+        if self.notes.write_at.is_some_and(|at| now >= at) {
+            self.write_notes();
+        }
+        if self.notes.sync_at.is_some_and(|at| now >= at) {
+            self.write_notes();
+            self.sync_files();
+        }
+    }
+
+    /// What is noted so far is to outlive the machine.
+    fn sync_files(&mut self) {
+        self.notes.sync_at = None;
+        for job in std::mem::take(&mut self.notes.unsynced) {
+            self.notes.last_mark += 1;
+            let number = self.notes.last_mark;
+            self.scribe.mark(job, number);
+            self.at_disk(job, AtDisk::Sync { job, number }, Task::Sync);
+        }
+    }
+}
+
+/// With the time it takes to come to it on a busy machine, this stays below the second of traffic that
+/// a crash of the process may cost.
+const WRITE_EVERY: Duration = Duration::from_millis(750);
+
+/// With the time a sync takes, this stays below the five seconds that a crash of the machine may cost.
+const SYNC_EVERY: Duration = Duration::from_secs(2);

@@ -1,0 +1,141 @@
+//! Where a job stands in the queue.
+//!
+//! Jobs go by priority, then by rank. Ranks have wide gaps between them, so a job that is moved gets
+//! one from the gap and nobody else's record changes; only when a gap is used up are the ranks of
+//! that priority given anew.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+use bergamot_store::Record;
+use bergamot_types::JobId;
+
+/// In the order of the queue.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) struct Place {
+    pub(crate) priority: Reverse<i32>,
+    pub(crate) rank: i64,
+    pub(crate) job: JobId,
+}
+
+/// Where a job is to go, among those of its priority.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum To {
+    After(JobId),
+    Before(JobId),
+    Bottom,
+    /// As near to its rank as it can be.
+    Here,
+    Top,
+}
+
+impl Place {
+    pub(crate) fn of(record: &Record) -> Self {
+        Self { priority: Reverse(record.priority), rank: record.rank, job: record.id }
+    }
+}
+
+/// The place of `moved`, which is not in `queue`, and those of all that have to make room for it.
+pub(crate) fn find(queue: &BTreeSet<Place>, moved: Place, to: To) -> Vec<Place> {
+    let peers: Vec<_> = peers(queue, moved.priority).collect();
+    let at = match to {
+        To::Top => 0,
+        To::Bottom => peers.len(),
+        To::Here => peers.partition_point(|place| *place < moved),
+        To::Before(other) => position(&peers, other).unwrap_or(peers.len()),
+        To::After(other) => position(&peers, other).map_or(peers.len(), |at| at + 1),
+    };
+    let before = at.checked_sub(1).map(|at| peers[at].rank);
+    let after = peers.get(at).map(|place| place.rank);
+    if to == To::Here {
+        return vec![moved];
+    }
+    match between(before, after) {
+        Some(rank) => vec![Place { rank, ..moved }],
+        None => {
+            let mut all = peers;
+            all.insert(at, moved);
+            (1..).zip(all).map(|(n, place)| Place { rank: n * GAP, ..place }).collect()
+        }
+    }
+}
+
+/// The rank of a job below all others of any priority.
+pub(crate) fn bottom(queue: &BTreeSet<Place>) -> i64 {
+    let last = queue.iter().map(|place| place.rank).max().unwrap_or(0);
+    last.max(0).saturating_add(GAP)
+}
+
+fn peers(queue: &BTreeSet<Place>, priority: Reverse<i32>) -> impl Iterator<Item = Place> {
+    let first = Place { priority, rank: i64::MIN, job: JobId(0) };
+    queue.range(first..).copied().take_while(move |place| place.priority == priority)
+}
+
+fn position(peers: &[Place], job: JobId) -> Option<usize> {
+    peers.iter().position(|place| place.job == job)
+}
+
+fn between(before: Option<i64>, after: Option<i64>) -> Option<i64> {
+    match (before, after) {
+        (None, None) => Some(GAP),
+        (Some(before), None) => before.checked_add(GAP),
+        (None, Some(after)) => after.checked_sub(GAP),
+        (Some(before), Some(after)) => {
+            let middle = before.midpoint(after);
+            (before < middle && middle < after).then_some(middle)
+        }
+    }
+}
+
+/// Twenty jobs in a row can go into one gap; that many moves to one place are rare.
+pub(crate) const GAP: i64 = 1 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queue_of(jobs: &[(u32, i64)]) -> BTreeSet<Place> {
+        let place =
+            |&(job, rank): &(u32, i64)| Place { priority: Reverse(0), rank, job: JobId(job) };
+        jobs.iter().map(place).collect()
+    }
+
+    fn moved(queue: &[(u32, i64)], job: u32, to: To) -> Vec<u32> {
+        let mut queue = queue_of(queue);
+        let old = *queue.iter().find(|place| place.job == JobId(job)).unwrap();
+        queue.remove(&old);
+        for place in find(&queue, old, to) {
+            queue.retain(|other| other.job != place.job);
+            queue.insert(place);
+        }
+        queue.iter().map(|place| place.job.0).collect()
+    }
+
+    #[test]
+    fn a_job_goes_where_it_is_told() {
+        let wide = [(1, GAP), (2, 2 * GAP), (3, 3 * GAP), (4, 4 * GAP)];
+        let narrow = [(1, 1), (2, 2), (3, 3), (4, 4)];
+        for queue in [wide, narrow] {
+            for (job, to, order) in [
+                (3, To::Top, [3, 1, 2, 4]),
+                (2, To::Bottom, [1, 3, 4, 2]),
+                (4, To::Before(JobId(2)), [1, 4, 2, 3]),
+                (1, To::After(JobId(3)), [2, 3, 1, 4]),
+                (1, To::Before(JobId(9)), [2, 3, 4, 1]),
+            ] {
+                assert_eq!(moved(&queue, job, to), order, "{job} {to:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn only_a_used_up_gap_changes_the_others() {
+        let wide = queue_of(&[(1, GAP), (2, 2 * GAP)]);
+        let new = Place { priority: Reverse(0), rank: 9 * GAP, job: JobId(3) };
+        assert_eq!(find(&wide, new, To::Before(JobId(2))).len(), 1);
+        let narrow = queue_of(&[(1, 5), (2, 6)]);
+        assert_eq!(find(&narrow, new, To::Before(JobId(2))).len(), 3);
+        assert_eq!(find(&narrow, new, To::Here), [new]);
+        assert_eq!(bottom(&wide), 3 * GAP);
+    }
+}

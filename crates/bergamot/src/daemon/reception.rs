@@ -1,0 +1,193 @@
+//! The reception: turns NZBs into jobs of the spool, from wherever they come.
+
+use std::io::{BufReader, Cursor, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use bergamot_nzb::{Label, Limits, Nzb, NzbError};
+use bergamot_queue::{Cause, Deletion, DupeMode, Ending};
+use bergamot_rpc::wish::{Content, NewJob};
+use bergamot_store::{Dupe, Fingerprint, Outcome, Parameters, Record, Spool, StoreError};
+use bergamot_types::{JobId, Secret, Shown};
+
+use super::current::Current;
+use super::nzb_job::{contents, fingerprint};
+use super::ranks;
+use super::settings::JobSettings;
+use crate::clock;
+
+/// May be asked from any thread that can wait for the disk.
+#[derive(Clone, Debug)]
+pub(crate) struct Reception {
+    spool: Arc<Spool>,
+    settings: Current<JobSettings>,
+    bottom: Arc<AtomicI64>, // the rank of the last in the queue
+}
+
+/// What somebody wants of a new job, beside what its NZB says.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wishes {
+    /// The name of its file, which may hold a category and a password.
+    pub(crate) file_name: String,
+    /// Where it came from, to know it again.
+    pub(crate) source: String,
+    /// Wins over what the name and the NZB say.
+    pub(crate) category: Option<String>,
+    /// That of its category, if there is none.
+    pub(crate) priority: Option<i32>,
+    pub(crate) paused: bool,
+    pub(crate) password: Option<Secret>,
+    pub(crate) dupe: Dupe,
+    pub(crate) parameters: Parameters,
+    pub(crate) url: Option<String>,
+}
+
+impl Reception {
+    pub(crate) fn new(spool: Arc<Spool>, settings: Current<JobSettings>, bottom: i64) -> Self {
+        Self { spool, settings, bottom: Arc::new(AtomicI64::new(bottom)) }
+    }
+
+    /// The job of these articles that is queued or completed, and where it came from.
+    pub(crate) fn same_articles(&self, print: Fingerprint) -> Option<(JobId, Arc<str>)> {
+        self.spool.same_articles(print)
+    }
+
+    pub(crate) fn accepts_duplicates(&self) -> bool {
+        self.settings.get().accept_duplicates
+    }
+
+    /// What the name of an NZB file tells.
+    pub(crate) fn label(&self, file_name: &str) -> Label {
+        let settings = self.settings.get();
+        Label::parse(file_name, |text| settings.category(text).is_some())
+    }
+
+    pub(crate) fn record(&self, nzb: &Nzb, print: Fingerprint, wishes: &Wishes) -> Record {
+        let label = self.label(&wishes.file_name);
+        let categories =
+            [wishes.category.as_ref(), label.category.as_ref(), nzb.meta.category.as_ref()];
+        let category = categories.into_iter().flatten().find(|text| !text.trim().is_empty());
+        let settings = self.settings.get();
+        let known = category.and_then(|text| settings.category(text));
+        let parameter = wishes.parameters.get(PASSWORD).map(Secret::new);
+        let password = wishes.password.clone().or(parameter);
+        let password = password.or_else(|| nzb.meta.passwords.first().cloned()).or(label.password);
+        let name = job_name(label.name, nzb);
+        let mut record =
+            Record::new(self.spool.next_id(), &name, clock::now().date, &wishes.source, print);
+        record.rank = self.next_rank();
+        record.category = known.map(|known| known.name.as_str().into());
+        record.category = record.category.or_else(|| category.map(|text| text.as_str().into()));
+        let usual = known.map_or(0, |known| known.priority);
+        record.priority =
+            wishes.priority.unwrap_or(usual).clamp(-LARGEST_PRIORITY, LARGEST_PRIORITY);
+        record.paused = wishes.paused;
+        record.password = password.filter(|password| !password.reveal().is_empty());
+        record.dupe = wishes.dupe.clone();
+        record.parameters = wishes.parameters.clone();
+        record.url = wishes.url.as_deref().map(Into::into);
+        record.contents = contents(nzb);
+        record
+    }
+
+    /// The NZB of a job that is in the spool, read anew.
+    pub(crate) fn nzb(&self, job: JobId) -> Result<Nzb, String> {
+        let file = self.spool.nzb(job).map_err(|error| format!("{}: {error}", error.code()))?;
+        bergamot_nzb::read(BufReader::new(file), &Limits::default())
+            .map_err(|error| explained(&error))
+    }
+
+    /// Below all others.
+    pub(crate) fn next_rank(&self) -> i64 {
+        self.bottom.fetch_add(ranks::GAP, Ordering::Relaxed) + ranks::GAP
+    }
+
+    pub(crate) fn spool(&self, record: &Record, nzb: &mut dyn Read) -> Result<(), StoreError> {
+        self.spool.add(record, nzb)
+    }
+
+    /// Takes an NZB that came over a control interface. What cannot be downloaded becomes history at
+    /// once, so that whoever sent it can look up why.
+    pub(crate) fn receive(&self, mut new: NewJob) -> Result<Record, StoreError> {
+        let Content::Nzb(content) = std::mem::replace(&mut new.content, Content::Nzb(Vec::new()))
+        else {
+            unreachable!("whoever fetches URLs has done so")
+        };
+        let content = content.as_slice();
+        let force = new.dupe_mode == DupeMode::Force;
+        let wishes = Wishes::from(new);
+        let record = match bergamot_nzb::read(content, &Limits::default()) {
+            Ok(nzb) => {
+                let print = fingerprint(&nzb);
+                let known = self.same_articles(print).filter(|_| !force);
+                let known = known.filter(|_| !self.accepts_duplicates());
+                let mut record = self.record(&nzb, print, &wishes);
+                if let Some((job, _)) = known {
+                    let why = format!("nzb.duplicate: job {job} has the same articles");
+                    self.end(&mut record, Ending::Deleted(Deletion::Copy), &why);
+                }
+                record
+            }
+            Err(error) => {
+                let mut record = self.record(&Nzb::default(), Fingerprint::default(), &wishes);
+                self.end(&mut record, Ending::Failed(Cause::Refused), &explained(&error));
+                record
+            }
+        };
+        self.spool(&record, &mut Cursor::new(content))?;
+        Ok(record)
+    }
+
+    fn end(&self, record: &mut Record, ending: Ending, why: &str) {
+        let mut outcome = Outcome::new(ending, clock::now().date, why);
+        outcome.sequence = self.spool.next_sequence();
+        record.end(outcome);
+    }
+}
+
+impl From<NewJob> for Wishes {
+    fn from(new: NewJob) -> Self {
+        let mut parameters = Parameters::default();
+        new.parameters.iter().for_each(|it| parameters.set(&it.name, &it.value));
+        // Only its last part: the rest is some path of the sender.
+        let name = new.name.rsplit(['/', '\\']).next().unwrap_or_default();
+        Self {
+            file_name: name.to_owned(),
+            source: format!("rpc {}", Shown(name)),
+            category: new.category,
+            priority: new.priority,
+            paused: new.paused,
+            password: new.password,
+            dupe: Dupe { key: new.dupe_key.into(), score: new.dupe_score, mode: new.dupe_mode },
+            parameters,
+            url: None,
+        }
+    }
+}
+
+fn job_name(label: String, nzb: &Nzb) -> String {
+    let meta = || nzb.meta.title.clone().or_else(|| nzb.meta.name.clone());
+    let first_file = || nzb.files.iter().find_map(|file| file.name().map(str::to_owned));
+    Some(label)
+        .filter(|name| !name.is_empty())
+        .or_else(meta)
+        .or_else(first_file)
+        .unwrap_or_default()
+}
+
+/// The error with its causes, behind its code.
+pub(super) fn explained(error: &NzbError) -> String {
+    let mut text = format!("{}: {error}", error.code());
+    let mut cause = std::error::Error::source(error);
+    while let Some(next) = cause {
+        text.push_str(&format!(": {next}"));
+        cause = next.source();
+    }
+    text
+}
+
+/// The parameter that holds the password of an archive.
+pub(super) const PASSWORD: &str = "*Unpack:Password";
+
+/// Beyond what any client gives, and far from where numbers end.
+const LARGEST_PRIORITY: i32 = 1_000_000;

@@ -1,0 +1,140 @@
+//! What connections and the disk have to say.
+
+use bergamot_engine::{ConnectionId, Event, Fault, Ticket};
+use bergamot_net::{Buffer, Report};
+use bergamot_queue::Part;
+use bergamot_types::ByteCount;
+use bergamot_writer::{Done, Outcome};
+use bergamot_yenc::Check;
+use tracing::{debug, field, info, warn};
+
+use super::core::{AtDisk, Daemon};
+use super::lives::announce;
+use super::trouble;
+
+impl Daemon {
+    pub(super) fn on_report(&mut self, connection: ConnectionId, report: Report) {
+        let event = match report {
+            Report::Ended { why, unanswered } => {
+                let Some(known) = self.connections.remove(&connection) else { return };
+                if self.connections.is_empty() {
+                    self.pool.clear(); // nothing will come for a while
+                }
+                debug!(server = self.name(known.server), %connection, code = why.code(), "{why}");
+                let trouble = trouble::of_connection(&why, known.ready);
+                self.troubles.insert(known.server, why.to_string());
+                let unanswered = unanswered.into_iter().map(Ticket).collect();
+                Event::Ended { connection, trouble, unanswered }
+            }
+            Report::Fetched { ticket, bytes, outcome } => {
+                self.progress.on_bytes(bytes.as_ref().len());
+                self.count_article(connection, bytes.as_ref().len(), outcome.fault.is_none());
+                if let Some(fault) = &outcome.fault {
+                    let server = self.connections.get(&connection).map(|known| known.server);
+                    let server = server.map(|id| self.name(id));
+                    let id = self.engine.article(Ticket(ticket)).map(field::display);
+                    debug!(server, id, code = fault.code(), "{fault}");
+                }
+                self.decoded.insert(Ticket(ticket), bytes);
+                let fault = outcome.fault.as_ref().map(|fault| match fault {
+                    bergamot_yenc::Fault::TooLarge { needed, .. } => {
+                        Fault::TooLarge { needed: *needed }
+                    }
+                    _ => Fault::Damaged,
+                });
+                Event::Fetched { ticket: Ticket(ticket), part: part_of(outcome.part), fault }
+            }
+            Report::Missing { ticket, reply } => {
+                let id = self.engine.article(Ticket(ticket)).map(field::display);
+                debug!(id, %reply, "missing");
+                self.count_article(connection, 0, false);
+                Event::Missing { ticket: Ticket(ticket) }
+            }
+            Report::Progress { ticket, received } => {
+                Event::Progress { ticket: Ticket(ticket), received: ByteCount(received) }
+            }
+            Report::Ready => {
+                if let Some(known) = self.connections.get_mut(&connection) {
+                    known.ready = true;
+                    let server = known.server;
+                    if self.greeted.insert(server) {
+                        info!(server = self.name(server), "connected");
+                    }
+                }
+                Event::Connected { connection }
+            }
+            Report::Thirsty => Event::Thirsty { connection },
+            Report::Unspent(bytes) => Event::Unspent { connection, bytes: ByteCount(bytes) },
+            Report::Refused { ticket, reply } => {
+                let id = self.engine.article(Ticket(ticket)).map(field::display);
+                debug!(id, %reply, "refused");
+                Event::Refused { ticket: Ticket(ticket) }
+            }
+        };
+        self.tell_engine(event);
+    }
+
+    pub(super) fn on_disk(&mut self, done: Done<Buffer>) {
+        let Some(what) = self.at_disk.remove(&done.ticket) else { return };
+        drop(done.bytes); // back to the pool
+        if let Err(error) = &done.result {
+            debug!(code = error.code(), "{error}");
+        }
+        let trouble = |result: &Result<Outcome, bergamot_writer::DiskError>| match result {
+            Ok(_) => Ok(()),
+            Err(error) => Err(trouble::of_disk(error)),
+        };
+        let result = trouble(&done.result);
+        if let Err(error) = done.result.as_ref() {
+            self.progress.on_disk_error(format!("{}: {error}", error.code()));
+        }
+        match (what, done.result) {
+            (AtDisk::DeleteFiles { record, and_record }, result) => {
+                let job = record.id;
+                if let Err(error) = &result {
+                    warn!(%job, code = error.code(), "its files could not be deleted: {error}");
+                }
+                match (and_record, result) {
+                    (true, _) => self.keeper.remove(*record),
+                    (false, Ok(_)) => self.note_discarded(job),
+                    (false, Err(_)) => {} // once more at the next start
+                }
+            }
+            (AtDisk::FinishFile(file), named) => {
+                if let Ok(Outcome::Named(name)) = named {
+                    self.note_finished(file, name.as_str());
+                }
+                self.tell_engine(Event::FileFinished { file, result });
+            }
+            (AtDisk::FinishJob { job, verified }, named) => {
+                if let Ok(Outcome::Named(name)) = named {
+                    self.note_completed(job, verified, &name);
+                }
+                self.tell_engine(Event::JobMoved { job, result });
+            }
+            (AtDisk::Write(ticket), _) => self.tell_engine(Event::Written { ticket, result }),
+            (AtDisk::Reserve, _) => {}
+            (AtDisk::Sync { job, number }, Ok(_)) => self.scribe.vouch(job, number),
+            (AtDisk::Sync { .. }, Err(_)) => {}
+            (AtDisk::Settle { job, farewell }, settled) => {
+                if settled.is_ok() {
+                    self.keeper.drop_journal(job);
+                }
+                if let (Some(record), Some(farewell)) = (self.jobs.record(job), farewell) {
+                    announce(record, farewell);
+                }
+            }
+        }
+    }
+}
+
+fn part_of(part: bergamot_yenc::Part) -> Part {
+    Part {
+        begin: part.range.as_ref().map(|range| range.start),
+        length: part.length,
+        file_size: part.file_size,
+        number: part.number,
+        verified: part.check == Check::Verified,
+        name: part.name,
+    }
+}

@@ -1,0 +1,154 @@
+//! The scribe: keeps the journals of the jobs that are being downloaded, in a thread of its own.
+//!
+//! What was written to the files of a job goes to its journal within a second, which is enough to
+//! outlive the process. Every few seconds the files are synced, and the scribe vouches for what was
+//! noted before that: so much outlives the machine.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use bergamot_store::{Entry, Journal, JournalMark, StoreError};
+use bergamot_types::JobId;
+use tracing::warn;
+
+use super::happening::{Happening, Outbox};
+
+/// Errands are done in the order they are given.
+#[derive(Debug)]
+pub(crate) struct Scribe(mpsc::Sender<Errand>);
+
+enum Errand {
+    Adopt {
+        job: JobId,
+        journal: Box<Journal>,
+    },
+    Append {
+        job: JobId,
+        entries: Vec<Entry>,
+        done: Option<mpsc::Sender<()>>,
+    },
+    Close {
+        job: JobId,
+    },
+    /// What is noted so far will be on disk when that number is vouched for.
+    Mark {
+        job: JobId,
+        number: u64,
+    },
+    Stop(mpsc::Sender<()>),
+    Vouch {
+        job: JobId,
+        number: u64,
+    },
+}
+
+impl Scribe {
+    pub(crate) fn start(outbox: Outbox) -> io::Result<Self> {
+        let (sender, errands) = mpsc::channel();
+        let worker = Worker { books: HashMap::new(), outbox };
+        thread::Builder::new().name("scribe".to_owned()).spawn(move || worker.run(&errands))?;
+        Ok(Self(sender))
+    }
+
+    /// From here on it writes to this journal.
+    pub(crate) fn adopt(&self, job: JobId, journal: Journal) {
+        self.send(Errand::Adopt { job, journal: Box::new(journal) });
+    }
+
+    pub(crate) fn append(&self, job: JobId, entries: Vec<Entry>) {
+        if !entries.is_empty() {
+            self.send(Errand::Append { job, entries, done: None });
+        }
+    }
+
+    /// The same for what takes a claim back: it has to be on disk before the bytes it speaks of
+    /// change, so this waits for it.
+    pub(crate) fn take_back(&self, job: JobId, entries: Vec<Entry>) {
+        let (sender, done) = mpsc::channel();
+        self.send(Errand::Append { job, entries, done: Some(sender) });
+        // A disk that hangs takes no new bytes either.
+        let _ = done.recv_timeout(LONGEST_WAIT);
+    }
+
+    pub(crate) fn mark(&self, job: JobId, number: u64) {
+        self.send(Errand::Mark { job, number });
+    }
+
+    /// All files of the job were synced after that mark was set.
+    pub(crate) fn vouch(&self, job: JobId, number: u64) {
+        self.send(Errand::Vouch { job, number });
+    }
+
+    pub(crate) fn close(&self, job: JobId) {
+        self.send(Errand::Close { job });
+    }
+
+    pub(crate) fn stop(&self, patience: Duration) {
+        let (sender, done) = mpsc::channel();
+        self.send(Errand::Stop(sender));
+        let _ = done.recv_timeout(patience);
+    }
+
+    fn send(&self, errand: Errand) {
+        // The scribe ends only with the daemon.
+        let _ = self.0.send(errand);
+    }
+}
+
+struct Worker {
+    books: HashMap<JobId, Book>,
+    outbox: Outbox,
+}
+
+struct Book {
+    journal: Journal,
+    marks: HashMap<u64, JournalMark>,
+}
+
+impl Worker {
+    fn run(mut self, errands: &mpsc::Receiver<Errand>) {
+        while let Ok(errand) = errands.recv() {
+            match errand {
+                Errand::Adopt { job, journal } => {
+                    let book = Book { journal: *journal, marks: HashMap::new() };
+                    self.books.insert(job, book);
+                }
+                Errand::Append { job, entries, done } => {
+                    self.write(job, |book| book.journal.append(&entries).map(drop));
+                    drop(done); // whoever waits goes on
+                }
+                Errand::Close { job } => drop(self.books.remove(&job)),
+                Errand::Mark { job, number } => {
+                    if let Some(book) = self.books.get_mut(&job) {
+                        book.marks.insert(number, book.journal.mark());
+                    }
+                }
+                Errand::Stop(done) => {
+                    let _ = done.send(());
+                    return;
+                }
+                Errand::Vouch { job, number } => {
+                    self.write(job, |book| match book.marks.remove(&number) {
+                        Some(mark) => book.journal.vouch(mark),
+                        None => Ok(()),
+                    })
+                }
+            }
+        }
+    }
+
+    /// What cannot be noted costs another download of it after a crash, and nothing else.
+    fn write(&mut self, job: JobId, write: impl FnOnce(&mut Book) -> Result<(), StoreError>) {
+        let Some(book) = self.books.get_mut(&job) else { return };
+        if let Err(error) = write(book) {
+            warn!(%job, code = error.code(), "the journal could not be written: {error}");
+            self.outbox.tell(Happening::JournalFailed);
+        }
+    }
+}
+
+/// A sync of a few bytes takes longer than this only where nothing can be written at all.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);

@@ -1,0 +1,211 @@
+//! The look through a spool at the start.
+//!
+//! First everything is read, and only then anything changed: a spool of a newer bergamot is left as
+//! it is. What cannot be used is kept for a person to look at; it never keeps the rest from starting.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread;
+
+use bergamot_queue::Ending;
+use bergamot_types::JobId;
+
+use crate::directory::Directory;
+use crate::durable::{DRAFT, at};
+use crate::error::StoreError;
+use crate::name::{JOURNAL, LAST, NZB, RECORD, name, parse};
+use crate::record::{Record, VERSION};
+use crate::sealed::Unsealed;
+use crate::spool::Found;
+
+/// With the highest number that was ever given to a job.
+pub(crate) fn look_through(directory: &Arc<dyn Directory>) -> Result<(Found, u32), StoreError> {
+    let listing = Listing::read(&**directory)?;
+    let mut found = Found::default();
+    let (records, flaws) = read_all(directory, &listing.with(RECORD));
+    for (job, flaw) in &flaws {
+        if let Flaw::Newer(version) = *flaw {
+            let path = directory.path().join(name(*job, RECORD));
+            return Err(StoreError::Newer { path, version, known: VERSION });
+        }
+    }
+    found.records = records;
+    found.records.sort_by_key(|record| record.id);
+    let nzbs: HashSet<_> = listing.with(NZB).into_iter().collect();
+    let queued = found.records.iter().filter(|record| !record.life.is_ended());
+    found.without_nzb = queued.map(|record| record.id).filter(|job| !nzbs.contains(job)).collect();
+    let journals: HashSet<_> = listing.with(JOURNAL).into_iter().collect();
+    let is_completed = |record: &&Record| matches!(record.ending(), Some(Ending::Completed { .. }));
+    let completed = found.records.iter().filter(is_completed).map(|record| record.id);
+    found.unsettled = completed.filter(|job| journals.contains(job)).collect();
+    put_in_order(&**directory, &listing, flaws, &mut found.set_aside);
+    Ok((found, listing.last_id))
+}
+
+/// Why a record cannot be used.
+enum Flaw {
+    Damaged(String),
+    Newer(u32),
+    /// The disk may give it another time.
+    Unreadable(String),
+}
+
+/// Names of files, by what they are.
+#[derive(Default)]
+struct Listing {
+    files: BTreeMap<String, Vec<JobId>>,
+    drafts: Vec<String>,
+    last_id: u32,
+}
+
+impl Listing {
+    fn read(directory: &dyn Directory) -> Result<Self, StoreError> {
+        let mut listing = Self::default();
+        directory.names(&mut |name| listing.note(name)).map_err(at(directory.path()))?;
+        Ok(listing)
+    }
+
+    fn note(&mut self, name: &str) {
+        let parsed = parse(name);
+        self.last_id = parsed.map_or(0, |(job, _)| job.0).max(self.last_id);
+        if name.strip_suffix(DRAFT).is_some_and(|rest| rest.ends_with('.')) {
+            self.drafts.push(name.to_owned());
+        } else if let Some((job, extension)) = parsed {
+            match self.files.get_mut(extension) {
+                Some(jobs) => jobs.push(job),
+                None => drop(self.files.insert(extension.to_owned(), vec![job])),
+            }
+        }
+    }
+
+    fn with(&self, extension: &str) -> Vec<JobId> {
+        self.files.get(extension).cloned().unwrap_or_default()
+    }
+}
+
+type Read = (Vec<Record>, Vec<(JobId, Flaw)>);
+
+/// Reading is mostly waiting for the kernel, which several processors can do.
+fn read_all(directory: &Arc<dyn Directory>, jobs: &[JobId]) -> Read {
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
+    let share = jobs.len().div_ceil(threads).max(LEAST_SHARE);
+    let (mut records, mut flaws) = (Vec::with_capacity(jobs.len()), Vec::new());
+    thread::scope(|scope| {
+        let workers: Vec<_> =
+            jobs.chunks(share).map(|some| scope.spawn(|| read_some(&**directory, some))).collect();
+        for worker in workers {
+            let (mut some, mut flawed) = worker.join().expect("reading does not panic");
+            records.append(&mut some);
+            flaws.append(&mut flawed);
+        }
+    });
+    (records, flaws)
+}
+
+fn read_some(directory: &dyn Directory, jobs: &[JobId]) -> Read {
+    let (mut records, mut flaws) = (Vec::with_capacity(jobs.len()), Vec::new());
+    let (mut buffer, mut texts) = (Vec::new(), SharedTexts::default());
+    for job in jobs {
+        match read(directory, *job, &mut buffer) {
+            Ok(mut record) => {
+                texts.share_in(&mut record);
+                records.push(record);
+            }
+            Err(flaw) => flaws.push((*job, flaw)),
+        }
+    }
+    (records, flaws)
+}
+
+fn read(directory: &dyn Directory, job: JobId, buffer: &mut Vec<u8>) -> Result<Record, Flaw> {
+    let read = directory.read_into(buffer, &name(job, RECORD), MOST_BYTES);
+    read.map_err(|error| Flaw::Unreadable(error.to_string()))?;
+    match Record::unseal(buffer) {
+        Ok(record) if record.id == job => Ok(record),
+        Ok(record) => Err(Flaw::Damaged(format!("it is the record of job {}", record.id))),
+        Err(Unsealed::Newer(version)) => Err(Flaw::Newer(version)),
+        Err(error) => Err(Flaw::Damaged(error.to_string())),
+    }
+}
+
+/// Most jobs have one of a few categories and sources, and parameters of the same names.
+#[derive(Default)]
+struct SharedTexts(HashSet<Arc<str>>);
+
+impl SharedTexts {
+    fn share_in(&mut self, record: &mut Record) {
+        let parameters = record.parameters.names_mut();
+        record.category.iter_mut().chain(parameters).for_each(|text| self.share(text));
+        // What names a file is its own; what names a client is short.
+        if record.source.len() <= SHORT {
+            self.share(&mut record.source);
+        }
+    }
+
+    fn share(&mut self, text: &mut Arc<str>) {
+        match self.0.get(text) {
+            Some(shared) => *text = shared.clone(),
+            None => drop(self.0.insert(text.clone())),
+        }
+    }
+}
+
+fn put_in_order(
+    directory: &dyn Directory,
+    listing: &Listing,
+    flaws: Vec<(JobId, Flaw)>,
+    set_aside: &mut Vec<(PathBuf, String)>,
+) {
+    let mut records: HashSet<_> = listing.with(RECORD).into_iter().collect();
+    for draft in &listing.drafts {
+        // Never published, so never promised to anybody. What cannot be removed is written over.
+        let _ = directory.remove(draft);
+    }
+    for (job, flaw) in flaws {
+        let file = name(job, RECORD);
+        match flaw {
+            Flaw::Damaged(why) => {
+                records.remove(&job);
+                set_aside.push(rename_aside(directory, &file, "damaged", why));
+            }
+            Flaw::Newer(_) => {}
+            Flaw::Unreadable(why) => {
+                set_aside.push((directory.path().join(&file), format!("cannot be read: {why}")));
+            }
+        }
+    }
+    for (kind, what) in [(NZB, "NZB"), (JOURNAL, "journal")] {
+        for job in listing.with(kind).into_iter().filter(|job| !records.contains(job)) {
+            let why = format!("there is no record for this {what}");
+            set_aside.push(rename_aside(directory, &name(job, kind), "orphan", why));
+        }
+    }
+    let lasts = listing.with(LAST);
+    for job in lasts.iter().filter(|job| job.0 < listing.last_id) {
+        // A higher number is there to see: this one is not needed any more.
+        let _ = directory.remove(&name(*job, LAST));
+    }
+}
+
+fn rename_aside(
+    directory: &dyn Directory,
+    file: &str,
+    mark: &str,
+    why: String,
+) -> (PathBuf, String) {
+    let aside = format!("{file}.{mark}");
+    match directory.rename(file, &aside) {
+        Ok(()) => (directory.path().join(aside), why),
+        Err(error) => (directory.path().join(file), format!("{why}; it stays: {error}")),
+    }
+}
+
+/// Records are a few hundred bytes; those of jobs that lost much have a list.
+const MOST_BYTES: u64 = 4 << 20;
+
+const SHORT: usize = 24;
+
+/// Not worth a thread.
+const LEAST_SHARE: usize = 256;
+const MOST_THREADS: usize = 8;
