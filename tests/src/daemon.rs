@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -20,6 +21,14 @@ pub struct Daemon {
     child: Child,
     lines: Receiver<String>,
     log: Vec<String>,
+}
+
+/// Many daemons run beside each other here, so each has its own socket, and a port that is free.
+fn with_control(config: &str) -> String {
+    match config.contains("[control]") {
+        true => config.to_owned(),
+        false => format!("{config}\n[control]\nsocket = \"control.sock\"\nport = 0\n"),
+    }
 }
 
 /// How a daemon ended.
@@ -67,7 +76,7 @@ impl Daemon {
     /// When it cannot be started at all.
     pub fn launch(home: &Home, config: &str, mut command: Command) -> Self {
         let path = home.join("bergamot.toml");
-        fs::write(&path, config).expect("a configuration");
+        fs::write(&path, with_control(config)).expect("a configuration");
         command.arg("run").arg("--config").arg(&path);
         command.env("RUST_LOG", "debug").stdin(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the daemon starts");
@@ -96,20 +105,33 @@ impl Daemon {
     /// # Panics
     /// As [`Daemon::wait_for`].
     fn wait_for_any(&mut self, lists: &[&[&str]]) -> String {
+        match self.reaches(lists) {
+            Some(line) => line,
+            None => self.fail(&format!("it ended before {lists:?}")),
+        }
+    }
+
+    /// Reads on until it is ready; false if it ended before.
+    pub fn comes_up(&mut self) -> bool {
+        self.reaches(&[&["INFO ready"]]).is_some()
+    }
+
+    /// Reads on until a line holds all of one list of words; none if it ended before.
+    ///
+    /// # Panics
+    /// When it takes too long.
+    pub fn reaches(&mut self, lists: &[&[&str]]) -> Option<String> {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            match self.lines.recv_timeout(left) {
+            match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(line) => {
                     self.log.push(line.clone());
                     if lists.iter().any(|words| words.iter().all(|word| line.contains(word))) {
-                        return line;
+                        return Some(line);
                     }
                 }
                 Err(RecvTimeoutError::Timeout) => self.fail(&format!("no line with {lists:?}")),
-                Err(RecvTimeoutError::Disconnected) => {
-                    self.fail(&format!("it ended before {lists:?}"))
-                }
+                Err(RecvTimeoutError::Disconnected) => return None,
             }
         }
     }
@@ -128,11 +150,23 @@ impl Daemon {
 
     /// The line that holds all of `words`, be it said already or still to come.
     pub fn expect(&mut self, words: &[&str]) -> String {
-        let said = self.log.iter().find(|line| words.iter().all(|word| line.contains(word)));
-        match said.cloned() {
+        self.expect_any(&[words])
+    }
+
+    /// The line that holds all of one list of words.
+    fn expect_any(&mut self, lists: &[&[&str]]) -> String {
+        let fits =
+            |line: &&String| lists.iter().any(|words| words.iter().all(|word| line.contains(word)));
+        match self.log.iter().find(fits).cloned() {
             Some(line) => line,
-            None => self.wait_for(words),
+            None => self.wait_for_any(lists),
         }
+    }
+
+    /// Waits until the job is complete, or was when the last daemon died.
+    pub fn expect_complete(&mut self, name: &str, job: u64) -> String {
+        let (name, job) = (format!("name={name} "), format!("job={job} "));
+        self.expect_any(&[&["INFO complete", &name], &["INFO had been completed", &job]])
     }
 
     /// # Panics
@@ -149,6 +183,17 @@ impl Daemon {
     pub fn wait_settled(&mut self, name: &str) -> String {
         let mark = format!("name={name} ");
         self.wait_for_any(&[&["INFO complete", &mark], &["WARN failed", &mark]])
+    }
+
+    /// Where it listens for HTTP.
+    ///
+    /// # Panics
+    /// When it does not.
+    pub fn http(&mut self) -> SocketAddr {
+        let line = self.expect(&["INFO listening", "http="]);
+        let address = line.split_whitespace().find_map(|word| word.strip_prefix("http="));
+        let address = address.map(|word| word.trim_matches('"').parse());
+        address.expect("an address").unwrap_or_else(|error| panic!("{error}: {line}"))
     }
 
     pub fn pid(&self) -> Pid {
@@ -223,6 +268,22 @@ impl Daemon {
         stopped
     }
 
+    /// Asks it to stop, unless it has ended by itself with an error, which it says.
+    ///
+    /// # Panics
+    /// When it ended in any other way.
+    pub fn end(mut self) -> Stopped {
+        let ended = self.child.try_wait().expect("it can be waited for");
+        if ended.is_none() && kill_process(self.pid(), Signal::TERM).is_err() {
+            return self.finish();
+        }
+        let stopped = self.finish();
+        let said = stopped.log.join("\n");
+        let is_told = said.lines().any(|line| line.starts_with("bergamot: "));
+        assert!(stopped.code == Some(0) || stopped.code == Some(1) && is_told, "{stopped:?}");
+        stopped
+    }
+
     /// Sends a signal and goes on.
     ///
     /// # Panics
@@ -265,8 +326,11 @@ fn number_in(status: &str, field: &str) -> u64 {
     line.trim().trim_end_matches(" kB").parse().expect("a number")
 }
 
-/// Tests lie in `target/*/deps`, the program one level above.
+/// Tests lie in `target/*/deps`, the program one level above, unless the environment names another.
 fn program() -> PathBuf {
+    if let Some(program) = std::env::var_os("BERGAMOT_PROGRAM") {
+        return program.into();
+    }
     let test = std::env::current_exe().expect("the test knows where it lies");
     let directory = test.parent().and_then(|deps| deps.parent()).expect("a target directory");
     let program = directory.join("bergamot");

@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 
+use bergamot_rpc::{Client, ClientError};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
@@ -44,6 +45,11 @@ impl Home {
 
     pub fn join(&self, path: impl AsRef<Path>) -> PathBuf {
         self.path().join(path)
+    }
+
+    /// A connection to the control socket of the daemon that runs here.
+    pub fn connect(&self) -> Result<Client, ClientError> {
+        Client::connect_socket(&self.join("control.sock"))
     }
 
     pub(crate) fn give_to(&self, user: u32) {

@@ -87,7 +87,7 @@ fn a_damaged_record_of_use_is_set_aside_and_holds_up_nothing() {
     fs::create_dir(home.join("state")).unwrap();
     fs::write(home.join("state/usage"), "bergamot-usage 1 00000000\n").unwrap();
     let mut daemon = Daemon::start(&home, &config);
-    daemon.expect(&["WARN what was used of the quotas cannot be read", "usage.damaged"]);
+    daemon.expect(&["WARN what was used of the quotas", "usage.damaged"]);
     home.drop_nzb("a.nzb", post.nzb());
     daemon.wait_complete("a");
     daemon.stop();

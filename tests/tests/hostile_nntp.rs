@@ -306,7 +306,7 @@ fn p32_what_is_corrupt_everywhere_is_not_delivered() {
     };
     let mut trial = Trial::start("", [(corrupt(), ""), (corrupt(), "level = 1")]);
     let line = trial.fails("job", &post.nzb());
-    assert!(line.contains("job.incomplete") && line.contains("articles lost: 1"), "{line}");
+    assert!(line.contains("job.damaged") && line.contains("articles lost: 1"), "{line}");
     let after = trial.end();
     for n in 0..2 {
         assert_eq!(after.news.tally(n).fired(Fault::Corrupt), 2, "once more, then no more");

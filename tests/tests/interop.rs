@@ -1,11 +1,12 @@
-//! Downloads from real servers of other projects: INN and nzbget's own test server, with posts made
-//! by Nyuu. `tests/interop/setup` installs them; `./check` runs this with `--ignored`.
+//! Peers of other projects. Downloads from real servers: INN and nzbget's own test server, with posts
+//! made by Nyuu; and real clients of NZBGet's interface, each driven by a script that checks what it
+//! is answered. `tests/interop/setup` installs them; `./check` runs this with `--ignored`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use bergamot_tests::{Daemon, Home, sha256};
+use bergamot_tests::{Daemon, Home, Steered, Stopped, content_of, sha256};
 
 #[test]
 #[ignore = "needs INN and Nyuu; ./check installs them"]
@@ -42,6 +43,62 @@ fn nzbgets_own_test_server() {
     let _nserv = Peer::start("nserv", &["start", path(&home.join("posted"))]);
     let nzb = fs::read(home.join("posted/file0.bin.nzb")).unwrap();
     download("nserv", 16791, "encryption = \"none\"", &nzb, &posted);
+}
+
+#[test]
+#[ignore = "needs pynzbgetapi; ./check installs it"]
+fn pynzbgetapi_over_xml_rpc() {
+    serve("with_pynzbgetapi.py", Daemon::finish);
+}
+
+#[test]
+#[ignore = "needs pynzbget; ./check installs it"]
+fn pynzbget_as_scripts_use_it() {
+    serve("with_pynzbget.py", Daemon::stop);
+}
+
+#[test]
+#[ignore = "needs nzbget-api; ./check installs it"]
+fn nzbget_api_of_npm() {
+    serve("with_nzbget_api.js", Daemon::finish);
+}
+
+#[test]
+#[ignore = "needs node-nzbget; ./check installs it"]
+fn node_nzbget_by_get() {
+    serve("with_node_nzbget.js", Daemon::stop);
+}
+
+/// Runs a script of `clients` against a daemon, which ends by itself if the script asks it to.
+fn serve(script: &str, end: fn(Daemon) -> Stopped) {
+    let steered = Steered::start();
+    let output = client(script)
+        .env("BERGAMOT_PORT", steered.address.port().to_string())
+        .env("BERGAMOT_USER", Steered::USER)
+        .env("BERGAMOT_PASSWORD", Steered::PASSWORD)
+        .env("BERGAMOT_NZBS", steered.home.path())
+        .output()
+        .expect("its interpreter is installed");
+    let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    println!("{}", said(&output.stdout));
+    assert!(output.status.success(), "{script}: {}", said(&output.stderr));
+    let whole = steered.home.join("complete/tv/first/first");
+    let content = content_of(steered.post("first"));
+    assert_eq!(fs::read(whole).expect("it was downloaded"), content);
+    assert_eq!(end(steered.daemon).code, Some(0), "it stops in good order");
+}
+
+/// A script with the interpreter and the packages that `setup` installed for it.
+fn client(script: &str) -> Command {
+    let installed = interop().join("../../target/interop");
+    let mut command = match script.ends_with(".py") {
+        true => Command::new(installed.join("python/bin/python")),
+        false => Command::new("node"),
+    };
+    command.env("NODE_PATH", installed.join("node-clients/node_modules"));
+    command.env("PYTHONDONTWRITEBYTECODE", "1");
+    command.arg(interop().join("clients").join(script));
+    command
 }
 
 fn download(name: &str, port: u16, keys: &str, nzb: &[u8], posted: &[(String, String)]) {

@@ -19,7 +19,7 @@ fn an_idle_daemon_never_wakes_and_touches_no_disk() {
     sleep(WATCHED);
     assert_eq!(daemon.activity(), before);
     let memory = daemon.memory();
-    assert!(memory.0 < 12_000_000, "{memory}");
+    assert!(memory.0 < most_at_rest(), "{memory}");
 }
 
 #[test]
@@ -34,8 +34,16 @@ fn it_falls_asleep_again_when_its_work_is_done() {
     sleep(WATCHED);
     assert_eq!(daemon.activity(), before);
     let memory = daemon.memory();
-    assert!(memory.0 < 16_000_000, "{memory}");
+    assert!(memory.0 < most_at_rest() + AFTER_WORK, "{memory}");
 }
+
+/// Twelve megabytes, for the program as people have it; the development build is larger.
+fn most_at_rest() -> u64 {
+    if std::env::var_os("BERGAMOT_PROGRAM").is_some() { 12_000_000 } else { 16_000_000 }
+}
+
+/// What it has come to know of servers and jobs.
+const AFTER_WORK: u64 = 4_000_000;
 
 /// The first look at the folder, and whatever else belongs to the start.
 const SETTLING: Duration = Duration::from_secs(2);

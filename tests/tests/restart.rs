@@ -106,7 +106,8 @@ fn killed_between_the_move_and_its_record_the_job_is_complete_once() {
     assert_eq!(names("complete"), ["control", "moved"].map(Into::into).into());
     assert_eq!(names("complete/moved"), ["f.bin"].map(Into::into).into(), "and no mark is left");
     assert_eq!(fs::read(&arrived).unwrap(), content_of(&post));
-    assert!(!home.join("state/spool/00000001.nzb").exists(), "the NZB is not needed any more");
+    assert!(home.join("state/spool/00000001.nzb").exists(), "it may be wanted once more");
+    assert!(!home.join("state/spool/00000001.journal").exists(), "that is not needed any more");
     assert_eq!(news.tally(0).served(&post.id(0, 1)), 1);
     daemon.stop();
 }

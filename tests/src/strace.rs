@@ -1,0 +1,116 @@
+//! Calls of the kernel that go wrong on purpose.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::daemon::Daemon;
+use crate::home::Home;
+
+/// The n-th call of a kind that a thread makes on a path below the home of a daemon.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Point {
+    pub call: String,
+    pub path: PathBuf,
+    pub number: u32,
+}
+
+/// What happens at a point, in the words of strace.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Mishap {
+    Error(&'static str),
+    Kill,
+    /// The call says that it took nothing of what it was given.
+    TakesNothing,
+}
+
+impl Point {
+    /// The program, to be run with something going wrong here.
+    pub fn strike(&self, home: &Home, mishap: Mishap) -> Command {
+        let what = match mishap {
+            Mishap::Error(name) => format!("error={name}"),
+            Mishap::Kill => "signal=SIGKILL".to_owned(),
+            Mishap::TakesNothing => "retval=0".to_owned(),
+        };
+        let mut command = tracer(&home.join("trace"), &self.call);
+        command.arg("-P").arg(home.join(&self.path));
+        command.args(["-e", &format!("inject={}:{what}:when={}", self.call, self.number)]);
+        command.arg(Daemon::command().get_program());
+        command
+    }
+
+    /// The program, with a trace of all that changes the disk.
+    pub fn trace(home: &Home) -> Command {
+        let mut command = tracer(&home.join("trace"), CHANGES);
+        command.arg(Daemon::command().get_program());
+        command
+    }
+
+    /// Every point of a trace in which something below the home was changed.
+    ///
+    /// # Panics
+    /// When there is no trace.
+    pub fn all(home: &Home) -> BTreeSet<Self> {
+        let trace = std::fs::read_to_string(home.join("trace")).expect("a trace");
+        let mut counts: BTreeMap<(&str, &str, &Path), u32> = BTreeMap::new();
+        let mut points = BTreeSet::new();
+        let base = home.path();
+        for line in trace.lines() {
+            let Some((thread, call, arguments)) = parsed(line) else { continue };
+            let Some(path) = subject(arguments).and_then(|path| path.strip_prefix(&base).ok())
+            else {
+                continue;
+            };
+            let number = counts.entry((thread, call, path)).or_default();
+            *number += 1;
+            if call != "openat" || arguments.contains("O_CREAT") {
+                points.insert(Self {
+                    call: call.to_owned(),
+                    path: path.to_owned(),
+                    number: *number,
+                });
+            }
+        }
+        points
+    }
+}
+
+impl fmt::Display for Point {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} on {}", self.call, self.number, self.path.display())
+    }
+}
+
+/// Whether processes may be traced here.
+pub fn can_trace() -> bool {
+    let mut command = Command::new("strace");
+    let status = command.args(["-o", "/dev/null", "true"]).stderr(Stdio::null()).status();
+    status.is_ok_and(|status| status.success())
+}
+
+/// It runs beside the program, so that signals and exit codes are the program's own.
+fn tracer(log: &Path, calls: &str) -> Command {
+    let mut command = Command::new("strace");
+    command.args(["-D", "-f", "-y", "-qq", "--seccomp-bpf", "-e", &format!("trace={calls}")]);
+    command.arg("-o").arg(log);
+    command
+}
+
+/// Thread, call and arguments of `123 write(4</a/b>, "x", 1) = 1`.
+fn parsed(line: &str) -> Option<(&str, &str, &str)> {
+    let (thread, rest) = line.split_once(' ')?;
+    let (call, arguments) = rest.trim_start().split_once('(')?;
+    call.bytes().all(|byte| byte.is_ascii_alphanumeric()).then_some((thread, call, arguments))
+}
+
+/// What the call is about: the path that is spelt out in full, or that of its first handle.
+fn subject(arguments: &str) -> Option<&Path> {
+    let spelt = arguments.split('"').nth(1).filter(|text| text.starts_with('/'));
+    let is_about_bytes = arguments.starts_with(|first: char| first.is_ascii_digit());
+    let handle = || arguments.split_once('<')?.1.split_once('>').map(|(path, _)| path);
+    spelt.filter(|_| !is_about_bytes).or_else(handle).map(Path::new)
+}
+
+const CHANGES: &str = "openat,write,pwrite64,ftruncate,fallocate,fsync,fdatasync,rename,renameat,\
+                       renameat2,unlink,unlinkat,mkdir,mkdirat,rmdir,sync_file_range,copy_file_range";

@@ -1,0 +1,272 @@
+//! State that is damaged, newer, read-only or without room: the daemon starts, says what is wrong and
+//! whom it costs, and the rest goes on.
+//!
+//! `BERGAMOT_DAMAGES` says how many damaged states are tried, `BERGAMOT_SEED` which.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on stops here")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+use std::{env, fs, thread};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bergamot_newsd::Generated;
+use bergamot_rpc::{Client, ClientError};
+use bergamot_tests::{Daemon, Home, Listing, News};
+use bergamot_types::{ByteCount, SplitMix};
+use serde_json::{Value, json};
+
+#[test]
+fn damage_to_one_file_costs_one_job_at_most_and_is_told() {
+    let start = Instant::now();
+    let sound = Sound::new();
+    let (samples, seed) = (number("BERGAMOT_DAMAGES", 24), number("BERGAMOT_SEED", 1));
+    let next = AtomicU64::new(0);
+    thread::scope(|scope| {
+        for _ in 0..LANES {
+            scope.spawn(|| {
+                loop {
+                    let sample = next.fetch_add(1, Ordering::Relaxed);
+                    if sample >= samples {
+                        break;
+                    }
+                    sound.try_damaged(SplitMix::seeded(seed << 32 | sample));
+                }
+            });
+        }
+    });
+    println!("{samples} damaged states in {:.0?} (seed {seed})", start.elapsed());
+}
+
+// S-10
+#[test]
+fn state_of_a_newer_bergamot_is_refused_and_left_alone() {
+    let sound = Sound::new();
+    let home = sound.copy();
+    let path = home.join("state/spool/00000002.job");
+    let old = fs::read_to_string(&path).unwrap();
+    let body = old.split_once('\n').unwrap().1;
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&99_u32.to_le_bytes());
+    hasher.update(body.as_bytes());
+    fs::write(&path, format!("bergamot-job 99 {:08x}\n{body}", hasher.finalize())).unwrap();
+    let before = home.inventory("state");
+    let stopped = Daemon::launch(&home, CONFIG, Daemon::command()).finish();
+    let said = stopped.log.join("\n");
+    assert_eq!(stopped.code, Some(1), "{said}");
+    for word in ["state.newer", "version 99", "00000002.job"] {
+        assert!(said.contains(word), "{word} in {said}");
+    }
+    assert!(home.inventory("state") == before, "nothing is changed");
+}
+
+#[test]
+fn state_that_cannot_be_written_holds_up_what_comes_in_until_it_can() {
+    for (hindrance, code) in
+        [(Hindrance::ReadOnly, "state.read_only"), (Hindrance::NoRoom, "state.full")]
+    {
+        let home = Home::new();
+        let Some(disk) = Disk::mount(&home.join("state")) else {
+            println!("skipped: nothing may be mounted here");
+            return;
+        };
+        let post = post(7);
+        let news = News::plain(Arc::new(post.clone()));
+        let config = news.section(0, "");
+        Daemon::start(&home, &config).stop();
+        disk.hinder(hindrance);
+        let mut daemon = Daemon::start(&home, &config);
+        let mut client = home.connect().unwrap();
+        let refused = add(&mut client, "held", &post).unwrap_err();
+        assert!(refused.to_string().contains(code), "{refused}");
+        assert!(Listing::ask(&mut client).unwrap().queue.is_empty());
+        home.drop_nzb("dropped.nzb", post.nzb());
+        client.call("watch.scan", json!({})).unwrap();
+        assert!(home.join("watch/dropped.nzb").exists(), "it waits for its turn");
+        disk.help(hindrance);
+        client.call("watch.scan", json!({})).unwrap();
+        daemon.wait_complete("dropped");
+        daemon.stop();
+    }
+}
+
+/// A state directory with a job that completed, one that is read in, one that is paused, and with
+/// all that is kept beside jobs.
+struct Sound {
+    home: Home,
+    listing: Listing,
+}
+
+impl Sound {
+    fn new() -> Self {
+        let home = Home::in_memory();
+        let (done, waiting, paused) = (post(1), post(2), post(3));
+        let news = News::plain(Arc::new(done.clone()));
+        let config = format!("{QUOTA}{}", news.section(0, ""));
+        let mut daemon = Daemon::start(&home, &config);
+        let mut client = home.connect().unwrap();
+        add(&mut client, "done", &done).unwrap();
+        daemon.wait_complete("done");
+        client.call("limits.set", json!({ "rate": 1_000_000 })).unwrap();
+        client.call("queue.pause", json!({})).unwrap();
+        add(&mut client, "waiting", &waiting).unwrap();
+        add(&mut client, "paused", &paused).unwrap();
+        client.call("job.pause", json!({ "jobs": [3] })).unwrap();
+        daemon.stop();
+        let mut daemon = Daemon::start(&home, CONFIG);
+        let listing = Listing::ask(&mut home.connect().unwrap()).unwrap();
+        daemon.wait_for(&["INFO started", "name=waiting"]);
+        daemon.stop();
+        assert_eq!((listing.queue.len(), listing.past.len()), (2, 1));
+        Self { home, listing }
+    }
+
+    fn copy(&self) -> Home {
+        let home = Home::in_memory();
+        for name in ["state", "incomplete", "complete"] {
+            copy_all(&self.home.join(name), &home.join(name));
+        }
+        home
+    }
+
+    fn try_damaged(&self, mut chance: SplitMix) {
+        let home = self.copy();
+        let files: Vec<_> = home.inventory("state").into_keys().collect();
+        let files: Vec<_> = files.into_iter().filter(|path| !path.ends_with("lock")).collect();
+        let file = &files[chance.up_to(files.len() as u64 - 1) as usize];
+        let context = damage(&home.join("state").join(file), &mut chance);
+        let mut daemon = Daemon::launch(&home, CONFIG, Daemon::command());
+        assert!(daemon.comes_up(), "{context}: {}", daemon.log().join("\n"));
+        let mut client = home.connect().unwrap();
+        let status = client.call("system.status", json!({})).unwrap();
+        let listing = Listing::ask(&mut client).unwrap();
+        let affected = self.affected(&listing);
+        assert!(affected.len() <= 1, "{context}: {affected:?}");
+        let warnings: Vec<_> = status["warnings"].as_array().unwrap().clone();
+        let name = file.file_name().unwrap().to_str().unwrap();
+        let is_told = warnings.iter().filter_map(Value::as_str).any(|it| it.contains(name));
+        // What NZBs and journals hold is looked at when their jobs are.
+        let is_sealed = !name.ends_with(".nzb") && !name.ends_with(".journal");
+        let is_explained = affected.iter().all(|job| listing.past.contains_key(job));
+        assert!(is_told || !is_sealed && is_explained, "{context}: {affected:?}, {warnings:?}");
+        let log = daemon.stop().log;
+        assert!(!is_told || log.iter().any(|line| line.contains(name)), "{context}");
+    }
+
+    /// The jobs that are not as they were.
+    fn affected(&self, now: &Listing) -> BTreeSet<String> {
+        let by_name = |listing: &Listing| -> BTreeMap<String, String> {
+            let queued = listing.queue.iter().map(|it| (it.name.clone(), format!("{it:?}")));
+            let past =
+                listing.past.iter().map(|(name, ended)| (name.clone(), format!("{ended:?}")));
+            queued.chain(past).collect()
+        };
+        let (then, now) = (by_name(&self.listing), by_name(now));
+        let all: BTreeSet<_> = then.keys().chain(now.keys()).cloned().collect();
+        all.into_iter().filter(|name| then.get(name) != now.get(name)).collect()
+    }
+}
+
+/// Flips some bits of one byte, or cuts the file.
+fn damage(path: &Path, chance: &mut SplitMix) -> String {
+    let mut bytes = fs::read(path).unwrap();
+    let at = chance.up_to(bytes.len() as u64 - 1) as usize;
+    let what = match chance.up_to(1) {
+        0 => {
+            bytes.truncate(at);
+            "cut"
+        }
+        _ => {
+            bytes[at] ^= 1 + chance.up_to(254) as u8;
+            "flipped"
+        }
+    };
+    fs::write(path, bytes).unwrap();
+    format!("{} {what} at {at}", path.display())
+}
+
+fn copy_all(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().flatten() {
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        if from.is_dir() {
+            copy_all(&from, &to);
+        } else {
+            fs::copy(from, to).unwrap();
+        }
+    }
+}
+
+fn post(seed: u64) -> Generated {
+    Generated::new(seed, ByteCount(10_000)).file("f.bin", ByteCount(25_000))
+}
+
+fn add(client: &mut Client, name: &str, post: &Generated) -> Result<Value, ClientError> {
+    client.call("queue.add", json!({ "name": name, "nzb": STANDARD.encode(post.nzb()) }))
+}
+
+#[derive(Clone, Copy)]
+enum Hindrance {
+    NoRoom,
+    ReadOnly,
+}
+
+/// A small disk in memory, as long as this lives.
+struct Disk(PathBuf);
+
+impl Disk {
+    fn mount(path: &Path) -> Option<Self> {
+        fs::create_dir_all(path).unwrap();
+        let mut command = Command::new("mount");
+        command.args(["-t", "tmpfs", "-o", "size=4m", "tmpfs"]).arg(path);
+        let is_mounted = command.output().is_ok_and(|output| output.status.success());
+        is_mounted.then(|| Self(path.to_owned()))
+    }
+
+    fn hinder(&self, hindrance: Hindrance) {
+        match hindrance {
+            Hindrance::ReadOnly => self.mount_again("remount,ro"),
+            Hindrance::NoRoom => {
+                let full = fs::write(self.0.join("filler"), vec![0; 8 << 20]);
+                assert_eq!(full.unwrap_err().kind(), ErrorKind::StorageFull);
+            }
+        }
+    }
+
+    fn help(&self, hindrance: Hindrance) {
+        match hindrance {
+            Hindrance::ReadOnly => self.mount_again("remount,rw"),
+            Hindrance::NoRoom => fs::remove_file(self.0.join("filler")).unwrap(),
+        }
+    }
+
+    fn mount_again(&self, options: &str) {
+        let mut command = Command::new("mount");
+        assert!(command.args(["-o", options]).arg(&self.0).status().unwrap().success());
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+fn number(name: &str, default: u64) -> u64 {
+    env::var(name).map_or(default, |value| value.parse().unwrap())
+}
+
+/// Nobody listens there: jobs are read in, and wait.
+const CONFIG: &str =
+    "[[server]]\nname = \"s0\"\nhost = \"127.0.0.1\"\nport = 9\nencryption = \"none\"\n";
+
+/// What is used of it has a file.
+const QUOTA: &str = "[quota]\nmonthly = \"1 GB\"\n";
+
+const LANES: usize = 4;

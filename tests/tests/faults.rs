@@ -1,0 +1,179 @@
+//! A small job, and one thing that goes wrong at one call of the kernel: the daemon dies there, or the
+//! disk says no.
+//!
+//! A run under strace finds the calls that change anything, and then some of them, or with
+//! `BERGAMOT_SWEEP=all` every one, are struck. Afterwards a plain start has all that was acknowledged,
+//! and the job completes with every byte.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on stops here")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+use std::{env, thread};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bergamot_newsd::Generated;
+use bergamot_rpc::{Client, ClientError};
+use bergamot_tests::{Daemon, Ended, Home, Listing, Mishap, News, Point, can_trace, sha256};
+use bergamot_types::{ByteCount, SplitMix};
+use serde_json::json;
+
+// S-01
+#[test]
+fn killed_at_any_call_the_daemon_goes_on() {
+    sweep("killed", 60, |point| vec![(point, Mishap::Kill)]);
+}
+
+#[test]
+fn whatever_the_disk_refuses_the_daemon_says_so_and_goes_on() {
+    sweep("refused", 60, |point| {
+        let is_write = ["write", "pwrite64"].contains(&point.call.as_str());
+        let mishaps = [Mishap::Error("ENOSPC"), Mishap::Error("EIO")].into_iter();
+        let mishaps = mishaps.chain(is_write.then_some(Mishap::TakesNothing));
+        mishaps.map(|mishap| (point.clone(), mishap)).collect()
+    });
+}
+
+/// Plays the story for some of the points there are, or for all.
+fn sweep(what: &str, sample: usize, mishaps: impl Fn(Point) -> Vec<(Point, Mishap)>) {
+    if !can_trace() {
+        println!("skipped: strace is not there, or not permitted to trace");
+        return;
+    }
+    let start = Instant::now();
+    let all: Vec<_> = points().into_iter().flat_map(mishaps).collect();
+    let chosen = chosen(all.len(), sample);
+    let (next, struck) = (AtomicUsize::new(0), Mutex::new(0));
+    thread::scope(|scope| {
+        for _ in 0..LANES {
+            scope.spawn(|| {
+                while let Some(index) = chosen.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let (point, mishap) = &all[*index];
+                    *struck.lock().unwrap() += usize::from(Story::new().play(point, *mishap));
+                }
+            });
+        }
+    });
+    let struck = struck.into_inner().unwrap();
+    println!(
+        "{what} at {} of {} points, {struck} of them reached, in {:.0?}",
+        chosen.len(),
+        all.len(),
+        start.elapsed()
+    );
+    assert!(struck * 2 > chosen.len(), "most points are reached");
+}
+
+fn points() -> BTreeSet<Point> {
+    let story = Story::new();
+    let mut daemon = Daemon::launch(&story.home, &story.config(), Point::trace(&story.home));
+    assert!(daemon.comes_up());
+    story.ask(&mut story.home.connect().unwrap()).unwrap();
+    daemon.wait_complete(NAME);
+    daemon.stop();
+    Point::all(&story.home)
+}
+
+/// Some of so many, by the seed.
+fn chosen(count: usize, sample: usize) -> Vec<usize> {
+    if env::var("BERGAMOT_SWEEP").is_ok_and(|value| value == "all") {
+        return (0..count).collect();
+    }
+    let seed = env::var("BERGAMOT_SEED").ok().map_or(1, |seed| seed.parse().unwrap());
+    let mut chance = SplitMix::seeded(seed);
+    let mut left: Vec<_> = (0..count).collect();
+    let some = (0..sample.min(count)).map(|_| {
+        let at = chance.up_to(left.len() as u64 - 1);
+        left.swap_remove(at as usize)
+    });
+    some.collect()
+}
+
+/// A job that is added, steered a little and downloaded.
+struct Story {
+    home: Home,
+    news: News,
+    post: Generated,
+}
+
+impl Story {
+    fn new() -> Self {
+        let post = Generated::new(9, ByteCount(10_000))
+            .file("a.bin", ByteCount(35_000))
+            .file("b.bin", ByteCount(12_000))
+            .file("c.bin", ByteCount(400));
+        let news = News::plain(std::sync::Arc::new(post.clone()));
+        Self { home: Home::in_memory(), news, post }
+    }
+
+    /// Whether the mishap came about.
+    fn play(self, point: &Point, mishap: Mishap) -> bool {
+        let context = format!("{mishap:?} at {point}");
+        println!("{context}");
+        let strike = point.strike(&self.home, mishap);
+        let mut daemon = Daemon::launch(&self.home, &self.config(), strike);
+        let acknowledged = daemon.comes_up()
+            && self.home.connect().and_then(|mut client| self.ask(&mut client)).is_ok();
+        if acknowledged {
+            daemon.reaches(&[&["INFO complete"], &[" WARN "]]);
+        }
+        let log = if mishap == Mishap::Kill { daemon.kill() } else { daemon.end().log };
+        let trace = fs::read_to_string(self.home.join("trace")).unwrap();
+        let has_struck = trace.contains("INJECTED") || trace.contains("killed by SIGKILL");
+        self.assert_goes_on(acknowledged, &format!("{context}\n{}", log.join("\n")));
+        has_struck
+    }
+
+    fn ask(&self, client: &mut Client) -> Result<(), ClientError> {
+        let nzb = STANDARD.encode(self.post.nzb());
+        client.call("queue.add", json!({ "name": NAME, "nzb": nzb }))?;
+        Ok(())
+    }
+
+    fn assert_goes_on(&self, acknowledged: bool, context: &str) {
+        let mut daemon = Daemon::start(&self.home, &self.config());
+        let mut client = self.home.connect().unwrap();
+        let Listing { queue, past, .. } = Listing::ask(&mut client).unwrap();
+        let is_there = queue.iter().any(|entry| entry.name == NAME) || past.contains_key(NAME);
+        assert!(is_there || !acknowledged, "{context}");
+        match past.get(NAME) {
+            Some(Ended::Completed) => {}
+            Some(_) => {
+                client.call("job.retry", json!({ "jobs": [1] })).unwrap();
+                daemon.expect_complete(NAME, 1);
+            }
+            None => {
+                if !is_there {
+                    self.ask(&mut client).unwrap();
+                }
+                daemon.expect_complete(NAME, 1);
+            }
+        }
+        daemon.stop();
+        // A stop right behind the end of a job leaves it to the next start to clear up.
+        Daemon::start(&self.home, &self.config()).stop();
+        let found = self.home.inventory("complete").into_values().collect::<BTreeSet<_>>();
+        let expected = self.post.files().enumerate().map(|(file, (_, size))| {
+            let mut content = vec![0; size.0 as usize];
+            self.post.read_at(file, 0, &mut content);
+            sha256(&content)
+        });
+        assert_eq!(found, expected.collect(), "{context}");
+        let left = self.home.inventory("incomplete");
+        assert!(left.is_empty(), "{:?} is left behind\n{context}", left.keys());
+        self.home.assert_contained();
+    }
+
+    fn config(&self) -> String {
+        self.news.section(0, "connections = 2")
+    }
+}
+
+const NAME: &str = "reference";
+
+/// They mostly wait.
+const LANES: usize = 4;

@@ -1,0 +1,135 @@
+//! A hundred thousand jobs, and a thousand at once.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on stops here")]
+
+use std::collections::BTreeSet;
+use std::io::Read;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bergamot_newsd::Generated;
+use bergamot_rpc::Client;
+use bergamot_store::{Addition, Fingerprint, Record, Spool};
+use bergamot_tests::{Daemon, Home, Listing};
+use bergamot_types::{ByteCount, UnixTime};
+use serde_json::json;
+
+#[test]
+fn a_hundred_thousand_jobs_are_a_queue_like_any_other() {
+    let home = Home::in_memory();
+    let daemon = Daemon::start(&home, CONFIG);
+    let idle = daemon.memory();
+    daemon.stop();
+    fill(&home);
+    let start = Instant::now();
+    let mut daemon = Daemon::launch(&home, CONFIG, Daemon::command());
+    assert!(daemon.comes_up());
+    let mut client = home.connect().unwrap();
+    let status = client.call("system.status", json!({})).unwrap();
+    let first_answer = start.elapsed();
+    assert_eq!(status["jobs"], JOBS);
+    let above = ByteCount(daemon.memory().0.saturating_sub(idle.0));
+    let slowest = pages(&mut client).into_iter().max().unwrap();
+    let start = Instant::now();
+    let groups = client.call("listgroups", json!([0])).unwrap();
+    let listed = start.elapsed();
+    assert_eq!(groups.as_array().unwrap().len(), JOBS);
+    println!(
+        "{JOBS} jobs: the first answer after {first_answer:.1?}, {above} above idle, pages of 100 \
+         within {slowest:.1?}, all groups in {listed:.1?}"
+    );
+    // Far more than it takes; what it should take is printed.
+    assert!(first_answer < Duration::from_secs(10), "{first_answer:?}");
+    assert!(above.0 < 100 << 20, "{above}");
+    daemon.stop();
+}
+
+// S-06
+#[test]
+fn a_thousand_jobs_in_one_burst_outlive_a_kill() {
+    let home = Home::in_memory();
+    let daemon = Daemon::start(&home, CONFIG);
+    let start = Instant::now();
+    let names: BTreeSet<String> = thread::scope(|scope| {
+        let burst = |connection| {
+            let home = &home;
+            scope.spawn(move || {
+                let mut client = home.connect().unwrap();
+                let numbers = (connection..1_000).step_by(CONNECTIONS);
+                numbers.map(|number| add(&mut client, number)).collect::<Vec<_>>()
+            })
+        };
+        let connections: Vec<_> = (0..CONNECTIONS).map(burst).collect();
+        connections.into_iter().flat_map(|connection| connection.join().unwrap()).collect()
+    });
+    println!(
+        "a burst of {} jobs over {CONNECTIONS} connections in {:.1?}",
+        names.len(),
+        start.elapsed()
+    );
+    daemon.kill();
+    let daemon = Daemon::start(&home, CONFIG);
+    let listing = Listing::ask(&mut home.connect().unwrap()).unwrap();
+    let found: BTreeSet<_> = listing.queue.into_iter().map(|entry| entry.name).collect();
+    assert_eq!(found.len(), 1_000);
+    assert_eq!(found, names);
+    daemon.stop();
+}
+
+/// Puts the jobs into the spool as the daemon itself would.
+fn fill(home: &Home) {
+    let (spool, _) = Spool::open(&home.join("state/spool")).unwrap();
+    let nzb = Generated::new(1, ByteCount(20_000)).file("f.bin", ByteCount(90_000)).nzb();
+    for chunk in 0..JOBS / 1_000 {
+        let records: Vec<_> = (0..1_000).map(|n| record(&spool, chunk * 1_000 + n)).collect();
+        let mut nzbs: Vec<_> = records.iter().map(|_| nzb.as_bytes()).collect();
+        let additions = records.iter().zip(&mut nzbs);
+        let mut additions: Vec<_> =
+            additions.map(|(record, nzb)| Addition { record, nzb: nzb as &mut dyn Read }).collect();
+        assert!(spool.add_all(&mut additions).iter().all(Result::is_ok));
+    }
+}
+
+fn record(spool: &Spool, number: usize) -> Record {
+    let mut print = [0; 16];
+    print[..8].copy_from_slice(&(number as u64).to_le_bytes());
+    let name = format!("A.Post.With.A.Usual.Name.S01E{number:06}.1080p.WEB.H264-GROUP");
+    let source = format!("rpc {name}.nzb");
+    let mut record =
+        Record::new(spool.next_id(), &name, UnixTime(1_800_000_000), &source, Fingerprint(print));
+    record.rank = number as i64 * 1_000_000;
+    record.category = Some("tv".into());
+    record.parameters.set("drone", &format!("{number:032x}"));
+    record.contents.bytes = ByteCount(4_000_000_000);
+    record
+}
+
+/// How long pages from all over the queue take.
+fn pages(client: &mut Client) -> Vec<Duration> {
+    let offsets = (0..JOBS).step_by(JOBS / 20);
+    let took = offsets.map(|offset| {
+        let start = Instant::now();
+        let page = client.call("queue.list", json!({ "offset": offset, "limit": 100 })).unwrap();
+        assert_eq!(page["items"].as_array().map(Vec::len), Some(100));
+        start.elapsed()
+    });
+    took.collect()
+}
+
+fn add(client: &mut Client, number: usize) -> String {
+    let name = format!("burst-{number}");
+    let post = Generated::new(number as u64, ByteCount(20_000)).file("f.bin", ByteCount(90_000));
+    let nzb = STANDARD.encode(post.nzb());
+    let answer = client.call("queue.add", json!({ "name": name, "nzb": nzb })).unwrap();
+    assert!(answer["job"].as_u64().is_some_and(|job| job > 0), "{answer}");
+    name
+}
+
+/// Nobody listens there: the jobs wait.
+const CONFIG: &str =
+    "[[server]]\nname = \"s0\"\nhost = \"127.0.0.1\"\nport = 9\nencryption = \"none\"\n";
+
+const JOBS: usize = 100_000;
+const CONNECTIONS: usize = 8;

@@ -1,0 +1,153 @@
+//! What people want of the daemon, and that it still holds when it was killed in between.
+
+#![allow(clippy::unwrap_used)] // the exemption for tests does not reach their helpers
+
+use std::fs;
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use bergamot_newsd::{Articles, Generated, Options};
+use bergamot_rpc::Client;
+use bergamot_tests::{Daemon, Home, News, content_of};
+use bergamot_types::ByteCount;
+use serde_json::{Value, json};
+
+/// A daemon and the line to it.
+struct Steered {
+    home: Home,
+    config: String,
+    daemon: Daemon,
+    client: Client,
+}
+
+impl Steered {
+    fn start(news: &News) -> Self {
+        let (home, config) = (Home::new(), news.section(0, "connections = 4"));
+        let daemon = Daemon::start(&home, &config);
+        let client = Client::connect_socket(&home.join("control.sock")).unwrap();
+        Self { home, config, daemon, client }
+    }
+
+    fn call(&mut self, method: &str, params: Value) -> Value {
+        let answer = self.client.call(method, params.clone());
+        answer.unwrap_or_else(|error| panic!("{method} {params}: {error}"))
+    }
+
+    fn add(&mut self, name: &str, post: &Generated, more: Value) -> u64 {
+        let nzb = BASE64_STANDARD.encode(post.nzb());
+        let mut params = json!({ "name": format!("{name}.nzb"), "nzb": nzb });
+        params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        self.call("queue.add", params)["job"].as_u64().unwrap()
+    }
+
+    fn kill_and_start(self) -> Self {
+        let Self { home, config, daemon, .. } = self;
+        daemon.kill();
+        let daemon = Daemon::start(&home, &config);
+        let client = Client::connect_socket(&home.join("control.sock")).unwrap();
+        Self { home, config, daemon, client }
+    }
+
+    fn names(&mut self, list: &str) -> Vec<String> {
+        let items = self.call(list, json!({}));
+        let items = items["items"].as_array().unwrap();
+        items.iter().map(|job| job["name"].as_str().unwrap().to_owned()).collect()
+    }
+}
+
+#[test]
+fn what_was_promised_holds_after_a_kill() {
+    let posts: Vec<_> = (1..=5).map(|seed| post(seed, 4)).collect();
+    let news = serving(&posts);
+    let mut it = Steered::start(&news);
+    it.call("queue.pause", json!({}));
+    let jobs: Vec<_> =
+        (0..).zip(&posts).map(|(n, post)| it.add(&format!("job {n}"), post, json!({}))).collect();
+    it.call("job.move", json!({ "jobs": [jobs[4]], "to": "top" }));
+    it.call("job.set", json!({ "jobs": [jobs[2]], "priority": 100, "category": "tv" }));
+    it.call(
+        "job.set",
+        json!({ "jobs": [jobs[3]], "parameters": [{ "name": "drone", "value": "x" }] }),
+    );
+    it.call("job.pause", json!({ "jobs": [jobs[1]] }));
+    it.call("job.remove", json!({ "jobs": [jobs[0]] }));
+    it.call("limits.set", json!({ "rate": 12_345_678 }));
+    let mut it = it.kill_and_start();
+    assert_eq!(it.names("queue.list"), ["job 2", "job 4", "job 1", "job 3"]);
+    let status = it.call("system.status", json!({}));
+    assert_eq!(status["limit"], 12_345_678);
+    assert!(status["download_paused"]["by"].is_string(), "{status}");
+    let job = it.call("job.get", json!({ "job": jobs[2] }));
+    assert_eq!((&job["category"], &job["priority"]), (&json!("tv"), &json!(100)));
+    let job = it.call("job.get", json!({ "job": jobs[3] }));
+    assert_eq!(job["parameters"], json!([{ "name": "drone", "value": "x" }]));
+    it.call("queue.resume", json!({}));
+    for name in ["job 2", "job 4", "job 3"] {
+        it.daemon.wait_complete(name);
+    }
+    assert_eq!(it.names("queue.list"), ["job 1"], "it is paused");
+    it.call("job.resume", json!({ "jobs": [jobs[1]] }));
+    it.daemon.wait_complete("job 1");
+    let mut it = it.kill_and_start();
+    assert_eq!(it.names("queue.list"), [""; 0]);
+    assert_eq!(it.names("history.list"), ["job 1", "job 3", "job 4", "job 2", "job 0"]);
+    let job = it.call("job.get", json!({ "job": jobs[2] }));
+    let path = it.home.join("complete/tv/job 2");
+    assert_eq!(job["destination"], path.to_string_lossy().as_ref());
+    assert_eq!(fs::read(path.join("f.bin")).unwrap(), content_of(&posts[2]));
+    it.daemon.stop();
+}
+
+#[test]
+fn history_can_be_tried_again_hidden_and_forgotten() {
+    let (whole, gone) = (post(1, 4), post(2, 4));
+    let news = serving(std::slice::from_ref(&whole));
+    let mut it = Steered::start(&news);
+    let good = it.add("good", &whole, json!({}));
+    it.daemon.wait_complete("good");
+    let bad = it.add("bad", &gone, json!({}));
+    it.daemon.wait_failed("bad");
+    let mut it = it.kill_and_start();
+    let job = it.call("job.get", json!({ "job": bad }));
+    assert!(!job["ended"]["missing"].as_array().unwrap().is_empty(), "{job}");
+    it.call("job.retry", json!({ "jobs": [bad] }));
+    it.daemon.wait_failed("bad");
+    it.call("job.redownload", json!({ "jobs": [good] }));
+    it.daemon.wait_complete("good");
+    assert_eq!(news.tally(0).served(&whole.id(0, 1)), 2);
+    it.call("history.hide", json!({ "jobs": [good] }));
+    it.call("history.remove", json!({ "jobs": [bad] }));
+    let mut it = it.kill_and_start();
+    assert_eq!(it.names("history.list"), [""; 0]);
+    assert!(it.client.call("job.get", json!({ "job": bad })).is_err());
+    it.call("job.get", json!({ "job": good }));
+    it.daemon.stop();
+}
+
+#[test]
+fn the_same_articles_are_a_copy_and_the_better_of_two_with_one_key_wins() {
+    let posts: Vec<_> = (1..=3).map(|seed| post(seed, 4)).collect();
+    let news = serving(&posts);
+    let mut it = Steered::start(&news);
+    it.call("queue.pause", json!({}));
+    it.add("one", &posts[0], json!({}));
+    let copy = it.add("again", &posts[0], json!({}));
+    assert_eq!(it.call("job.get", json!({ "job": copy }))["state"]["what"], "copy");
+    let worse = it.add("worse", &posts[1], json!({ "dupe_key": "k", "dupe_score": 1 }));
+    it.add("better", &posts[2], json!({ "dupe_key": "k", "dupe_score": 2 }));
+    assert_eq!(it.names("queue.list"), ["one", "better"]);
+    assert_eq!(it.call("job.get", json!({ "job": worse }))["state"]["what"], "duplicate");
+    it.daemon.stop();
+}
+
+fn post(seed: u64, parts: u64) -> Arc<Generated> {
+    let article = ByteCount(50_000);
+    Arc::new(Generated::new(seed, article).file("f.bin", ByteCount(parts * article.0)))
+}
+
+fn serving(posts: &[Arc<Generated>]) -> News {
+    let articles: Vec<Arc<dyn Articles>> =
+        posts.iter().map(|post| post.clone() as Arc<dyn Articles>).collect();
+    News::start([Options { articles: Arc::new(articles), ..Options::default() }])
+}
