@@ -68,13 +68,13 @@ impl Running for Daemon {
     }
 }
 
-/// Nothing but the server differs from the defaults.
+/// Nothing but the server and the port, which may be taken, differs from the defaults.
 fn write_config(home: &Path, stage: &Stage) -> anyhow::Result<PathBuf> {
     fs::create_dir(home.join("watch"))?;
     let path = home.join("bergamot.toml");
     let encryption = if stage.scenario.tls { "tls" } else { "none" };
     let text = format!(
-        "[[server]]\nname = \"arena\"\nhost = \"127.0.0.1\"\nport = {}\nencryption = \
+        "[control]\nsocket = \"control.sock\"\nport = 0\n\n[[server]]\nname = \"arena\"\nhost = \"127.0.0.1\"\nport = {}\nencryption = \
          \"{encryption}\"\ncert_verification = false\nconnections = {}\n",
         stage.port(),
         stage.scenario.connections
