@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::sync::Arc;
+use std::thread;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -138,6 +139,49 @@ fn the_same_articles_are_a_copy_and_the_better_of_two_with_one_key_wins() {
     it.add("better", &posts[2], json!({ "dupe_key": "k", "dupe_score": 2 }));
     assert_eq!(it.names("queue.list"), ["one", "better"]);
     assert_eq!(it.call("job.get", json!({ "job": worse }))["state"]["what"], "duplicate");
+    it.daemon.stop();
+}
+
+#[test]
+fn one_nzb_added_by_many_at_once_is_one_job() {
+    let post = post(1, 4);
+    let news = serving(std::slice::from_ref(&post));
+    let mut it = Steered::start(&news);
+    it.call("queue.pause", json!({}));
+    let params = json!({ "name": "same.nzb", "nzb": BASE64_STANDARD.encode(post.nzb()) });
+    let socket = it.home.join("control.sock");
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let mut client = Client::connect_socket(&socket).unwrap();
+                client.call("queue.add", params.clone()).unwrap();
+            });
+        }
+    });
+    assert_eq!(it.names("queue.list"), ["same"]);
+    assert_eq!(it.names("history.list").len(), 7, "copies");
+    it.daemon.stop();
+}
+
+#[test]
+fn what_is_added_comes_last_whatever_was_sorted_and_moved() {
+    let posts: Vec<_> = (1..=5).map(|seed| post(seed, 4)).collect();
+    let news = serving(&posts);
+    let mut it = Steered::start(&news);
+    it.call("queue.pause", json!({}));
+    let jobs: Vec<_> = ["c", "a", "b"]
+        .iter()
+        .zip(&posts)
+        .map(|(name, post)| it.add(name, post, json!({})))
+        .collect();
+    it.call("queue.sort", json!({ "by": "name" }));
+    assert_eq!(it.names("queue.list"), ["a", "b", "c"]);
+    it.call("job.move", json!({ "jobs": [jobs[1], jobs[2]], "to": "bottom" }));
+    it.add("d", &posts[3], json!({}));
+    it.call("job.move", json!({ "jobs": [jobs[0]], "by": 1 }));
+    it.add("e", &posts[4], json!({ "at_top": true }));
+    let mut it = it.kill_and_start();
+    assert_eq!(it.names("queue.list"), ["e", "a", "c", "b", "d"]);
     it.daemon.stop();
 }
 

@@ -113,6 +113,13 @@ impl Spool {
         last.map(|((_, job), source)| (*job, source.clone()))
     }
 
+    /// The first job with the same articles that has a lower number, and is queued or completed.
+    pub fn earlier_copy(&self, print: Fingerprint, job: JobId) -> Option<JobId> {
+        let index = self.index();
+        let earlier = (print, JobId(0))..(print, job);
+        index.fingerprints.range(earlier).next().map(|((_, job), _)| *job)
+    }
+
     /// Accepts a job: when this returns, it outlives the process and the power.
     pub fn add(&self, record: &Record, nzb: &mut dyn Read) -> Result<(), StoreError> {
         self.add_all(&mut [Addition { record, nzb }]).pop().unwrap_or(Ok(()))

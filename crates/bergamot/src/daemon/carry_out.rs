@@ -128,8 +128,9 @@ impl Daemon {
     fn finish_job(&mut self, job: JobId, verified: bool) {
         let Some((known, record)) = self.jobs.get(job).zip(self.jobs.record(job)) else { return };
         let name = SafeName::from_raw(&record.name);
-        let task = Task::FinishJob { job, destination: known.destination.clone(), name };
-        self.at_disk(job, AtDisk::FinishJob { job, verified }, task);
+        let destination = known.destination.clone();
+        let task = Task::FinishJob { job, destination: destination.clone(), name };
+        self.at_disk(job, AtDisk::FinishJob { job, verified, destination }, task);
         self.enter(job, Stage::Moving);
     }
 

@@ -7,7 +7,6 @@
 use std::io;
 use std::path::Path;
 use std::sync::mpsc;
-use std::thread;
 use std::time::Duration;
 
 use bergamot_engine::QuotaRecords;
@@ -19,6 +18,7 @@ use bergamot_types::ServerId;
 use tokio::sync::oneshot;
 
 use super::happening::{Happening, Outbox};
+use super::vital_thread::vital_thread;
 
 /// Knows the servers by name, as records do; what becomes of an errand happens to the daemon.
 #[derive(Debug)]
@@ -75,7 +75,7 @@ impl Clerk {
         let files = Files { usage, settings, volumes };
         let (errands, received) = mpsc::channel();
         let work = move || run(&files, &received, &outbox);
-        thread::Builder::new().name("clerk".to_owned()).spawn(work)?;
+        vital_thread("clerk", work)?;
         let clerk = Self { errands, names, found };
         let used = clerk.records();
         Ok((clerk, Left { used, settings: chosen, volumes: counted, told: told.collect() }))

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use bergamot_engine::{ConnectionId, Engine, Event, Ticket};
+use bergamot_engine::{ConnectionId, Engine, Event, Order, Ticket};
 use bergamot_limit::Zone;
 use bergamot_net::{Buffer, BufferPool, Connection, Report};
 use bergamot_poll::{Queue as PollQueue, Wanted};
@@ -14,7 +14,7 @@ use bergamot_queue::{Cause, Ending, FileKey};
 use bergamot_rpc::{Hub, Server};
 use bergamot_store::{Record, Spool};
 use bergamot_types::{ByteRate, JobId, ServerId, SplitMix, UnixTime};
-use bergamot_writer::{Done, Outcome, Writer};
+use bergamot_writer::{Done, Outcome, Root, Writer};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{sleep_until, timeout_at};
 use tracing::{info, warn};
@@ -120,6 +120,7 @@ pub(super) enum AtDisk {
     FinishJob {
         job: JobId,
         verified: bool,
+        destination: Arc<Root>,
     },
     Sync {
         job: JobId,
@@ -161,6 +162,7 @@ impl Daemon {
         found.records.into_iter().for_each(|record| jobs.insert(record));
         let reception = Reception::new(spool.clone(), job_settings.clone(), jobs.bottom());
         let bell = Desk::start(settings.intake, reception.clone(), outbox.clone());
+        let journals = spool.clone();
         let keeper = Keeper::start(spool.clone(), job_settings.clone(), outbox.clone());
         let handle = Handle {
             outbox: outbox.clone(),
@@ -204,7 +206,7 @@ impl Daemon {
             config_file: settings.config_file,
             warnings: Vec::new(),
             notes: Notes::default(),
-            scribe: Scribe::start(scribe).context("cannot start the scribe")?,
+            scribe: Scribe::start(journals, scribe).context("cannot start the scribe")?,
             file_ids: FileIds::default(),
             pauses: Pauses::default(),
             chosen_rate: None,
@@ -347,7 +349,9 @@ impl Daemon {
         match happening {
             Happening::Accepted(record) => drop(self.on_accepted(*record)),
             Happening::Asked(question) => question.put(self),
-            Happening::Cleared { job, result } => self.on_cleared(job, &result),
+            Happening::Cleared { job, and_record, result } => {
+                self.on_cleared(job, and_record, &result);
+            }
             Happening::Connection { connection, report } => self.on_report(connection, report),
             Happening::Disk(done) => self.on_disk(done),
             Happening::ReloadWanted => self.reload(),
@@ -377,8 +381,13 @@ impl Daemon {
         while let Some(event) = self.events.pop_front() {
             self.engine.handle(clock::now(), event);
             while let Some(order) = self.engine.poll_order() {
+                // What no longer holds is taken back before anything is done about it.
+                if !matches!(order, Order::Note(_)) {
+                    self.take_back();
+                }
                 self.carry_out(order);
             }
+            self.take_back();
         }
     }
 

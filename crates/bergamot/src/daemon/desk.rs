@@ -6,7 +6,6 @@
 use std::io::{BufReader, Seek};
 use std::path::Path;
 use std::sync::mpsc;
-use std::thread;
 use std::time::Duration;
 
 use bergamot_intake::{Found, Intake, Next, Opened, Verdict, WatchError};
@@ -18,6 +17,7 @@ use tracing::{debug, info, warn};
 use super::happening::{Happening, Outbox};
 use super::nzb_job::fingerprint;
 use super::reception::{Reception, Wishes, explained};
+use super::vital_thread::vital_thread;
 use crate::clock;
 
 pub(crate) struct Desk {
@@ -60,7 +60,7 @@ impl Desk {
         let waker = outbox.clone();
         let intake = Intake::new(intake, move || waker.tell(Happening::WatchFolderTouched));
         let mut desk = Self { intake, reception, outbox };
-        thread::Builder::new().name("desk".to_owned()).spawn(move || {
+        vital_thread("desk", move || {
             while rings.recv().is_ok() {
                 desk.scan();
             }

@@ -1,5 +1,6 @@
 //! What people do to jobs.
 
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use bergamot_engine::Event;
@@ -94,6 +95,11 @@ impl Daemon {
     /// What is known of a job beside its place.
     fn describe(&mut self, job: JobId, edit: &Edit, root: Option<&Arc<Root>>) -> Edited {
         let settings = self.job_settings.get();
+        let is_ending = self.jobs.is_queued(job)
+            && self.jobs.record(job).is_some_and(|record| record.outcome.is_some());
+        if matches!(edit, Edit::SetCategory(_)) && (is_ending || self.is_being_moved(job)) {
+            return Err(Refusal::Impossible(format!("job {job} is being moved")));
+        }
         if let (Edit::SetCategory(_), Some(root), Some(active)) =
             (edit, root, self.jobs.get_mut(job))
         {
@@ -123,6 +129,9 @@ impl Daemon {
     fn delete(&mut self, job: JobId, delete: Delete) -> Edited {
         if self.jobs.record(job).is_some_and(|record| record.outcome.is_some()) {
             return Err(Refusal::Impossible(format!("job {job} has just ended")));
+        }
+        if self.is_being_moved(job) {
+            return Err(Refusal::Impossible(format!("job {job} is being moved")));
         }
         let ending = match delete {
             Delete::Finally => {
@@ -186,6 +195,8 @@ impl Daemon {
         record.rank = rank;
         record.paused = false;
         record.starts = 0;
+        self.keeper.absolve(job);
+        let Some(record) = self.jobs.record_mut(job) else { return Err(Refusal::NoSuchJob(job)) };
         let is_discarded = record.outcome.as_ref().is_some_and(|outcome| outcome.discard);
         if from_the_start || is_discarded {
             let old = record.clone();
@@ -253,6 +264,7 @@ impl Daemon {
             self.tell_place(job);
             self.record(job);
         }
+        self.reception.stay_below(self.jobs.record(meant).map_or(0, |record| record.rank));
         self.tell_place(meant);
         self.promise(meant)
     }
@@ -268,19 +280,27 @@ impl Daemon {
 
     /// Jobs of one priority change places with each other.
     fn sort(&mut self, jobs: &[JobId], by: SortKey, descending: bool) -> Edited {
-        let is_meant = |record: &&Record| jobs.is_empty() || jobs.contains(&record.id);
+        let named: HashSet<_> = jobs.iter().copied().collect();
+        let is_meant = |record: &&Record| named.is_empty() || named.contains(&record.id);
         let meant: Vec<_> = self.jobs.queued().filter(is_meant).collect();
-        let mut keyed: Vec<_> =
-            meant.iter().map(|record| (self.sort_key(record, by), record.id)).collect();
+        let mut ranks: BTreeMap<i32, VecDeque<i64>> = BTreeMap::new();
+        for record in &meant {
+            ranks.entry(record.priority).or_default().push_back(record.rank);
+        }
+        let mut keyed: Vec<_> = meant
+            .iter()
+            .map(|record| (self.sort_key(record, by), record.priority, record.id))
+            .collect();
         keyed.sort();
         if descending {
             keyed.reverse();
         }
         let mut last = None;
-        for (_, job) in keyed {
-            let priority = self.jobs.record(job).map_or(0, |record| record.priority);
-            let changed = self.jobs.place(job, priority, To::Bottom);
-            last = self.placed(changed, job);
+        for (_, priority, job) in keyed {
+            let rank = ranks.get_mut(&priority).and_then(VecDeque::pop_front);
+            if rank.is_some_and(|rank| self.jobs.set_rank(job, rank)) {
+                last = self.placed(Vec::new(), job);
+            }
         }
         Ok(last)
     }

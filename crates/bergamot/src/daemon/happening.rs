@@ -21,6 +21,7 @@ pub(crate) enum Happening {
     /// A job that is gone has left the disk, or could not.
     Cleared {
         job: JobId,
+        and_record: bool, // not only its files
         result: Result<(), String>,
     },
     Connection {

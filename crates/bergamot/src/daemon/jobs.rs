@@ -121,6 +121,16 @@ impl Jobs {
         changes.iter().map(|place| place.job).collect()
     }
 
+    /// Among those of its priority; whether that is news.
+    pub(crate) fn set_rank(&mut self, job: JobId, rank: i64) -> bool {
+        let Some(record) = self.records.get(&job).filter(|record| record.rank != rank) else {
+            return false;
+        };
+        let place = Place { rank, ..Place::of(record) };
+        self.move_to(place);
+        true
+    }
+
     /// Gives it that place, whether it had one or not.
     fn move_to(&mut self, place: Place) {
         let Some(record) = self.records.get_mut(&place.job) else { return };
@@ -179,12 +189,13 @@ impl Jobs {
     pub(crate) fn next_to_load(&mut self) -> Option<Record> {
         let place = *self.waiting.first()?;
         let before = |other: i32| other >= place.priority.0;
-        // Those that are paused give nobody anything to do, and still take their memory.
-        if self.active.values().map(|job| job.segments).sum::<usize>() >= MOST_SEGMENTS {
-            return None;
-        }
         let busy = self.active.iter().filter_map(|(id, job)| Some((self.records.get(id)?, job)));
         let busy = busy.filter(|(record, _)| !record.paused && before(record.priority));
+        // Those that are paused give nobody anything to do, and still take their memory.
+        let all: usize = self.active.values().map(|job| job.segments).sum();
+        if all >= MOST_SEGMENTS && busy.clone().next().is_some() {
+            return None;
+        }
         let segments: usize = busy.clone().map(|(_, job)| job.segments).sum();
         let loading = self.loading.values().filter(|&&other| before(other)).count();
         if segments >= ENOUGH_SEGMENTS || busy.count() + loading >= ENOUGH_JOBS {

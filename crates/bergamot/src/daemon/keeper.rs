@@ -3,7 +3,6 @@
 use std::io::{self, BufReader};
 use std::path::Path;
 use std::sync::{Arc, mpsc};
-use std::thread;
 use std::time::Duration;
 
 use bergamot_engine::DiskTrouble;
@@ -18,6 +17,7 @@ use super::happening::{Happening, Outbox};
 use super::recovery::{Lying, Recovered, recover};
 use super::settings::JobSettings;
 use super::trouble;
+use super::vital_thread::vital_thread;
 use crate::clock;
 
 /// A job out of the spool.
@@ -81,6 +81,7 @@ pub(crate) struct Ready {
 }
 
 enum Errand {
+    Absolve(JobId),
     /// Deletes a job that is gone: what lies in its directory, and, if so, its record.
     Clear {
         record: Box<Record>,
@@ -107,7 +108,7 @@ impl Keeper {
     ) -> std::io::Result<Self> {
         let (sender, errands) = mpsc::channel();
         let worker = Worker { spool, settings, outbox, boot: BootId::read() };
-        thread::Builder::new().name("keeper".to_owned()).spawn(move || worker.run(&errands))?;
+        vital_thread("keeper", move || worker.run(&errands))?;
         Ok(Self(sender))
     }
 
@@ -127,6 +128,11 @@ impl Keeper {
     /// The same for many, whose removal nobody waits for.
     pub(crate) fn remove_all(&self, records: Vec<Record>) {
         self.send(Errand::ClearAll(records));
+    }
+
+    /// Somebody wants it tried again: what it did to earlier daemons is forgiven.
+    pub(crate) fn absolve(&self, job: JobId) {
+        self.send(Errand::Absolve(job));
     }
 
     /// A job is to be downloaded once more: what is left of the last time goes.
@@ -184,6 +190,10 @@ impl Worker {
         let mut next = None;
         while let Some(errand) = next.take().or_else(|| errands.recv().ok()) {
             match errand {
+                Errand::Absolve(job) => {
+                    // If that cannot be written, it is parked once more.
+                    let _ = self.spool.ended(job);
+                }
                 Errand::Clear { record, and_record } => self.clear(&record, and_record),
                 Errand::ClearAll(records) => self.clear_all(&records),
                 Errand::DropJournal(job) => self.drop_journal(job),
@@ -231,12 +241,18 @@ impl Worker {
     }
 
     fn clear(&self, record: &Record, and_record: bool) {
-        if let Err(error) = self.delete(record) {
+        let deleted = self.delete(record);
+        if let Err(error) = &deleted {
             tracing::warn!(job = %record.id, code = error.code(), "its files stay: {error}");
         }
-        let gone = if and_record { self.spool.remove(&[record.id]) } else { Ok(()) };
-        let result = gone.map_err(|error| format!("{}: {error}", error.code()));
-        self.outbox.tell(Happening::Cleared { job: record.id, result });
+        let result = match and_record {
+            true => {
+                let removed = self.spool.remove(&[record.id]);
+                removed.map_err(|error| format!("{}: {error}", error.code()))
+            }
+            false => deleted.map_err(|error| format!("{}: {error}", error.code())),
+        };
+        self.outbox.tell(Happening::Cleared { job: record.id, and_record, result });
     }
 
     fn clear_all(&self, records: &[Record]) {

@@ -2,12 +2,14 @@
 
 use std::collections::HashSet;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bergamot_engine::Event;
 use bergamot_queue::{Deletion, DupeMode, Ending, Step};
 use bergamot_store::{Outcome, Record, ServerArticles};
 use bergamot_types::{ByteCount, JobId, SafeName, Shown};
+use bergamot_writer::Root;
 use tracing::{info, warn};
 
 use super::core::{AtDisk, Daemon};
@@ -30,8 +32,14 @@ impl Daemon {
         let is_new = record.outcome.is_none();
         let rivals = if is_new { self.rivals(&record) } else { Vec::new() };
         let better = rivals.iter().any(|rival| rival.is_better);
+        let twin = is_new.then(|| self.twin(&record)).flatten();
         self.jobs.insert(record);
         self.tell_added(id);
+        if let Some(twin) = twin {
+            let why = format!("nzb.duplicate: job {twin} has the same articles");
+            self.end(id, Ending::Deleted(Deletion::Copy), &why);
+            return self.recordings.promise(id).into_iter().collect();
+        }
         let (why, useless) = match better {
             true => ("job.duplicate: a better one is there".to_owned(), vec![id]),
             false => {
@@ -46,12 +54,21 @@ impl Daemon {
         useless.into_iter().filter_map(|job| self.recordings.promise(job)).collect()
     }
 
+    /// One with the same articles that was taken at the same moment, a little earlier.
+    fn twin(&self, new: &Record) -> Option<JobId> {
+        let is_welcome =
+            new.dupe.mode == DupeMode::Force || self.job_settings.get().accept_duplicates;
+        self.spool.earlier_copy(new.fingerprint, new.id).filter(|_| !is_welcome)
+    }
+
     /// Jobs of the same dupe key, as far as they matter to a new one.
     fn rivals(&self, new: &Record) -> Vec<Rival> {
         if new.dupe.key.is_empty() || new.dupe.mode != DupeMode::Score {
             return Vec::new();
         }
-        let same = |other: &&Record| other.dupe.key == new.dupe.key && other.id != new.id;
+        let same = |other: &&Record| {
+            other.dupe.key == new.dupe.key && other.id != new.id && !self.is_being_moved(other.id)
+        };
         let queued = self
             .jobs
             .queued()
@@ -134,9 +151,20 @@ impl Daemon {
         let job = loaded.id;
         self.load_trouble = None;
         let Some(record) = self.jobs.record_mut(job) else { return };
+        let is_new = record.directory != loaded.directory;
         (record.directory, record.finished) = (loaded.directory.clone(), loaded.finished.clone());
         // Whoever changed it while it was loaded has overwritten that.
         let has_changed = *record != loaded;
+        let goes_elsewhere = record.category != loaded.category;
+        if is_new {
+            self.claim(job, loaded.directory.as_deref());
+        }
+        if goes_elsewhere {
+            // Its destination is that of the category it had.
+            self.record(job);
+            return self.jobs.wait_again(job);
+        }
+        let Some(record) = self.jobs.record(job) else { return };
         let segments = nzb.segments();
         info!(%job, name = %Shown(&record.name), size = %ByteCount(nzb.bytes()), "started");
         let new = new_job(record, nzb, recovered, self.job_settings.get().wants_par2_volumes);
@@ -154,9 +182,38 @@ impl Daemon {
         self.tell_state(job);
     }
 
-    pub(super) fn note_completed(&mut self, job: JobId, verified: bool, name: &SafeName) {
+    /// A job has a directory that was just made: whoever had one of that name before has lost it.
+    fn claim(&mut self, job: JobId, directory: Option<&str>) {
+        let has_it = |record: &&Record| {
+            record.id != job && directory.is_some() && record.directory.as_deref() == directory
+        };
+        let all = self.jobs.queued().chain(self.jobs.past());
+        let others: Vec<_> = all.filter(has_it).map(|record| record.id).collect();
+        for other in others {
+            if let Some(record) = self.jobs.record_mut(other) {
+                record.directory = None;
+                record.finished.clear();
+            }
+            self.record(other);
+        }
+    }
+
+    /// Its files are on their way to the destination.
+    pub(super) fn is_being_moved(&self, job: JobId) -> bool {
+        let moves = |at: &AtDisk| matches!(at, AtDisk::FinishJob { job: it, .. } if *it == job);
+        self.at_disk.values().any(moves)
+    }
+
+    pub(super) fn note_completed(
+        &mut self,
+        job: JobId,
+        verified: bool,
+        destination: Arc<Root>,
+        name: &SafeName,
+    ) {
         let totals = self.engine.job(job).map(|job| job.totals()).unwrap_or_default();
         let Some(known) = self.jobs.get_mut(job) else { return };
+        known.destination = destination;
         let path = path_of(&known.destination, name);
         known.farewell = Some(Farewell {
             size: ByteCount(totals.bytes_done),
@@ -376,13 +433,16 @@ impl Daemon {
         }
     }
 
-    pub(super) fn on_cleared(&mut self, job: JobId, result: &Result<(), String>) {
+    pub(super) fn on_cleared(&mut self, job: JobId, and_record: bool, result: &Result<(), String>) {
         if let Err(why) = result {
             warn!(%job, "not removed: {why}");
         }
-        self.recordings.written(job, result);
-        self.recordings.forget(job);
-        self.note_discarded(job);
+        if and_record {
+            self.recordings.written(job, result);
+            self.recordings.forget(job);
+        } else if result.is_ok() {
+            self.note_discarded(job);
+        }
     }
 }
 

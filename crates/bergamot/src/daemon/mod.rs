@@ -16,6 +16,7 @@
 //!   watchers are told
 //! - `outages`, `told`, `trouble`: what is said of servers and articles
 //! - `memory`, `settings`, `current`, `servers`: what it is told beforehand, and may be told anew
+//! - `vital_thread`: how those threads are started
 
 mod allowance;
 mod carry_out;
@@ -54,6 +55,7 @@ mod steering;
 mod told;
 mod trouble;
 mod views;
+mod vital_thread;
 mod volumes;
 
 pub(crate) use core::run;

@@ -17,6 +17,7 @@ use crate::clock;
 pub(super) struct Notes {
     waiting: BTreeMap<JobId, Vec<Entry>>,
     write_at: Option<Instant>,
+    taken_back: BTreeSet<JobId>, // among what waits is something that takes a claim back
     unsynced: BTreeSet<JobId>,
     sync_at: Option<Instant>,
     last_mark: u64,
@@ -54,18 +55,21 @@ impl Daemon {
             }
             Note::Reopened { key } => {
                 let entry = Entry::Reopened { file: key.file, segment: key.segment };
-                self.take_back(key.job, entry);
+                self.notes.add(now, key.job, entry);
+                self.notes.taken_back.insert(key.job);
             }
             Note::Forgotten { file } => {
-                self.take_back(file.job, Entry::Forgotten { file: file.file });
+                self.notes.add(now, file.job, Entry::Forgotten { file: file.file });
+                self.notes.taken_back.insert(file.job);
             }
         }
     }
 
-    fn take_back(&mut self, job: JobId, entry: Entry) {
-        let mut entries = self.notes.take(job);
-        entries.push(entry);
-        self.scribe.take_back(job, entries);
+    /// Waits until what no longer holds is on disk as such.
+    pub(super) fn take_back(&mut self) {
+        while let Some(job) = self.notes.taken_back.pop_first() {
+            self.scribe.take_back(job, self.notes.take(job));
+        }
     }
 
     /// The file has its name; without this note it would be fetched again.

@@ -6,6 +6,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
+use std::collections::btree_set::Range;
 
 use bergamot_store::Record;
 use bergamot_types::JobId;
@@ -37,19 +38,25 @@ impl Place {
 
 /// The place of `moved`, which is not in `queue`, and those of all that have to make room for it.
 pub(crate) fn find(queue: &BTreeSet<Place>, moved: Place, to: To) -> Vec<Place> {
-    let peers: Vec<_> = peers(queue, moved.priority).collect();
+    let ends = peers(queue, moved.priority);
+    let rank = match to {
+        To::Here => Some(moved.rank),
+        To::Top => between(None, ends.first().map(|place| place.rank)),
+        To::Bottom => between(ends.last().map(|place| place.rank), None),
+        To::After(_) | To::Before(_) => None,
+    };
+    if let Some(rank) = rank {
+        return vec![Place { rank, ..moved }];
+    }
+    let peers: Vec<_> = ends.iter().copied().collect();
     let at = match to {
-        To::Top => 0,
+        To::Here | To::Top => 0,
         To::Bottom => peers.len(),
-        To::Here => peers.partition_point(|place| *place < moved),
         To::Before(other) => position(&peers, other).unwrap_or(peers.len()),
         To::After(other) => position(&peers, other).map_or(peers.len(), |at| at + 1),
     };
     let before = at.checked_sub(1).map(|at| peers[at].rank);
     let after = peers.get(at).map(|place| place.rank);
-    if to == To::Here {
-        return vec![moved];
-    }
     match between(before, after) {
         Some(rank) => vec![Place { rank, ..moved }],
         None => {
@@ -66,9 +73,27 @@ pub(crate) fn bottom(queue: &BTreeSet<Place>) -> i64 {
     last.max(0).saturating_add(GAP)
 }
 
-fn peers(queue: &BTreeSet<Place>, priority: Reverse<i32>) -> impl Iterator<Item = Place> {
+fn peers(queue: &BTreeSet<Place>, priority: Reverse<i32>) -> Peers<'_> {
     let first = Place { priority, rank: i64::MIN, job: JobId(0) };
-    queue.range(first..).copied().take_while(move |place| place.priority == priority)
+    let last = Place { priority, rank: i64::MAX, job: JobId(u32::MAX) };
+    Peers(queue.range(first..=last))
+}
+
+/// Those of one priority.
+struct Peers<'a>(Range<'a, Place>);
+
+impl<'a> Peers<'a> {
+    fn first(&self) -> Option<&'a Place> {
+        self.0.clone().next()
+    }
+
+    fn last(&self) -> Option<&'a Place> {
+        self.0.clone().next_back()
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &'a Place> {
+        self.0.clone()
+    }
 }
 
 fn position(peers: &[Place], job: JobId) -> Option<usize> {

@@ -102,6 +102,11 @@ impl Reception {
         self.bottom.fetch_add(ranks::GAP, Ordering::Relaxed) + ranks::GAP
     }
 
+    /// New jobs come behind that one.
+    pub(crate) fn stay_below(&self, rank: i64) {
+        self.bottom.fetch_max(rank, Ordering::Relaxed);
+    }
+
     pub(crate) fn spool(&self, record: &Record, nzb: &mut dyn Read) -> Result<(), StoreError> {
         self.spool.add(record, nzb)
     }

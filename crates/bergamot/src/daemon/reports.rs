@@ -89,13 +89,18 @@ impl Daemon {
             self.progress.on_disk_error(format!("{}: {error}", error.code()));
         }
         match (what, done.result) {
-            (AtDisk::DeleteFiles { record, and_record }, result) => {
+            (AtDisk::DeleteFiles { mut record, and_record }, result) => {
                 let job = record.id;
                 if let Err(error) = &result {
                     warn!(%job, code = error.code(), "its files could not be deleted: {error}");
                 }
                 match (and_record, result) {
-                    (true, _) => self.keeper.remove(*record),
+                    (true, Ok(_)) => {
+                        // Another job may have a directory of that name by now.
+                        record.directory = None;
+                        self.keeper.remove(*record);
+                    }
+                    (true, Err(_)) => self.keeper.remove(*record),
                     (false, Ok(_)) => self.note_discarded(job),
                     (false, Err(_)) => {} // once more at the next start
                 }
@@ -106,9 +111,9 @@ impl Daemon {
                 }
                 self.tell_engine(Event::FileFinished { file, result });
             }
-            (AtDisk::FinishJob { job, verified }, named) => {
+            (AtDisk::FinishJob { job, verified, destination }, named) => {
                 if let Ok(Outcome::Named(name)) = named {
-                    self.note_completed(job, verified, &name);
+                    self.note_completed(job, verified, destination, &name);
                 }
                 self.tell_engine(Event::JobMoved { job, result });
             }

@@ -6,15 +6,15 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::mpsc;
-use std::thread;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use bergamot_store::{Entry, Journal, JournalMark, StoreError};
+use bergamot_store::{Entry, Journal, JournalMark, Spool, StoreError};
 use bergamot_types::JobId;
-use tracing::warn;
+use tracing::{error, warn};
 
 use super::happening::{Happening, Outbox};
+use super::vital_thread::vital_thread;
 
 /// Errands are done in the order they are given.
 #[derive(Debug)]
@@ -46,10 +46,10 @@ enum Errand {
 }
 
 impl Scribe {
-    pub(crate) fn start(outbox: Outbox) -> io::Result<Self> {
+    pub(crate) fn start(spool: Arc<Spool>, outbox: Outbox) -> io::Result<Self> {
         let (sender, errands) = mpsc::channel();
-        let worker = Worker { books: HashMap::new(), outbox };
-        thread::Builder::new().name("scribe".to_owned()).spawn(move || worker.run(&errands))?;
+        let worker = Worker { books: HashMap::new(), spool, outbox };
+        vital_thread("scribe", move || worker.run(&errands))?;
         Ok(Self(sender))
     }
 
@@ -100,6 +100,7 @@ impl Scribe {
 
 struct Worker {
     books: HashMap<JobId, Book>,
+    spool: Arc<Spool>,
     outbox: Outbox,
 }
 
@@ -117,7 +118,11 @@ impl Worker {
                     self.books.insert(job, book);
                 }
                 Errand::Append { job, entries, done } => {
-                    self.write(job, |book| book.journal.append(&entries).map(drop));
+                    let is_written =
+                        self.write(job, |book| book.journal.append(&entries).map(drop));
+                    if !is_written && done.is_some() {
+                        self.burn(job);
+                    }
                     drop(done); // whoever waits goes on
                 }
                 Errand::Close { job } => drop(self.books.remove(&job)),
@@ -134,18 +139,33 @@ impl Worker {
                     self.write(job, |book| match book.marks.remove(&number) {
                         Some(mark) => book.journal.vouch(mark),
                         None => Ok(()),
-                    })
+                    });
                 }
             }
         }
     }
 
     /// What cannot be noted costs another download of it after a crash, and nothing else.
-    fn write(&mut self, job: JobId, write: impl FnOnce(&mut Book) -> Result<(), StoreError>) {
-        let Some(book) = self.books.get_mut(&job) else { return };
-        if let Err(error) = write(book) {
+    fn write(
+        &mut self,
+        job: JobId,
+        write: impl FnOnce(&mut Book) -> Result<(), StoreError>,
+    ) -> bool {
+        let Some(book) = self.books.get_mut(&job) else { return true };
+        let written = write(book);
+        if let Err(error) = &written {
             warn!(%job, code = error.code(), "the journal could not be written: {error}");
             self.outbox.tell(Happening::JournalFailed);
+        }
+        written.is_ok()
+    }
+
+    /// A journal that claims what no longer holds is worse than none.
+    fn burn(&mut self, job: JobId) {
+        self.books.remove(&job);
+        match self.spool.drop_journal(job) {
+            Ok(()) => warn!(%job, "its journal is given up: after a crash it begins anew"),
+            Err(error) => error!(%job, code = error.code(), "its journal claims too much: {error}"),
         }
     }
 }

@@ -150,6 +150,10 @@ impl Daemon {
             ..settings.jobs
         });
         self.retention = settings.retention;
+        if self.config.download.rate != config.download.rate {
+            self.chosen_rate = None; // the last word counts
+            drop(self.keep_choices());
+        }
         self.config = config;
         self.obey_settings();
         self.load_next();
