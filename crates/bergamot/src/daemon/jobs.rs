@@ -89,6 +89,14 @@ impl Jobs {
         self.queue.iter().filter_map(|place| self.records.get(&place.job))
     }
 
+    /// Those that have, or had, a directory of this name.
+    pub(crate) fn with_directory(&self, name: Option<&str>) -> Vec<JobId> {
+        // There may be a hundred thousand, so they are taken as they lie; few have any.
+        let named = self.records.values().filter(|record| record.directory.is_some());
+        let same = named.filter(|record| record.directory.as_deref() == name);
+        same.map(|record| record.id).collect()
+    }
+
     /// The last rank of all.
     pub(crate) fn bottom(&self) -> i64 {
         ranks::bottom(&self.queue)

@@ -184,11 +184,8 @@ impl Daemon {
 
     /// A job has a directory that was just made: whoever had one of that name before has lost it.
     fn claim(&mut self, job: JobId, directory: Option<&str>) {
-        let has_it = |record: &&Record| {
-            record.id != job && directory.is_some() && record.directory.as_deref() == directory
-        };
-        let all = self.jobs.queued().chain(self.jobs.past());
-        let others: Vec<_> = all.filter(has_it).map(|record| record.id).collect();
+        let mut others = self.jobs.with_directory(directory);
+        others.retain(|other| *other != job);
         for other in others {
             if let Some(record) = self.jobs.record_mut(other) {
                 record.directory = None;
