@@ -113,11 +113,11 @@ impl Spool {
         last.map(|((_, job), source)| (*job, source.clone()))
     }
 
-    /// The first job with the same articles that has a lower number, and is queued or completed.
-    pub fn earlier_copy(&self, print: Fingerprint, job: JobId) -> Option<JobId> {
+    /// All jobs with these articles that are queued or completed.
+    pub fn copies(&self, print: Fingerprint) -> Vec<JobId> {
         let index = self.index();
-        let earlier = (print, JobId(0))..(print, job);
-        index.fingerprints.range(earlier).next().map(|((_, job), _)| *job)
+        let all = (print, JobId(0))..=(print, JobId(u32::MAX));
+        index.fingerprints.range(all).map(|((_, job), _)| *job).collect()
     }
 
     /// Accepts a job: when this returns, it outlives the process and the power.

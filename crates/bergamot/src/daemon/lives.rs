@@ -54,11 +54,15 @@ impl Daemon {
         useless.into_iter().filter_map(|job| self.recordings.promise(job)).collect()
     }
 
-    /// One with the same articles that was taken at the same moment, a little earlier.
+    /// One with the same articles that was taken at the same moment, and came in before.
     fn twin(&self, new: &Record) -> Option<JobId> {
         let is_welcome =
             new.dupe.mode == DupeMode::Force || self.job_settings.get().accept_duplicates;
-        self.spool.earlier_copy(new.fingerprint, new.id).filter(|_| !is_welcome)
+        let stands = |record: &Record| {
+            record.outcome.is_none() || matches!(record.ending(), Some(Ending::Completed { .. }))
+        };
+        let copies = if is_welcome { Vec::new() } else { self.spool.copies(new.fingerprint) };
+        copies.into_iter().find(|job| self.jobs.record(*job).is_some_and(stands))
     }
 
     /// Jobs of the same dupe key, as far as they matter to a new one.
