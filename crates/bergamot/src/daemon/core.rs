@@ -153,7 +153,7 @@ impl Daemon {
         let (clerk, left) = Clerk::start(&settings.state, names, outbox.clone())
             .context("cannot start the clerk")?;
         let engine = bergamot_engine::Settings { used: left.used, ..settings.engine };
-        let (done, scribe) = (outbox.clone(), outbox.clone());
+        let done = outbox.clone();
         let writer = Writer::start(bergamot_writer::Settings::default(), move |order| {
             done.tell(Happening::Disk(order));
         });
@@ -206,7 +206,7 @@ impl Daemon {
             config_file: settings.config_file,
             warnings: Vec::new(),
             notes: Notes::default(),
-            scribe: Scribe::start(journals, scribe).context("cannot start the scribe")?,
+            scribe: Scribe::start(journals).context("cannot start the scribe")?,
             file_ids: FileIds::default(),
             pauses: Pauses::default(),
             chosen_rate: None,
@@ -355,8 +355,6 @@ impl Daemon {
             Happening::Connection { connection, report } => self.on_report(connection, report),
             Happening::Disk(done) => self.on_disk(done),
             Happening::ReloadWanted => self.reload(),
-            // People were told; the next entries are tried all the same.
-            Happening::JournalFailed => {}
             Happening::Loaded { job, loaded } => self.on_loaded(job, loaded),
             Happening::Persisted { number, result } => self.on_persisted(number, result),
             Happening::Recorded { job, is_over, result } => self.on_recorded(job, is_over, result),

@@ -190,13 +190,12 @@ impl Daemon {
         if self.spool.nzb(job).is_err() {
             return Err(Refusal::Impossible(format!("the NZB of job {job} is gone")));
         }
+        self.keeper.absolve(job);
         let rank = self.reception.next_rank();
         let Some(record) = self.jobs.record_mut(job) else { return Err(Refusal::NoSuchJob(job)) };
         record.rank = rank;
         record.paused = false;
         record.starts = 0;
-        self.keeper.absolve(job);
-        let Some(record) = self.jobs.record_mut(job) else { return Err(Refusal::NoSuchJob(job)) };
         let is_discarded = record.outcome.as_ref().is_some_and(|outcome| outcome.discard);
         if from_the_start || is_discarded {
             let old = record.clone();

@@ -29,8 +29,6 @@ pub(crate) enum Happening {
         report: Report,
     },
     Disk(Done<Buffer>),
-    /// Something could not be written to a journal.
-    JournalFailed,
     /// A job is ready to be downloaded, or cannot be.
     Loaded {
         job: JobId,

@@ -13,7 +13,6 @@ use bergamot_store::{Entry, Journal, JournalMark, Spool, StoreError};
 use bergamot_types::JobId;
 use tracing::{error, warn};
 
-use super::happening::{Happening, Outbox};
 use super::vital_thread::vital_thread;
 
 /// Errands are done in the order they are given.
@@ -46,9 +45,9 @@ enum Errand {
 }
 
 impl Scribe {
-    pub(crate) fn start(spool: Arc<Spool>, outbox: Outbox) -> io::Result<Self> {
+    pub(crate) fn start(spool: Arc<Spool>) -> io::Result<Self> {
         let (sender, errands) = mpsc::channel();
-        let worker = Worker { books: HashMap::new(), spool, outbox };
+        let worker = Worker { books: HashMap::new(), spool };
         vital_thread("scribe", move || worker.run(&errands))?;
         Ok(Self(sender))
     }
@@ -101,7 +100,6 @@ impl Scribe {
 struct Worker {
     books: HashMap<JobId, Book>,
     spool: Arc<Spool>,
-    outbox: Outbox,
 }
 
 struct Book {
@@ -155,7 +153,6 @@ impl Worker {
         let written = write(book);
         if let Err(error) = &written {
             warn!(%job, code = error.code(), "the journal could not be written: {error}");
-            self.outbox.tell(Happening::JournalFailed);
         }
         written.is_ok()
     }
