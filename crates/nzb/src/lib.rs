@@ -9,7 +9,6 @@
 
 #![forbid(unsafe_code)]
 
-mod entity;
 mod error;
 mod file;
 mod label;
@@ -21,7 +20,6 @@ mod reader;
 mod segments;
 mod source;
 mod subject;
-mod text;
 mod warning;
 
 pub use error::{NzbError, Place};

@@ -5,16 +5,15 @@ use std::io::{self, BufRead};
 use std::sync::Arc;
 
 use bergamot_types::{GroupName, UnixTime};
+use bergamot_xml::{Failure, Text, attributes, cut, resolve};
 use quick_xml::events::{BytesStart, Event};
 
-use crate::entity;
 use crate::error::{NzbError, Place};
 use crate::file::NzbFile;
 use crate::limits::Limits;
 use crate::nzb::{Meta, Nzb};
 use crate::segments::{Entry, Segments};
 use crate::source;
-use crate::text::{Failure, Text};
 use crate::warning::{Problem, Warnings};
 
 /// Reads an NZB, plain or gzipped, to its end.
@@ -234,7 +233,7 @@ impl<'a> Reading<'a> {
     }
 
     fn resolved(&mut self, raw: &str) -> String {
-        let (text, unknown) = entity::resolve(raw);
+        let (text, unknown) = resolve(raw);
         self.warnings.add(Problem::UnknownEntity, self.line, unknown);
         text.into_owned()
     }
@@ -378,25 +377,9 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// The attributes of a tag with their raw values; what is malformed is passed over.
-fn attributes<'t>(tag: &'t BytesStart<'_>) -> impl Iterator<Item = (&'t str, Cow<'t, str>)> {
-    let mut list = tag.html_attributes();
-    list.with_checks(false);
-    list.flatten().map(|attribute| (attribute.key.local_name().into_inner(), attribute.value))
-}
-
 /// Seconds since 1970, if it can be the date of an article.
 fn date(text: &str) -> Option<UnixTime> {
     text.trim().parse().ok().filter(|time| PLAUSIBLE.contains(time)).map(UnixTime)
-}
-
-/// The text up to `limit` bytes, on a character boundary.
-fn cut(text: &str, limit: usize) -> &str {
-    let mut end = limit.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
 }
 
 fn broken_source(error: io::Error) -> NzbError {

@@ -1,7 +1,8 @@
 //! The bytes of an NZB, unpacked if need be.
 
-use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::io::{BufRead, BufReader, Cursor, Read};
 
+use bergamot_xml::take_head;
 use flate2::bufread::MultiGzDecoder;
 
 use crate::error::NzbError;
@@ -18,13 +19,6 @@ pub(crate) fn open<'a>(mut input: impl BufRead + 'a) -> Result<Box<dyn BufRead +
         return Ok(Box::new(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(whole))));
     }
     Ok(Box::new(whole))
-}
-
-/// The first bytes, fewer only if the input ends before.
-pub(crate) fn take_head(input: &mut impl BufRead, length: usize) -> io::Result<Vec<u8>> {
-    let mut head = Vec::with_capacity(length);
-    input.take(length as u64).read_to_end(&mut head)?;
-    Ok(head)
 }
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];

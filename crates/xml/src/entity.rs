@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 /// The text with its references resolved, and how many names were unknown and kept as written.
-pub(crate) fn resolve(text: &str) -> (Cow<'_, str>, u64) {
+pub fn resolve(text: &str) -> (Cow<'_, str>, u64) {
     if !text.contains('&') {
         return (Cow::Borrowed(text), 0);
     }

@@ -1,16 +1,16 @@
-//! The NZB as UTF-8, whatever it was written in.
+//! A document as UTF-8, whatever it was written in.
 //!
 //! The XML reader behind this sees valid UTF-8 only, and buffers one tag or text at a time. Here
 //! the bytes are counted for the limits on the whole file and on one such token, and the lines for
 //! error messages.
 
+use std::fmt;
 use std::io::{self, BufRead, Cursor, Read};
 
 use encoding_rs::{CoderResult, Decoder, Encoding, UTF_8, UTF_16BE, UTF_16LE};
 
-use crate::source;
-
-pub(crate) struct Text<'a> {
+/// A source of UTF-8 for an XML reader, which says [`Text::start_token`] before each token.
+pub struct Text<'a> {
     source: Box<dyn BufRead + 'a>,
     decoder: Decoder,
     buffer: Box<[u8]>,
@@ -36,7 +36,7 @@ enum State {
 
 /// Why reading stopped, other than by the source.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Failure {
+pub enum Failure {
     Size,
     /// In a tag, that is in an attribute.
     Tag,
@@ -45,12 +45,12 @@ pub(crate) enum Failure {
 }
 
 impl<'a> Text<'a> {
-    pub(crate) fn new(
+    pub fn new(
         mut source: Box<dyn BufRead + 'a>,
         size_limit: u64,
         token_limit: u64,
     ) -> io::Result<Self> {
-        let head = source::take_head(&mut source, SNIFFED)?;
+        let head = take_head(&mut source, SNIFFED)?;
         let sniffed = sniff(&head);
         Ok(Self {
             source: Box::new(Cursor::new(head).chain(source)),
@@ -71,33 +71,33 @@ impl<'a> Text<'a> {
         })
     }
 
-    pub(crate) fn start_token(&mut self) {
+    pub fn start_token(&mut self) {
         self.token = 0;
     }
 
-    pub(crate) fn line(&self) -> u64 {
+    pub fn line(&self) -> u64 {
         self.line
     }
 
     /// Whether the XML reader has seen all there is, so that what it misses is missing.
-    pub(crate) fn is_at_end(&self) -> bool {
+    pub fn is_at_end(&self) -> bool {
         self.state == State::Finished && self.start == self.end
     }
 
-    pub(crate) fn failure(&self) -> Option<Failure> {
+    pub fn failure(&self) -> Option<Failure> {
         self.failure
     }
 
-    pub(crate) fn has_invalid_bytes(&self) -> bool {
+    pub fn has_invalid_bytes(&self) -> bool {
         self.invalid
     }
 
-    pub(crate) fn has_unknown_encoding(&self) -> bool {
+    pub fn has_unknown_encoding(&self) -> bool {
         self.unknown_encoding
     }
 
     /// Reads to the end, for what lies there counts too.
-    pub(crate) fn drain(&mut self) {
+    pub fn drain(&mut self) {
         loop {
             self.start_token();
             match self.fill_buf().map(<[u8]>::len) {
@@ -135,6 +135,12 @@ impl<'a> Text<'a> {
     }
 }
 
+impl fmt::Debug for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Text(line {})", self.line)
+    }
+}
+
 impl Read for Text<'_> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let length = self.fill_buf()?.read(out)?;
@@ -164,6 +170,13 @@ impl BufRead for Text<'_> {
         self.token += length as u64;
         self.start += length;
     }
+}
+
+/// The first bytes, fewer only if the input ends before.
+pub fn take_head(input: &mut impl BufRead, length: usize) -> io::Result<Vec<u8>> {
+    let mut head = Vec::with_capacity(length);
+    input.take(length as u64).read_to_end(&mut head)?;
+    Ok(head)
 }
 
 /// The encoding by the first bytes; a byte order mark is left to the decoder, which trusts it
