@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod adaptive;
 mod queue;
 mod settings;
 mod target;
