@@ -16,6 +16,7 @@ mod secret;
 mod shown;
 mod split_mix;
 mod unix_time;
+mod url;
 
 pub use amount::{ByteCount, ByteRate, InvalidAmount};
 pub use group_name::{GroupName, InvalidGroupName};
@@ -28,3 +29,4 @@ pub use secret::Secret;
 pub use shown::Shown;
 pub use split_mix::SplitMix;
 pub use unix_time::UnixTime;
+pub use url::{InvalidUrl, Login, Scheme, Url, percent_decode};
