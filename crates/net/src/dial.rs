@@ -72,7 +72,7 @@ async fn addresses(server: &Server) -> Result<Vec<SocketAddr>, ConnectError> {
     Ok(addresses)
 }
 
-fn in_turn(v6: Vec<SocketAddr>, v4: Vec<SocketAddr>) -> Vec<SocketAddr> {
+pub(crate) fn in_turn(v6: Vec<SocketAddr>, v4: Vec<SocketAddr>) -> Vec<SocketAddr> {
     let (mut v6, mut v4) = (v6.into_iter(), v4.into_iter());
     let mut mixed = Vec::new();
     loop {
@@ -87,7 +87,7 @@ fn in_turn(v6: Vec<SocketAddr>, v4: Vec<SocketAddr>) -> Vec<SocketAddr> {
 
 /// Happy eyeballs (RFC 8305): the next address is tried when the one before has failed or has had
 /// its head start; the first to answer wins, the others are dropped.
-async fn race(addresses: Vec<SocketAddr>) -> Result<TcpStream, ConnectError> {
+pub(crate) async fn race(addresses: Vec<SocketAddr>) -> Result<TcpStream, ConnectError> {
     let mut waiting = addresses.into_iter();
     let mut racing = JoinSet::new();
     let mut failure = None;

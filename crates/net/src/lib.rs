@@ -3,6 +3,7 @@
 //! - [`Server`]: one configured server: how it is reached, and its one TLS configuration
 //! - [`Connection`]: the handle of one running connection; orders go in, [`Report`]s come out
 //! - [`Buffer`], [`BufferPool`]: decoded articles, in memory that is used again
+//! - [`http`]: fetching from the web
 //! - [`ConnectError`], [`Ended`]: why there is no connection, or no longer one
 //!
 //! This room knows nothing of jobs, retries or other connections.
@@ -15,6 +16,7 @@ mod credit;
 mod dial;
 mod error;
 mod fetch;
+pub mod http;
 mod link;
 mod scratch;
 mod secured;

@@ -1,0 +1,24 @@
+//! Fetching from the web: feeds, and NZBs that are given by their address.
+//!
+//! - [`Client`]: GET, with redirects, within bounds
+//! - [`Request`], [`Reach`]: what to fetch, and how far it may lead
+//! - [`Response`]: the answer, with the headers that matter to us
+//! - [`HttpError`]: why there is none
+//!
+//! Addresses come from strangers, and redirects from strangers' servers. So every address is held
+//! against `reachable` after the name was looked up, and the connection goes to that very address: a
+//! name that changes its mind in between gains nothing.
+
+mod client;
+mod disposition;
+mod error;
+mod exchange;
+mod inflate;
+mod reach;
+mod response;
+mod route;
+
+pub use client::{Client, Request};
+pub use error::HttpError;
+pub use reach::Reach;
+pub use response::{RateLimit, Response};
