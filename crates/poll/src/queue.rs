@@ -7,23 +7,42 @@ use std::time::{Duration, Instant};
 use bergamot_types::SplitMix;
 
 use crate::settings::Settings;
-use crate::target::{Status, Target, Wanted};
+use crate::target::{Target, Wanted};
 
-/// Targets by id, and of those enabled and at rest a set ordered by when they are due.
+/// Targets by id, and for each kind a lane: those enabled and at rest, ordered by when they are due.
 ///
-/// A target that runs is not in that set, so it cannot be taken twice.
+/// A target that runs is in no lane's set, so it cannot be taken twice. Each lane lets as many run at
+/// once as its concurrency says, so feeds that hang never hold up the watch folder.
 #[derive(Debug)]
 pub struct Queue<I, K> {
     settings: Settings,
     targets: BTreeMap<I, Entry<K>>,
-    waiting: BTreeSet<(Instant, Reverse<i32>, I)>,
-    running: usize,
+    lanes: BTreeMap<K, Lane<I>>,
 }
 
 #[derive(Debug)]
 struct Entry<K> {
     target: Target<K>,
     run: Run,
+    /// Where its run counts, even if it changes its kind meanwhile.
+    ran_in: K,
+}
+
+#[derive(Debug)]
+struct Lane<I> {
+    waiting: BTreeSet<Place<I>>,
+    running: usize,
+    concurrency: usize,
+}
+
+/// By time, then priority, then id.
+type Place<I> = (Instant, Reverse<i32>, I);
+
+impl<I: Copy + Ord> Lane<I> {
+    /// The next to be taken, if one more may run.
+    fn next(&self) -> Option<Place<I>> {
+        (self.running < self.concurrency).then(|| self.waiting.first().copied()).flatten()
+    }
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -36,9 +55,14 @@ enum Run {
     RunningRemoved,
 }
 
-impl<I: Copy + Ord, K: PartialEq> Queue<I, K> {
+impl<I: Copy + Ord, K: Copy + Ord> Queue<I, K> {
     pub fn new(settings: Settings) -> Self {
-        Self { settings, targets: BTreeMap::new(), waiting: BTreeSet::new(), running: 0 }
+        Self { settings, targets: BTreeMap::new(), lanes: BTreeMap::new() }
+    }
+
+    /// How many targets of a kind may run at once, if not as many as the settings say.
+    pub fn set_concurrency(&mut self, kind: K, concurrency: usize) {
+        self.lane(kind).concurrency = concurrency;
     }
 
     pub fn target(&self, id: I) -> Option<&Target<K>> {
@@ -53,14 +77,15 @@ impl<I: Copy + Ord, K: PartialEq> Queue<I, K> {
     /// Adds the target, due at once, or changes what differs; whether anything did.
     pub fn set(&mut self, now: Instant, id: I, wanted: Wanted<K>) -> bool {
         let Some(entry) = self.targets.get(&id) else {
-            let entry = Entry { target: Target::new(now, wanted), run: Run::Resting };
-            self.targets.insert(id, entry);
+            let (target, ran_in) = (Target::new(now, wanted), wanted.kind);
+            self.targets.insert(id, Entry { target, run: Run::Resting, ran_in });
             self.wait(id);
             return true;
         };
         if entry.run == Run::RunningRemoved {
             self.change(id, |entry| {
-                *entry = Entry { target: Target::new(now, wanted), run: Run::RunningAgain }
+                entry.target = Target::new(now, wanted);
+                entry.run = Run::RunningAgain;
             });
             return true;
         }
@@ -100,9 +125,11 @@ impl<I: Copy + Ord, K: PartialEq> Queue<I, K> {
         if self.entry(id).is_none_or(due) {
             return false;
         }
-        self.change(id, |entry| match entry.run {
-            Run::Running => entry.run = Run::RunningAgain,
-            _ => entry.target.next_due = now,
+        self.change(id, |entry| {
+            entry.target.next_due = now;
+            if entry.run == Run::Running {
+                entry.run = Run::RunningAgain;
+            }
         });
         true
     }
@@ -142,15 +169,15 @@ impl<I: Copy + Ord, K: PartialEq> Queue<I, K> {
     /// At most `burst` targets, and no more than may still run at once. Call again until it gives
     /// none, and report each with [`Queue::finished`].
     pub fn take_due(&mut self, now: Instant) -> Vec<I> {
-        let room = self.settings.concurrency.saturating_sub(self.running);
         let mut taken = Vec::new();
-        while taken.len() < room.min(self.settings.burst) {
-            let Some(&(due, _, id)) = self.waiting.first() else { break };
+        while taken.len() < self.settings.burst {
+            let Some((due, _, id)) = self.next() else { break };
             if due > now {
                 break;
             }
-            self.change(id, |entry| entry.run = Run::Running);
-            self.running += 1;
+            self.change(id, |entry| (entry.run, entry.ran_in) = (Run::Running, entry.target.kind));
+            let kind = self.targets[&id].ran_in;
+            self.lane(kind).running += 1;
             taken.push(id);
         }
         taken
@@ -164,26 +191,51 @@ impl<I: Copy + Ord, K: PartialEq> Queue<I, K> {
         result: &Result<T, E>,
         chance: &mut SplitMix,
     ) -> bool {
-        let run = match self.targets.get(&id).map(|entry| entry.run) {
-            None | Some(Run::Resting) => return false,
-            Some(run) => run,
+        self.end_run(id, |target| {
+            target.record(now, result.is_ok());
+            let pause = match result {
+                Ok(_) => target.interval.saturating_add(jitter(target, chance)),
+                Err(_) => target.back_off(),
+            };
+            after(now, pause)
+        })
+    }
+
+    /// The end of a run after which the caller knows better when the next is due.
+    pub fn finished_until<T, E>(
+        &mut self,
+        now: Instant,
+        id: I,
+        result: &Result<T, E>,
+        next_due: Instant,
+    ) -> bool {
+        self.end_run(id, |target| {
+            target.record(now, result.is_ok());
+            next_due
+        })
+    }
+
+    /// The run did not take place: due again at `until`, and nothing is recorded.
+    pub fn put_off(&mut self, id: I, until: Instant) -> bool {
+        self.end_run(id, |_| until)
+    }
+
+    fn end_run(&mut self, id: I, end: impl FnOnce(&mut Target<K>) -> Instant) -> bool {
+        let (run, kind) = match self.targets.get(&id) {
+            None | Some(Entry { run: Run::Resting, .. }) => return false,
+            Some(entry) => (entry.run, entry.ran_in),
         };
-        self.running -= 1;
+        self.lane(kind).running -= 1;
         if run == Run::RunningRemoved {
             self.targets.remove(&id);
             return true;
         }
-        let mut pause = |target: &Target<K>| match result {
-            Ok(_) => target.interval.saturating_add(jitter(target, chance)),
-            Err(_) => target.back_off(),
-        };
         self.change(id, |entry| {
-            let target = &mut entry.target;
-            target.last_run = Some(now);
-            target.last_status = if result.is_ok() { Status::Succeeded } else { Status::Failed };
-            target.failures = if result.is_ok() { 0 } else { target.failures.saturating_add(1) };
+            let next_due = end(&mut entry.target);
+            // Made due while it ran: as long as it waited already.
             let again = run == Run::RunningAgain;
-            target.next_due = if again { now } else { after(now, pause(target)) };
+            entry.target.next_due =
+                if again { entry.target.next_due.min(next_due) } else { next_due };
             entry.run = Run::Resting;
         });
         true
@@ -192,10 +244,17 @@ impl<I: Copy + Ord, K: PartialEq> Queue<I, K> {
     /// When to call `take_due` next. `None` when nothing waits, or nothing could be taken before a
     /// running target ends.
     pub fn next_wake(&self) -> Option<Instant> {
-        if self.running >= self.settings.concurrency {
-            return None;
-        }
-        self.waiting.first().map(|&(due, _, _)| due)
+        self.next().map(|(due, _, _)| due)
+    }
+
+    fn next(&self) -> Option<Place<I>> {
+        self.lanes.values().filter_map(Lane::next).min()
+    }
+
+    fn lane(&mut self, kind: K) -> &mut Lane<I> {
+        let concurrency = self.settings.concurrency;
+        let empty = || Lane { waiting: BTreeSet::new(), running: 0, concurrency };
+        self.lanes.entry(kind).or_insert_with(empty)
     }
 
     fn entry(&self, id: I) -> Option<&Entry<K>> {
@@ -212,21 +271,21 @@ impl<I: Copy + Ord, K: PartialEq> Queue<I, K> {
     }
 
     fn wait(&mut self, id: I) {
-        if let Some(place) = self.place(id) {
-            self.waiting.insert(place);
+        if let Some((kind, place)) = self.place(id) {
+            self.lane(kind).waiting.insert(place);
         }
     }
 
     fn unwait(&mut self, id: I) {
-        if let Some(place) = self.place(id) {
-            self.waiting.remove(&place);
+        if let Some((kind, place)) = self.place(id) {
+            self.lane(kind).waiting.remove(&place);
         }
     }
 
-    fn place(&self, id: I) -> Option<(Instant, Reverse<i32>, I)> {
-        let Entry { target, run } = self.targets.get(&id)?;
+    fn place(&self, id: I) -> Option<(K, Place<I>)> {
+        let Entry { target, run, .. } = self.targets.get(&id)?;
         let waits = target.enabled && *run == Run::Resting;
-        waits.then_some((target.next_due, Reverse(target.priority), id))
+        waits.then_some((target.kind, (target.next_due, Reverse(target.priority), id)))
     }
 }
 
@@ -261,6 +320,7 @@ mod tests {
     use std::cmp::Ordering;
 
     use super::*;
+    use crate::target::Status;
 
     const OK: Result<(), ()> = Ok(());
     const ERR: Result<(), ()> = Err(());
@@ -445,6 +505,51 @@ mod tests {
         queue.remove(1);
         assert!(queue.finished(now, 1, &OK, &mut chance()));
         assert_eq!(queue.take_due(now), [2]);
+    }
+
+    #[test]
+    fn a_lane_that_is_full_holds_up_no_other() {
+        let now = Instant::now();
+        let mut queue = Queue::new(Settings { burst: 2, concurrency: 1 });
+        queue.set_concurrency("feed", 2);
+        for id in 0..4 {
+            queue.set(now, id, Wanted { kind: "feed", ..every(5) });
+        }
+        queue.set(now + SECOND, 9, every(5));
+        assert_eq!(queue.take_due(now), [0, 1]);
+        assert_eq!(queue.take_due(now), []);
+        assert_eq!(queue.next_wake(), Some(now + SECOND), "feeds may not");
+        assert_eq!(queue.take_due(now + SECOND), [9]);
+        // A run counts where it began, whatever becomes of the target meanwhile.
+        queue.set(now, 0, every(5));
+        assert!(queue.finished(now, 0, &OK, &mut chance()));
+        assert_eq!(queue.take_due(now), [2]);
+    }
+
+    #[test]
+    fn a_run_that_did_not_take_place_leaves_no_trace() {
+        let now = Instant::now();
+        let mut queue = wide();
+        queue.set(now, 1, every(5));
+        let before = queue.target(1).unwrap().clone();
+        assert!(!queue.put_off(1, now), "it does not run");
+        queue.take_due(now);
+        assert!(queue.put_off(1, now + SECOND * 3));
+        let after = queue.target(1).unwrap();
+        assert_eq!(after, &Target { next_due: now + SECOND * 3, ..before });
+        assert_eq!(queue.next_wake(), Some(now + SECOND * 3));
+    }
+
+    #[test]
+    fn the_caller_may_know_when_the_next_run_is_due() {
+        let now = Instant::now();
+        let mut queue = wide();
+        queue.set(now, 1, every(5));
+        queue.take_due(now);
+        assert!(queue.finished_until(now, 1, &ERR, now + SECOND * 1_000));
+        let target = queue.target(1).unwrap();
+        assert_eq!((target.failures, target.last_status), (1, Status::Failed));
+        assert_eq!(queue.next_wake(), Some(now + SECOND * 1_000));
     }
 
     #[test]

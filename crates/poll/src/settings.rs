@@ -4,7 +4,7 @@
 pub struct Settings {
     /// The most that one call of `take_due` gives.
     pub burst: usize,
-    /// The most that run at once.
+    /// The most of one kind that run at once, unless that kind has a number of its own.
     pub concurrency: usize,
 }
 

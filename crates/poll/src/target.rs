@@ -50,6 +50,12 @@ impl<K> Target<K> {
         }
     }
 
+    pub(crate) fn record(&mut self, now: Instant, succeeded: bool) {
+        self.last_run = Some(now);
+        self.last_status = if succeeded { Status::Succeeded } else { Status::Failed };
+        self.failures = if succeeded { 0 } else { self.failures.saturating_add(1) };
+    }
+
     pub(crate) fn jitter_limit(&self) -> Duration {
         MOST_JITTER.min(self.interval / 10)
     }
