@@ -9,7 +9,6 @@ use anyhow::Context;
 use bergamot_engine::{ConnectionId, Engine, Event, Order, Ticket};
 use bergamot_limit::Zone;
 use bergamot_net::{Buffer, BufferPool, Connection, Report};
-use bergamot_poll::{Queue as PollQueue, Wanted};
 use bergamot_queue::{Cause, Ending, FileKey};
 use bergamot_rpc::{Hub, Server};
 use bergamot_store::{Record, Spool};
@@ -38,6 +37,7 @@ use super::recordings::Recordings;
 use super::scribe::Scribe;
 use super::servers::Servers;
 use super::settings::{JobSettings, Retention, Settings};
+use super::targets::{Poll, Targets, new_targets};
 use super::volumes::Volumes;
 use crate::clock;
 use crate::config::Config;
@@ -95,8 +95,8 @@ pub(super) struct Daemon {
     pub(super) held_since: UnixTime,
     pub(super) scan_waiters: Vec<oneshot::Sender<Result<(), String>>>,
     bell: DeskBell,
-    polls: PollQueue<Poll, ()>,
-    chance: SplitMix,
+    pub(super) targets: Targets,
+    pub(super) chance: SplitMix,
     pub(super) load_again: Option<Instant>, // when to try again to load jobs that could not be
     pub(super) load_trouble: Option<String>, // why they could not, as far as people know
     pub(super) records_again: Option<Instant>, // the same for records that could not be written
@@ -134,12 +134,6 @@ pub(super) enum AtDisk {
     Write(Ticket),
 }
 
-/// What is done again and again.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-enum Poll {
-    WatchFolder,
-}
-
 impl Daemon {
     fn new(settings: Settings, outbox: Outbox, log: LogBook) -> anyhow::Result<Self> {
         let spool_path = settings.state.join("spool");
@@ -157,7 +151,7 @@ impl Daemon {
         let writer = Writer::start(bergamot_writer::Settings::default(), move |order| {
             done.tell(Happening::Disk(order));
         });
-        let (interval, job_settings) = (settings.intake.interval, Current::new(settings.jobs));
+        let job_settings = Current::new(settings.jobs);
         let mut jobs = Jobs::default();
         found.records.into_iter().for_each(|record| jobs.insert(record));
         let reception = Reception::new(spool.clone(), job_settings.clone(), jobs.bottom());
@@ -216,7 +210,7 @@ impl Daemon {
             volumes: Volumes::new(left.volumes),
             scan_waiters: Vec::new(),
             bell: bell.context("cannot start the desk")?,
-            polls: PollQueue::new(bergamot_poll::Settings::default()),
+            targets: new_targets(),
             load_again: None,
             load_trouble: None,
             records_again: None,
@@ -228,9 +222,7 @@ impl Daemon {
         daemon.take_up_choices(&left.settings);
         daemon.take_up(found.set_aside, found.suspects, found.read_only);
         daemon.settle_again(&found.unsettled);
-        let enabled = daemon.pauses.scan.is_none();
-        let scan = Wanted { kind: (), interval, priority: 0, enabled };
-        daemon.polls.set(clock::now().instant, Poll::WatchFolder, scan);
+        daemon.set_scan_target(clock::now().instant, daemon.pauses.scan.is_some());
         Ok(daemon)
     }
 
@@ -297,7 +289,7 @@ impl Daemon {
         let again = [self.load_again, self.records_again, self.jobs.next_rested()];
         let kept = [self.notes.next_deadline(), self.told.next_deadline(), self.pause_end()];
         let kept = kept.into_iter().chain([self.volumes.next_deadline()]);
-        let all = [engine, self.polls.next_wake(), progress].into_iter().chain(again).chain(kept);
+        let all = [engine, self.targets.next_wake(), progress].into_iter().chain(again).chain(kept);
         all.flatten().min()
     }
 
@@ -306,9 +298,7 @@ impl Daemon {
         if self.engine.poll_timeout().is_some_and(|at| now >= at) {
             self.tell_engine(Event::Timeout);
         }
-        for Poll::WatchFolder in self.polls.take_due(now) {
-            self.bell.ring();
-        }
+        self.begin_what_is_due(now);
         if self.records_again.is_some_and(|at| now >= at) {
             self.records_again = None;
             self.write_records_again();
@@ -338,13 +328,6 @@ impl Daemon {
         self.bell.ring();
     }
 
-    pub(super) fn pause_scans(&mut self, paused: bool) {
-        let now = clock::now().instant;
-        let interval = self.config.watch.scan_interval;
-        let scan = Wanted { kind: (), interval, priority: 0, enabled: !paused };
-        self.polls.set(now, Poll::WatchFolder, scan);
-    }
-
     fn on(&mut self, happening: Happening) {
         match happening {
             Happening::Accepted(record) => drop(self.on_accepted(*record)),
@@ -358,18 +341,10 @@ impl Daemon {
             Happening::Loaded { job, loaded } => self.on_loaded(job, loaded),
             Happening::Persisted { number, result } => self.on_persisted(number, result),
             Happening::Recorded { job, is_over, result } => self.on_recorded(job, is_over, result),
-            Happening::Scanned { next } => {
-                let now = clock::now().instant;
-                self.polls.set_interval(now, Poll::WatchFolder, next);
-                for waiter in self.scan_waiters.drain(..) {
-                    let _ = waiter.send(Ok(()));
-                }
-                let ok = Ok::<(), ()>(());
-                self.polls.finished(now, Poll::WatchFolder, &ok, &mut self.chance);
-            }
+            Happening::Scanned { next } => self.on_scanned(next),
             Happening::Stop => {}
             Happening::WatchFolderTouched => {
-                self.polls.due_now(clock::now().instant, Poll::WatchFolder);
+                self.targets.due_now(clock::now().instant, Poll::WatchFolder);
             }
         }
     }

@@ -16,6 +16,7 @@
 //!   watchers are told
 //! - `outages`, `told`, `trouble`: what is said of servers and articles
 //! - `memory`, `settings`, `current`, `servers`: what it is told beforehand, and may be told anew
+//! - `targets`: what is done again and again, and when
 //! - `vital_thread`: how those threads are started
 
 mod allowance;
@@ -52,6 +53,7 @@ mod server_views;
 mod servers;
 mod settings;
 mod steering;
+mod targets;
 mod told;
 mod trouble;
 mod views;

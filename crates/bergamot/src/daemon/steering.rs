@@ -46,7 +46,7 @@ impl Daemon {
             None => Event::DownloadResumed,
         };
         self.tell_engine(event);
-        self.pause_scans(self.pauses.scan.is_some());
+        self.set_scan_target(clock::now().instant, self.pauses.scan.is_some());
         self.tell_pauses();
         self.keep_choices()
     }

@@ -1,0 +1,62 @@
+//! What is done again and again: one scheduler decides when all of it is due.
+
+use std::time::{Duration, Instant};
+
+use bergamot_poll::{Queue, Settings, Wanted};
+
+use super::core::Daemon;
+use crate::clock;
+
+/// One thing to be done again and again.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) enum Poll {
+    WatchFolder,
+}
+
+/// What shares a number of places to run in.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) enum Lane {
+    WatchFolder,
+}
+
+pub(super) type Targets = Queue<Poll, Lane>;
+
+pub(super) fn new_targets() -> Targets {
+    Queue::new(Settings::default())
+}
+
+impl Daemon {
+    /// Begins whatever is due; each says later how it went.
+    pub(super) fn begin_what_is_due(&mut self, now: Instant) {
+        loop {
+            let taken = self.targets.take_due(now);
+            if taken.is_empty() {
+                return;
+            }
+            taken.into_iter().for_each(|target| self.begin(target));
+        }
+    }
+
+    fn begin(&mut self, target: Poll) {
+        match target {
+            Poll::WatchFolder => self.ring(),
+        }
+    }
+
+    /// A watch folder is scanned, unless somebody has paused that.
+    pub(super) fn set_scan_target(&mut self, now: Instant, paused: bool) {
+        let interval = self.config.watch.scan_interval;
+        let scan = Wanted { kind: Lane::WatchFolder, interval, priority: 0, enabled: !paused };
+        self.targets.set(now, Poll::WatchFolder, scan);
+    }
+
+    pub(super) fn on_scanned(&mut self, next: Duration) {
+        let now = clock::now().instant;
+        self.targets.set_interval(now, Poll::WatchFolder, next);
+        for waiter in self.scan_waiters.drain(..) {
+            // Whoever asked may have left meanwhile.
+            let _ = waiter.send(Ok(()));
+        }
+        self.targets.finished(now, Poll::WatchFolder, &Ok::<(), ()>(()), &mut self.chance);
+    }
+}
