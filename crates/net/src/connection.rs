@@ -318,6 +318,7 @@ impl<R: Fn(Report)> Session<R> {
                     return Err(why.into());
                 }
                 Event::Ready => (self.report)(Report::Ready),
+                Event::StartDeflate => {} // only conversations about headers ask for it
                 Event::StartTls => upgrade = true,
             }
             self.machine.poll_transmit(&mut self.out);
@@ -352,7 +353,7 @@ impl<R: Fn(Report)> Session<R> {
                 self.bodies.forget(request);
                 (self.report)(Report::Refused { ticket, reply });
             }
-            Answer::Date(_) | Answer::Exists => {}
+            Answer::Date(_) | Answer::Exists | Answer::Listed | Answer::NothingListed(_) => {}
         }
     }
 

@@ -20,6 +20,14 @@ impl Capabilities {
         self.lines.iter().any(|line| line.split_ascii_whitespace().next() == Some(label))
     }
 
+    /// Whether `label` stands at the beginning of a line and `argument` behind it.
+    pub(crate) fn has_argument(&self, label: &str, argument: &str) -> bool {
+        self.lines.iter().any(|line| {
+            let mut words = line.split_ascii_whitespace();
+            words.next() == Some(label) && words.any(|word| word == argument)
+        })
+    }
+
     /// A transit server that turns into a reader after MODE READER.
     pub(crate) fn needs_mode_reader(&self) -> bool {
         self.has("MODE-READER") && !self.has("READER")
@@ -40,6 +48,7 @@ mod tests {
             assert!(list.push(line.as_bytes()));
         }
         assert!(list.has("VERSION") && list.has("OVER") && list.needs_mode_reader());
+        assert!(list.has_argument("OVER", "MSGID") && !list.has_argument("MSGID", "MSGID"));
         assert!(!list.has("READER") && !list.has("MSGID"));
         list.push(b"READER");
         assert!(!list.needs_mode_reader());

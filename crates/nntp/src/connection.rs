@@ -2,12 +2,13 @@
 
 use std::collections::VecDeque;
 use std::mem;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bergamot_types::{MessageId, Shown};
 use tracing::trace;
 
 use crate::body::BodySink;
+use crate::capabilities::Capabilities;
 use crate::deadline::{Deadlines, Missed};
 use crate::event::{Answer, Ending, Event, Moment};
 use crate::refusal::Refusal;
@@ -25,6 +26,7 @@ use crate::status_line::{BadLine, StatusLine};
 pub struct Connection {
     state: State,
     setup: Setup,
+    longest_listing: u64,
     line: StatusLine,
     waiting: VecDeque<Asked>, // asked, not sent yet
     sent: VecDeque<Asked>,    // sent, answer due
@@ -43,11 +45,34 @@ enum State {
     Ready,
     Body {
         request: RequestId,
-        id: MessageId,
+        of: Text,
         taken: u64,
         limit: u64,
     },
     Ended,
+}
+
+/// Whose lines the sink takes.
+#[derive(Clone, Debug)]
+enum Text {
+    Article(MessageId),
+    List(&'static str),
+}
+
+impl Text {
+    fn too_long(&self, limit: u64) -> Ending {
+        match self {
+            Self::Article(id) => Ending::ArticleTooLarge { id: id.clone(), limit },
+            Self::List(command) => Ending::ListTooLong { command, limit },
+        }
+    }
+
+    fn too_slow(&self, bytes: u64, window: Duration) -> Ending {
+        match self {
+            Self::Article(id) => Ending::TooSlow { id: id.clone(), bytes, window },
+            Self::List(command) => Ending::ListTooSlow { command, bytes, window },
+        }
+    }
 }
 
 impl Connection {
@@ -56,7 +81,8 @@ impl Connection {
         deadlines.answer_due(now, None);
         Self {
             state: State::Setup,
-            setup: Setup::new(settings.login, settings.start_tls),
+            longest_listing: settings.limits.listing.0,
+            setup: Setup::new(settings),
             line: StatusLine::default(),
             waiting: VecDeque::new(),
             sent: VecDeque::new(),
@@ -88,10 +114,10 @@ impl Connection {
                 State::Ended => return bytes.len(),
                 State::Body { .. } if !sink.has_room() => break,
                 State::Body { .. } => self.on_body(now, &mut rest, sink),
-                State::Setup if self.setup.awaits_handshake() => {
-                    self.end(Ending::TlsInjection);
-                }
-                State::Setup | State::Ready => self.on_line(now, &mut rest, sink),
+                State::Setup | State::Ready => match self.setup.unexpected() {
+                    Some(ending) => self.end(ending),
+                    None => self.on_line(now, &mut rest, sink),
+                },
             }
         }
         bytes.len() - rest.len()
@@ -103,6 +129,12 @@ impl Connection {
         self.carry_out(now, step);
     }
 
+    /// What comes and goes from now on is compressed by the caller, as [`Event::StartDeflate`] asked.
+    pub fn handle_deflate_started(&mut self, now: Instant) {
+        let step = self.setup.on_deflate_started();
+        self.carry_out(now, step);
+    }
+
     pub fn handle_end_of_stream(&mut self) {
         let at = self.moment();
         self.end(Ending::ClosedByServer { at });
@@ -111,9 +143,9 @@ impl Connection {
     pub fn handle_timeout(&mut self, now: Instant) {
         match (self.deadlines.missed(now), &self.state) {
             (None, _) => {}
-            (Some(Missed::Progress { bytes, window }), State::Body { id, .. }) => {
-                let id = id.clone();
-                self.end(Ending::TooSlow { id, bytes, window });
+            (Some(Missed::Progress { bytes, window }), State::Body { of, .. }) => {
+                let ending = of.too_slow(bytes, window);
+                self.end(ending);
             }
             (Some(Missed::Line { limit }), _) => {
                 let at = self.moment();
@@ -148,6 +180,11 @@ impl Connection {
 
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.deadlines.next()
+    }
+
+    /// What the server said it can do, if it was asked.
+    pub fn capabilities(&self) -> &Capabilities {
+        self.setup.capabilities()
     }
 
     /// Requests that have been asked and not answered.
@@ -217,6 +254,10 @@ impl Connection {
                 self.outbox.extend_from_slice(command.as_bytes());
                 self.deadlines.answer_due(now, None);
             }
+            Step::StartDeflate => {
+                self.events.push_back(Event::StartDeflate);
+                self.deadlines.nothing_due();
+            }
             Step::StartTls => {
                 self.events.push_back(Event::StartTls);
                 self.deadlines.nothing_due();
@@ -234,7 +275,12 @@ impl Connection {
             code if request.is_body_code(code) => {
                 self.on_body_announced(now, id, request, &reply, sink)
             }
-            400 | 481 | 482 | 502 => {
+            code if request.is_listing_code(code) => {
+                let text = Text::List(request.command());
+                self.on_text(now, id, text, self.longest_listing, sink);
+            }
+            // What may not be listed may well be read.
+            400 | 481 | 482 | 502 if reply.code != 502 || !request.is_listing() => {
                 self.sent.push_front((id, request));
                 self.end_refused(reply);
             }
@@ -269,26 +315,41 @@ impl Connection {
         }
         let limit = asked.body_limit();
         let (Request::Article { id, .. } | Request::Body { id, .. }) = asked else { return };
-        self.state = State::Body { request, id, taken: 0, limit };
+        self.on_text(now, request, Text::Article(id), limit, sink);
+    }
+
+    fn on_text(
+        &mut self,
+        now: Instant,
+        request: RequestId,
+        of: Text,
+        limit: u64,
+        sink: &mut impl BodySink,
+    ) {
+        self.state = State::Body { request, of, taken: 0, limit };
         self.deadlines.body_begins(now);
         self.events.push_back(Event::Began { request });
         sink.begin(request);
     }
 
     fn on_body(&mut self, now: Instant, rest: &mut &[u8], sink: &mut impl BodySink) {
-        let State::Body { request, id, taken, limit } = &mut self.state else { return };
+        let State::Body { request, of, taken, limit } = &mut self.state else { return };
         let step = sink.body(rest);
         debug_assert!(step.ended || step.consumed == rest.len(), "the sink left bytes behind");
         *taken += step.consumed as u64;
         if *taken > *limit {
-            let ending = Ending::ArticleTooLarge { id: id.clone(), limit: *limit };
+            let ending = of.too_long(*limit);
             return self.end(ending);
         }
         if step.ended {
             let request = *request;
+            let answer = match of {
+                Text::Article(_) => Answer::Body,
+                Text::List(_) => Answer::Listed,
+            };
             *rest = &rest[step.consumed..];
             self.state = State::Ready;
-            self.answer(now, request, Answer::Body);
+            self.answer(now, request, answer);
         } else {
             *rest = &[];
             self.deadlines.body_goes_on(now, step.consumed);
@@ -388,13 +449,13 @@ impl Connection {
     pub fn moment(&self) -> Moment {
         match (&self.state, self.sent.front()) {
             (State::Setup, _) => Moment::Answer(self.setup.command()),
-            (State::Body { id, .. }, _) => Moment::Body(id.clone()),
-            (_, Some((_, Request::Date))) => Moment::Answer("DATE"),
+            (State::Body { of: Text::Article(id), .. }, _) => Moment::Body(id.clone()),
+            (State::Body { of: Text::List(command), .. }, _) => Moment::List(command),
             (_, Some((_, Request::Group(name)))) => Moment::Group(name.clone()),
-            (_, Some((_, Request::Quit))) => Moment::Answer("QUIT"),
-            (_, Some((_, asked))) => {
-                asked.message_id().cloned().map_or(Moment::Idle, Moment::Article)
-            }
+            (_, Some((_, asked))) => match asked.message_id() {
+                Some(id) => Moment::Article(id.clone()),
+                None => Moment::Answer(asked.command()),
+            },
             (_, None) => Moment::Idle,
         }
     }
@@ -414,6 +475,7 @@ fn answer_to(asked: &Request, reply: &Reply) -> Result<Answer, Option<Ending>> {
         (_, 420 | 423 | 430 | 451) if asked.message_id().is_some() => {
             Ok(Answer::Missing(reply_of()))
         }
+        (_, 420 | 423) if asked.is_listing() => Ok(Answer::NothingListed(reply_of())),
         (_, 400..) => Ok(Answer::Refused(reply_of())),
         _ => Err(None),
     }

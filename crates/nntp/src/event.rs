@@ -19,6 +19,8 @@ pub enum Event {
     Ended { why: Ending, unanswered: Vec<RequestId> },
     /// Greeted, upgraded and logged in: requests go out from now on.
     Ready,
+    /// All that follows is compressed, in both directions; see `Connection::handle_deflate_started`.
+    StartDeflate,
     /// The server waits for the TLS handshake; see `Connection::handle_tls_started`.
     StartTls,
 }
@@ -35,9 +37,13 @@ pub enum Answer {
         first: u64,
         last: u64,
     },
+    /// All lines of a list have come; what they were worth, the sink knows.
+    Listed,
     /// 420, 423, 430 or 451: this server does not have the article.
     Missing(Reply),
     NoSuchGroup(Reply),
+    /// 420 or 423: no article has a number in that range.
+    NothingListed(Reply),
     /// Some other answer that is not what was asked for.
     Refused(Reply),
 }
@@ -58,6 +64,10 @@ pub enum Ending {
     LineTooLong { at: Moment },
     #[error("an answer line took more than {} s {at}", limit.as_secs())]
     LineTooSlow { limit: Duration, at: Moment },
+    #[error("the answer to {command} has more than {limit} bytes")]
+    ListTooLong { command: &'static str, limit: u64 },
+    #[error("only {bytes} bytes of the answer to {command} came in {} s", window.as_secs())]
+    ListTooSlow { command: &'static str, bytes: u64, window: Duration },
     #[error("the server forgot the login once more {at}")]
     LoginForgotten { at: Moment },
     #[error("an answer line makes no sense, {at}: {line}")]
@@ -88,6 +98,7 @@ impl Ending {
             Self::ClosedByServer { .. } => "nntp.closed",
             Self::Desynchronised { .. } => "nntp.desync",
             Self::LineTooLong { .. } => "nntp.line_too_long",
+            Self::ListTooLong { .. } => "nntp.list_too_long",
             Self::LoginForgotten { .. } => "nntp.login_forgotten",
             Self::Malformed { .. } => "nntp.malformed",
             Self::Quit => "nntp.quit",
@@ -95,7 +106,9 @@ impl Ending {
             Self::Silent { .. } => "nntp.silent",
             Self::StartTlsMissing | Self::StartTlsRefused(_) => "tls.starttls",
             Self::TlsInjection => "tls.injection",
-            Self::LineTooSlow { .. } | Self::TooSlow { .. } => "nntp.too_slow",
+            Self::LineTooSlow { .. } | Self::ListTooSlow { .. } | Self::TooSlow { .. } => {
+                "nntp.too_slow"
+            }
             Self::WrongArticle { .. } => "nntp.wrong_article",
         }
     }
@@ -109,6 +122,7 @@ pub enum Moment {
     Body(MessageId),
     Group(GroupName),
     Idle,
+    List(&'static str),
 }
 
 impl std::fmt::Display for Moment {
@@ -118,6 +132,7 @@ impl std::fmt::Display for Moment {
             Self::Article(id) => write!(f, "where the answer for <{id}> was due"),
             Self::Body(id) => write!(f, "in the body of <{id}>"),
             Self::Group(name) => write!(f, "where the answer for group {name} was due"),
+            Self::List(command) => write!(f, "in the answer to {command}"),
             Self::Idle => f.write_str("while nothing was asked"),
         }
     }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use bergamot_types::ByteCount;
+
 use crate::login::Login;
 
 #[derive(Clone, Debug, Default)]
@@ -9,6 +11,9 @@ pub struct Settings {
     pub login: Option<Login>,
     /// Upgrade the plain connection by STARTTLS before anything else is said.
     pub start_tls: bool,
+    /// Compress both directions where the server offers it (RFC 8054). It costs two round trips
+    /// before the first request, and pays where many headers are read.
+    pub compress: bool,
     pub limits: Limits,
 }
 
@@ -20,6 +25,8 @@ pub struct Limits {
     /// Between two bytes of a body, and for the whole of any other answer once it has begun.
     pub silence: Duration,
     pub floor: ProgressFloor,
+    /// The most that is read of one list.
+    pub listing: ByteCount,
 }
 
 /// A body must bring `bytes` in every `window`: a server that sends a byte now and then would
@@ -36,6 +43,10 @@ impl Default for Limits {
             first_byte: Duration::from_secs(30),
             silence: Duration::from_secs(30),
             floor: ProgressFloor { bytes: 30 << 10, window: Duration::from_secs(30) },
+            listing: LONGEST_LISTING,
         }
     }
 }
+
+/// Twice the list of all groups that the largest providers have.
+const LONGEST_LISTING: ByteCount = ByteCount(64 << 20);

@@ -1,14 +1,15 @@
 //! From the greeting to the first request: TLS, login, and reader mode where that is needed.
 //!
 //! Every answer waited for here is a round trip before the first article, so nothing is asked that
-//! can be done without: capabilities only for STARTTLS, and MODE READER only of a server that says
-//! that it is in the wrong mode (RFC 3977, section 3.2.1).
+//! can be done without: capabilities only for STARTTLS and for compression, and MODE READER only of a
+//! server that says that it is in the wrong mode (RFC 3977, section 3.2.1).
 
 use crate::capabilities::Capabilities;
-use crate::event::Ending;
+use crate::event::{Ending, Moment};
 use crate::login::Login;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
+use crate::settings::Settings;
 
 /// One command at a time, each waiting for its answer: INN hands the socket to another process at
 /// MODE READER, and nothing may follow STARTTLS, so nothing here is pipelined.
@@ -16,12 +17,22 @@ use crate::reply::Reply;
 pub(crate) struct Setup {
     stage: Stage,
     login: Option<Login>,
-    wants_tls: bool,  // and does not have it yet
+    wants_tls: bool, // and does not have it yet
+    compression: Compression,
     is_reader: bool,  // MODE READER was sent
     wrong_mode: bool, // a request was refused for want of it
     was_ready: bool,
     logins: u8,
     capabilities: Capabilities,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Compression {
+    Wanted,
+    /// The capabilities behind the login say whether it is offered.
+    Asked,
+    /// It is there, is not to be had, or is not wanted.
+    Settled,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -34,6 +45,8 @@ enum Stage {
     Handshake,
     UserName,
     Password,
+    Compress,
+    Deflate,
     Done,
 }
 
@@ -45,15 +58,18 @@ pub(crate) enum Step {
     ReadOn,
     Ready { first_time: bool },
     Send(String),
+    StartDeflate,
     StartTls,
 }
 
 impl Setup {
-    pub(crate) fn new(login: Option<Login>, wants_tls: bool) -> Self {
+    pub(crate) fn new(settings: Settings) -> Self {
+        let Settings { login, start_tls, compress, .. } = settings;
         Self {
             stage: Stage::Greeting,
             login,
-            wants_tls,
+            wants_tls: start_tls,
+            compression: if compress { Compression::Wanted } else { Compression::Settled },
             is_reader: false,
             wrong_mode: false,
             was_ready: false,
@@ -62,8 +78,20 @@ impl Setup {
         }
     }
 
-    pub(crate) fn awaits_handshake(&self) -> bool {
-        self.stage == Stage::Handshake
+    /// Why nothing that comes now can be part of the conversation: the layer below is being changed.
+    pub(crate) fn unexpected(&self) -> Option<Ending> {
+        match self.stage {
+            Stage::Deflate => {
+                let line = "something in the clear".into();
+                Some(Ending::Malformed { line, at: Moment::Answer(self.command()) })
+            }
+            Stage::Handshake => Some(Ending::TlsInjection),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
     }
 
     pub(crate) fn reads_a_list(&self) -> bool {
@@ -79,6 +107,7 @@ impl Setup {
             Stage::StartTls | Stage::Handshake => "STARTTLS",
             Stage::UserName => "AUTHINFO USER",
             Stage::Password => "AUTHINFO PASS",
+            Stage::Compress | Stage::Deflate => "COMPRESS DEFLATE",
             Stage::Done => "nothing",
         }
     }
@@ -108,6 +137,12 @@ impl Setup {
             (Stage::StartTls, _) => Step::End(Ending::StartTlsRefused(reply)),
             (Stage::UserName | Stage::Password, 281) => self.done(),
             (Stage::UserName, 381) => self.send_password(),
+            (Stage::Compress, 206) => {
+                self.stage = Stage::Deflate;
+                Step::StartDeflate
+            }
+            // An offer that is taken back costs nothing.
+            (Stage::Compress, code) if code != 400 => self.ready(),
             (Stage::UserName, 401 | 500) if !self.is_reader => self.ask_for_reader_mode(),
             _ => self.refused(reply),
         }
@@ -133,7 +168,7 @@ impl Setup {
             return Step::ReadOn;
         }
         let line = "an endless capability list".into();
-        Step::End(Ending::Malformed { line, at: crate::event::Moment::Answer("CAPABILITIES") })
+        Step::End(Ending::Malformed { line, at: Moment::Answer("CAPABILITIES") })
     }
 
     /// What was said in the clear counts for nothing now (RFC 4642, section 2.2.2).
@@ -141,6 +176,10 @@ impl Setup {
         self.wants_tls = false;
         self.is_reader = false;
         self.ask_capabilities()
+    }
+
+    pub(crate) fn on_deflate_started(&mut self) -> Step {
+        self.ready()
     }
 
     pub(crate) fn has_login(&self) -> bool {
@@ -180,6 +219,9 @@ impl Setup {
         if !self.is_reader && self.capabilities.needs_mode_reader() {
             return self.ask_for_reader_mode();
         }
+        if self.compression == Compression::Asked {
+            return self.compress();
+        }
         if !self.wants_tls {
             return self.log_in();
         }
@@ -204,7 +246,24 @@ impl Setup {
         self.send(Stage::Password, command)
     }
 
+    /// The login decides what else is offered, so that is asked only now.
     fn done(&mut self) -> Step {
+        if self.compression == Compression::Settled {
+            return self.ready();
+        }
+        self.compression = Compression::Asked;
+        self.ask_capabilities()
+    }
+
+    fn compress(&mut self) -> Step {
+        self.compression = Compression::Settled;
+        if self.capabilities.has_argument("COMPRESS", "DEFLATE") {
+            return self.send(Stage::Compress, "COMPRESS DEFLATE".to_owned());
+        }
+        self.ready()
+    }
+
+    fn ready(&mut self) -> Step {
         self.stage = Stage::Done;
         Step::Ready { first_time: !std::mem::replace(&mut self.was_ready, true) }
     }

@@ -6,10 +6,11 @@
 //! [S] 200 welcome            the server sends this line, CR LF added (\r, \n, \0 may be written)
 //! [S-] 222 0                 the same without a line end
 //! [C] BODY <a@x>             the machine sends this line next
-//! ask: body a@x              article, body, stat, group, date or quit
+//! ask: body a@x              article, body, stat, group, date, over, xover, hdr, list or quit
 //! event: missing a@x         the machine's next event
 //! wait: 30s                  time passes, and the deadline is checked
 //! tls:                       the handshake succeeds
+//! deflate:                   compression begins below the machine
 //! eof:                       the server closes the connection
 //! quiet:                     the machine has no deadline
 //! starved: / fed:            we may not read any more, or again
@@ -20,8 +21,10 @@
 
 use std::time::{Duration, Instant};
 
-use bergamot_nntp::{Answer, Connection, Ending, Event, Request, RequestId, Settings};
-use bergamot_types::{ByteCount, GroupName, MessageId};
+use bergamot_nntp::{
+    Answer, Connection, Ending, Event, List, Request, RequestId, Settings, Wildmat,
+};
+use bergamot_types::{ArticleRange, ByteCount, GroupName, MessageId};
 
 use crate::plain_sink::PlainSink;
 
@@ -54,6 +57,7 @@ pub struct Player {
 enum Step {
     Ask(Request),
     Client(String),
+    DeflateStarted,
     EndOfStream,
     Event(String),
     Fed,
@@ -128,6 +132,7 @@ impl Scene {
                 self.asked.push(request.clone());
                 self.connection.ask(self.now, id, request.clone());
             }
+            Step::DeflateStarted => self.connection.handle_deflate_started(self.now),
             Step::EndOfStream => self.connection.handle_end_of_stream(),
             Step::Fed => self.connection.handle_fed(self.now),
             Step::Server(bytes) => return self.hear(bytes, cut_at),
@@ -202,6 +207,7 @@ impl Scene {
             }
             Event::Began { .. } => "began".to_owned(),
             Event::Ready => "ready".to_owned(),
+            Event::StartDeflate => "start deflate".to_owned(),
             Event::StartTls => "start tls".to_owned(),
         }
     }
@@ -212,8 +218,12 @@ impl Scene {
             Answer::Date(text) => format!("date {text}"),
             Answer::Exists => format!("exists {what}"),
             Answer::Group { count, first, last } => format!("group {what} {count} {first} {last}"),
+            Answer::Listed => {
+                format!("list {what} {:?}", String::from_utf8_lossy(&self.sink.take()))
+            }
             Answer::Missing(reply) => format!("missing {what}: {reply}"),
             Answer::NoSuchGroup(reply) => format!("no group {what}: {reply}"),
+            Answer::NothingListed(reply) => format!("nothing {what}: {reply}"),
             Answer::Refused(reply) => format!("refused {what}: {reply}"),
         }
     }
@@ -224,9 +234,11 @@ fn subject(request: &Request) -> String {
         Request::Article { id, .. } | Request::Body { id, .. } | Request::Stat(id) => {
             id.to_string()
         }
-        Request::Date => "date".to_owned(),
         Request::Group(name) => name.to_string(),
-        Request::Quit => "quit".to_owned(),
+        Request::Hdr { range, .. } | Request::Over(range) | Request::Xover(range) => {
+            range.to_string()
+        }
+        Request::Date | Request::List(_) | Request::Quit => request.command().to_ascii_lowercase(),
     }
 }
 
@@ -237,6 +249,7 @@ fn parse(line: &str) -> Step {
         "[S-]" => Step::Server(unescaped(rest, "")),
         "[C]" => Step::Client(rest.to_owned()),
         "ask:" => Step::Ask(parse_request(rest)),
+        "deflate:" => Step::DeflateStarted,
         "eof:" => Step::EndOfStream,
         "event:" => Step::Event(rest.to_owned()),
         "fed:" => Step::Fed,
@@ -266,9 +279,29 @@ fn parse_request(text: &str) -> Request {
         "body" => Request::Body { id: id(), limit: BODY_LIMIT, patience: None },
         "date" => Request::Date,
         "group" => Request::Group(GroupName::parse(rest).expect("a group name")),
+        "hdr" => Request::Hdr { field: "Subject", range: parse_range(rest) },
+        "list" => Request::List(parse_list(rest)),
+        "over" => Request::Over(parse_range(rest)),
         "quit" => Request::Quit,
         "stat" => Request::Stat(id()),
+        "xover" => Request::Xover(parse_range(rest)),
         _ => panic!("no such request: {text}"),
+    }
+}
+
+fn parse_range(text: &str) -> ArticleRange {
+    let numbers = text.split_once('-').map(|(first, last)| (first.parse(), last.parse()));
+    let Some((Ok(first), Ok(last))) = numbers else { panic!("no such range: {text}") };
+    ArticleRange { first, last }
+}
+
+fn parse_list(text: &str) -> List {
+    let (what, pattern) = text.split_once(' ').unwrap_or((text, ""));
+    let pattern = (!pattern.is_empty()).then(|| Wildmat::parse(pattern).expect("a pattern"));
+    match what {
+        "active" => List::Active(pattern),
+        "newsgroups" => List::Newsgroups(pattern),
+        _ => panic!("no such list: {text}"),
     }
 }
 

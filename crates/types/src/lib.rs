@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod amount;
+mod article_range;
 mod group_name;
 mod ids;
 mod message_id;
@@ -19,6 +20,7 @@ mod unix_time;
 mod url;
 
 pub use amount::{ByteCount, ByteRate, InvalidAmount};
+pub use article_range::ArticleRange;
 pub use group_name::{GroupName, InvalidGroupName};
 pub use ids::{JobId, ServerId};
 pub use message_id::{InvalidMessageId, MessageId};

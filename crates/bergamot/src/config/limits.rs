@@ -39,6 +39,7 @@ impl Limits {
             first_byte: self.first_byte,
             silence: self.silence,
             floor: ProgressFloor { bytes: self.slowest_bytes.0, window: self.slowest_window },
+            ..bergamot_nntp::Limits::default()
         }
     }
 }

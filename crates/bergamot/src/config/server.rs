@@ -91,6 +91,7 @@ impl Server {
             conversation: bergamot_nntp::Settings {
                 login: self.login.clone(),
                 start_tls: encryption == Encryption::StartTls,
+                compress: false,
                 limits: limits.conversing(),
             },
         }

@@ -287,11 +287,7 @@ fn settings_of(probe: ServerProbe) -> Result<ServerSettings, Refusal> {
         ip_version: IpVersion::default(),
         join_group: false,
         limits: ConnectLimits::default(),
-        conversation: bergamot_nntp::Settings {
-            login,
-            start_tls: false,
-            limits: bergamot_nntp::Limits::default(),
-        },
+        conversation: bergamot_nntp::Settings { login, ..bergamot_nntp::Settings::default() },
     })
 }
 

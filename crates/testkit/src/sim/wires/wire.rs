@@ -215,7 +215,7 @@ impl Wire {
                     }
                     self.sent.extend_from_slice(&bytes);
                 }
-                Output::StartTls => {}
+                Output::StartDeflate | Output::StartTls => {}
             }
         }
     }
@@ -283,6 +283,7 @@ impl Wire {
                     self.state = State::Ready;
                     self.told.push_back(Told::Event(Event::Connected { connection: self.id }));
                 }
+                nntp::Event::StartDeflate => {} // downloads do not ask for it
                 nntp::Event::StartTls => self.shake_hands(now),
             }
         }
