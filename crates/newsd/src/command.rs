@@ -8,14 +8,21 @@ pub(crate) enum Command<'a> {
     AuthUser(&'a str),
     Body(Target<'a>),
     Capabilities,
+    Compress(&'a str),
     Date,
     Group(&'a str),
+    /// A field and a range.
+    Hdr(&'a str, &'a str),
     Head(Target<'a>),
+    ListActive(&'a str),
+    ListNewsgroups(&'a str),
     ModeReader,
+    Over(&'a str),
     Quit,
     StartTls,
     Stat(Target<'a>),
     Unknown,
+    Xover(&'a str),
 }
 
 /// Which article is meant.
@@ -38,13 +45,29 @@ impl<'a> Command<'a> {
             },
             "BODY" => Command::Body(Target::parse(argument)),
             "CAPABILITIES" => Command::Capabilities,
+            "COMPRESS" => Command::Compress(argument.trim_end()),
             "DATE" => Command::Date,
             "GROUP" => Command::Group(argument.trim_end()),
+            "HDR" => {
+                let (field, range) = split(argument);
+                Command::Hdr(field, range.trim_end())
+            }
             "HEAD" => Command::Head(Target::parse(argument)),
+            "LIST" => match split(argument) {
+                (word, pattern) if word.is_empty() || word.eq_ignore_ascii_case("ACTIVE") => {
+                    Command::ListActive(pattern.trim_end())
+                }
+                (word, pattern) if word.eq_ignore_ascii_case("NEWSGROUPS") => {
+                    Command::ListNewsgroups(pattern.trim_end())
+                }
+                _ => Command::Unknown,
+            },
             "MODE" if argument.trim_end().eq_ignore_ascii_case("READER") => Command::ModeReader,
+            "OVER" => Command::Over(argument.trim_end()),
             "QUIT" => Command::Quit,
             "STARTTLS" => Command::StartTls,
             "STAT" => Command::Stat(Target::parse(argument)),
+            "XOVER" => Command::Xover(argument.trim_end()),
             _ => Command::Unknown,
         }
     }
@@ -57,14 +80,20 @@ impl<'a> Command<'a> {
             Command::AuthUser(_) => "AUTHINFO USER",
             Command::Body(_) => "BODY",
             Command::Capabilities => "CAPABILITIES",
+            Command::Compress(_) => "COMPRESS",
             Command::Date => "DATE",
             Command::Group(_) => "GROUP",
+            Command::Hdr(..) => "HDR",
             Command::Head(_) => "HEAD",
+            Command::ListActive(_) => "LIST ACTIVE",
+            Command::ListNewsgroups(_) => "LIST NEWSGROUPS",
             Command::ModeReader => "MODE READER",
+            Command::Over(_) => "OVER",
             Command::Quit => "QUIT",
             Command::StartTls => "STARTTLS",
             Command::Stat(_) => "STAT",
             Command::Unknown => "unknown",
+            Command::Xover(_) => "XOVER",
         }
     }
 }
@@ -96,6 +125,8 @@ mod tests {
         assert_eq!(Command::parse("Mode Reader"), Command::ModeReader);
         assert_eq!(Command::parse("AUTHINFO user a b"), Command::AuthUser("a b"));
         assert_eq!(Command::parse("AUTHINFO PASS  b "), Command::AuthPassword("b "));
+        assert_eq!(Command::parse("list active a.* "), Command::ListActive("a.*"));
+        assert_eq!(Command::parse("HDR Subject 1-2"), Command::Hdr("Subject", "1-2"));
         assert_eq!(Command::parse("STAT 7"), Command::Stat(Target::Number));
         assert_eq!(Command::parse("HEAD"), Command::Head(Target::Current));
         for line in ["", "MODE", "AUTHINFO", "AUTHINFO SASL PLAIN", "XZVER 1-2"] {

@@ -1,5 +1,6 @@
 //! Which answer a command gets, now.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use crate::command::{Command, Target};
@@ -7,6 +8,7 @@ use crate::delivery::{Form, deliver};
 use crate::fault::{Fault, Stage};
 use crate::faults::Rule;
 use crate::manners::{Capabilities, Login};
+use crate::newsgroups::{Header, Numbers};
 use crate::outbox::Outbox;
 use crate::session::Output;
 use crate::site::Site;
@@ -21,6 +23,8 @@ pub(crate) struct Dialogue {
     user: Option<String>,
     tls: bool,
     admitted: bool, // not one connection too many
+    compressed: bool,
+    selected: Option<String>,
 }
 
 impl Dialogue {
@@ -46,7 +50,17 @@ impl Dialogue {
             _ => outbox.line(&manners.greeting),
         }
         let (reader, login_due) = (!manners.transit, manners.login.is_some());
-        Self { site, fault, reader, login_due, user: None, tls: false, admitted }
+        Self {
+            site,
+            fault,
+            reader,
+            login_due,
+            user: None,
+            tls: false,
+            admitted,
+            compressed: false,
+            selected: None,
+        }
     }
 
     pub(crate) fn is_admitted(&self) -> bool {
@@ -79,9 +93,21 @@ impl Dialogue {
             _ if self.login_due => outbox.line("480 Authentication required"),
             Command::Article(target) => self.on_article(Form::Article, target, outbox),
             Command::Body(target) => self.on_article(Form::Body, target, outbox),
+            Command::Compress(method) => self.on_compress(method, outbox),
             Command::Date => outbox.line(&format!("111 {}", self.site.manners.date)),
             Command::Group(name) => self.on_group(name, outbox),
+            Command::Hdr(..) | Command::Over(_) if self.site.manners.only_xover => {
+                outbox.line("500 What?");
+            }
+            Command::Hdr(field, range) => self.on_header(field, range, outbox),
             Command::Head(target) => self.on_head(target, outbox),
+            Command::ListActive(pattern) => self.on_list(pattern, outbox, |name, numbers| {
+                format!("{name} {} {} y", numbers.last, numbers.first)
+            }),
+            Command::ListNewsgroups(pattern) => {
+                self.on_list(pattern, outbox, |name, _| format!("{name}\tWhat {name} is about"));
+            }
+            Command::Over(range) | Command::Xover(range) => self.on_over(range, outbox),
             Command::Stat(target) => {
                 if let Some(id) = self.found(target, outbox) {
                     outbox.line(&format!("223 0 <{id}>"));
@@ -134,7 +160,57 @@ impl Dialogue {
         }
     }
 
-    fn on_group(&self, name: &str, outbox: &mut Outbox) {
+    fn on_compress(&mut self, method: &str, outbox: &mut Outbox) {
+        if !self.site.manners.compress || !method.eq_ignore_ascii_case("DEFLATE") {
+            return outbox.line("503 Not offered");
+        }
+        if self.compressed {
+            return outbox.line("502 Compressed already");
+        }
+        self.compressed = true;
+        outbox.line("206 Compression active");
+        outbox.act(Output::StartDeflate);
+    }
+
+    fn on_over(&self, range: &str, outbox: &mut Outbox) {
+        let lines = |(number, header): &(u64, Header)| Some(header.overview(*number));
+        self.list_headers("224 Overview follows", range, outbox, lines);
+    }
+
+    fn on_header(&self, field: &str, range: &str, outbox: &mut Outbox) {
+        let lines = |(number, header): &(u64, Header)| {
+            header.field(field).map(|text| format!("{number} {text}"))
+        };
+        self.list_headers("225 Headers follow", range, outbox, lines);
+    }
+
+    fn list_headers(
+        &self,
+        status: &str,
+        range: &str,
+        outbox: &mut Outbox,
+        line: impl Fn(&(u64, Header)) -> Option<String>,
+    ) {
+        let Some(group) = &self.selected else { return outbox.line("412 Which group?") };
+        let Some(range) = parse_range(range) else { return outbox.line("501 Which articles?") };
+        let headers = self.site.manners.newsgroups.headers(group, range);
+        if headers.is_empty() {
+            return outbox.line("423 No articles in that range");
+        }
+        outbox.list(status, headers.iter().filter_map(line));
+    }
+
+    fn on_list(&self, pattern: &str, outbox: &mut Outbox, line: impl Fn(&str, Numbers) -> String) {
+        let pattern = if pattern.is_empty() { "*" } else { pattern };
+        let groups = self.site.manners.newsgroups.list(pattern);
+        outbox.list("215 List follows", groups.iter().map(|(name, numbers)| line(name, *numbers)));
+    }
+
+    fn on_group(&mut self, name: &str, outbox: &mut Outbox) {
+        if let Some(Numbers { count, first, last }) = self.site.manners.newsgroups.numbers(name) {
+            self.selected = Some(name.to_owned());
+            return outbox.line(&format!("211 {count} {first} {last} {name}"));
+        }
         let groups = &self.site.manners.groups;
         if name.is_empty() {
             outbox.line("501 Which group?");
@@ -163,6 +239,12 @@ impl Dialogue {
         let manners = &self.site.manners;
         let mut lines = vec!["VERSION 2".to_owned(), "IMPLEMENTATION newsd".to_owned()];
         lines.push(if self.reader { "READER" } else { "MODE-READER" }.to_owned());
+        if !manners.only_xover && !manners.newsgroups.is_empty() {
+            lines.extend(["HDR", "LIST ACTIVE NEWSGROUPS", "OVER"].map(str::to_owned));
+        }
+        if manners.compress && !self.compressed {
+            lines.push("COMPRESS DEFLATE".to_owned());
+        }
         if let Some(login) = manners.login.as_ref().filter(|_| self.login_due) {
             let open = self.tls || !login.needs_tls;
             lines.push(if open { "AUTHINFO USER" } else { "AUTHINFO" }.to_owned());
@@ -242,6 +324,13 @@ impl Dialogue {
         self.login_due = false;
         outbox.line("281 Welcome");
     }
+}
+
+/// `3`, `3-` or `3-5`.
+fn parse_range(text: &str) -> Option<RangeInclusive<u64>> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let first = first.parse().ok()?;
+    Some(first..=if last.is_empty() { u64::MAX } else { last.parse().ok()? })
 }
 
 fn refuse_one_too_many(site: &Site, outbox: &mut Outbox) {

@@ -9,10 +9,10 @@
 //! [`Server`] is the thin shell: sockets, TLS and timers of tokio around sessions. Posts are kept
 //! ([`Posted`]) or made on demand ([`Generated`]); [`certs`] issues the certificates, good and bad.
 //!
-//! - `articles`, `generated`, `noise`, `nzb`: what can be asked for
+//! - `articles`, `generated`, `newsgroups`, `noise`, `nzb`: what can be asked for
 //! - `fault`, `faults`, `manners`: how a server behaves
 //! - `command`, `dialogue`, `delivery`, `outbox`, `session`, `site`, `tally`: the conversation
-//! - `server`, `wire`, `cable`, `certs`: the shell
+//! - `server`, `wire`, `cable`, `compressed`, `certs`: the shell
 
 #![forbid(unsafe_code)]
 
@@ -20,12 +20,14 @@ mod articles;
 mod cable;
 pub mod certs;
 mod command;
+mod compressed;
 mod delivery;
 mod dialogue;
 mod fault;
 mod faults;
 mod generated;
 mod manners;
+mod newsgroups;
 mod noise;
 mod nzb;
 mod outbox;
@@ -40,6 +42,7 @@ pub use fault::{Fault, Stage};
 pub use faults::{Faults, Rule};
 pub use generated::Generated;
 pub use manners::{Capabilities, Login, Manners};
+pub use newsgroups::{Header, Newsgroups};
 pub use server::{Options, Security, Server};
 pub use session::{Output, Session};
 pub use site::Site;

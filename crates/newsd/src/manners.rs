@@ -1,8 +1,11 @@
 //! How a server behaves when nothing goes wrong.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bergamot_types::{ByteRate, Secret};
+
+use crate::newsgroups::Newsgroups;
 
 /// The habits of one server; servers differ in all of them.
 #[derive(Clone, Debug)]
@@ -17,6 +20,12 @@ pub struct Manners {
     pub login: Option<Login>,
     /// The groups there are; none means that any name is one.
     pub groups: Vec<String>,
+    /// Groups whose headers can be listed, beside those.
+    pub newsgroups: Arc<Newsgroups>,
+    /// `OVER` and `HDR` are not known, only the commands before RFC 3977.
+    pub only_xover: bool,
+    /// `COMPRESS DEFLATE` is offered (RFC 8054).
+    pub compress: bool,
     /// What `DATE` says, as no clock is read here.
     pub date: String,
     /// How many connections may be open; the next one is told [`Manners::too_many`] and closed.
@@ -63,6 +72,9 @@ impl Default for Manners {
             start_tls: false,
             login: None,
             groups: Vec::new(),
+            newsgroups: Arc::default(),
+            only_xover: false,
+            compress: false,
             date: "20260101000000".into(),
             connections: None,
             too_many: "502 Too many connections".into(),

@@ -43,6 +43,17 @@ impl Outbox {
         self.bytes(format!("{text}\r\n").into_bytes());
     }
 
+    /// A status line, lines whose dots are stuffed, and the terminator.
+    pub(crate) fn list(&mut self, status: &str, lines: impl Iterator<Item = String>) {
+        let mut text = format!("{status}\r\n");
+        for line in lines {
+            let dot = if line.starts_with('.') { "." } else { "" };
+            text.extend([dot, &line, "\r\n"]);
+        }
+        text += ".\r\n";
+        self.bytes(text.into_bytes());
+    }
+
     pub(crate) fn bytes(&mut self, bytes: Vec<u8>) {
         if !bytes.is_empty() {
             self.steps.push_back(Step::Bytes { bytes, pace: None });

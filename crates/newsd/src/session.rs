@@ -36,6 +36,8 @@ pub enum Output {
     /// Close without the goodbye of TLS, behind what was sent so far.
     Cut,
     Send(Vec<u8>),
+    /// Compress all that follows, and expect the reader to.
+    StartDeflate,
     /// Shake hands as a TLS server, then call [`Session::handle_tls`].
     StartTls,
 }
@@ -122,6 +124,7 @@ impl Session {
         match &output {
             Output::Close | Output::Cut => self.leave(),
             Output::Send(bytes) => self.site.tally.send(bytes.len()),
+            Output::StartDeflate => self.forget_what_followed(),
             Output::StartTls => {
                 self.state = State::Handshake;
                 self.forget_what_followed();

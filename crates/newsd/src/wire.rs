@@ -10,6 +10,7 @@ use tokio::time;
 use tokio_rustls::TlsAcceptor;
 
 use crate::cable::{Cable, Hand};
+use crate::compressed::Compressed;
 use crate::fault::{Fault, Stage};
 use crate::faults::Rule;
 use crate::server::Security;
@@ -32,6 +33,7 @@ struct Wire {
     hand: Arc<Hand>,
     reader: ReadHalf<Box<dyn Duplex>>,
     writer: WriteHalf<Box<dyn Duplex>>,
+    compressed: Option<Compressed>,
 }
 
 /// Why a conversation stopped.
@@ -45,7 +47,7 @@ impl Wire {
     fn new<S: Duplex + 'static>(stream: S, site: Arc<Site>, session: Session) -> Self {
         let (cable, hand) = Cable::new(stream, Arc::clone(&site));
         let (reader, writer) = split(Box::new(cable) as Box<dyn Duplex>);
-        Self { site, session, hand, reader, writer }
+        Self { site, session, hand, reader, writer, compressed: None }
     }
 
     async fn run(mut self, security: &Security) -> io::Result<()> {
@@ -68,7 +70,14 @@ impl Wire {
         loop {
             while unsent.is_empty() {
                 match self.session.poll_output(now()) {
-                    Some(Output::Send(bytes)) => unsent = Unsent { bytes, sent: 0 },
+                    Some(Output::Send(bytes)) => {
+                        let bytes = match &mut self.compressed {
+                            Some(layer) => layer.deflate(&bytes)?,
+                            None => bytes,
+                        };
+                        unsent = Unsent { bytes, sent: 0 };
+                    }
+                    Some(Output::StartDeflate) => self.compressed = Some(Compressed::new()),
                     Some(Output::Close) => return Ok(Step::Close),
                     Some(Output::Cut) => {
                         self.writer.flush().await?;
@@ -89,7 +98,13 @@ impl Wire {
                     if length == 0 {
                         return Ok(Step::Gone);
                     }
-                    self.session.handle_input(now(), &buffer[..length]);
+                    match &mut self.compressed {
+                        Some(layer) => {
+                            let bytes = layer.inflate(&buffer[..length])?;
+                            self.session.handle_input(now(), &bytes);
+                        }
+                        None => self.session.handle_input(now(), &buffer[..length]),
+                    }
                 }
                 written = self.writer.write(unsent.rest()), if !unsent.is_empty() => {
                     unsent.sent += written?;

@@ -1,8 +1,9 @@
 //! What a reader and a sound server say to each other.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use bergamot_newsd::{Capabilities, Faults, Login, Manners};
+use bergamot_newsd::{Capabilities, Faults, Header, Login, Manners, Newsgroups};
 use bergamot_types::ByteRate;
 
 mod transcript;
@@ -287,4 +288,77 @@ fn the_tally_keeps_what_was_asked() {
     drop(reader);
     let connections = tally.connections();
     assert_eq!((connections.accepted, connections.open, connections.peak), (1, 0, 1));
+}
+
+fn newsgroups() -> Arc<Newsgroups> {
+    let newsgroups = Newsgroups::default();
+    for (group, subject) in [("a.b", "one"), ("a.b", "two"), ("c", "three")] {
+        let (from, date) = ("a@x".into(), "now".into());
+        let header = Header { subject: subject.into(), from, date, id: "1@x".into(), bytes: 9 };
+        newsgroups.post(group, header);
+    }
+    newsgroups.expire("a.b", 2);
+    Arc::new(newsgroups)
+}
+
+#[test]
+fn headers_are_listed_by_group_and_number() {
+    talk(
+        Manners { newsgroups: newsgroups(), compress: true, ..Manners::default() },
+        "
+        [S] 200 newsd ready
+        [C] OVER 1-2
+        [S] 412 Which group?
+        [C] GROUP a.b
+        [S] 211 1 2 2 a.b
+        [C] OVER 1-9
+        [S] 224 Overview follows
+        [S] 2\ttwo\ta@x\tnow\t<1@x>\t\t9\t1
+        [S] .
+        [C] HDR Subject 2-
+        [S] 225 Headers follow
+        [S] 2 two
+        [S] .
+        [C] XOVER 1
+        [S] 423 No articles in that range
+        [C] LIST ACTIVE a.*
+        [S] 215 List follows
+        [S] a.b 2 2 y
+        [S] .
+        [C] LIST NEWSGROUPS c
+        [S] 215 List follows
+        [S] c\tWhat c is about
+        [S] .
+        [C] CAPABILITIES
+        [S] 101 Capability list:
+        [S] VERSION 2
+        [S] IMPLEMENTATION newsd
+        [S] READER
+        [S] HDR
+        [S] LIST ACTIVE NEWSGROUPS
+        [S] OVER
+        [S] COMPRESS DEFLATE
+        [S] .
+        ",
+    );
+}
+
+#[test]
+fn an_old_server_knows_only_xover() {
+    talk(
+        Manners { newsgroups: newsgroups(), only_xover: true, ..Manners::default() },
+        "
+        [S] 200 newsd ready
+        [C] GROUP c
+        [S] 211 1 1 1 c
+        [C] OVER 1-2
+        [S] 500 What?
+        [C] XOVER 1-2
+        [S] 224 Overview follows
+        [S] 1\tthree\ta@x\tnow\t<1@x>\t\t9\t1
+        [S] .
+        [C] COMPRESS DEFLATE
+        [S] 503 Not offered
+        ",
+    );
 }
