@@ -421,7 +421,7 @@ impl<R: Fn(Report)> Session<R> {
     }
 }
 
-async fn wait_until(deadline: Option<Instant>) {
+pub(crate) async fn wait_until(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => sleep_until(deadline.into()).await,
         None => std::future::pending().await,

@@ -2,6 +2,7 @@
 //!
 //! - [`Server`]: one configured server: how it is reached, and its one TLS configuration
 //! - [`Connection`]: the handle of one running connection; orders go in, [`Report`]s come out
+//! - [`Errand`]: a connection for headers, lists and probes, which ends when it is recalled
 //! - [`Buffer`], [`BufferPool`]: decoded articles, in memory that is used again
 //! - [`http`]: fetching from the web
 //! - [`ConnectError`], [`Ended`]: why there is no connection, or no longer one
@@ -13,7 +14,9 @@
 mod buffer;
 mod connection;
 mod credit;
+mod deflated;
 mod dial;
+mod errand;
 mod error;
 mod fetch;
 pub mod http;
@@ -27,6 +30,7 @@ mod tls;
 pub use buffer::{Buffer, BufferPool};
 pub use connection::{CONNECTION_COST, Connection, Report};
 pub use credit::Credit;
+pub use errand::{Errand, ErrandError, GroupNumbers, Recall};
 pub use error::{ConnectError, Ended};
 pub use fetch::Fetch;
 pub use scratch::SCRATCH_SIZE;
