@@ -1,0 +1,378 @@
+//! One feed: what it is to be asked, and what its answers change.
+
+use std::time::Duration;
+
+use bergamot_poll::adaptive;
+use bergamot_types::{SplitMix, UnixTime, Url};
+
+use super::host::later;
+use super::memory::{FeedMemory, PollError, WantedItem};
+use super::pace::back_off;
+use super::print::print;
+use super::reply::{Failure, FailureKind, Headers};
+use super::seen::Fate;
+use super::settings::FeedSettings;
+use crate::document::{Document, Item};
+use crate::rules::{JobOptions, Judgement, Verdict};
+
+#[derive(Debug)]
+pub(super) struct Feed {
+    pub(super) settings: FeedSettings,
+    pub(super) memory: FeedMemory,
+    /// What a server said when it refused for good.
+    pub(super) stopped: Option<PollError>,
+    pub(super) is_running: bool,
+    /// When the call was due that now waits for another to the same host.
+    pub(super) waiting_since: Option<UnixTime>,
+    by_hand: bool,
+    chain: Option<Chain>,
+}
+
+/// Pages that were read while looking for the first item that is known.
+#[derive(Debug)]
+struct Chain {
+    headers: Headers, // of the first page
+    items: Vec<Item>,
+    pages: u32,
+}
+
+/// What one look at the feed brought.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) struct Brought {
+    pub(super) new: usize,
+    pub(super) wanted: usize,
+}
+
+/// What a feed may do now.
+#[derive(Debug)]
+pub(super) enum Next {
+    Fetch { url: Url, conditional: bool },
+    Grab(WantedItem),
+}
+
+/// How it stands with a feed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Standing {
+    pub state: State,
+    /// What was wrong last, where something still is.
+    pub trouble: Option<PollError>,
+    pub title: Box<str>,
+    pub interval: Duration,
+    pub last_fetched: Option<UnixTime>,
+    pub next_due: Option<UnixTime>,
+    /// In a row.
+    pub failures: u32,
+    pub seen: usize,
+    pub wanted: usize,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum State {
+    Disabled,
+    /// The last call failed; there will be others.
+    Failing,
+    /// The host wants to be left alone.
+    Held,
+    Running,
+    /// Until a person changes something.
+    Stopped,
+    Waiting,
+}
+
+impl Feed {
+    pub(super) fn new(settings: FeedSettings, memory: Option<FeedMemory>) -> Self {
+        let mut memory = memory.unwrap_or_default();
+        memory.url_print = settings.url_print();
+        memory.rules_print = settings.rules_print();
+        Self {
+            settings,
+            memory,
+            stopped: None,
+            is_running: false,
+            waiting_since: None,
+            by_hand: false,
+            chain: None,
+        }
+    }
+
+    /// Takes over what was remembered under settings that may have been others.
+    pub(super) fn restored(settings: FeedSettings, mut memory: FeedMemory) -> Self {
+        let has_other_rules = memory.rules_print != settings.rules_print();
+        if has_other_rules {
+            memory.seen.reconsider();
+        }
+        if has_other_rules || memory.url_print != settings.url_print() {
+            (memory.etag, memory.last_modified, memory.next_check) = (None, None, None);
+            (memory.failures, memory.attempts, memory.last_error) = (0, 0, None);
+        }
+        Self::new(settings, Some(memory))
+    }
+
+    pub(super) fn fetch_now(&mut self) {
+        self.by_hand = true;
+    }
+
+    /// When there is something to do. None as long as nothing may be done.
+    pub(super) fn due(&self, now: UnixTime) -> Option<UnixTime> {
+        if !self.settings.enabled || self.stopped.is_some() {
+            return None;
+        }
+        let grab = self.memory.wanted.iter().map(|item| sane(item.not_before, now)).min();
+        Some(grab.map_or(self.fetch_due(now), |grab| grab.min(self.fetch_due(now))))
+    }
+
+    fn fetch_due(&self, now: UnixTime) -> UnixTime {
+        match self.memory.next_check {
+            Some(next) if !self.by_hand && self.chain.is_none() => sane(next, now),
+            _ => now,
+        }
+    }
+
+    /// What was due first.
+    pub(super) fn next(&self, now: UnixTime) -> Option<Next> {
+        let due = self.due(now).filter(|due| *due <= now)?;
+        let is_grab_due = |item: &&WantedItem| sane(item.not_before, now) <= now;
+        let grab = self.memory.wanted.iter().filter(is_grab_due).min_by_key(|item| item.not_before);
+        match grab {
+            Some(item) if self.chain.is_none() && sane(item.not_before, now) <= due => {
+                Some(Next::Grab(item.clone()))
+            }
+            _ => Some(self.fetch()),
+        }
+    }
+
+    fn fetch(&self) -> Next {
+        let first = &self.settings.url;
+        match &self.chain {
+            None => Next::Fetch { url: first.clone(), conditional: true },
+            Some(chain) => {
+                let sign = if first.target().contains('?') { '&' } else { '?' };
+                let url = format!("{}{sign}offset={}", first.reveal(), chain.items.len());
+                let url = Url::parse(&url).unwrap_or_else(|_| first.clone());
+                Next::Fetch { url, conditional: false }
+            }
+        }
+    }
+
+    pub(super) fn on_not_modified(&mut self, now: UnixTime) {
+        self.chain = None;
+        self.succeed(now);
+    }
+
+    /// None if there are more pages to read before anything can be said.
+    pub(super) fn on_document(
+        &mut self,
+        now: UnixTime,
+        headers: &Headers,
+        document: Document,
+    ) -> Option<Brought> {
+        let has_more = self.has_more(&document);
+        let is_first_page = self.chain.is_none();
+        let first = || Chain { headers: headers.clone(), items: Vec::new(), pages: 0 };
+        let mut chain = self.chain.take().unwrap_or_else(first);
+        if is_first_page {
+            self.memory.title = document.title;
+            self.memory.ttl = document.ttl.map_or(0, |ttl| ttl.as_secs());
+        }
+        chain.items.extend(document.items);
+        chain.pages += 1;
+        if has_more && chain.pages < self.settings.pages && chain.items.len() < MOST_ITEMS {
+            self.chain = Some(chain);
+            return None;
+        }
+        let brought = self.take_in(now, &chain.items);
+        self.memory.etag = chain.headers.etag;
+        self.memory.last_modified = chain.headers.last_modified;
+        self.succeed(now);
+        Some(brought)
+    }
+
+    fn has_more(&self, document: &Document) -> bool {
+        let Some(range) = document.range else { return false };
+        let count = document.items.len() as u64;
+        let knows = |item: &Item| self.memory.seen.fate(item).is_some();
+        let is_first_look = self.memory.last_fetched.is_none();
+        count > 0
+            && range.offset.saturating_add(count) < range.total
+            && (self.settings.backlog || !is_first_look)
+            && !self.settings.url.target().contains("offset=")
+            && !document.items.iter().any(knows)
+    }
+
+    fn take_in(&mut self, now: UnixTime, items: &[Item]) -> Brought {
+        let is_first_look = self.memory.last_fetched.is_none();
+        let is_backlog = is_first_look && !self.settings.backlog;
+        let mut brought = Brought::default();
+        for item in items {
+            let known = self.memory.seen.fate(item);
+            let judgement = self.settings.rules.judge(item, now);
+            let fate = match (known, judgement.verdict) {
+                (Some(fate), _) => fate,
+                (None, Verdict::Rejected | Verdict::Unmatched) => Fate::Ignored,
+                (None, Verdict::Accepted) if is_backlog => Fate::Backlog,
+                (None, Verdict::Accepted) if item.url.is_none() => Fate::WithoutNzb,
+                (None, Verdict::Accepted) => Fate::Wanted,
+            };
+            self.memory.seen.note(now, item, fate);
+            if known.is_none() {
+                brought.new += 1;
+                self.note_time(now, item);
+                if fate == Fate::Wanted {
+                    brought.wanted += 1;
+                    self.want(now, item, judgement);
+                }
+            }
+        }
+        if brought.new > 0 {
+            self.memory.usual_interval = adaptive::usual_interval(&self.memory.times).as_secs();
+        }
+        self.memory.seen.age_out(now);
+        brought
+    }
+
+    /// A date in the future would only say that somebody's clock is wrong.
+    fn note_time(&mut self, now: UnixTime, item: &Item) {
+        let times = &mut self.memory.times;
+        times.push(item.published.unwrap_or(now).min(now));
+        times.sort_unstable();
+        times.drain(..times.len().saturating_sub(adaptive::ITEMS_COUNTED));
+    }
+
+    fn want(&mut self, now: UnixTime, item: &Item, judgement: Judgement) {
+        let Some(url) = &item.url else { return };
+        self.memory.wanted.push(WantedItem {
+            guid: print(&item.guid),
+            title: item.title.clone(),
+            url: url.clone(),
+            size: item.size.map(|size| size.0),
+            options: self.options(judgement.options),
+            attempts: 0,
+            not_before: now,
+        });
+    }
+
+    /// What the rules say, and where they are silent the feed.
+    pub(super) fn options(&self, options: JobOptions) -> JobOptions {
+        let own = self.settings.options.clone();
+        JobOptions {
+            category: options.category.or(own.category),
+            priority: options.priority.or(own.priority),
+            paused: options.paused.or(own.paused),
+            dupe_key: options.dupe_key.or(own.dupe_key),
+            dupe_score: options.dupe_score.or(own.dupe_score),
+            dupe_mode: options.dupe_mode.or(own.dupe_mode),
+        }
+    }
+
+    fn succeed(&mut self, now: UnixTime) {
+        self.by_hand = false;
+        self.memory.last_fetched = Some(now);
+        self.memory.next_check = Some(later(now, self.interval(now)));
+        (self.memory.failures, self.memory.attempts, self.memory.last_error) = (0, 0, None);
+    }
+
+    pub(super) fn interval(&self, now: UnixTime) -> Duration {
+        if let Some(interval) = self.settings.interval {
+            return interval;
+        }
+        let usual = Duration::from_secs(self.memory.usual_interval)
+            .clamp(adaptive::SHORTEST_INTERVAL, adaptive::LONGEST_INTERVAL);
+        let newest = self.memory.times.last();
+        let stretched =
+            newest.map_or(usual, |newest| adaptive::stretched_interval(usual, *newest, now));
+        stretched.max(Duration::from_secs(self.memory.ttl)).min(adaptive::LONGEST_INTERVAL)
+    }
+
+    /// A look at the feed failed. The whole of it begins anew with the next, be it at page five.
+    pub(super) fn on_failure(
+        &mut self,
+        now: UnixTime,
+        failure: &Failure,
+        chance: &mut SplitMix,
+    ) -> PollError {
+        self.chain = None;
+        self.by_hand = false;
+        let error = self.error(now, failure);
+        let memory = &mut self.memory;
+        memory.last_error = Some(error.clone());
+        memory.failures = memory.failures.saturating_add(1);
+        let pause = back_off(memory.failures, chance);
+        let wait = match failure.kind {
+            FailureKind::Denied | FailureKind::Gone => {
+                self.stopped = Some(error.clone());
+                return error;
+            }
+            // The host says when.
+            FailureKind::Limited => Duration::ZERO,
+            FailureKind::Lasting => {
+                memory.attempts = 0;
+                self.interval(now).max(pause)
+            }
+            FailureKind::Transient if memory.attempts + 1 < ATTEMPTS => {
+                memory.attempts += 1;
+                pause
+            }
+            FailureKind::Transient => {
+                memory.attempts = 0;
+                self.interval(now)
+            }
+        };
+        self.memory.next_check = Some(later(now, wait));
+        error
+    }
+
+    pub(super) fn on_taken(&mut self, guid: u64) {
+        self.memory.wanted.retain(|item| item.guid != guid);
+        self.memory.seen.set_fate(guid, Fate::Taken);
+    }
+
+    /// An NZB could not be had. Whether the item is given up.
+    pub(super) fn on_grab_failure(
+        &mut self,
+        now: UnixTime,
+        guid: u64,
+        failure: &Failure,
+        chance: &mut SplitMix,
+    ) -> (PollError, bool) {
+        let error = self.error(now, failure);
+        let Some(item) = self.memory.wanted.iter_mut().find(|item| item.guid == guid) else {
+            return (error, false);
+        };
+        match failure.kind {
+            FailureKind::Denied => self.stopped = Some(error.clone()),
+            FailureKind::Limited => {}
+            FailureKind::Transient if item.attempts + 1 < MOST_GRABS => {
+                item.attempts += 1;
+                item.not_before = later(now, back_off(item.attempts, chance));
+            }
+            FailureKind::Gone | FailureKind::Lasting | FailureKind::Transient => {
+                self.memory.wanted.retain(|item| item.guid != guid);
+                self.memory.seen.set_fate(guid, Fate::Failed);
+                return (error, true);
+            }
+        }
+        (error, false)
+    }
+
+    fn error(&self, now: UnixTime, failure: &Failure) -> PollError {
+        PollError {
+            at: now,
+            feed: self.settings.name.clone(),
+            code: failure.code.clone(),
+            message: failure.message.clone(),
+        }
+    }
+}
+
+/// No date is that far ahead; the calendar must have been set back since.
+fn sane(date: UnixTime, now: UnixTime) -> UnixTime {
+    if date > later(now, LONGEST_AHEAD) { now } else { date }
+}
+
+/// In one window; then it waits for the next.
+const ATTEMPTS: u32 = 3;
+/// Of one NZB; the pauses between them add up to most of a day.
+const MOST_GRABS: u32 = 24;
+/// Of all pages together, as of one document.
+const MOST_ITEMS: usize = 10_000;
+const LONGEST_AHEAD: Duration = Duration::from_secs(366 * 24 * 60 * 60);

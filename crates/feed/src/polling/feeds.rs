@@ -1,0 +1,532 @@
+//! All feeds, and the hosts they share.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use bergamot_types::{SplitMix, UnixTime, Url};
+use thiserror::Error;
+
+use super::feed::{Feed, Next, Standing, State};
+use super::host::{Host, later};
+use super::memory::{FeedMemory, ItemKey, Memory, PollError, WantedItem};
+use super::pace::{back_off, retry_after, wait_for_calls, waits_of};
+use super::reply::{Failure, FailureKind, Headers, Outcome, Reply};
+use super::seen::Fate;
+use super::settings::{FeedId, FeedSettings};
+use crate::document::{Document, Item};
+use crate::rules::Judgement;
+
+/// After every call that ends, and after [`Feeds::configure`]: poll events until `None`, write
+/// [`Feeds::memory`] down if [`Feeds::take_change`] says so, and only then begin anything else.
+#[derive(Debug, Default)]
+pub struct Feeds {
+    feeds: BTreeMap<FeedId, Feed>,
+    hosts: HashMap<Box<str>, Host>,
+    calls: HashMap<CallId, Call>,
+    last_call: u64,
+    log: Memory, // without feeds: only its errors
+    events: VecDeque<Event>,
+    has_changed: bool,
+}
+
+/// One call to a server; its end frees the host.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct CallId(u64);
+
+#[derive(Debug)]
+struct Call {
+    host: Box<str>,
+    feed: Option<Box<str>>, // by its key: its number may have changed meanwhile
+}
+
+/// What a feed may do now.
+#[derive(Debug)]
+pub enum Work {
+    Fetch(Fetch),
+    Grab(Grab),
+    /// Not before then.
+    Later(UnixTime),
+    /// Until it is configured otherwise, or woken.
+    Nothing,
+}
+
+#[derive(Debug)]
+pub struct Fetch {
+    pub call: CallId,
+    pub url: Url,
+    pub etag: Option<Box<str>>,
+    pub last_modified: Option<Box<str>>,
+    pub allow_private: bool,
+}
+
+#[derive(Debug)]
+pub struct Grab {
+    pub call: CallId,
+    pub key: ItemKey,
+    pub item: WantedItem,
+    pub allow_private: bool,
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Event {
+    /// It was read, or had not changed.
+    Checked {
+        feed: FeedId,
+        new: usize,
+        wanted: usize,
+    },
+    Failed {
+        feed: FeedId,
+        error: PollError,
+    },
+    /// An item will not become a job.
+    GivenUp {
+        feed: FeedId,
+        title: Box<str>,
+    },
+    /// Until a person changes something.
+    Stopped {
+        feed: FeedId,
+        error: PollError,
+    },
+    /// It waited for its host, which is free now.
+    Wake(FeedId),
+}
+
+/// Why nothing may be asked of a host.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+pub enum HostRefusal {
+    #[error("another call to {0} is under way")]
+    Busy(Box<str>),
+    #[error("{host} refused the feed {feed}; nothing is asked of it until that is put right")]
+    Denied { host: Box<str>, feed: Box<str> },
+    #[error("{host} wants to be left alone for {} s", seconds)]
+    Held { host: Box<str>, seconds: i64 },
+}
+
+/// An item of a feed with what would become of it.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    pub item: Item,
+    /// With what the feed itself says filled in.
+    pub judgement: Judgement,
+    /// None if it is new.
+    pub fate: Option<Fate>,
+}
+
+impl Feeds {
+    pub fn new(memory: Memory, settings: Vec<FeedSettings>) -> Self {
+        let Memory { feeds, errors } = memory;
+        let log = Memory { errors, feeds: BTreeMap::new() };
+        let mut all = Self { log, ..Self::default() };
+        all.take_over(feeds, settings);
+        all
+    }
+
+    /// Feeds that are gone are forgotten with all their items; one that changed may try again.
+    pub fn configure(&mut self, settings: Vec<FeedSettings>) {
+        let mut former = BTreeMap::new();
+        for (_, feed) in std::mem::take(&mut self.feeds) {
+            former.insert(feed.settings.key(), feed);
+        }
+        let changed = |key: &str| {
+            let now = settings.iter().find(|settings| *settings.key() == *key);
+            let before = former.get(key).map(|feed| &feed.settings);
+            now.zip(before).is_none_or(|(now, before)| now.differs_from(before))
+        };
+        for host in self.hosts.values_mut() {
+            host.denied_by.take_if(|feed| changed(feed));
+        }
+        for (id, settings) in numbered(settings) {
+            let feed = match former.remove(&settings.key()) {
+                None => Feed::new(settings, None),
+                Some(mut feed) if !settings.differs_from(&feed.settings) => {
+                    feed.settings = settings;
+                    feed
+                }
+                Some(former) => {
+                    let mut feed = Feed::restored(settings, former.memory);
+                    feed.is_running = former.is_running;
+                    feed
+                }
+            };
+            self.feeds.insert(id, feed);
+        }
+        self.has_changed = true;
+    }
+
+    fn take_over(
+        &mut self,
+        mut remembered: BTreeMap<Box<str>, FeedMemory>,
+        settings: Vec<FeedSettings>,
+    ) {
+        for (id, settings) in numbered(settings) {
+            let feed = match remembered.remove(&settings.key()) {
+                Some(memory) => Feed::restored(settings, memory),
+                None => Feed::new(settings, None),
+            };
+            self.feeds.insert(id, feed);
+        }
+        self.has_changed = !remembered.is_empty();
+    }
+
+    pub fn ids(&self) -> impl Iterator<Item = FeedId> {
+        self.feeds.keys().copied()
+    }
+
+    pub fn settings(&self, feed: FeedId) -> Option<&FeedSettings> {
+        self.feeds.get(&feed).map(|feed| &feed.settings)
+    }
+
+    /// Whether any call to a feed or for one of its items is under way.
+    pub fn is_active(&self) -> bool {
+        !self.calls.is_empty()
+    }
+
+    /// Makes a feed due, whatever its pace; what its host asked for still holds.
+    pub fn fetch_now(&mut self, feed: FeedId) {
+        if let Some(feed) = self.feeds.get_mut(&feed) {
+            feed.fetch_now();
+        }
+    }
+
+    /// When to call [`Feeds::begin`]. None until something else happens.
+    pub fn next_due(&self, now: UnixTime, id: FeedId) -> Option<UnixTime> {
+        let feed = self.feeds.get(&id)?;
+        let due = feed.due(now)?;
+        let host = self.hosts.get(feed.settings.url.host());
+        if host.is_some_and(|host| host.denied_by.is_some()) {
+            return None;
+        }
+        let held = host.and_then(|host| host.waits_until(now, false));
+        Some(held.map_or(due, |held| held.max(due)))
+    }
+
+    /// The one call that this feed may make now. It runs until it is reported.
+    pub fn begin(&mut self, now: UnixTime, id: FeedId) -> Work {
+        let Some(due) = self.next_due(now, id) else { return Work::Nothing };
+        let Some(feed) = self.feeds.get_mut(&id).filter(|feed| !feed.is_running) else {
+            return Work::Nothing;
+        };
+        let Some(next) = feed.next(now) else { return Work::Later(due) };
+        let (url, is_grab) = match &next {
+            Next::Fetch { url, .. } => (url, false),
+            Next::Grab(item) => (&item.url, true),
+        };
+        let host_name: Box<str> = url.host().into();
+        let host = self.hosts.entry(host_name.clone()).or_default();
+        if host.denied_by.is_some() {
+            return Work::Nothing;
+        }
+        if let Some(until) = host.waits_until(now, is_grab) {
+            // While grabs wait the feed itself may still be due.
+            let fetch = feed.memory.next_check.filter(|_| is_grab).filter(|next| *next > now);
+            return Work::Later(fetch.map_or(until, |fetch| fetch.min(until)));
+        }
+        if host.is_busy {
+            feed.waiting_since.get_or_insert(due);
+            return Work::Later(later(now, LONGEST_NAP));
+        }
+        host.is_busy = true;
+        feed.is_running = true;
+        feed.waiting_since = None;
+        let (key, allow_private) = (feed.settings.key(), feed.settings.allow_private);
+        let etag = feed.memory.etag.clone();
+        let last_modified = feed.memory.last_modified.clone();
+        let call = self.new_call(host_name, Some(key.clone()));
+        match next {
+            Next::Fetch { url, conditional } => Work::Fetch(Fetch {
+                call,
+                url,
+                etag: etag.filter(|_| conditional),
+                last_modified: last_modified.filter(|_| conditional),
+                allow_private,
+            }),
+            Next::Grab(item) => {
+                let key = ItemKey { feed: key, guid: item.guid };
+                Work::Grab(Grab { call, key, item, allow_private })
+            }
+        }
+    }
+
+    /// A call for a look that changes nothing, to any address.
+    pub fn begin_look(&mut self, now: UnixTime, url: &Url) -> Result<CallId, HostRefusal> {
+        let name: Box<str> = url.host().into();
+        let host = self.hosts.entry(name.clone()).or_default();
+        if let Some(feed) = host.denied_by.clone() {
+            return Err(HostRefusal::Denied { host: name, feed });
+        }
+        if let Some(until) = host.waits_until(now, false) {
+            return Err(HostRefusal::Held { host: name, seconds: until.0 - now.0 });
+        }
+        if host.is_busy {
+            return Err(HostRefusal::Busy(name));
+        }
+        host.is_busy = true;
+        Ok(self.new_call(name, None))
+    }
+
+    pub fn end_look(&mut self, now: UnixTime, call: CallId, reply: &Reply, chance: &mut SplitMix) {
+        if let Some(Call { host, .. }) = self.end_call(now, call) {
+            self.heed(now, &host, reply);
+            if let Outcome::Failed(failure) = &reply.outcome {
+                self.on_host_failure(now, &host, None, failure, &reply.headers, chance);
+            }
+        }
+    }
+
+    pub fn on_fetched(&mut self, now: UnixTime, call: CallId, reply: Reply, chance: &mut SplitMix) {
+        let Some(Call { host, feed: key }) = self.end_call(now, call) else { return };
+        self.heed(now, &host, &reply);
+        if let Outcome::Failed(failure) = &reply.outcome {
+            self.on_host_failure(now, &host, key.as_deref(), failure, &reply.headers, chance);
+        }
+        let Some((id, feed)) = self.feed_called(key.as_deref()) else { return };
+        feed.is_running = false;
+        match reply.outcome {
+            Outcome::Document(document) => {
+                if let Some(brought) = feed.on_document(now, &reply.headers, document) {
+                    let (new, wanted) = (brought.new, brought.wanted);
+                    self.events.push_back(Event::Checked { feed: id, new, wanted });
+                    self.has_changed = true;
+                }
+            }
+            Outcome::NotModified => {
+                feed.on_not_modified(now);
+                self.events.push_back(Event::Checked { feed: id, new: 0, wanted: 0 });
+                self.has_changed = true;
+            }
+            Outcome::Failed(failure) => {
+                let error = feed.on_failure(now, &failure, chance);
+                let is_stopped = feed.stopped.is_some();
+                self.on_error(id, error, is_stopped);
+            }
+        }
+    }
+
+    /// The NZB of an item is in the spool, or could not be had.
+    pub fn on_grabbed(
+        &mut self,
+        now: UnixTime,
+        call: CallId,
+        item: &ItemKey,
+        headers: &Headers,
+        result: Result<(), Failure>,
+        chance: &mut SplitMix,
+    ) {
+        let Some(Call { host, feed: key }) = self.end_call(now, call) else { return };
+        self.heed_headers(now, &host, headers);
+        if let Err(failure) = &result {
+            self.on_host_failure(now, &host, key.as_deref(), failure, headers, chance);
+        }
+        let Some((id, feed)) = self.feed_called(key.as_deref()) else { return };
+        feed.is_running = false;
+        match result {
+            Ok(()) => {
+                feed.on_taken(item.guid);
+                self.has_changed = true;
+            }
+            Err(failure) => {
+                let wanted = feed.memory.wanted.iter().find(|wanted| wanted.guid == item.guid);
+                let title = wanted.map(|wanted| wanted.title.clone()).unwrap_or_default();
+                let (error, is_given_up) = feed.on_grab_failure(now, item.guid, &failure, chance);
+                let is_stopped = feed.stopped.is_some();
+                self.on_error(id, error, is_stopped);
+                if is_given_up {
+                    self.events.push_back(Event::GivenUp { feed: id, title });
+                }
+            }
+        }
+    }
+
+    /// A job of this item exists, whoever made it.
+    pub fn on_taken(&mut self, item: &ItemKey) {
+        let is_wanted = |feed: &Feed| feed.memory.wanted.iter().any(|w| w.guid == item.guid);
+        if let Some((_, feed)) = self.feed_called(Some(&item.feed))
+            && is_wanted(feed)
+        {
+            feed.on_taken(item.guid);
+            self.has_changed = true;
+        }
+    }
+
+    /// Items that are to become jobs and have not yet.
+    pub fn wanted(&self) -> impl Iterator<Item = (ItemKey, &WantedItem)> {
+        self.feeds.values().flat_map(|feed| {
+            let key = feed.settings.key();
+            let key = move |guid| ItemKey { feed: key.clone(), guid };
+            feed.memory.wanted.iter().map(move |item| (key(item.guid), item))
+        })
+    }
+
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// Whether there is something to be written down since the last call of this.
+    pub fn take_change(&mut self) -> bool {
+        std::mem::take(&mut self.has_changed)
+    }
+
+    pub fn memory(&self) -> Memory {
+        let remembered = |feed: &Feed| (feed.settings.key(), feed.memory.clone());
+        Memory {
+            feeds: self.feeds.values().map(remembered).collect(),
+            errors: self.log.errors.clone(),
+        }
+    }
+
+    /// What went wrong, the oldest first.
+    pub fn errors(&self) -> impl DoubleEndedIterator<Item = &PollError> {
+        self.log.errors.iter()
+    }
+
+    pub fn standing(&self, now: UnixTime, id: FeedId) -> Option<Standing> {
+        let feed = self.feeds.get(&id)?;
+        let host = self.hosts.get(feed.settings.url.host());
+        let is_denied = host.is_some_and(|host| host.denied_by.is_some());
+        let is_held = host.is_some_and(|host| host.waits_until(now, false).is_some());
+        let state = match feed {
+            feed if !feed.settings.enabled => State::Disabled,
+            feed if feed.stopped.is_some() || is_denied => State::Stopped,
+            feed if feed.is_running => State::Running,
+            _ if is_held => State::Held,
+            feed if feed.memory.failures > 0 => State::Failing,
+            _ => State::Waiting,
+        };
+        Some(Standing {
+            state,
+            trouble: feed.stopped.clone().or_else(|| feed.memory.last_error.clone()),
+            title: feed.memory.title.clone(),
+            interval: feed.interval(now),
+            last_fetched: feed.memory.last_fetched,
+            next_due: self.next_due(now, id),
+            failures: feed.memory.failures,
+            seen: feed.memory.seen.count(),
+            wanted: feed.memory.wanted.len(),
+        })
+    }
+
+    /// What would become of what a feed offers: a dry run.
+    pub fn judge(&self, now: UnixTime, id: FeedId, document: Document) -> Vec<Judged> {
+        let Some(feed) = self.feeds.get(&id) else { return Vec::new() };
+        judge_with(feed, now, document)
+    }
+
+    fn new_call(&mut self, host: Box<str>, feed: Option<Box<str>>) -> CallId {
+        self.last_call += 1;
+        let call = CallId(self.last_call);
+        self.calls.insert(call, Call { host, feed });
+        call
+    }
+
+    /// Frees the host, and wakes the feed that has waited for it longest.
+    fn end_call(&mut self, now: UnixTime, call: CallId) -> Option<Call> {
+        let call = self.calls.remove(&call)?;
+        if let Some(host) = self.hosts.get_mut(&call.host) {
+            host.is_busy = false;
+        }
+        let waits = |(id, feed): (&FeedId, &Feed)| {
+            let next = feed.next(now)?;
+            let url = match &next {
+                Next::Fetch { url, .. } => url,
+                Next::Grab(item) => &item.url,
+            };
+            (*url.host() == *call.host).then_some((feed.waiting_since?, *id))
+        };
+        if let Some((_, id)) = self.feeds.iter().filter_map(waits).min() {
+            if let Some(feed) = self.feeds.get_mut(&id) {
+                feed.waiting_since = None;
+            }
+            self.events.push_back(Event::Wake(id));
+        }
+        self.forget_idle_hosts(now);
+        Some(call)
+    }
+
+    /// Feeds link to many hosts; those with nothing to remember need no place.
+    fn forget_idle_hosts(&mut self, now: UnixTime) {
+        if self.hosts.len() > MOST_HOSTS {
+            self.hosts.retain(|_, host| !host.is_idle(now));
+        }
+    }
+
+    /// What a server says of its limits holds for all calls to it.
+    fn heed(&mut self, now: UnixTime, host: &str, reply: &Reply) {
+        self.heed_headers(now, host, &reply.headers);
+        let Some(host) = self.hosts.get_mut(host) else { return };
+        if let Outcome::Document(document) = &reply.outcome {
+            let [calls, grabs] = waits_of(&document.allowance, now);
+            calls.into_iter().for_each(|wait| host.leave_alone(now, wait));
+            grabs.into_iter().for_each(|wait| host.leave_grabs_alone(now, wait));
+        }
+        if !matches!(reply.outcome, Outcome::Failed(_)) {
+            host.limited = 0;
+        }
+    }
+
+    fn heed_headers(&mut self, now: UnixTime, host: &str, headers: &Headers) {
+        if let Some(host) = self.hosts.get_mut(host)
+            && let Some(wait) = wait_for_calls(headers, now)
+        {
+            host.leave_alone(now, wait);
+        }
+    }
+
+    fn on_host_failure(
+        &mut self,
+        now: UnixTime,
+        host: &str,
+        feed: Option<&str>,
+        failure: &Failure,
+        headers: &Headers,
+        chance: &mut SplitMix,
+    ) {
+        let Some(host) = self.hosts.get_mut(host) else { return };
+        match failure.kind {
+            FailureKind::Denied => host.denied_by = feed.map(Into::into),
+            FailureKind::Limited => {
+                host.limited = host.limited.saturating_add(1);
+                let asked = headers.retry_after.as_deref().and_then(|text| retry_after(text, now));
+                host.leave_alone(now, asked.unwrap_or_else(|| back_off(host.limited, chance)));
+            }
+            FailureKind::Gone | FailureKind::Lasting | FailureKind::Transient => {}
+        }
+    }
+
+    fn on_error(&mut self, feed: FeedId, error: PollError, is_stopped: bool) {
+        self.log.add_error(error.clone());
+        self.events.push_back(match is_stopped {
+            true => Event::Stopped { feed, error },
+            false => Event::Failed { feed, error },
+        });
+        self.has_changed = true;
+    }
+
+    fn feed_called(&mut self, key: Option<&str>) -> Option<(FeedId, &mut Feed)> {
+        let found = self.feeds.iter_mut().find(|(_, feed)| Some(&*feed.settings.key()) == key);
+        found.map(|(id, feed)| (*id, feed))
+    }
+}
+
+/// The same for settings that are only tried out.
+pub fn judge(settings: FeedSettings, now: UnixTime, document: Document) -> Vec<Judged> {
+    judge_with(&Feed::new(settings, None), now, document)
+}
+
+fn judge_with(feed: &Feed, now: UnixTime, document: Document) -> Vec<Judged> {
+    let judged = |item: Item| {
+        let mut judgement = feed.settings.rules.judge(&item, now);
+        judgement.options = feed.options(judgement.options);
+        let fate = feed.memory.seen.fate(&item);
+        Judged { item, judgement, fate }
+    };
+    document.items.into_iter().map(judged).collect()
+}
+
+fn numbered(settings: Vec<FeedSettings>) -> impl Iterator<Item = (FeedId, FeedSettings)> {
+    (1..).map(FeedId).zip(settings)
+}
+
+/// A feed that waits for its host is woken; this is for the case that nobody does.
+const LONGEST_NAP: std::time::Duration = std::time::Duration::from_secs(60 * 60);
+const MOST_HOSTS: usize = 1_000;

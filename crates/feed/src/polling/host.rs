@@ -1,0 +1,48 @@
+//! One host, which several feeds may share.
+
+use std::time::Duration;
+
+use bergamot_types::UnixTime;
+
+use super::pace::LONGEST_WAIT;
+
+#[derive(Debug, Default)]
+pub(super) struct Host {
+    /// One call at a time.
+    pub(super) is_busy: bool,
+    not_before: Option<UnixTime>,
+    grabs_not_before: Option<UnixTime>,
+    /// Refusals for too many calls, in a row.
+    pub(super) limited: u32,
+    /// The feed (by its key) that was refused for good.
+    pub(super) denied_by: Option<Box<str>>,
+}
+
+impl Host {
+    pub(super) fn leave_alone(&mut self, now: UnixTime, wait: Duration) {
+        self.not_before = self.not_before.max(Some(later(now, wait)));
+    }
+
+    pub(super) fn leave_grabs_alone(&mut self, now: UnixTime, wait: Duration) {
+        self.grabs_not_before = self.grabs_not_before.max(Some(later(now, wait)));
+    }
+
+    /// When a call is allowed, if not now.
+    pub(super) fn waits_until(&self, now: UnixTime, is_grab: bool) -> Option<UnixTime> {
+        let grabs = if is_grab { self.grabs_not_before } else { None };
+        let until = self.not_before.max(grabs)?;
+        // No wait is that long, so the calendar was set back since.
+        let latest = later(now, LONGEST_WAIT);
+        (now < until && until <= latest).then_some(until)
+    }
+
+    pub(super) fn is_idle(&self, now: UnixTime) -> bool {
+        !self.is_busy && self.denied_by.is_none() && self.waits_until(now, true).is_none()
+    }
+}
+
+pub(super) fn later(now: UnixTime, wait: Duration) -> UnixTime {
+    // Rounded up: a second too early would be asked to wait again.
+    let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+    UnixTime(now.0.saturating_add(i64::try_from(seconds).unwrap_or(i64::MAX)))
+}

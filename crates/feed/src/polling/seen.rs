@@ -1,0 +1,205 @@
+//! Which items of a feed are known.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bergamot_types::UnixTime;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::print::{print, title_print};
+use crate::document::Item;
+
+/// Items by the prints of their guid and title: a busy feed brings ten thousands in a month, and all
+/// that matters is not to take one twice.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Seen {
+    items: BTreeMap<u64, Entry>,
+    titles: BTreeSet<u64>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Entry {
+    title: u64,
+    at: UnixTime, // when it was last in the feed
+    fate: Fate,
+}
+
+/// What became of an item.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Fate {
+    /// There when the feed was first read.
+    Backlog,
+    /// Its NZB could not be had.
+    Failed,
+    /// By the rules.
+    Ignored,
+    /// Another name for one that is known.
+    Repeated,
+    Taken,
+    Wanted,
+    /// There is no address of an NZB.
+    WithoutNzb,
+}
+
+impl Seen {
+    /// What became of this item, or of the one it repeats under another guid.
+    pub fn fate(&self, item: &Item) -> Option<Fate> {
+        let by_guid = self.items.get(&print(&item.guid)).map(|entry| entry.fate);
+        let title = title_print(&item.title);
+        by_guid.or_else(|| (title != 0 && self.titles.contains(&title)).then_some(Fate::Repeated))
+    }
+
+    /// Notes that it was in the feed just now.
+    pub(super) fn note(&mut self, now: UnixTime, item: &Item, fate: Fate) {
+        let title = title_print(&item.title);
+        let guid = print(&item.guid);
+        let fate = self.items.get(&guid).map_or(fate, |entry| entry.fate);
+        self.items.insert(guid, Entry { title, at: now, fate });
+        self.titles.insert(title);
+    }
+
+    pub(super) fn set_fate(&mut self, guid: u64, fate: Fate) {
+        if let Some(entry) = self.items.get_mut(&guid) {
+            entry.fate = fate;
+        }
+    }
+
+    /// Forgets what the rules turned down, for other rules may want it.
+    pub(super) fn reconsider(&mut self) {
+        self.items.retain(|_, entry| entry.fate != Fate::Ignored);
+        self.index_titles();
+    }
+
+    /// Forgets what has not been in the feed for long, the oldest first where there are too many.
+    pub(super) fn age_out(&mut self, now: UnixTime) {
+        let before = self.items.len();
+        self.items.retain(|_, entry| now.days_since(entry.at) < DAYS_KEPT);
+        if self.items.len() > MOST_KEPT {
+            let mut times: Vec<_> = self.items.values().map(|entry| entry.at).collect();
+            times.sort_unstable();
+            let oldest_kept = times[times.len() - MOST_KEPT];
+            self.items.retain(|_, entry| entry.at >= oldest_kept);
+        }
+        if self.items.len() < before {
+            self.index_titles();
+        }
+    }
+
+    pub fn count(&self) -> usize {
+        self.items.len()
+    }
+
+    fn index_titles(&mut self) {
+        self.titles = self.items.values().map(|entry| entry.title).collect();
+    }
+}
+
+/// Items as short words, a million of which are still a small file.
+impl Serialize for Seen {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.items.iter().map(|(guid, entry)| {
+            let Entry { title, at, fate } = entry;
+            format!("{guid:x}.{title:x}.{:x}.{}", at.0, fate.letter())
+        }))
+    }
+}
+
+impl<'d> Deserialize<'d> for Seen {
+    fn deserialize<D: Deserializer<'d>>(deserializer: D) -> Result<Self, D::Error> {
+        let words = Vec::<String>::deserialize(deserializer)?;
+        let items = words.iter().filter_map(|word| entry(word)).collect();
+        let mut seen = Self { items, titles: BTreeSet::new() };
+        seen.index_titles();
+        Ok(seen)
+    }
+}
+
+fn entry(word: &str) -> Option<(u64, Entry)> {
+    let mut parts = word.split('.');
+    let mut number = || u64::from_str_radix(parts.next()?, 16).ok();
+    let (guid, title, at) = (number()?, number()?, number()?);
+    let at = UnixTime(i64::try_from(at).ok()?);
+    let fate = Fate::of_letter(parts.next()?)?;
+    Some((guid, Entry { title, at, fate }))
+}
+
+impl Fate {
+    const ALL: [Self; 7] = [
+        Self::Backlog,
+        Self::Failed,
+        Self::Ignored,
+        Self::Repeated,
+        Self::Taken,
+        Self::Wanted,
+        Self::WithoutNzb,
+    ];
+
+    fn letter(self) -> &'static str {
+        match self {
+            Self::Backlog => "b",
+            Self::Failed => "f",
+            Self::Ignored => "i",
+            Self::Repeated => "r",
+            Self::Taken => "t",
+            Self::Wanted => "w",
+            Self::WithoutNzb => "n",
+        }
+    }
+
+    fn of_letter(letter: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|fate| fate.letter() == letter)
+    }
+}
+
+/// Indexers turn up with the same item again after a restore, rarely after a month.
+const DAYS_KEPT: u64 = 30;
+/// Twice what one document may have.
+const MOST_KEPT: usize = 20_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn item(guid: &str, title: &str) -> Item {
+        Item { guid: guid.into(), title: title.into(), ..Item::default() }
+    }
+
+    #[test]
+    fn an_item_is_known_by_its_guid_or_its_title() {
+        let mut seen = Seen::default();
+        seen.note(UnixTime(5), &item("1", "Some.Show"), Fate::Taken);
+        seen.note(UnixTime(5), &item("2", ""), Fate::Ignored);
+        for (guid, title, fate) in [
+            ("1", "Some.Show", Some(Fate::Taken)),
+            ("1", "renamed", Some(Fate::Taken)),
+            ("https://new/1", "some show", Some(Fate::Repeated)),
+            ("3", "Other", None),
+            ("4", "", None),
+            ("5", "...", None),
+        ] {
+            assert_eq!(seen.fate(&item(guid, title)), fate, "{guid} {title}");
+        }
+        seen.reconsider();
+        assert_eq!(seen.fate(&item("2", "")), None);
+        let text = serde_json::to_string(&seen).unwrap();
+        assert_eq!(serde_json::from_str::<Seen>(&text).unwrap(), seen);
+        assert_eq!(serde_json::from_str::<Seen>(r#"["x","1.2","1.2.3.z"]"#).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_left_the_feed_long_ago_is_forgotten() {
+        let day = 86_400;
+        let mut seen = Seen::default();
+        seen.note(UnixTime(0), &item("old", "old"), Fate::Taken);
+        seen.note(UnixTime(0), &item("stays", "stays"), Fate::Taken);
+        seen.note(UnixTime(20 * day), &item("stays", "stays"), Fate::Ignored);
+        seen.age_out(UnixTime(30 * day));
+        assert_eq!(seen.fate(&item("old", "old")), None);
+        assert_eq!(seen.fate(&item("stays", "stays")), Some(Fate::Taken));
+        for number in 0..MOST_KEPT as i64 + 10 {
+            seen.note(UnixTime(30 * day + number), &item(&number.to_string(), ""), Fate::Ignored);
+        }
+        seen.age_out(UnixTime(31 * day));
+        assert_eq!(seen.count(), MOST_KEPT);
+        assert_eq!(seen.fate(&item("9", "")), None);
+    }
+}

@@ -1,0 +1,69 @@
+//! What people say about a feed.
+
+use std::fmt;
+use std::time::Duration;
+
+use bergamot_types::Url;
+
+use super::print::print;
+use crate::rules::{JobOptions, Rules};
+
+/// The position of a feed in the settings, from 1, as the APIs show it.
+///
+/// What outlives a change of the settings is the feed's name; records on disk use that.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct FeedId(pub u16);
+
+impl fmt::Display for FeedId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "feed {}", self.0)
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct FeedSettings {
+    pub name: Box<str>,
+    /// With its key, if it needs one.
+    pub url: Url,
+    pub enabled: bool,
+    pub rules: Rules,
+    /// What the rules were made of, to notice when they change.
+    pub rules_text: Box<str>,
+    /// For what the rules leave open.
+    pub options: JobOptions,
+    /// Whether what the feed offers when it is first read is wanted too.
+    pub backlog: bool,
+    /// Instead of the pace of the feed itself.
+    pub interval: Option<Duration>,
+    /// The most pages that are read to catch up.
+    pub pages: u32,
+    /// Whether it may be on, or lead to, addresses of a private network.
+    pub allow_private: bool,
+}
+
+impl FeedSettings {
+    /// By which it is known on disk: no two feeds have the same name in another case.
+    pub fn key(&self) -> Box<str> {
+        self.name.to_lowercase().into()
+    }
+
+    pub(super) fn url_print(&self) -> u64 {
+        print(&self.url.reveal())
+    }
+
+    pub(super) fn rules_print(&self) -> u64 {
+        print(&self.rules_text)
+    }
+
+    /// Whether a person changed what could have been the reason of a refusal.
+    pub(super) fn differs_from(&self, other: &Self) -> bool {
+        self.url != other.url
+            || self.enabled != other.enabled
+            || self.allow_private != other.allow_private
+            || self.rules_text != other.rules_text
+            || self.options != other.options
+            || self.backlog != other.backlog
+            || self.interval != other.interval
+            || self.pages != other.pages
+    }
+}

@@ -1,0 +1,579 @@
+//! Days of feeds on a virtual clock.
+
+use std::time::Duration;
+
+use bergamot_feed::{
+    Event, Failure, FailureKind, Fate, FeedId, FeedSettings, Feeds, Fetch, Grab, Headers,
+    HostRefusal, JobOptions, Limits, Memory, Reply, Rules, State, Work,
+};
+use bergamot_types::{SplitMix, UnixTime, Url};
+
+const MINUTE: i64 = 60;
+const HOUR: i64 = 60 * MINUTE;
+const DAY: i64 = 24 * HOUR;
+const ONE: FeedId = FeedId(1);
+const TWO: FeedId = FeedId(2);
+
+struct World {
+    feeds: Feeds,
+    now: UnixTime,
+    chance: SplitMix,
+}
+
+fn feed(name: &str, url: &str) -> FeedSettings {
+    FeedSettings {
+        name: name.into(),
+        url: Url::parse(url).expect("an address"),
+        enabled: true,
+        rules: Rules::default(),
+        rules_text: "".into(),
+        options: JobOptions::default(),
+        backlog: true,
+        interval: None,
+        pages: 5,
+        allow_private: false,
+    }
+}
+
+fn with_rules(settings: FeedSettings, rules: &str) -> FeedSettings {
+    FeedSettings {
+        rules: Rules::parse(rules).expect("it is there"),
+        rules_text: rules.into(),
+        ..settings
+    }
+}
+
+fn rss(items: &[(&str, i64)], extra: &str) -> String {
+    let item = |(name, at): &(&str, i64)| {
+        let date = chrono::DateTime::from_timestamp(*at, 0).expect("it is there").to_rfc3339();
+        format!(
+            "<item><title>{name}</title><guid>{name}</guid><pubDate>{date}</pubDate>\
+             <enclosure url='http://a.example/{name}.nzb' type='application/x-nzb'/></item>"
+        )
+    };
+    let items: String = items.iter().map(item).collect();
+    format!("<rss><channel><title>t</title>{extra}{items}</channel></rss>")
+}
+
+impl World {
+    fn new(settings: Vec<FeedSettings>) -> Self {
+        Self::restored(Memory::default(), settings)
+    }
+
+    fn restored(memory: Memory, settings: Vec<FeedSettings>) -> Self {
+        let feeds = Feeds::new(memory, settings);
+        Self { feeds, now: UnixTime(1_800_000_000), chance: SplitMix::seeded(1) }
+    }
+
+    /// As if the process had ended and the state been read from its file.
+    fn restart(self, settings: Vec<FeedSettings>) -> Self {
+        let text = serde_json::to_string(&self.feeds.memory()).expect("it is there");
+        let memory = serde_json::from_str(&text).expect("it is there");
+        Self { now: self.now, ..Self::restored(memory, settings) }
+    }
+
+    fn pass(&mut self, seconds: i64) {
+        self.now = UnixTime(self.now.0 + seconds);
+    }
+
+    fn fetch(&mut self, feed: FeedId) -> Fetch {
+        match self.feeds.begin(self.now, feed) {
+            Work::Fetch(fetch) => fetch,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn grab(&mut self, feed: FeedId) -> Grab {
+        match self.feeds.begin(self.now, feed) {
+            Work::Grab(grab) => grab,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn later(&mut self, feed: FeedId) -> i64 {
+        match self.feeds.begin(self.now, feed) {
+            Work::Later(until) => until.0 - self.now.0,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn answer(&mut self, feed: FeedId, status: u16, headers: Headers, body: &str) {
+        let fetch = self.fetch(feed);
+        let reply = Reply::read(status, headers, body.as_bytes(), &Limits::default());
+        self.feeds.on_fetched(self.now, fetch.call, reply, &mut self.chance);
+    }
+
+    fn bring(&mut self, feed: FeedId, body: &str) {
+        self.answer(feed, 200, Headers::default(), body);
+    }
+
+    fn grab_well(&mut self, feed: FeedId) -> String {
+        let Grab { call, key, item, .. } = self.grab(feed);
+        self.feeds.on_grabbed(self.now, call, &key, &Headers::default(), Ok(()), &mut self.chance);
+        item.title.to_string()
+    }
+
+    fn grab_badly(&mut self, feed: FeedId, kind: FailureKind) {
+        let Grab { call, key, .. } = self.grab(feed);
+        let failure = Failure { kind, code: "url.x".into(), message: "no".into() };
+        let headers = Headers::default();
+        self.feeds.on_grabbed(self.now, call, &key, &headers, Err(failure), &mut self.chance);
+    }
+
+    /// Seconds until there is something to do.
+    fn due(&self, feed: FeedId) -> Option<i64> {
+        self.feeds.next_due(self.now, feed).map(|due| due.0 - self.now.0)
+    }
+
+    fn events(&mut self) -> Vec<Event> {
+        std::iter::from_fn(|| self.feeds.poll_event()).collect()
+    }
+
+    fn state(&self, feed: FeedId) -> State {
+        self.feeds.standing(self.now, feed).expect("it is there").state
+    }
+
+    fn ago(&self, seconds: i64) -> i64 {
+        self.now.0 - seconds
+    }
+}
+
+fn retry_after(text: &str) -> Headers {
+    Headers { retry_after: Some(text.into()), ..Headers::default() }
+}
+
+#[test]
+fn new_items_are_wanted_once_and_set_the_pace() {
+    let mut world = World::new(vec![feed("a", "http://a.example/rss")]);
+    let (early, late) = (world.ago(3 * HOUR), world.ago(HOUR));
+    world.bring(ONE, &rss(&[("two", late), ("one", early)], ""));
+    assert_eq!(world.events(), [Event::Checked { feed: ONE, new: 2, wanted: 2 }]);
+    assert!(world.feeds.take_change() && !world.feeds.take_change());
+    assert_eq!(world.due(ONE), Some(0), "grabs are due at once");
+    assert_eq!([world.grab_well(ONE), world.grab_well(ONE)], ["two", "one"]);
+    assert_eq!(world.due(ONE), Some(2 * HOUR), "the mean gap");
+    assert_eq!(world.later(ONE), 2 * HOUR);
+
+    world.pass(2 * HOUR);
+    world.answer(ONE, 304, Headers::default(), "");
+    assert_eq!(world.due(ONE), Some(2 * HOUR), "nothing new keeps the interval");
+    assert_eq!(world.feeds.standing(world.now, ONE).unwrap().last_fetched, Some(world.now));
+
+    world.pass(2 * HOUR);
+    let third = world.ago(HOUR);
+    world.bring(ONE, &rss(&[("three", third), ("two", late), ("one", early)], ""));
+    assert_eq!(world.grab_well(ONE), "three");
+    assert_eq!(world.due(ONE), Some(3 * HOUR), "gaps of 2 and 4 hours");
+}
+
+#[test]
+fn the_feed_is_asked_whether_it_changed() {
+    let mut world = World::new(vec![feed("a", "http://a.example/rss")]);
+    let first = world.fetch(ONE);
+    assert_eq!((first.etag, first.last_modified), (None, None));
+    let headers = Headers {
+        etag: Some("\"1\"".into()),
+        last_modified: Some("Mon, 16 Nov 2026 14:36:34 GMT".into()),
+        ..Headers::default()
+    };
+    let reply = Reply::read(200, headers, rss(&[], "").as_bytes(), &Limits::default());
+    world.feeds.on_fetched(world.now, first.call, reply, &mut world.chance);
+    world.pass(DAY);
+    let mut world = world.restart(vec![feed("a", "http://a.example/rss")]);
+    let second = world.fetch(ONE);
+    assert_eq!(second.etag.as_deref(), Some("\"1\""));
+    assert_eq!(second.last_modified.as_deref(), Some("Mon, 16 Nov 2026 14:36:34 GMT"));
+}
+
+#[test]
+fn the_publisher_may_ask_for_a_slower_pace_and_a_person_for_any() {
+    let mut world = World::new(vec![feed("a", "http://a.example/rss")]);
+    world.bring(ONE, &rss(&[], "<ttl>180</ttl>"));
+    assert_eq!(world.due(ONE), Some(3 * HOUR));
+    let mut settings = feed("a", "http://a.example/rss");
+    settings.interval = Some(Duration::from_secs(1200));
+    world.feeds.configure(vec![settings]);
+    world.pass(3 * HOUR);
+    world.bring(ONE, &rss(&[], "<ttl>180</ttl>"));
+    assert_eq!(world.due(ONE), Some(20 * MINUTE));
+}
+
+#[test]
+fn a_silent_feed_is_looked_at_less_and_less() {
+    let mut world = World::new(vec![feed("a", "http://a.example/rss")]);
+    let (one, two) = (world.ago(DAY), world.ago(DAY + HOUR));
+    world.bring(ONE, &rss(&[("one", one), ("two", two)], ""));
+    world.grab_well(ONE);
+    world.grab_well(ONE);
+    assert_eq!(world.due(ONE), Some(HOUR));
+    let mut intervals = Vec::new();
+    for _ in 0..30 {
+        world.pass(7 * DAY);
+        world.answer(ONE, 304, Headers::default(), "");
+        intervals.push(world.due(ONE).unwrap() / HOUR);
+    }
+    assert_eq!(intervals[..16], [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 4, 8, 16]);
+    assert_eq!(intervals[29], 7 * 24, "and still once a week");
+}
+
+#[test]
+fn what_was_there_before_is_left_alone_unless_wanted() {
+    let quiet = FeedSettings { backlog: false, ..feed("a", "http://a.example/rss") };
+    let mut world = World::new(vec![quiet]);
+    let at = world.ago(HOUR);
+    world.bring(ONE, &rss(&[("old", at)], ""));
+    assert_eq!(world.events(), [Event::Checked { feed: ONE, new: 1, wanted: 0 }]);
+    world.pass(HOUR);
+    world.bring(ONE, &rss(&[("new", at), ("old", at)], ""));
+    assert_eq!(world.grab_well(ONE), "new");
+    assert!(world.due(ONE) > Some(0));
+}
+
+#[test]
+fn rules_decide_and_new_rules_look_again() {
+    let settings = |rules| vec![with_rules(feed("a", "http://a.example/rss"), rules)];
+    let mut world = World::new(settings("Accept(priority:7): one"));
+    let body = rss(&[("one", world.ago(9)), ("two", world.ago(5))], "");
+    world.bring(ONE, &body);
+    let grab = world.grab(ONE);
+    assert_eq!((&*grab.item.title, grab.item.options.priority), ("one", Some(7)));
+    let (call, key) = (grab.call, grab.key);
+    world.feeds.on_grabbed(world.now, call, &key, &Headers::default(), Ok(()), &mut world.chance);
+    assert!(world.due(ONE) > Some(0));
+
+    world.feeds.configure(settings("Accept: two"));
+    assert_eq!(world.fetch_and_answer(&body), "two");
+    let mut world = world.restart(settings("Accept: *"));
+    let judged = world.feeds.judge(world.now, ONE, parsed(&body));
+    let fates: Vec<_> = judged.iter().map(|judged| judged.fate).collect();
+    assert_eq!(fates, [Some(Fate::Taken), Some(Fate::Taken)]);
+    world.bring(ONE, &body);
+    assert!(world.due(ONE) > Some(0), "nothing is taken twice");
+}
+
+impl World {
+    fn fetch_and_answer(&mut self, body: &str) -> String {
+        self.bring(ONE, body);
+        self.grab_well(ONE)
+    }
+}
+
+fn parsed(body: &str) -> bergamot_feed::Document {
+    bergamot_feed::read(body.as_bytes(), &Limits::default()).expect("a feed")
+}
+
+#[test]
+fn the_same_item_under_another_guid_is_not_taken_again() {
+    let mut world = World::new(vec![feed("a", "http://a.example/rss")]);
+    world.bring(ONE, &rss(&[("some.show", 1_799_999_000)], ""));
+    world.grab_well(ONE);
+    world.pass(DAY);
+    let moved = rss(&[("some.show", 1_799_999_000)], "")
+        .replace("<guid>some.show", "<guid>https://new.example/9")
+        .replace("<title>some.show", "<title>Some Show");
+    world.bring(ONE, &moved);
+    assert_eq!(world.events().last(), Some(&Event::Checked { feed: ONE, new: 0, wanted: 0 }));
+}
+
+#[test]
+fn pages_are_read_until_one_has_a_known_item() {
+    let mut world = World::new(vec![feed("a", "http://a.example/api?t=search&apikey=k")]);
+    let page = |names: &[&str], offset: usize| {
+        let items: Vec<_> = names.iter().map(|name| (*name, 1_799_000_000)).collect();
+        rss(&items, &format!("<newznab:response offset='{offset}' total='100'/>"))
+    };
+    world.bring(ONE, &page(&["c", "b"], 0));
+    assert!(!world.feeds.take_change(), "half of the way nothing is remembered");
+    let second = world.fetch(ONE);
+    assert_eq!(second.url.reveal(), "http://a.example/api?t=search&apikey=k&offset=2");
+    let reply = Reply::read(200, Headers::default(), page(&[], 2).as_bytes(), &Limits::default());
+    world.feeds.on_fetched(world.now, second.call, reply, &mut world.chance);
+    assert!(world.feeds.take_change());
+    world.grab_well(ONE);
+    world.grab_well(ONE);
+
+    world.pass(DAY);
+    world.bring(ONE, &page(&["f", "e"], 0));
+    world.bring(ONE, &page(&["d", "c"], 2));
+    assert_eq!(world.events().last(), Some(&Event::Checked { feed: ONE, new: 3, wanted: 3 }));
+    for _ in 0..3 {
+        world.grab_well(ONE);
+    }
+    world.pass(DAY);
+    for number in 0..5 {
+        let (one, two) = (format!("x{number}"), format!("y{number}"));
+        world.bring(ONE, &page(&[&one, &two], number * 2));
+    }
+    let last = world.events().pop();
+    assert_eq!(last, Some(Event::Checked { feed: ONE, new: 10, wanted: 10 }), "five pages at most");
+}
+
+#[test]
+fn a_page_that_fails_leaves_everything_as_it_was() {
+    let mut world = World::new(vec![feed("a", "http://a.example/api?t=x")]);
+    let body = rss(&[("one", 1_799_000_000)], "<newznab:response offset='0' total='9'/>");
+    world.bring(ONE, &body);
+    world.answer(ONE, 500, Headers::default(), "");
+    assert_eq!(world.feeds.wanted().count(), 0);
+    world.pass(HOUR);
+    assert_eq!(world.fetch(ONE).url.reveal(), "http://a.example/api?t=x", "from the first page");
+}
+
+#[test]
+fn a_transient_failure_is_tried_three_times_and_then_waits_for_the_next_window() {
+    let mut world = World::new(vec![feed("a", "http://a.example/rss")]);
+    for least in [60, 120] {
+        world.answer(ONE, 500, Headers::default(), "");
+        let due = world.due(ONE).unwrap();
+        assert!((least..=least * 5 / 4 + 1).contains(&due), "{due}");
+        world.pass(due);
+    }
+    assert_eq!(world.state(ONE), State::Failing);
+    world.answer(ONE, 500, Headers::default(), "");
+    assert_eq!(world.due(ONE), Some(HOUR));
+    assert_eq!(world.feeds.errors().count(), 3);
+    assert_eq!(&*world.feeds.errors().next().unwrap().code, "feed.status");
+    let mut world = world.restart(vec![feed("a", "http://a.example/rss")]);
+    assert_eq!(world.feeds.errors().count(), 3, "the log outlives the process");
+    world.pass(HOUR);
+    world.bring(ONE, &rss(&[], ""));
+    assert_eq!((world.state(ONE), world.due(ONE)), (State::Waiting, Some(HOUR)));
+}
+
+#[test]
+fn what_would_fail_again_waits_for_the_next_window() {
+    for (status, body) in [(404, ""), (200, "<html>"), (200, "<error code='201' description='x'/>")]
+    {
+        let mut world = World::new(vec![feed("a", "http://a.example/rss")]);
+        world.answer(ONE, status, Headers::default(), body);
+        assert_eq!(world.due(ONE), Some(HOUR), "{status} {body}");
+    }
+}
+
+#[test]
+fn a_refused_feed_stops_its_host_until_something_is_changed() {
+    let settings = |key: &str| {
+        let url = format!("http://a.example/rss?apikey={key}");
+        vec![
+            feed("a", &url),
+            feed("b", "http://A.example:8080/other"),
+            feed("c", "http://c.example"),
+        ]
+    };
+    for (status, body) in [(401, ""), (403, ""), (200, "<error code='100' description='no'/>")] {
+        let mut world = World::new(settings("old"));
+        world.answer(ONE, status, Headers::default(), body);
+        let events = world.events();
+        let [Event::Stopped { feed: ONE, error }] = &events[..] else { panic!("{events:?}") };
+        assert!(!error.message.contains("old"));
+        world.pass(100 * DAY);
+        for stopped in [ONE, TWO] {
+            assert!(matches!(world.feeds.begin(world.now, stopped), Work::Nothing));
+            assert_eq!((world.due(stopped), world.state(stopped)), (None, State::Stopped));
+        }
+        world.fetch(FeedId(3));
+        let look = world.feeds.begin_look(world.now, &Url::parse("https://a.example/x").unwrap());
+        assert!(matches!(look, Err(HostRefusal::Denied { .. })));
+        world.feeds.configure(settings("old"));
+        assert!(matches!(world.feeds.begin(world.now, ONE), Work::Nothing), "nothing changed");
+        world.feeds.configure(settings("new"));
+        world.fetch(ONE);
+    }
+    let mut world = World::new(settings("old"));
+    world.answer(ONE, 410, Headers::default(), "");
+    assert_eq!((world.state(ONE), world.state(TWO)), (State::Stopped, State::Waiting));
+    world.restart(settings("old")).fetch(ONE);
+}
+
+#[test]
+fn a_host_that_wants_to_be_left_alone_is() {
+    let two = || vec![feed("a", "http://a.example/1"), feed("b", "http://a.example/2")];
+    for (status, header, expected) in [
+        (429, "120", 120),
+        (503, "120", 120),
+        (429, "Fri, 15 Jan 2027 08:10:00 GMT", 600),
+        (429, "-7", 1),
+        (429, "315360000", DAY),
+        (429, "Thu, 15 Jan 2037 08:10:00 GMT", DAY),
+    ] {
+        let mut world = World::new(two());
+        world.answer(ONE, status, retry_after(header), "");
+        for feed in [ONE, TWO] {
+            assert_eq!((world.due(feed), world.state(feed)), (Some(expected), State::Held));
+            assert_eq!(world.later(feed), expected, "{status} {header}");
+        }
+        let look = world.feeds.begin_look(world.now, &Url::parse("http://a.example/").unwrap());
+        assert!(matches!(look, Err(HostRefusal::Held { .. })));
+        world.pass(expected);
+        world.fetch(TWO);
+    }
+    for header in [Headers::default(), retry_after("soon")] {
+        let mut world = World::new(two());
+        world.answer(ONE, 429, header.clone(), "");
+        assert!((60..=76).contains(&world.due(TWO).unwrap()));
+        world.pass(76);
+        world.answer(TWO, 429, header, "");
+        assert!((120..=151).contains(&world.due(ONE).unwrap()), "twice as long the next time");
+    }
+}
+
+#[test]
+fn limits_that_near_zero_hold_the_host_until_their_reset() {
+    let settings = || vec![feed("a", "http://a.example/1"), feed("b", "http://a.example/2")];
+    let mut world = World::new(settings());
+    let headers = Headers {
+        rate_limit_remaining: Some("0".into()),
+        rate_limit_reset: Some((world.now.0 + 900).to_string().into()),
+        ..Headers::default()
+    };
+    world.answer(ONE, 200, headers, &rss(&[], ""));
+    assert_eq!(world.due(TWO), Some(900));
+
+    let mut world = World::new(settings());
+    let limits = "<newznab:apilimits apiCurrent='100' apiMax='100'/>";
+    world.bring(ONE, &rss(&[], limits));
+    assert_eq!(world.due(TWO), Some(HOUR));
+    let mut world = World::new(settings());
+    world.answer(ONE, 200, Headers::default(), "<error code='500' description='limit'/>");
+    assert!(world.due(TWO) >= Some(60));
+
+    let mut world = World::new(settings());
+    let limits = "<newznab:apilimits grabCurrent='5' grabMax='5' apiCurrent='1' apiMax='9'/>";
+    world.bring(ONE, &rss(&[("one", 1_799_000_000)], limits));
+    assert_eq!(world.later(ONE), HOUR, "its grab has to wait");
+    world.fetch(TWO);
+}
+
+#[test]
+fn one_host_gets_one_call_at_a_time_and_who_waited_longest_goes_first() {
+    let urls = ["http://a.example/1", "http://a.example/2", "http://a.example/3"];
+    let settings = urls.iter().map(|url| feed(url, url)).collect();
+    let mut world = World::new(settings);
+    let first = world.fetch(ONE);
+    assert_eq!(world.later(FeedId(3)), HOUR);
+    world.pass(1);
+    assert_eq!(world.later(TWO), HOUR);
+    let look = world.feeds.begin_look(world.now, &Url::parse("http://a.example/").unwrap());
+    assert_eq!(look, Err(HostRefusal::Busy("a.example".into())));
+    let reply = Reply::read(304, Headers::default(), b"", &Limits::default());
+    world.feeds.on_fetched(world.now, first.call, reply, &mut world.chance);
+    let woken = world.events();
+    assert_eq!(woken[0], Event::Wake(FeedId(3)));
+    world.bring(FeedId(3), &rss(&[], ""));
+    assert_eq!(world.events()[0], Event::Wake(TWO));
+}
+
+#[test]
+fn an_item_whose_nzb_cannot_be_had_is_tried_for_a_while() {
+    let mut world = World::new(vec![feed("a", "http://a.example/rss")]);
+    world.bring(ONE, &rss(&[("gone", 1_799_000_000)], ""));
+    world.grab_badly(ONE, FailureKind::Lasting);
+    let given_up = Event::GivenUp { feed: ONE, title: "gone".into() };
+    assert_eq!(world.events().last(), Some(&given_up));
+    assert!(world.due(ONE) > Some(0));
+
+    let mut world = World::new(vec![feed("a", "http://a.example/rss")]);
+    world.bring(ONE, &rss(&[("late", 1_799_000_000)], ""));
+    world.grab_badly(ONE, FailureKind::Transient);
+    assert!((60..=76).contains(&world.due(ONE).unwrap()));
+    let mut world = world.restart(vec![feed("a", "http://a.example/rss")]);
+    world.pass(76);
+    assert_eq!(world.grab_well(ONE), "late");
+
+    let mut world = World::new(vec![feed("a", "http://a.example/rss")]);
+    world.bring(ONE, &rss(&[("denied", 1_799_000_000)], ""));
+    world.grab_badly(ONE, FailureKind::Denied);
+    assert_eq!((world.state(ONE), world.due(ONE)), (State::Stopped, None));
+    let mut world = world.restart(vec![feed("a", "http://a.example/rss")]);
+    assert_eq!(world.grab_well(ONE), "denied");
+
+    let mut world = World::new(vec![feed("a", "http://a.example/rss")]);
+    world.bring(ONE, &rss(&[("never", 1_799_000_000)], ""));
+    let mut attempts = 0;
+    while world.feeds.wanted().count() > 0 {
+        match world.feeds.begin(world.now, ONE) {
+            Work::Later(until) => world.now = until,
+            Work::Fetch(fetch) => {
+                let reply = Reply::read(304, Headers::default(), b"", &Limits::default());
+                world.feeds.on_fetched(world.now, fetch.call, reply, &mut world.chance);
+            }
+            Work::Grab(Grab { call, key, .. }) => {
+                attempts += 1;
+                let kind = FailureKind::Transient;
+                let failure = Failure { kind, code: "url.x".into(), message: "no".into() };
+                let none = Headers::default();
+                let chance = &mut world.chance;
+                world.feeds.on_grabbed(world.now, call, &key, &none, Err(failure), chance);
+            }
+            Work::Nothing => panic!("nothing stops it"),
+        }
+    }
+    assert_eq!(attempts, 24);
+    assert!(world.ago(1_800_000_000) < 2 * DAY);
+}
+
+#[test]
+fn what_became_a_job_before_the_process_ended_is_not_taken_again() {
+    let settings = || vec![feed("a", "http://a.example/rss")];
+    let mut world = World::new(settings());
+    world.bring(ONE, &rss(&[("one", 1_799_000_000), ("two", 1_799_000_000)], ""));
+    // The job is in the spool, and the process ends before that is written here.
+    let key = world.grab(ONE).key.to_string();
+    let mut world = world.restart(settings());
+    assert_eq!(world.feeds.wanted().count(), 2);
+    world.feeds.on_taken(&key.parse().unwrap());
+    assert_eq!(world.grab_well(ONE), "two");
+    assert!(world.due(ONE) > Some(0));
+}
+
+#[test]
+fn a_feed_that_is_removed_is_forgotten_with_its_items() {
+    let mut world =
+        World::new(vec![feed("a", "http://a.example/1"), feed("B", "http://b.example")]);
+    world.bring(TWO, &rss(&[("one", 1_799_000_000)], ""));
+    let call = world.fetch(ONE).call;
+    world.feeds.configure(vec![feed("b", "http://b.example")]);
+    assert_eq!(world.feeds.memory().feeds.keys().map(|key| &**key).collect::<Vec<_>>(), ["b"]);
+    let reply = Reply::read(200, Headers::default(), rss(&[], "").as_bytes(), &Limits::default());
+    world.feeds.on_fetched(world.now, call, reply, &mut world.chance);
+    assert_eq!(world.grab_well(ONE), "one", "the other keeps its items under its new number");
+    world.feeds.configure(vec![feed("a", "http://a.example/1")]);
+    assert_eq!(world.feeds.memory().feeds.len(), 1);
+    world.fetch(ONE);
+}
+
+#[test]
+fn a_person_may_ask_at_any_time_but_not_against_the_host() {
+    let mut world = World::new(vec![feed("a", "http://a.example/rss")]);
+    world.bring(ONE, &rss(&[], ""));
+    world.feeds.fetch_now(ONE);
+    world.answer(ONE, 429, retry_after("100"), "");
+    world.feeds.fetch_now(ONE);
+    assert_eq!(world.later(ONE), 100);
+    let disabled = FeedSettings { enabled: false, ..feed("a", "http://a.example/rss") };
+    world.feeds.configure(vec![disabled]);
+    world.feeds.fetch_now(ONE);
+    assert!(matches!(world.feeds.begin(world.now, ONE), Work::Nothing));
+}
+
+#[test]
+fn a_calendar_that_is_set_back_does_not_stop_a_feed_for_years() {
+    let mut world = World::new(vec![feed("a", "http://a.example/rss")]);
+    world.pass(3_000 * DAY);
+    world.answer(ONE, 429, retry_after("100"), "");
+    world.pass(-3_000 * DAY);
+    world.fetch(ONE);
+}
+
+#[test]
+fn no_key_is_in_what_is_shown() {
+    let mut world = World::new(vec![feed("a", "http://a.example/rss?apikey=SECRET")]);
+    let body = rss(&[("one", 1_799_000_000)], "").replace("one.nzb", "one.nzb?r=SECRET");
+    let fetch = world.fetch(ONE);
+    let shown = format!("{fetch:?}");
+    let reply = Reply::read(200, Headers::default(), body.as_bytes(), &Limits::default());
+    world.feeds.on_fetched(world.now, fetch.call, reply, &mut world.chance);
+    let grab = world.grab(ONE);
+    let shown = format!("{shown} {:?} {grab:?} {:?}", world.feeds, parsed(&body));
+    assert!(!shown.contains("SECRET"), "{shown}");
+}
