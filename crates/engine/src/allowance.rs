@@ -211,6 +211,11 @@ impl Engine {
         meters.contains_key(&None) || meters.contains_key(&Some(server))
     }
 
+    /// Whether its provider counts what it gives, as with a block account.
+    pub(crate) fn gives_by_measure(&self, server: ServerId) -> bool {
+        self.allowance.meters.contains_key(&Some(server))
+    }
+
     /// What is used, for an orderly end; none if nothing is counted. What is under way counts as
     /// used, for part of it has come; so this comes last.
     pub fn closing_records(&mut self, now: Now) -> Option<QuotaRecords> {

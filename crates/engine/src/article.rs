@@ -21,6 +21,12 @@ pub(crate) struct Article {
     pub(crate) stage: Stage,
 }
 
+impl Article {
+    pub(crate) fn is_asked(&self) -> bool {
+        matches!(self.stage, Stage::Asked { .. })
+    }
+}
+
 #[derive(Debug)]
 pub(crate) enum Stage {
     Asked {
@@ -69,6 +75,9 @@ pub(crate) enum Whereabouts {
 
 impl Engine {
     pub(crate) fn on_missing(&mut self, now: Now, ticket: Ticket) {
+        if self.on_probe_missing(now, ticket) {
+            return;
+        }
         let Some((key, server)) = self.answered(now, ticket) else { return };
         self.pool.on_success(server);
         self.troubled.entry(key).or_default().tries.missing(server);
@@ -76,6 +85,9 @@ impl Engine {
     }
 
     pub(crate) fn on_refused(&mut self, now: Now, ticket: Ticket) {
+        if self.on_probe_refused(now, ticket) {
+            return;
+        }
         let Some((key, server)) = self.answered(now, ticket) else { return };
         self.ask_later(now, key, server);
     }

@@ -17,10 +17,12 @@ use crate::budget::Budget;
 use crate::control::Wishes;
 use crate::disk::Disk;
 use crate::end_game::EndGame;
+use crate::errands::Errands;
 use crate::event::{Event, Now};
 use crate::health::Beyond;
 use crate::line::Line;
 use crate::order::{ConnectionId, Failure, Note, Notice, Order, Ticket};
+use crate::probes::Probes;
 use crate::settings::Settings;
 
 /// After each `handle` call poll orders until there are none; then wait for an event or the timeout.
@@ -47,6 +49,8 @@ pub struct Engine {
     pub(crate) ended: HashSet<JobId>, // jobs whose last order has gone out
     pub(crate) beyond: Beyond,
     pub(crate) wishes: Wishes,
+    pub(crate) errands: Errands,
+    pub(crate) probes: Probes,
     routed_at: i64, // the minute by the calendar
     pub(crate) last_number: u64,
     pub(crate) orders: VecDeque<Order>,
@@ -89,6 +93,8 @@ impl Engine {
             ended: HashSet::new(),
             beyond: Beyond::default(),
             wishes: Wishes::default(),
+            errands: Errands::default(),
+            probes: Probes::default(),
             routed_at: 0,
             last_number: 0,
             orders: VecDeque::new(),
@@ -106,6 +112,9 @@ impl Engine {
             Event::Ended { connection, trouble, unanswered } => {
                 self.on_ended(now, connection, trouble, &unanswered);
             }
+            Event::ErrandDropped(errand) => self.on_errand_dropped(errand),
+            Event::ErrandEnded { errand, trouble } => self.on_errand_ended(now, errand, trouble),
+            Event::ErrandWanted { errand, servers } => self.on_errand_wanted(errand, servers),
             Event::Fetched { ticket, part, fault } => self.on_fetched(now, ticket, part, fault),
             Event::FileDropped(file) => self.on_file_dropped(file),
             Event::FileFinished { file, result } => self.on_file_finished(now, file, result),
@@ -121,9 +130,13 @@ impl Engine {
             Event::JobResumed(job) => self.on_job_resumed(now, job),
             Event::Missing { ticket } => self.on_missing(now, ticket),
             Event::Persisted { number, result } => self.on_persisted(now, number, result),
+            Event::Present { ticket } => self.on_present(now, ticket),
+            Event::ProbeDropped(job) => self.on_probe_dropped(job),
+            Event::ProbeWanted { job, articles } => self.on_probe_wanted(job, articles),
             Event::Progress { ticket, received } => self.on_progress(now, ticket, received),
             Event::RateChanged(rate) => self.on_rate_changed(now, rate),
             Event::Refused { ticket } => self.on_refused(now, ticket),
+            Event::ServerProbeWanted(server) => self.on_server_probe_wanted(server),
             Event::SettingsChanged(settings) => self.on_settings_changed(now, *settings),
             Event::Thirsty { connection } => self.on_thirsty(now, connection),
             Event::Timeout => {}
@@ -134,6 +147,8 @@ impl Engine {
         self.look_at_allowance(now);
         self.admit_bodies(now);
         self.hand_out(now);
+        self.hand_out_probes(now);
+        self.run_errands(now);
         self.keep_records(now);
         self.pass_on_leases();
     }
@@ -270,6 +285,7 @@ impl Engine {
             }
             _ => None,
         };
+        self.take_probes_back(connection);
         // All it has not reported on, whether or not it had heard of it.
         for ticket in gone.line.tickets() {
             self.take_back(now, ticket, Some(&ticket) == blamed);
@@ -297,8 +313,17 @@ impl Engine {
             idle.is_some_and(|end| now.instant >= end) || !known.stays && known.line.is_empty()
         };
         let done = self.connections.iter().filter(|(_, known)| is_done(known));
+        let done = done.filter(|(id, _)| !self.is_probing(**id));
         let done: Vec<_> = done.map(|(id, _)| *id).collect();
         done.into_iter().for_each(|connection| self.say_goodbye(connection));
+    }
+
+    /// One connection shows it, and is kept as long as any that has nothing to do.
+    fn on_server_probe_wanted(&mut self, server: ServerId) {
+        let is_known = self.pool.ids().any(|id| id == server);
+        if is_known && self.pool.open(server) == 0 && self.pool.room(server) > 0 {
+            self.connect(server);
+        }
     }
 
     /// Once; what it was asked comes back when it has ended.

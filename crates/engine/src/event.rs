@@ -4,9 +4,10 @@ use std::time::Instant;
 
 use bergamot_pool::Trouble;
 use bergamot_queue::{FileKey, NewJob, Part};
-use bergamot_types::{ByteCount, ByteRate, JobId, UnixTime};
+use bergamot_types::{ByteCount, ByteRate, JobId, ServerId, UnixTime};
 
-use crate::order::{ConnectionId, Ticket};
+use crate::order::{ConnectionId, ErrandId, Ticket};
+use crate::probes::Sampled;
 use crate::settings::Settings;
 
 /// The time, by both clocks.
@@ -31,6 +32,18 @@ pub enum Event {
         connection: ConnectionId,
         trouble: Trouble,
         unanswered: Vec<Ticket>,
+    },
+    /// Nobody wants it any more.
+    ErrandDropped(ErrandId),
+    /// Its connection is gone, or never came to be.
+    ErrandEnded {
+        errand: ErrandId,
+        trouble: Trouble,
+    },
+    /// Somebody wants to talk to one of these servers, the best first, when articles do not.
+    ErrandWanted {
+        errand: ErrandId,
+        servers: Vec<ServerId>,
     },
     /// An article was decoded and its bytes wait for an order.
     Fetched {
@@ -72,6 +85,17 @@ pub enum Event {
         number: u64,
         result: Result<(), DiskTrouble>,
     },
+    /// The server says that it has the article it was asked about.
+    Present {
+        ticket: Ticket,
+    },
+    /// Nobody wants to know any more.
+    ProbeDropped(JobId),
+    /// Somebody wants to know whether these articles of a job that waits are there.
+    ProbeWanted {
+        job: JobId,
+        articles: Vec<Sampled>,
+    },
     /// So many bytes of the body have come: 0 when its first line has, and then now and then.
     Progress {
         ticket: Ticket,
@@ -83,6 +107,8 @@ pub enum Event {
     Refused {
         ticket: Ticket,
     },
+    /// Somebody wants to know whether the server can be reached, if articles do not tell.
+    ServerProbeWanted(ServerId),
     /// Other settings hold from now on. A server is known by its id: with another id it is another.
     SettingsChanged(Box<Settings>),
     /// The connection has something to read and no lease to read it with.

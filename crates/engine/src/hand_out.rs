@@ -241,7 +241,7 @@ impl Engine {
     }
 
     /// How many connections more than those being opened could find something to do.
-    fn work_for(&mut self, now: Now, server: ServerId) -> usize {
+    pub(crate) fn work_for(&mut self, now: Now, server: ServerId) -> usize {
         // A server in trouble is tried as long as there is anything at all it could do.
         if self.pool.in_trouble(server) && !self.queue.is_all_held() {
             return 1;
@@ -263,7 +263,7 @@ impl Engine {
         self.pool.may_get_fresh(server) && self.queue.fresh().take(LOOK_AHEAD).any(for_it)
     }
 
-    fn connect(&mut self, server: ServerId) {
+    pub(crate) fn connect(&mut self, server: ServerId) {
         self.last_number += 1;
         let connection = ConnectionId(self.last_number);
         self.pool.on_opening(server);

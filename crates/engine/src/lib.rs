@@ -11,6 +11,8 @@
 //! - [`Settings`], [`ServerSettings`]: what it is told beforehand
 //! - [`QuotaRecords`]: what of the quotas is used, to be kept across restarts
 //! - [`Hold`]: why nothing is fetched just now
+//! - [`Sampled`], [`Census`]: whether a job that waits is there at all
+//! - [`ErrandId`]: a connection for something else than articles
 //! - [`ServerStatus`], [`JobStatus`]: how it stands with a server and with a job
 //!
 //! Which servers may be asked, the pool says; which of them should be, the scheduler; how fast, the
@@ -27,6 +29,7 @@ mod control;
 mod disk;
 mod end_game;
 mod engine;
+mod errands;
 mod event;
 mod hand_out;
 mod health;
@@ -35,6 +38,7 @@ mod measure;
 mod meter;
 mod order;
 mod pace;
+mod probes;
 mod reload;
 mod schedule;
 mod settings;
@@ -49,7 +53,8 @@ pub use engine::Engine;
 pub use event::{DiskTrouble, Event, Fault, Now};
 pub use health::HealthAction;
 pub use meter::QuotaRecords;
-pub use order::{ConnectionId, Failure, Note, Notice, Order, Ticket};
+pub use order::{ConnectionId, ErrandId, Failure, Note, Notice, Order, Ticket};
+pub use probes::{Census, Sampled};
 pub use settings::Settings;
 pub use status::{JobStatus, ServerStatus};
 pub use verdict::{Verdict, Wait};

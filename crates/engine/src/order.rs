@@ -11,6 +11,7 @@ use bergamot_types::{ByteCount, GroupName, JobId, MessageId, Patience, ServerId,
 
 use crate::health::HealthAction;
 use crate::meter::QuotaRecords;
+use crate::probes::Census;
 use crate::verdict::Verdict;
 
 /// One article on its way: from the order to fetch it until it is written or discarded.
@@ -19,6 +20,10 @@ pub struct Ticket(pub u64);
 
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct ConnectionId(pub u64);
+
+/// A use of a connection for something else than articles.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct ErrandId(pub u64);
 
 impl fmt::Display for ConnectionId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -88,6 +93,15 @@ pub enum Order {
         number: u64,
         records: QuotaRecords,
     },
+    /// Every article of the sample is settled.
+    Probed {
+        job: JobId,
+        census: Census,
+    },
+    /// Articles want the connection: hang up at once.
+    RecallErrand {
+        errand: ErrandId,
+    },
     /// Preallocate.
     Reserve {
         file: FileKey,
@@ -96,6 +110,17 @@ pub enum Order {
     /// Stop the connection's reading; it settles, and may ask again.
     Revoke {
         connection: ConnectionId,
+    },
+    /// Connect, for the errand alone; its end is told in any case.
+    StartErrand {
+        errand: ErrandId,
+        server: ServerId,
+    },
+    /// Ask whether the article is there.
+    Stat {
+        connection: ConnectionId,
+        ticket: Ticket,
+        id: MessageId,
     },
     Tell(Notice),
     /// Write the decoded bytes at `offset`.

@@ -4,6 +4,7 @@ mod traffic;
 
 use std::time::Duration;
 
+use bergamot_testkit::sim::{Curiosity, Day, JobModel};
 use traffic::{ARTICLE, Traffic, day, job, server};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -159,4 +160,26 @@ fn nothing_is_asked_for_twice_without_cause() {
     println!("{} of 2000 articles asked for twice, on a good day", traffic.doubled());
     assert_eq!(traffic.all_orders(), 2000 + traffic.doubled());
     assert!(traffic.doubled() <= 40);
+}
+
+#[test]
+fn a_saturated_download_loses_nothing_to_headers_and_next_to_nothing_to_probes() {
+    for connections in [1, 8] {
+        let mut plain = day(vec![server(1, 10_000_000), server(2, 5_000_000)], 1500);
+        plain.servers[0].settings.connections = connections;
+        plain.jobs.push(JobModel { added: at(120), ..job(500) }); // after a pause
+        let alone = Traffic::of(&plain).took().as_secs_f64();
+        let with = |headers, probes| {
+            let curiosity = Curiosity { headers, probes };
+            let busy = Day { curiosity, ..plain.clone() };
+            let traffic = Traffic::of(&busy);
+            assert!(traffic.errands > 0 || !headers, "headers were read");
+            assert!(traffic.stats > 0 || !probes, "articles were asked about");
+            traffic.took().as_secs_f64() / alone
+        };
+        let (headers, probes) = (with(true, false), with(false, true));
+        println!("{connections} connections: {headers:.4} with headers, {probes:.4} with probes");
+        assert!(headers <= 1.001, "{headers}");
+        assert!(probes <= 1.01, "{probes}");
+    }
 }

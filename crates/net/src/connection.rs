@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bergamot_nntp::{Answer, Ending, Event, Reply, Request, RequestId};
-use bergamot_types::GroupName;
+use bergamot_types::{GroupName, MessageId};
 use bergamot_yenc::Outcome;
 use tokio::sync::mpsc;
 use tokio::time::{sleep_until, timeout};
@@ -44,6 +44,10 @@ pub enum Report {
     Missing {
         ticket: u64,
         reply: Reply,
+    },
+    /// The server says that it has the article.
+    Present {
+        ticket: u64,
     },
     /// So many bytes of the article's body have come; 0 when it begins, and then now and then.
     Progress {
@@ -87,6 +91,11 @@ impl Connection {
         }
     }
 
+    /// Asks whether the server has the article; the answer is `Present`, `Missing` or `Refused`.
+    pub fn stat(&self, ticket: u64, id: MessageId) {
+        self.instruct(Instruction::Stat { ticket, id });
+    }
+
     /// The body of a ticket may have this much room; it is not read before.
     pub fn admit(&self, ticket: u64, reserve: usize) {
         self.instruct(Instruction::Admit { ticket, reserve });
@@ -121,6 +130,7 @@ enum Instruction {
     Fetch(Fetch),
     Lend(Credit),
     Revoke,
+    Stat { ticket: u64, id: MessageId },
 }
 
 struct Session<R> {
@@ -299,6 +309,9 @@ impl<R: Fn(Report)> Session<R> {
                     self.plead(plea);
                 }
             }
+            Instruction::Stat { ticket, id } => {
+                self.machine.ask(Instant::now(), RequestId(ticket), Request::Stat(id));
+            }
         }
     }
 
@@ -353,7 +366,8 @@ impl<R: Fn(Report)> Session<R> {
                 self.bodies.forget(request);
                 (self.report)(Report::Refused { ticket, reply });
             }
-            Answer::Date(_) | Answer::Exists | Answer::Listed | Answer::NothingListed(_) => {}
+            Answer::Exists => (self.report)(Report::Present { ticket }),
+            Answer::Date(_) | Answer::Listed | Answer::NothingListed(_) => {}
         }
     }
 
@@ -413,8 +427,11 @@ impl<R: Fn(Report)> Session<R> {
         self.inbox.close();
         self.unanswered.extend(self.asking.waiting.drain(..).map(|fetch| fetch.ticket));
         while let Ok(instruction) = self.inbox.try_recv() {
-            if let Instruction::Fetch(fetch) = instruction {
-                self.unanswered.push(fetch.ticket);
+            match instruction {
+                Instruction::Fetch(Fetch { ticket, .. }) | Instruction::Stat { ticket, .. } => {
+                    self.unanswered.push(ticket);
+                }
+                Instruction::Admit { .. } | Instruction::Lend(_) | Instruction::Revoke => {}
             }
         }
         (self.report)(Report::Ended { why, unanswered: self.unanswered });

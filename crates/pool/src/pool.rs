@@ -137,6 +137,38 @@ impl Pool {
         server.room().min(self.room_below_ceiling(server))
     }
 
+    /// Whether one more connection may be opened for something else than articles.
+    pub fn has_errand_room(&self, server: ServerId) -> bool {
+        let Some(server) = self.find(server) else { return false };
+        server.errand_room().min(self.room_below_ceiling(server)) > 0
+    }
+
+    /// Connections that are open for something else than articles.
+    pub fn errands(&self, server: ServerId) -> usize {
+        self.find(server).map_or(0, Server::errands)
+    }
+
+    pub fn on_errand(&mut self, server: ServerId) {
+        self.server_mut(server).on_errand();
+    }
+
+    pub fn on_errand_ended(
+        &mut self,
+        now: Instant,
+        server: ServerId,
+        trouble: Trouble,
+    ) -> Consequence {
+        self.end(now, server, trouble, |known, others, chance| {
+            known.on_errand_ended(now, trouble, others, chance)
+        })
+    }
+
+    /// Whether the connections of one count against the other.
+    pub fn shares(&self, one: ServerId, other: ServerId) -> bool {
+        let holder = |server| self.find(server).map(Server::holder);
+        holder(one).is_some() && holder(one) == holder(other)
+    }
+
     pub fn on_opening(&mut self, server: ServerId) {
         self.server_mut(server).on_opening();
     }
@@ -159,12 +191,24 @@ impl Pool {
         was_working: bool,
         trouble: Trouble,
     ) -> Consequence {
+        self.end(now, server, trouble, |known, others, chance| {
+            known.on_ended(now, was_working, trouble, others, chance)
+        })
+    }
+
+    fn end(
+        &mut self,
+        now: Instant,
+        server: ServerId,
+        trouble: Trouble,
+        end: impl FnOnce(&mut Server, usize, &mut SplitMix) -> Consequence,
+    ) -> Consequence {
         let position = self.position(server);
         let holder = self.servers[position].holder();
         let others = self.sharing(holder).filter(|other| other.id() != server);
         let others = others.map(Server::open).sum();
         let server = &mut self.servers[position];
-        let end = server.on_ended(now, was_working, trouble, others, &mut self.chance);
+        let end = end(server, others, &mut self.chance);
         let ceiling = self.ceilings.entry(holder).or_default();
         match end {
             Consequence::LowerCeiling(to) => ceiling.lower(now, to),

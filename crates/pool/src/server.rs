@@ -14,6 +14,8 @@ pub(crate) struct Server {
     /// Connections that are open or being opened.
     open: usize,
     working: usize,
+    /// Connections beside those, for something else than articles.
+    errands: usize,
     trouble: Option<Trouble>,
     used_up: bool, // by our own count, whatever the provider says
     rests_until: Option<Instant>,
@@ -36,6 +38,7 @@ impl Server {
         Self {
             open: 0,
             working: 0,
+            errands: 0,
             trouble: None,
             used_up: false,
             rests_until: None,
@@ -66,8 +69,30 @@ impl Server {
         self.leaving
     }
 
+    /// With those of errands.
     pub(crate) fn open(&self) -> usize {
-        self.open
+        self.open + self.errands
+    }
+
+    pub(crate) fn errands(&self) -> usize {
+        self.errands
+    }
+
+    pub(crate) fn on_errand(&mut self) {
+        self.errands += 1;
+    }
+
+    /// An errand ends as a connection would that never came to work for articles.
+    pub(crate) fn on_errand_ended(
+        &mut self,
+        now: Instant,
+        trouble: Trouble,
+        others: usize,
+        chance: &mut SplitMix,
+    ) -> Consequence {
+        self.errands -= 1;
+        self.open += 1;
+        self.on_ended(now, false, trouble, others, chance)
     }
 
     pub(crate) fn working(&self) -> usize {
@@ -136,8 +161,23 @@ impl Server {
         if !self.is_active() || self.used_up || self.rests_until.is_some() {
             return 0;
         }
-        let most = if self.in_trouble() { 1 } else { self.settings.connections };
-        most.saturating_sub(self.open).min(self.ramp.saturating_sub(self.opening()))
+        let most = if self.in_trouble() { 1 } else { self.for_articles() };
+        let left = self.settings.connections.saturating_sub(self.open());
+        most.saturating_sub(self.open).min(left).min(self.ramp.saturating_sub(self.opening()))
+    }
+
+    /// One is left to articles, whatever is reserved.
+    fn for_articles(&self) -> usize {
+        let all = self.settings.connections;
+        all - self.settings.reserved.min(all.saturating_sub(1))
+    }
+
+    /// How many errands may begin; one in trouble is left to articles to find out about.
+    pub(crate) fn errand_room(&self) -> usize {
+        if !self.is_active() || self.used_up || self.in_trouble() {
+            return 0;
+        }
+        self.settings.connections.saturating_sub(self.open())
     }
 
     /// Whether the trouble is over now.
@@ -169,7 +209,7 @@ impl Server {
         }
         // One fewer than there were. Those still being opened count: each that is refused too lowers
         // the ceiling by one more, until all that are left work.
-        let open = self.open + others;
+        let open = self.open() + others;
         match trouble {
             Trouble::Closed => Consequence::GoesOn,
             Trouble::TooManyConnections if open > 0 => Consequence::LowerCeiling(open),

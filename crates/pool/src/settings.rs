@@ -13,6 +13,8 @@ pub struct ServerSettings {
     /// Its trouble never holds an article back.
     pub optional: bool,
     pub connections: usize,
+    /// How many of them articles leave to errands.
+    pub reserved: usize,
     /// Servers with the same number share one account: together they have no more connections than
     /// the one of them that may have most.
     pub account: Option<u16>,
@@ -30,6 +32,7 @@ impl ServerSettings {
             group: 0,
             optional: false,
             connections,
+            reserved: 0,
             account: None,
             retention: 0,
         }

@@ -72,6 +72,7 @@ impl Server {
             group: self.role.group,
             optional: self.role.optional,
             connections: usize::from(self.role.connections),
+            reserved: 0,
             account,
             retention: self.role.retention,
         }

@@ -52,6 +52,8 @@ impl Daemon {
             }
             Order::Note(note) => self.note(note),
             Order::Persist { number, records } => self.clerk.persist(number, &records),
+            Order::Probed { job, census } => self.on_probed(job, census),
+            Order::RecallErrand { errand } => self.recall_errand(errand),
             Order::Reserve { file, size } => {
                 let task = Task::Reserve { file: file.file, size: ByteCount(size) };
                 self.at_disk(file.job, AtDisk::Reserve, task);
@@ -59,6 +61,12 @@ impl Daemon {
             Order::Revoke { connection } => {
                 if let Some(known) = self.connections.get(&connection) {
                     known.handle.revoke();
+                }
+            }
+            Order::StartErrand { errand, server } => self.start_errand(errand, server),
+            Order::Stat { connection, ticket, id } => {
+                if let Some(known) = self.connections.get(&connection) {
+                    known.handle.stat(ticket.0, id);
                 }
             }
             Order::Tell(notice) => self.tell_people(notice),

@@ -45,11 +45,14 @@ impl Daemon {
                 Event::Fetched { ticket: Ticket(ticket), part: part_of(outcome.part), fault }
             }
             Report::Missing { ticket, reply } => {
-                let id = self.engine.article(Ticket(ticket)).map(field::display);
-                debug!(id, %reply, "missing");
-                self.count_article(connection, 0, false);
+                // What was only asked about does not count.
+                if let Some(id) = self.engine.article(Ticket(ticket)) {
+                    debug!(%id, %reply, "missing");
+                    self.count_article(connection, 0, false);
+                }
                 Event::Missing { ticket: Ticket(ticket) }
             }
+            Report::Present { ticket } => Event::Present { ticket: Ticket(ticket) },
             Report::Progress { ticket, received } => {
                 Event::Progress { ticket: Ticket(ticket), received: ByteCount(received) }
             }

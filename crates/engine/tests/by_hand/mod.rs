@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bergamot_engine::{
-    ConnectionId, DiskTrouble, Engine, Event, Failure, Fault, HealthAction, JobStatus, Note,
-    Notice, Now, Order, ServerSettings, Settings, Ticket, Trouble,
+    Census, ConnectionId, DiskTrouble, Engine, Event, Failure, Fault, HealthAction, JobStatus,
+    Note, Notice, Now, Order, ServerSettings, Settings, Ticket, Trouble,
 };
 use bergamot_queue::{FileKey, NewFile, NewJob, Part};
 use bergamot_types::{ByteCount, JobId, MessageIdList, ServerId, UnixTime};
@@ -30,6 +30,10 @@ pub(crate) struct World {
     pub(crate) closed: Vec<usize>, // connections that were told goodbye
     pub(crate) revoked: Vec<usize>,
     pub(crate) lent: Vec<usize>,
+    pub(crate) started: Vec<(u64, u16)>, // errands, and where
+    pub(crate) recalled: Vec<u64>,
+    pub(crate) stats: VecDeque<(usize, Ticket, String)>, // questions that are not answered
+    pub(crate) probed: Vec<(u32, Census)>,
     pub(crate) limits: HashMap<u32, u64>, // the most to be read of a segment
     paces: BTreeMap<Ticket, u64>,
     pub(crate) silences: HashMap<u32, Duration>, // how long a segment was waited for last
@@ -73,6 +77,10 @@ impl World {
             closed: Vec::new(),
             revoked: Vec::new(),
             lent: Vec::new(),
+            started: Vec::new(),
+            recalled: Vec::new(),
+            stats: VecDeque::new(),
+            probed: Vec::new(),
             limits: HashMap::new(),
             paces: BTreeMap::new(),
             silences: HashMap::new(),
@@ -339,7 +347,7 @@ impl World {
         self.engine.jobs().next().is_none()
     }
 
-    fn hear(&mut self, event: Event) {
+    pub(crate) fn hear(&mut self, event: Event) {
         self.engine.handle(self.time(), event);
         while let Some(order) = self.engine.poll_order() {
             self.carry_out(order);
@@ -383,6 +391,12 @@ impl World {
             Order::Note(note) => self.notes.push(note),
             Order::Persist { number, .. } => {
                 self.hear(Event::Persisted { number, result: Ok(()) });
+            }
+            Order::Probed { job, census } => self.probed.push((job.0, census)),
+            Order::RecallErrand { errand } => self.recalled.push(errand.0),
+            Order::StartErrand { errand, server } => self.started.push((errand.0, server.0)),
+            Order::Stat { connection, ticket, id } => {
+                self.stats.push_back((self.number(connection), ticket, id.as_str().to_owned()));
             }
             Order::Revoke { connection } => self.revoked.push(self.number(connection)),
             Order::Tell(notice) => self.told.push(notice),

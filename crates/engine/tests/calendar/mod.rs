@@ -258,7 +258,11 @@ impl World {
             | Order::Discard { .. }
             | Order::Note(_)
             | Order::Reserve { .. }
-            | Order::Revoke { .. } => {}
+            | Order::Probed { .. }
+            | Order::RecallErrand { .. }
+            | Order::Revoke { .. }
+            | Order::StartErrand { .. }
+            | Order::Stat { .. } => {}
         }
     }
 

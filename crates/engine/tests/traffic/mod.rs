@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bergamot_engine::{ConnectionId, Event, Order, ServerSettings, Ticket};
 use bergamot_testkit::sim::{
-    ClockModel, Day, DiskModel, JobModel, Seed, Seen, ServerModel, run_watched,
+    ClockModel, Curiosity, Day, DiskModel, JobModel, Seed, Seen, ServerModel, run_watched,
 };
 use bergamot_types::{ByteRate, ServerId};
 
@@ -60,6 +60,7 @@ pub(crate) fn day(servers: Vec<ServerModel>, articles: u32) -> Day {
         reliable: true,
         heals_at: Duration::ZERO,
         wishes: Vec::new(),
+        curiosity: Curiosity::default(),
     }
 }
 
@@ -72,6 +73,8 @@ pub(crate) struct Traffic {
     lines: HashMap<ConnectionId, usize>,
     asked: HashMap<Ticket, (u16, ConnectionId)>,
     took: Duration,
+    pub(crate) errands: usize,
+    pub(crate) stats: usize,
 }
 
 struct Asked {
@@ -132,6 +135,8 @@ impl Traffic {
                 let (depth, hedge) = (*line, *hedge);
                 self.orders.push(Asked { at: now, server, job, hedge, depth });
             }
+            Order::StartErrand { .. } => self.errands += 1,
+            Order::Stat { .. } => self.stats += 1,
             _ => {}
         }
     }

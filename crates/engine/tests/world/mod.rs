@@ -323,7 +323,11 @@ impl World {
             Order::Lend { .. }
             | Order::Note(_)
             | Order::Reserve { .. }
+            | Order::Probed { .. }
+            | Order::RecallErrand { .. }
             | Order::Revoke { .. }
+            | Order::StartErrand { .. }
+            | Order::Stat { .. }
             | Order::Tell(_) => {}
             Order::Write { ticket, offset, .. } => {
                 let (segment, _) = self.segments.remove(&ticket).expect("bytes to write");

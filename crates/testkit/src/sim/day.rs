@@ -6,6 +6,7 @@ use std::time::Duration;
 use bergamot_engine::ServerSettings;
 use bergamot_types::{ByteRate, ServerId};
 
+use super::curious::Curiosity;
 use super::draw;
 use super::kind::Kind;
 use super::seed::Seed;
@@ -36,6 +37,8 @@ pub struct Day {
     pub heals_at: Duration,
     /// What people do, and when.
     pub wishes: Vec<(Duration, Wish)>,
+    /// What else is asked of the servers.
+    pub curiosity: Curiosity,
 }
 
 #[derive(Clone, Debug)]

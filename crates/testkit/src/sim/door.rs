@@ -56,11 +56,16 @@ impl Door {
         &self.servers
     }
 
-    /// Ceilings are never exceeded, of no server and of no account.
+    pub(crate) fn open(&self, server: ServerId) -> usize {
+        self.open[usize::from(server.0) - 1]
+    }
+
+    /// Ceilings are never exceeded, of no server and of no account; `errands` are there already.
     pub(crate) fn on_connect(
         &mut self,
         connection: ConnectionId,
         server: ServerId,
+        errands: usize,
     ) -> Result<(), String> {
         let place = usize::from(server.0) - 1;
         let idle_since = Duration::ZERO;
@@ -70,7 +75,7 @@ impl Door {
         }
         self.open[place] += 1;
         let settings = &self.servers[place];
-        if self.open[place] > settings.connections || !settings.active {
+        if self.open[place] + errands > settings.connections || !settings.active {
             return Err(format!("{server} has {} connections", self.open[place]));
         }
         let Some(account) = settings.account else { return Ok(()) };

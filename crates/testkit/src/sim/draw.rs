@@ -7,6 +7,7 @@ use bergamot_engine::ServerSettings;
 use bergamot_newsd::{Fault, Stage};
 use bergamot_types::{ByteRate, ServerId, SplitMix};
 
+use super::curious::{self, Curiosity};
 use super::day::{ClockModel, Day, DiskModel, JobModel, ServerModel, Spell, WireFault};
 use super::kind::{ANSWERS, CONNECTIONS, Kind};
 use super::seed::Seed;
@@ -40,6 +41,7 @@ pub(crate) fn day(seed: Seed) -> Day {
         reliable,
         heals_at: seconds(5, 60, chance),
         wishes: Vec::new(),
+        curiosity: Curiosity::default(),
         servers,
         kinds,
     };
@@ -49,6 +51,7 @@ pub(crate) fn day(seed: Seed) -> Day {
     }
     heal(&mut day);
     day.wishes = wish::wishes(&day);
+    day.curiosity = curious::draw(&day);
     day
 }
 
@@ -110,6 +113,7 @@ fn server(id: u16, chance: &mut SplitMix) -> ServerModel {
         group: chance.up_to(1) as u32,
         optional: one_in(10, chance),
         connections: 1 + chance.up_to(9) as usize,
+        reserved: 0,
         account: one_in(5, chance).then_some(1),
         retention: if one_in(10, chance) { 1000 } else { 0 },
     };

@@ -8,6 +8,7 @@ use bergamot_queue::{FileKey, SegmentKey};
 use bergamot_types::MessageId;
 
 use super::book::{Book, Verdict};
+use super::curious::Curious;
 use super::day::Day;
 use super::door::Door;
 use super::journal::Journal;
@@ -20,6 +21,7 @@ pub(crate) struct Ledger<'a> {
     door: Door,
     meter: Meter,
     book: Book<'a>,
+    curious: Curious<'a>,
     places: &'a HashMap<MessageId, SegmentKey>, // only looked up
     tickets: BTreeMap<Ticket, Entry>,
     reserved: u64,
@@ -59,6 +61,7 @@ impl<'a> Ledger<'a> {
             door: Door::new(day),
             meter: Meter::new(day),
             book: Book::new(day),
+            curious: Curious::new(day),
             places,
             tickets: BTreeMap::new(),
             reserved: 0,
@@ -125,9 +128,16 @@ impl<'a> Ledger<'a> {
                 self.meter.set_rate(now, rate.unwrap_or(self.day.rate));
             }
             Event::SettingsChanged(settings) => self.door.set_servers(now, &settings.servers),
-            Event::FileDropped(_)
+            Event::ProbeWanted { job, articles } => self.curious.on_probe(*job, articles.len()),
+            Event::ErrandDropped(_)
+            | Event::ErrandEnded { .. }
+            | Event::ErrandWanted { .. }
+            | Event::FileDropped(_)
             | Event::Persisted { .. }
+            | Event::Present { .. }
+            | Event::ProbeDropped(_)
             | Event::Progress { .. }
+            | Event::ServerProbeWanted(_)
             | Event::Thirsty { .. }
             | Event::Timeout
             | Event::Unspent { .. } => {}
@@ -148,6 +158,7 @@ impl<'a> Ledger<'a> {
         torn: usize,
     ) -> Result<Vec<usize>, String> {
         let going = self.book.on_restart(journal, torn)?;
+        self.curious.on_restart();
         let servers = self.door.servers().to_vec();
         self.door = Door::new(self.day);
         self.door.set_servers(now, &servers);
@@ -158,6 +169,14 @@ impl<'a> Ledger<'a> {
         Ok(going)
     }
 
+    pub(crate) fn curious(&mut self) -> &mut Curious<'a> {
+        &mut self.curious
+    }
+
+    fn articles_are_under_way(&self) -> bool {
+        self.tickets.values().any(|entry| entry.stage == Stage::Asked)
+    }
+
     pub(crate) fn book(&self) -> &Book<'a> {
         &self.book
     }
@@ -165,7 +184,10 @@ impl<'a> Ledger<'a> {
     pub(crate) fn on_order(&mut self, now: Duration, order: &Order) -> Rule {
         match order {
             Order::Admit { ticket, reserve, .. } => self.on_admit(*ticket, *reserve as u64),
-            Order::Connect { connection, server } => self.door.on_connect(*connection, *server),
+            Order::Connect { connection, server } => {
+                let errands = self.curious.at(*server);
+                self.door.on_connect(*connection, *server, errands)
+            }
             Order::DeleteFiles { job } => self.book.on_work("a removal of files", *job),
             Order::Discard { ticket } => match self.forget(*ticket).map(|entry| entry.stage) {
                 Some(Stage::Decoded { .. }) => Ok(()),
@@ -185,7 +207,16 @@ impl<'a> Ledger<'a> {
                 self.on_write(*ticket)
             }
             Order::Lend { connection, credit } => self.meter.on_lend(now, *connection, *credit),
-            Order::Note(_) | Order::Persist { .. } | Order::Revoke { .. } => Ok(()),
+            Order::Note(_) | Order::Persist { .. } | Order::Revoke { .. } | Order::Stat { .. } => {
+                Ok(())
+            }
+            Order::Probed { job, census } => self.curious.on_probed(*job, *census),
+            Order::RecallErrand { errand } => self.curious.on_recalled(*errand),
+            Order::StartErrand { errand, server } => {
+                let (articles, open) = (self.articles_are_under_way(), self.door.open(*server));
+                let settings = &self.door.servers()[usize::from(server.0) - 1];
+                self.curious.on_started(*errand, settings, articles, open)
+            }
             Order::Tell(notice) => self.on_notice(now, notice),
         }
     }
@@ -204,6 +235,7 @@ impl<'a> Ledger<'a> {
             ));
         }
         self.book.check_totals(engine)?;
+        self.curious.check(self.articles_are_under_way())?;
         if now >= self.next_look {
             self.next_look = now + LOOK;
             self.check_starvation(now)?;

@@ -65,6 +65,9 @@ impl Log {
                 self.add(&[2, connection.0, *trouble as u64]);
                 unanswered.iter().for_each(|ticket| self.add(&[ticket.0]));
             }
+            Event::ErrandDropped(errand) => self.add(&[50, errand.0]),
+            Event::ErrandEnded { errand, trouble } => self.add(&[51, errand.0, *trouble as u64]),
+            Event::ErrandWanted { errand, .. } => self.add(&[52, errand.0]),
             Event::Fetched { ticket, part, fault } => {
                 self.add(&[3, ticket.0, u64::from(fault.is_some())]);
                 self.add_part(part);
@@ -91,8 +94,12 @@ impl Log {
             Event::Persisted { number, result } => {
                 self.add(&[15, *number, u64::from(result.is_ok())]);
             }
+            Event::Present { ticket } => self.add(&[53, ticket.0]),
+            Event::ProbeDropped(job) => self.add(&[54, u64::from(job.0)]),
+            Event::ProbeWanted { job, .. } => self.add(&[55, u64::from(job.0)]),
             Event::Progress { ticket, received } => self.add(&[14, ticket.0, received.0]),
             Event::Refused { ticket } => self.add(&[9, ticket.0]),
+            Event::ServerProbeWanted(server) => self.add(&[56, u64::from(server.0)]),
             Event::SettingsChanged(settings) => self.add(&[46, settings.servers.len() as u64]),
             Event::Thirsty { connection } => self.add(&[10, connection.0]),
             Event::Timeout => self.add(&[11]),
@@ -134,8 +141,16 @@ impl Log {
             }
             Order::Note(note) => self.add_note(note),
             Order::Persist { number, .. } => self.add(&[33, *number]),
+            Order::Probed { job, census } => {
+                self.add(&[57, u64::from(job.0), u64::from(census.present)]);
+            }
+            Order::RecallErrand { errand } => self.add(&[58, errand.0]),
             Order::Reserve { size, .. } => self.add(&[29, *size]),
             Order::Revoke { connection } => self.add(&[30, connection.0]),
+            Order::StartErrand { errand, server } => {
+                self.add(&[59, errand.0, u64::from(server.0)]);
+            }
+            Order::Stat { connection, ticket, .. } => self.add(&[60, connection.0, ticket.0]),
             Order::Tell(notice) => self.add(&[31, notice_number(notice)]),
             Order::Write { ticket, offset, .. } => self.add(&[32, ticket.0, *offset]),
         }

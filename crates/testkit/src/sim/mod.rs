@@ -12,13 +12,14 @@
 //! - `draw`, `day`, `kind`, `seed`, `post`: what a day is like; `wish`: what people want of it
 //! - `models`, `link`: servers that are rules; `wires`: those that really speak
 //! - `disk`, `journal`, `purse`, `agenda`, `network`: the rest of the world around the engine
-//! - `ledger`, `book`, `door`, `meter`: the invariants
+//! - `ledger`, `book`, `door`, `meter`: the invariants; `curious`: and of what is asked beside articles
 //! - `world`, `log`: the day as it is lived, and what is written down of it
 //! - `campaign`, `report`: many days, and what they came to
 
 mod agenda;
 mod book;
 mod campaign;
+mod curious;
 mod day;
 mod disk;
 mod door;
@@ -41,6 +42,7 @@ mod world;
 
 pub use book::Verdict;
 pub use campaign::{Campaign, named_seeds};
+pub use curious::Curiosity;
 pub use day::{ClockModel, Day, DiskModel, JobModel, ServerModel, Spell, WireFault};
 pub use kind::{Fired, Kind};
 pub use report::Report;

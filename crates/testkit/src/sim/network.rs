@@ -15,6 +15,8 @@ pub(crate) trait Network {
     fn connect(&mut self, now: Duration, connection: ConnectionId, server: usize);
     fn disconnect(&mut self, now: Duration, connection: ConnectionId);
     fn fetch(&mut self, now: Duration, fetch: Fetch);
+    /// Is the article there?
+    fn stat(&mut self, now: Duration, connection: ConnectionId, ticket: Ticket, article: Asked);
     /// There is room for the body of a ticket.
     fn admit(&mut self, now: Duration, ticket: Ticket, connection: ConnectionId, reserve: u64);
     fn lend(&mut self, now: Duration, connection: ConnectionId, lease: Lease);
@@ -39,6 +41,12 @@ pub(crate) struct Fetch {
     pub(crate) key: SegmentKey,
     pub(crate) limit: u64,
     pub(crate) patience: Patience,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    pub(crate) id: MessageId,
+    pub(crate) key: SegmentKey,
 }
 
 #[derive(Debug)]

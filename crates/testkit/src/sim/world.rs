@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use bergamot_engine::{ConnectionId, Credit, Engine, Event, Now, Order, Settings, Ticket};
+use bergamot_engine::{
+    ConnectionId, Credit, Engine, ErrandId, Event, Now, Order, Sampled, Settings, Ticket, Trouble,
+};
 use bergamot_queue::{FileKey, FileState, SegmentKey};
 use bergamot_types::{ByteCount, JobId, MessageId, UnixTime};
 
@@ -16,7 +18,7 @@ use super::kind::{Fired, Kind};
 use super::ledger::Ledger;
 use super::log::Log;
 use super::models::Servers;
-use super::network::{Fetch, Network, News};
+use super::network::{Asked, Fetch, Network, News};
 use super::post::Post;
 use super::purse::Lease;
 use super::seed::Seed;
@@ -112,6 +114,11 @@ enum Happening {
     Calendar(i64),
     /// Something the engine is to hear.
     Engine(Event),
+    /// An errand is over, unless it was before.
+    ErrandOver(ErrandId, Trouble),
+    HeadersWanted,
+    /// Of the job with that index.
+    ProbeWanted(usize),
     Removed(JobId),
     Suspend(Duration),
     Wished(Wish),
@@ -152,6 +159,14 @@ impl<'a> World<'a> {
         }
         for (at, sleep) in &self.day.clock.suspends {
             self.agenda.plan(*at, Happening::Suspend(*sleep));
+        }
+        if self.day.curiosity.headers {
+            self.agenda.plan(Duration::ZERO, Happening::HeadersWanted);
+        }
+        if self.day.curiosity.probes {
+            for (index, job) in self.day.jobs.iter().enumerate() {
+                self.agenda.plan(job.added / 2, Happening::ProbeWanted(index));
+            }
         }
         for (at, wish) in &self.day.wishes {
             self.agenda.plan(*at, Happening::Wished(wish.clone()));
@@ -221,6 +236,21 @@ impl<'a> World<'a> {
                 Ok(())
             }
             Happening::Engine(event) => self.tell(event, watcher),
+            Happening::ErrandOver(errand, trouble) => {
+                let Some(event) = self.ledger.curious().end_errand(errand, trouble) else {
+                    return Ok(());
+                };
+                self.agenda.plan(self.now + A_MOMENT, Happening::HeadersWanted);
+                self.tell(event, watcher)
+            }
+            Happening::HeadersWanted => {
+                let event = self.ledger.curious().want_headers();
+                self.tell(event, watcher)
+            }
+            Happening::ProbeWanted(index) => {
+                let event = self.probe(index);
+                self.tell(event, watcher)
+            }
             Happening::Removed(job) => {
                 let gone = self.engine.job(job).is_none();
                 if gone {
@@ -270,6 +300,10 @@ impl<'a> World<'a> {
         self.network = network(self.day, self.post, self.start);
         self.engine = Engine::new(self.start + self.now, self.settings.clone());
         let going = self.ledger.on_restart(self.now, &self.journal, torn)?;
+        if self.day.curiosity.headers {
+            self.agenda.remove_if(|what| matches!(what, Happening::HeadersWanted));
+            self.agenda.plan(self.now + A_MOMENT, Happening::HeadersWanted);
+        }
         for event in self.ledger.book().wishes() {
             self.tell(event, watcher)?;
         }
@@ -358,14 +392,40 @@ impl<'a> World<'a> {
                 let (at, result) = self.disk.persist(now);
                 self.agenda.plan(at, Happening::Engine(Event::Persisted { number, result }));
             }
+            Order::RecallErrand { errand } => {
+                self.agenda.plan(now, Happening::ErrandOver(errand, Trouble::Closed));
+            }
             Order::Revoke { connection } => self.network.revoke(now, connection),
+            Order::StartErrand { errand, .. } => {
+                let (time, trouble) = self.ledger.curious().errand_time(now);
+                self.agenda.plan(now + time, Happening::ErrandOver(errand, trouble));
+            }
+            Order::Stat { connection, ticket, id } => {
+                if let Some(key) = self.key(&id) {
+                    self.network.stat(now, connection, ticket, Asked { id, key });
+                }
+            }
             Order::Write { ticket, file, offset } => self.write(ticket, file, offset),
             Order::DeleteFiles { .. }
             | Order::FailJob { .. }
+            | Order::Probed { .. }
             | Order::Reserve { .. }
             | Order::Tell(_) => {}
         }
         Ok(())
+    }
+
+    /// Every third article of a job.
+    fn probe(&self, index: usize) -> Event {
+        let job = self.post.job(self.day, index);
+        let posted = job.files.first().and_then(|file| file.posted);
+        let id = job.id;
+        let ids = self.post.places().iter().filter(|(_, key)| key.job == id);
+        let mut ids: Vec<_> = ids.map(|(article, key)| (*key, article.clone())).collect();
+        ids.sort_unstable_by_key(|(key, _)| *key);
+        let articles = ids.into_iter().step_by(3).take(200);
+        let articles = articles.map(|(_, id)| Sampled { id, posted }).collect();
+        Event::ProbeWanted { job: id, articles }
     }
 
     fn write(&mut self, ticket: Ticket, file: FileKey, offset: u64) {
@@ -431,6 +491,9 @@ pub(crate) const TODAY: i64 = 20_454 * 86_400;
 
 /// Longer than any rest, any silence and what they make necessary again.
 const LIVENESS: Duration = Duration::from_secs(3600);
+
+/// After which somebody wants headers again.
+const A_MOMENT: Duration = Duration::from_millis(50);
 
 const MOST_STEPS: u64 = 1_000_000;
 

@@ -49,7 +49,7 @@ pub(crate) fn draw(
 }
 
 /// The same articles all day long; mirrors lack the same.
-fn lacks(day: &Day, server: &ServerModel, key: SegmentKey) -> bool {
+pub(crate) fn lacks(day: &Day, server: &ServerModel, key: SegmentKey) -> bool {
     let missing = server.chance_of(Kind::Missing);
     if missing == 0 {
         return false;

@@ -14,7 +14,7 @@ use crate::sim::agenda::Agenda;
 use crate::sim::day::Day;
 use crate::sim::kind::{Fired, Kind};
 use crate::sim::link::Link;
-use crate::sim::network::{Fetch, Network, News};
+use crate::sim::network::{Asked, Fetch, Network, News};
 use crate::sim::purse::{Lease, Plea};
 
 #[derive(Debug)]
@@ -50,6 +50,8 @@ pub(super) enum Act {
     Silent(ConnectionId, Ticket, Watched),
     /// A server's speed changes.
     Speed(usize),
+    /// It says whether it has an article.
+    Stat(ConnectionId, Ticket, SegmentKey),
     /// A spell begins that ends what is open.
     Spell(usize),
     /// So much of a body had come when it was begun to be watched.
@@ -96,10 +98,20 @@ impl<'a> Servers<'a> {
             Act::Silent(connection, ticket, then) => self.on_silent(now, connection, ticket, then),
             Act::Speed(server) => self.on_speed(now, server),
             Act::Spell(server) => self.on_spell(now, server),
+            Act::Stat(connection, ticket, key) => self.on_stat(connection, ticket, key),
             Act::Watch(connection, ticket, watched) => {
                 self.on_watch(now, connection, ticket, watched);
             }
         }
+    }
+
+    fn on_stat(&mut self, connection: ConnectionId, ticket: Ticket, key: SegmentKey) {
+        let Some(line) = self.lines.get(&connection) else { return };
+        let lacks = answer::lacks(self.day, &self.day.servers[line.server], key);
+        self.news.push_back(News::Event(match lacks {
+            true => Event::Missing { ticket },
+            false => Event::Present { ticket },
+        }));
     }
 
     fn on_dialled(&mut self, now: Duration, connection: ConnectionId) {
@@ -345,6 +357,12 @@ impl Network for Servers<'_> {
             self.turn_to_next(now, connection);
         }
         self.plead(now, connection);
+    }
+
+    fn stat(&mut self, now: Duration, connection: ConnectionId, ticket: Ticket, article: Asked) {
+        let Some(line) = self.lines.get(&connection) else { return };
+        let round_trip = self.day.servers[line.server].round_trip;
+        self.agenda.plan(now + round_trip, Act::Stat(connection, ticket, article.key));
     }
 
     fn admit(&mut self, now: Duration, ticket: Ticket, connection: ConnectionId, reserve: u64) {

@@ -15,7 +15,7 @@ use bergamot_types::SplitMix;
 use super::agenda::Agenda;
 use super::day::Day;
 use super::kind::{Fired, Kind};
-use super::network::{Fetch, Network, News};
+use super::network::{Asked, Fetch, Network, News};
 use super::post::Post;
 use super::purse::Lease;
 use sites::Sites;
@@ -110,6 +110,13 @@ impl Network for Wires<'_> {
         let connection = fetch.connection;
         if let Some(wire) = self.wires.get_mut(&connection) {
             wire.fetch(now, fetch);
+            self.settle(now, connection);
+        }
+    }
+
+    fn stat(&mut self, now: Duration, connection: ConnectionId, ticket: Ticket, article: Asked) {
+        if let Some(wire) = self.wires.get_mut(&connection) {
+            wire.stat(now, ticket, article.id);
             self.settle(now, connection);
         }
     }

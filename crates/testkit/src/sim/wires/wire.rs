@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use bergamot_engine::{ConnectionId, Event, Ticket, Trouble};
 use bergamot_newsd::{Output, Session, Site};
 use bergamot_nntp::{self as nntp, Answer, Request, RequestId};
-use bergamot_types::{ByteCount, SplitMix};
+use bergamot_types::{ByteCount, MessageId, SplitMix};
 
 use super::bodies::Bodies;
 use super::{GOODBYE, ending};
@@ -104,6 +104,11 @@ impl Wire {
         let (limit, patience) = (ByteCount(fetch.limit), Some(fetch.patience));
         let body = Request::Body { id: fetch.id, limit, patience };
         self.machine.ask(self.start + now, RequestId(fetch.ticket.0), body);
+        self.go_on(now);
+    }
+
+    pub(crate) fn stat(&mut self, now: Duration, ticket: Ticket, id: MessageId) {
+        self.machine.ask(self.start + now, RequestId(ticket.0), Request::Stat(id));
         self.go_on(now);
     }
 
@@ -306,6 +311,7 @@ impl Wire {
                 let event = ending::fetched(ticket, outcome);
                 self.told.push_back(Told::Fetched { event, ticket, bytes });
             }
+            Answer::Exists => self.told.push_back(Told::Event(Event::Present { ticket })),
             Answer::Missing(_) => {
                 self.bodies.forget(request);
                 self.told.push_back(Told::Event(Event::Missing { ticket }));

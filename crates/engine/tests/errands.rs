@@ -1,0 +1,91 @@
+//! Connections for something else than articles.
+
+mod by_hand;
+
+use bergamot_engine::{ErrandId, Event, ServerSettings, Trouble};
+use bergamot_types::ServerId;
+use by_hand::{World, server};
+
+fn want(world: &mut World, errand: u64, servers: &[u16]) {
+    let servers = servers.iter().map(|id| ServerId(*id)).collect();
+    world.hear(Event::ErrandWanted { errand: ErrandId(errand), servers });
+}
+
+fn end(world: &mut World, errand: u64, trouble: Trouble) {
+    world.hear(Event::ErrandEnded { errand: ErrandId(errand), trouble });
+}
+
+#[test]
+fn an_errand_begins_where_nobody_wants_an_article() {
+    let mut world = World::new(vec![server(1, 2)]);
+    want(&mut world, 7, &[1]);
+    assert_eq!(world.started, [(7, 1)]);
+    assert_eq!(world.engine.servers().next().map(|it| (it.open, it.working)), Some((1, 0)));
+    end(&mut world, 7, Trouble::Closed);
+    assert_eq!(world.engine.servers().next().map(|it| it.open), Some(0));
+}
+
+#[test]
+fn an_article_recalls_it_and_has_the_connection_when_it_is_gone() {
+    let mut world = World::new(vec![server(1, 1)]);
+    want(&mut world, 7, &[1]);
+    world.add(1, 2);
+    assert_eq!((world.recalled.as_slice(), world.asked_of(1)), ([7].as_slice(), 0));
+    end(&mut world, 7, Trouble::Closed);
+    world.greet();
+    assert_eq!(world.asked_of(1), 1);
+    want(&mut world, 8, &[1]);
+    assert_eq!(world.started.len(), 1, "it waits");
+}
+
+#[test]
+fn it_waits_for_the_last_article_and_takes_the_place_of_an_idle_connection() {
+    let mut world = World::new(vec![server(1, 1)]);
+    world.add(1, 1);
+    want(&mut world, 7, &[1]);
+    assert_eq!(world.started, []);
+    world.comes(0);
+    assert_eq!(world.closed, [0], "it has nothing to do any more");
+    world.ends(0, Trouble::Closed);
+    assert_eq!(world.started, [(7, 1)]);
+}
+
+#[test]
+fn the_line_is_shared_so_articles_of_another_server_count() {
+    let mut world = World::new(vec![server(1, 1), ServerSettings { level: 1, ..server(2, 1) }]);
+    world.add(1, 3);
+    want(&mut world, 7, &[2]);
+    assert_eq!(world.started, []);
+}
+
+#[test]
+fn a_reserved_connection_is_left_to_errands() {
+    let reserving = ServerSettings { reserved: 1, ..server(1, 3) };
+    let mut world = World::new(vec![reserving]);
+    world.add(1, 9);
+    assert_eq!(world.engine.servers().next().map(|it| it.open), Some(2));
+    want(&mut world, 7, &[1]);
+    want(&mut world, 8, &[1]);
+    assert_eq!((world.started.as_slice(), world.recalled.len()), ([(7, 1)].as_slice(), 0));
+    world.comes(0);
+    assert_eq!(world.recalled, [], "it is in nobody's way");
+}
+
+#[test]
+fn the_last_connection_is_never_reserved() {
+    let mut world = World::new(vec![ServerSettings { reserved: 5, ..server(1, 1) }]);
+    world.add(1, 1);
+    assert_eq!(world.asked_of(1), 1);
+}
+
+#[test]
+fn the_trouble_of_an_errand_is_that_of_its_server() {
+    let mut world = World::new(vec![server(1, 2)]);
+    want(&mut world, 7, &[1]);
+    end(&mut world, 7, Trouble::Login);
+    assert_eq!(world.engine.servers().next().and_then(|it| it.trouble), Some(Trouble::Login));
+    want(&mut world, 8, &[1]);
+    assert_eq!(world.started.len(), 1, "it waits until articles have found out more");
+    world.hear(Event::ErrandDropped(ErrandId(8)));
+    assert_eq!(world.recalled, []);
+}

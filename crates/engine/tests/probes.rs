@@ -1,0 +1,119 @@
+//! Whether the articles of a job that waits are there.
+
+mod by_hand;
+
+use bergamot_engine::{Census, Event, Sampled, ServerSettings, Trouble};
+use bergamot_limit::{Allowance, Period, QuotaSettings};
+use bergamot_types::{ByteCount, JobId, MessageId, ServerId};
+use by_hand::{World, server};
+
+fn probe(world: &mut World, count: u32) {
+    let id = |number| MessageId::parse(&format!("{number}@sample")).expect("a good id");
+    let articles = (0..count).map(|number| Sampled { id: id(number), posted: None }).collect();
+    world.hear(Event::ProbeWanted { job: JobId(9), articles });
+}
+
+fn answer(world: &mut World, present: bool) {
+    let (_, ticket, _) = world.stats.pop_front().expect("it was asked");
+    world.hear(if present { Event::Present { ticket } } else { Event::Missing { ticket } });
+}
+
+fn census(present: u32, missing: u32, unknown: u32) -> Vec<(u32, Census)> {
+    vec![(9, Census { present, missing, unknown })]
+}
+
+#[test]
+fn with_nothing_else_to_do_one_connection_answers_many_at_a_time() {
+    let mut world = World::new(vec![server(1, 4)]);
+    probe(&mut world, 50);
+    world.greet();
+    assert_eq!((world.stats.len(), world.stats[31].0), (32, 0));
+    for _ in 0..50 {
+        answer(&mut world, true);
+    }
+    assert_eq!(world.probed, census(50, 0, 0));
+    assert_eq!(world.engine.servers().next().map(|it| it.open), Some(1));
+}
+
+#[test]
+fn behind_articles_one_is_asked_at_a_time_and_no_connection_is_opened_for_it() {
+    let mut world = World::new(vec![server(1, 2)]);
+    world.add(1, 9);
+    probe(&mut world, 5);
+    assert_eq!(world.stats.len(), 2, "one on each");
+    answer(&mut world, true);
+    assert_eq!(world.stats.len(), 2);
+    assert_eq!(world.asked_of(1), 2, "articles are asked for as before");
+}
+
+#[test]
+fn what_one_server_lacks_the_next_level_is_asked_for() {
+    let mut world = World::new(vec![server(1, 1), ServerSettings { level: 1, ..server(2, 1) }]);
+    probe(&mut world, 2);
+    world.greet();
+    answer(&mut world, false);
+    answer(&mut world, false);
+    world.greet();
+    assert_eq!(world.probed, []);
+    answer(&mut world, true);
+    answer(&mut world, false);
+    assert_eq!(world.probed, census(1, 1, 0));
+}
+
+#[test]
+fn a_server_that_counts_what_it_gives_is_not_asked() {
+    let all = Allowance { period: Period::Ever, most: ByteCount(1 << 40) };
+    let block = QuotaSettings { allowances: vec![all], ..QuotaSettings::default() };
+    let servers = vec![server(1, 1), ServerSettings { level: 1, ..server(2, 1) }];
+    let mut world = World::with(servers, |settings| {
+        settings.server_quotas.insert(ServerId(2), block);
+    });
+    probe(&mut world, 2);
+    world.greet();
+    answer(&mut world, true);
+    answer(&mut world, false);
+    assert_eq!(world.probed, census(1, 0, 1), "it may have that one");
+}
+
+#[test]
+fn a_connection_that_breaks_costs_the_answers_of_nobody() {
+    let mut world = World::new(vec![server(1, 2)]);
+    probe(&mut world, 3);
+    world.greet();
+    world.stats.clear();
+    world.ends(0, Trouble::Broken);
+    world.greet();
+    assert_eq!(world.stats.len(), 3);
+    for _ in 0..3 {
+        answer(&mut world, true);
+    }
+    assert_eq!(world.probed, census(3, 0, 0));
+}
+
+#[test]
+fn nothing_is_asked_while_everything_is_paused() {
+    let mut world = World::new(vec![server(1, 2)]);
+    world.hear(Event::DownloadPaused);
+    probe(&mut world, 3);
+    world.greet();
+    assert_eq!(world.stats.len(), 0);
+    world.hear(Event::DownloadResumed);
+    world.greet();
+    assert_eq!(world.stats.len(), 3);
+    world.hear(Event::ProbeDropped(JobId(9)));
+    for _ in 0..3 {
+        answer(&mut world, true);
+    }
+    assert_eq!(world.probed, [], "nobody wants to know any more");
+}
+
+#[test]
+fn a_server_that_nobody_asks_is_tried_with_one_connection() {
+    let mut world = World::new(vec![server(1, 4)]);
+    world.hear(Event::ServerProbeWanted(ServerId(1)));
+    world.hear(Event::ServerProbeWanted(ServerId(1)));
+    assert_eq!(world.engine.servers().next().map(|it| it.open), Some(1));
+    world.hear(Event::ServerProbeWanted(ServerId(8)));
+    world.greet();
+    assert_eq!(world.engine.servers().next().map(|it| it.working), Some(1));
+}

@@ -1,0 +1,142 @@
+//! People who read headers all day, and probes of jobs: what must never cost an article anything.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bergamot_engine::{Census, ErrandId, Event, ServerSettings, Trouble};
+use bergamot_types::{JobId, ServerId, SplitMix};
+
+use super::day::Day;
+
+/// What is asked on a day beside articles.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Curiosity {
+    /// Somebody wants headers, and always more.
+    pub headers: bool,
+    /// Jobs are probed before they are added.
+    pub probes: bool,
+}
+
+/// They have a chance of their own, so that a day is like it would be without them.
+pub(crate) fn draw(day: &Day) -> Curiosity {
+    let mut chance = SplitMix::seeded(day.seed.number().rotate_left(23) ^ STREAM);
+    Curiosity { headers: chance.up_to(3) == 0, probes: chance.up_to(3) == 0 }
+}
+
+/// Keeps to the rules what is done beside articles.
+#[derive(Debug)]
+pub(crate) struct Curious<'a> {
+    day: &'a Day,
+    chance: SplitMix,
+    last_errand: u64,
+    running: BTreeMap<ErrandId, Running>,
+    samples: BTreeMap<JobId, usize>,
+}
+
+#[derive(Debug)]
+struct Running {
+    server: ServerId,
+    recalled: bool,
+}
+
+type Rule = Result<(), String>;
+
+impl<'a> Curious<'a> {
+    pub(crate) fn new(day: &'a Day) -> Self {
+        Self {
+            day,
+            chance: SplitMix::seeded(day.seed.number() ^ STREAM),
+            last_errand: 0,
+            running: BTreeMap::new(),
+            samples: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn want_headers(&mut self) -> Event {
+        self.last_errand += 1;
+        let servers = self.day.servers.iter().map(|server| server.settings.id).collect();
+        Event::ErrandWanted { errand: ErrandId(self.last_errand), servers }
+    }
+
+    pub(crate) fn on_probe(&mut self, job: JobId, articles: usize) {
+        self.samples.insert(job, articles);
+    }
+
+    /// Who is gone with the engine is not waited for.
+    pub(crate) fn on_restart(&mut self) {
+        self.running.clear();
+        self.samples.clear();
+    }
+
+    /// How long an errand takes if nobody recalls it, and how it ends.
+    pub(crate) fn errand_time(&mut self, now: Duration) -> (Duration, Trouble) {
+        let trouble = match self.chance.up_to(30) {
+            0 if !self.day.is_healed(now) => Trouble::Unreachable,
+            1 if !self.day.is_healed(now) => Trouble::TooManyConnections,
+            2 if !self.day.is_healed(now) => Trouble::Broken,
+            _ => Trouble::Closed,
+        };
+        (Duration::from_millis(20 + self.chance.up_to(3_000)), trouble)
+    }
+
+    /// Its end, unless it has ended already.
+    pub(crate) fn end_errand(&mut self, errand: ErrandId, trouble: Trouble) -> Option<Event> {
+        self.running.remove(&errand).map(|_| Event::ErrandEnded { errand, trouble })
+    }
+
+    /// `articles`: some are asked for and have not come. `open`: connections for them.
+    pub(crate) fn on_started(
+        &mut self,
+        errand: ErrandId,
+        settings: &ServerSettings,
+        articles: bool,
+        open: usize,
+    ) -> Rule {
+        let server = settings.id;
+        self.running.insert(errand, Running { server, recalled: false });
+        if articles {
+            return Err(format!("{errand:?} begins, and articles are under way"));
+        }
+        let all = open + self.at(server);
+        if all > settings.connections {
+            return Err(format!("{server} has {all} connections with those of errands"));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn on_recalled(&mut self, errand: ErrandId) -> Rule {
+        let running = self.running.get_mut(&errand).ok_or("nobody is recalled")?;
+        if std::mem::replace(&mut running.recalled, true) {
+            return Err(format!("{errand:?} is recalled twice"));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn on_probed(&mut self, job: JobId, census: Census) -> Rule {
+        let sample = self.samples.remove(&job).ok_or("nobody wanted to know")?;
+        let all = census.present + census.missing + census.unknown;
+        if all as usize != sample {
+            return Err(format!("{census:?} of a sample of {sample}"));
+        }
+        if census.missing > 0 && self.day.reliable {
+            return Err(format!("{census:?}, and a server has all of them"));
+        }
+        Ok(())
+    }
+
+    /// Connections to a server that are not for articles.
+    pub(crate) fn at(&self, server: ServerId) -> usize {
+        self.running.values().filter(|running| running.server == server).count()
+    }
+
+    /// After each step: nobody stays where an article is under way.
+    pub(crate) fn check(&self, articles: bool) -> Rule {
+        let stays = self.running.iter().find(|(_, running)| !running.recalled);
+        match stays.filter(|_| articles) {
+            Some((errand, _)) => Err(format!("{errand:?} goes on, and articles are under way")),
+            None => Ok(()),
+        }
+    }
+}
+
+const STREAM: u64 = 0x0c12_1005;
