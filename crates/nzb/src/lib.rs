@@ -5,6 +5,8 @@
 //! is generous with what posters get wrong: only a file that is cut, empty, hostile or no NZB at
 //! all is refused. What was put right on the way is told in [`Nzb::warnings`].
 //!
+//! [`write`] is the way back, for posts that were found without an NZB.
+//!
 //! Names stay as they were written; making them safe is the business of whoever creates files.
 
 #![forbid(unsafe_code)]
@@ -21,6 +23,7 @@ mod segments;
 mod source;
 mod subject;
 mod warning;
+mod writer;
 
 pub use error::{NzbError, Place};
 pub use file::NzbFile;
@@ -31,4 +34,6 @@ pub use nzb::{Meta, Nzb};
 pub use par2::Par2;
 pub use reader::read;
 pub use segments::{Entry, Segment, Segments};
+pub use subject::{Counter, counters, file_name};
 pub use warning::{Problem, Warning};
+pub use writer::{WrittenFile, WrittenSegment, write};

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// The file name: in quotes if the poster follows the custom, else what stands between the
 /// counters, `[01/12] - name.ext yEnc (1/20)`.
-pub(crate) fn file_name(subject: &str) -> Option<&str> {
+pub fn file_name(subject: &str) -> Option<&str> {
     quoted_name(subject, "\"")
         .or_else(|| quoted_name(subject, "&quot;"))
         .or_else(|| bare_name(subject))
@@ -55,13 +55,16 @@ fn find_word(text: &str, word: &str) -> Option<usize> {
         .rposition(|window| window[0] == b' ' && window[1..].eq_ignore_ascii_case(word.as_bytes()))
 }
 
-struct Counter {
-    span: Range<usize>,
-    total: u32,
+/// A number of a total, and where it stands with its brackets.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Counter {
+    pub span: Range<usize>,
+    pub number: u32,
+    pub total: u32,
 }
 
 /// `[3/12]` or `(3/12)`, from the left.
-fn counters(text: &str) -> impl Iterator<Item = Counter> {
+pub fn counters(text: &str) -> impl Iterator<Item = Counter> {
     text.match_indices(['(', '[']).filter_map(move |(start, bracket)| {
         let close = if bracket == "(" { ')' } else { ']' };
         let inner = &text[start + 1..];
@@ -69,7 +72,7 @@ fn counters(text: &str) -> impl Iterator<Item = Counter> {
         let (number, total) = inner.split_once('/')?;
         let number: u32 = number.trim().parse().ok()?;
         let total = total.trim().parse().ok().filter(|total| number <= *total)?;
-        Some(Counter { span: start..start + inner.len() + 2, total })
+        Some(Counter { span: start..start + inner.len() + 2, number, total })
     })
 }
 
