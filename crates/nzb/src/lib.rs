@@ -6,6 +6,7 @@
 //! all is refused. What was put right on the way is told in [`Nzb::warnings`].
 //!
 //! [`write`] is the way back, for posts that were found without an NZB.
+//! [`Zip`] finds NZBs in archives of them, and [`Zip::read`] unpacks one.
 //!
 //! Names stay as they were written; making them safe is the business of whoever creates files.
 
@@ -24,6 +25,7 @@ mod source;
 mod subject;
 mod warning;
 mod writer;
+mod zip;
 
 pub use error::{NzbError, Place};
 pub use file::NzbFile;
@@ -37,3 +39,4 @@ pub use segments::{Entry, Segment, Segments};
 pub use subject::{Counter, counters, file_name};
 pub use warning::{Problem, Warning};
 pub use writer::{WrittenFile, WrittenSegment, write};
+pub use zip::{Member, Zip, ZipError};
