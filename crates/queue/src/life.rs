@@ -15,6 +15,8 @@ use thiserror::Error;
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum Life {
+    /// Only the address of its NZB is known.
+    Fetching,
     Queued,
     Downloading,
     Post(Stage),
@@ -37,6 +39,10 @@ pub enum Stage {
 /// What happens to a job.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Step {
+    /// Its NZB is asked for once more, for it never came.
+    Fetch,
+    /// Its NZB has come.
+    Fetched,
     /// Its articles are asked for: from the queue, or for recovery files that turned out to be needed.
     Download,
     /// A stage begins.
@@ -60,6 +66,9 @@ pub struct Impossible {
 impl Life {
     pub fn next(self, step: Step) -> Result<Self, Impossible> {
         match (self, step) {
+            (Self::Ended, Step::Fetch) => Ok(Self::Fetching),
+            (Self::Fetching, Step::Fetched) => Ok(Self::Queued),
+            (Self::Fetching, Step::End) => Ok(Self::Ended),
             (Self::Queued, Step::Download) => Ok(Self::Downloading),
             (Self::Post(stage), Step::Download) if stage <= Stage::Repairing => {
                 Ok(Self::Downloading)
@@ -127,6 +136,8 @@ pub enum Cause {
     Crashed,
     Damaged,
     Disk,
+    /// Its NZB could not be had from its address.
+    Fetch,
     /// Too little is left of it to be worth finishing, by the settings.
     Health,
     Incomplete,
@@ -159,10 +170,11 @@ pub enum Retry {
 }
 
 impl Cause {
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Crashed,
         Self::Damaged,
         Self::Disk,
+        Self::Fetch,
         Self::Health,
         Self::Incomplete,
         Self::Missing,
@@ -182,6 +194,7 @@ impl Cause {
             Self::Crashed => "job.crashed",
             Self::Damaged => "job.damaged",
             Self::Disk => "job.disk",
+            Self::Fetch => "job.fetch",
             Self::Health => "job.health",
             Self::Incomplete => "job.incomplete",
             Self::Missing => "state.missing",
@@ -208,6 +221,7 @@ impl Cause {
             Self::Missing | Self::Refused | Self::TakenDown => Retry::Never,
             Self::Crashed
             | Self::Damaged
+            | Self::Fetch
             | Self::Health
             | Self::Incomplete
             | Self::Password
@@ -222,6 +236,7 @@ impl Cause {
             Self::Crashed => "the daemon died twice while it worked on this job",
             Self::Damaged => "articles came damaged from every server",
             Self::Disk => "the disk did not take it",
+            Self::Fetch => "its NZB could not be fetched",
             Self::Health => "too little of it is left",
             Self::Incomplete => "no server has all of it, and it cannot be repaired",
             Self::Missing => "its NZB or its state is gone",
@@ -269,6 +284,7 @@ pub fn cause_of(losses: Losses, newest_post: Option<UnixTime>, now: UnixTime) ->
 impl fmt::Display for Life {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Fetching => f.write_str("being fetched"),
             Self::Queued => f.write_str("queued"),
             Self::Downloading => f.write_str("downloading"),
             Self::Post(stage) => stage.fmt(f),
@@ -292,6 +308,8 @@ impl fmt::Display for Stage {
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Fetch => f.write_str("be fetched"),
+            Self::Fetched => f.write_str("have been fetched"),
             Self::Download => f.write_str("be downloaded"),
             Self::Enter(stage) => write!(f, "begin {stage}"),
             Self::PutBack => f.write_str("be put back"),
@@ -322,31 +340,41 @@ mod tests {
     use super::*;
 
     /// `.` is impossible. Stages by their letters, in their order.
-    const TABLE: [(&str, &str); 8] = [
-        //             download, enter V R U M S, put back, end, retry
-        ("queued", "D.....  .E."),
-        ("downloading", ".VRUMS  QE."),
-        ("verifying", "D.RUMS  QE."),
-        ("repairing", "D..UMS  QE."),
-        ("unpacking", ".V..MS  QE."),
-        ("moving", ".....S  QE."),
-        ("running scripts", "......  QE."),
-        ("ended", ".VRUMS  ..Q"),
+    const TABLE: [(&str, &str); 9] = [
+        //             fetch, fetched, download, enter V R U M S, put back, end, retry
+        ("being fetched", ".Q  ......  .E."),
+        ("queued", "..  D.....  .E."),
+        ("downloading", "..  .VRUMS  QE."),
+        ("verifying", "..  D.RUMS  QE."),
+        ("repairing", "..  D..UMS  QE."),
+        ("unpacking", "..  .V..MS  QE."),
+        ("moving", "..  .....S  QE."),
+        ("running scripts", "..  ......  QE."),
+        ("ended", "F.  .VRUMS  ..Q"),
     ];
 
     fn lives() -> Vec<Life> {
         let posts = Stage::ALL.map(Life::Post);
-        [Life::Queued, Life::Downloading].into_iter().chain(posts).chain([Life::Ended]).collect()
+        [Life::Fetching, Life::Queued, Life::Downloading]
+            .into_iter()
+            .chain(posts)
+            .chain([Life::Ended])
+            .collect()
     }
 
     fn steps() -> Vec<Step> {
         let enters = Stage::ALL.map(Step::Enter);
         let others = [Step::PutBack, Step::End, Step::Retry];
-        [Step::Download].into_iter().chain(enters).chain(others).collect()
+        [Step::Fetch, Step::Fetched, Step::Download]
+            .into_iter()
+            .chain(enters)
+            .chain(others)
+            .collect()
     }
 
     fn letter(life: Life) -> char {
         match life {
+            Life::Fetching => 'F',
             Life::Post(Stage::Scripts) => 'S',
             other => other.to_string().to_uppercase().chars().next().unwrap(),
         }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use bergamot_types::Url;
 
 use crate::fault::Fault;
 use crate::view::Parameter;
@@ -24,24 +25,14 @@ pub(crate) fn dupe_key(text: &str) -> Result<String, Fault> {
     short("the dupe key", text, LONGEST_NAME)
 }
 
-pub(crate) fn url(text: &str) -> Result<String, Fault> {
-    if !is_url(text) {
-        return Err(Fault::ForbiddenUrl);
-    }
-    short("the URL", text, LONGEST_VALUE)
+pub(crate) fn url(text: &str) -> Result<Url, Fault> {
+    Ok(Url::parse(text)?)
 }
 
 /// Whether it is an address of any kind; no base64 has a colon in it.
 pub(crate) fn has_scheme(text: &str) -> bool {
     let beginning = text.bytes().take(LONGEST_SCHEME).take_while(|byte| *byte != b'/');
     beginning.last() == Some(b':')
-}
-
-fn is_url(text: &str) -> bool {
-    let begins = |scheme: &str| {
-        text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))
-    };
-    begins("http://") || begins("https://")
 }
 
 pub(crate) fn host(text: &str) -> Result<String, Fault> {

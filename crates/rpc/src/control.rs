@@ -111,6 +111,9 @@ pub enum Refusal {
     NoSuchFile(u64),
     #[error("there is no server {0}")]
     NoSuchServer(u16),
+    /// Nothing is fetched from there.
+    #[error("{0}")]
+    ForbiddenUrl(String),
     /// It cannot be done to a job in its state.
     #[error("{0}")]
     Impossible(String),

@@ -1,5 +1,6 @@
 //! Why a call has no result, as each dialect says it.
 
+use bergamot_types::InvalidUrl;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use thiserror::Error;
@@ -13,8 +14,8 @@ use crate::registry::Dialect;
 pub(crate) enum Fault {
     #[error("{method} needs {needed} access")]
     AccessDenied { method: &'static str, needed: Access },
-    #[error("only http:// and https:// are fetched")]
-    ForbiddenUrl,
+    #[error(transparent)]
+    Url(#[from] InvalidUrl),
     #[error("not a request: {0}")]
     InvalidRequest(&'static str),
     #[error("invalid parameter: {0}")]
@@ -49,7 +50,6 @@ impl Fault {
     pub(crate) fn code(&self) -> &'static str {
         match self {
             Self::AccessDenied { .. } => "rpc.access_denied",
-            Self::ForbiddenUrl => "url.forbidden",
             Self::InvalidRequest(_) => "rpc.invalid_request",
             Self::InvalidParameter(_) => "rpc.invalid_params",
             Self::Malformed(_) | Self::MalformedXml(_) => "rpc.parse",
@@ -60,6 +60,7 @@ impl Fault {
             Self::TooMany { .. } => "rpc.too_many",
             Self::UnknownMethod(_) => "rpc.unknown_method",
             Self::Unsafe(_) => "rpc.unsafe",
+            Self::Url(invalid) => invalid.code(),
         }
     }
 
@@ -69,7 +70,7 @@ impl Fault {
             Self::Malformed(_) | Self::MalformedXml(_) => -32700,
             Self::InvalidRequest(_) | Self::TooLarge { .. } | Self::TooMany { .. } => -32600,
             Self::UnknownMethod(_) => -32601,
-            Self::ForbiddenUrl | Self::InvalidParameter(_) => -32602,
+            Self::InvalidParameter(_) | Self::Url(_) => -32602,
             Self::NotSettable => -32007,
             Self::Refused(refusal) => refusal_number(refusal),
             Self::AccessDenied { .. } => -32001,
@@ -80,7 +81,7 @@ impl Fault {
     pub(crate) fn nzbget_number(&self) -> i32 {
         match self {
             Self::UnknownMethod(_) => 1,
-            Self::ForbiddenUrl | Self::InvalidParameter(_) | Self::TooMany { .. } => 2,
+            Self::InvalidParameter(_) | Self::TooMany { .. } | Self::Url(_) => 2,
             Self::NotHere(_) | Self::NotSettable | Self::Refused(_) => 3,
             Self::Unsafe(_) => 4,
             Self::AccessDenied { .. } => 401,
@@ -95,6 +96,7 @@ impl Fault {
 
 fn refusal_code(refusal: &Refusal) -> &'static str {
     match refusal {
+        Refusal::ForbiddenUrl(_) => "url.forbidden",
         Refusal::Impossible(_) => "job.impossible",
         Refusal::Invalid(_) => "rpc.invalid_value",
         Refusal::NoSuchFile(_) => "file.unknown",
@@ -108,7 +110,7 @@ fn refusal_code(refusal: &Refusal) -> &'static str {
 
 fn refusal_number(refusal: &Refusal) -> i32 {
     match refusal {
-        Refusal::Invalid(_) => -32602,
+        Refusal::ForbiddenUrl(_) | Refusal::Invalid(_) => -32602,
         Refusal::NoSuchFile(_) | Refusal::NoSuchJob(_) | Refusal::NoSuchServer(_) => -32004,
         Refusal::Impossible(_) => -32005,
         Refusal::Unavailable(_) | Refusal::Stopping => -32006,

@@ -1,6 +1,6 @@
 //! How single values look in the native dialect.
 
-use bergamot_types::UnixTime;
+use bergamot_types::{UnixTime, Url};
 use chrono::{DateTime, SecondsFormat};
 
 /// RFC 3339 in UTC.
@@ -85,14 +85,9 @@ pub(crate) mod optional_url {
     }
 }
 
-/// What follows a question mark often holds a key of an account.
+/// Addresses often hold the key of an account; what is none may be anything.
 pub(crate) fn without_keys(url: &str) -> String {
-    let (address, query) = url.split_once('?').map_or((url, ""), |(address, _)| (address, "?***"));
-    let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
-    match rest.split_once('@') {
-        Some((login, host)) if !login.contains('/') => format!("{scheme}://***@{host}{query}"),
-        _ => format!("{address}{query}"),
-    }
+    Url::parse(url).map_or_else(|_| "***".to_owned(), |url| url.to_string())
 }
 
 /// The value of a parameter, unless it opens archives.
@@ -126,7 +121,7 @@ mod tests {
             ("https://x/get?id=1&apikey=hush", "https://x/get?***"),
             ("https://ann:hush@x/get?a", "https://***@x/get?***"),
             ("https://x/a@b", "https://x/a@b"),
-            ("nonsense", "nonsense"),
+            ("nonsense", "***"),
         ] {
             assert_eq!(without_keys(url), shown);
         }

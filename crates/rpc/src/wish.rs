@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bergamot_types::{JobId, Secret};
+use bergamot_types::{JobId, Secret, Url};
 use serde::{Deserialize, Serialize};
 
 use crate::view::{DupeMode, Parameter};
@@ -43,14 +43,14 @@ pub struct NewJob {
 #[derive(Clone)]
 pub enum Content {
     Nzb(Vec<u8>),
-    Url(String),
+    Url(Url),
 }
 
 impl std::fmt::Debug for Content {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Nzb(bytes) => write!(f, "Nzb({} bytes)", bytes.len()),
-            Self::Url(_) => f.write_str("Url(…)"), // it may hold a key
+            Self::Url(url) => url.fmt(f),
         }
     }
 }

@@ -140,9 +140,16 @@ impl Record {
         self.outcome.as_ref().map(|outcome| outcome.reason.as_str()).filter(|text| !text.is_empty())
     }
 
-    /// A job that failed or was deleted does not stand in the way of another try.
+    /// A job that failed or was deleted does not stand in the way of another try, and what articles
+    /// one has whose NZB is still to come, nobody knows.
     pub(crate) fn stands_in_the_way(&self) -> bool {
-        matches!(self.ending(), None | Some(Ending::Completed { .. }))
+        let is_known = self.life != Life::Fetching;
+        is_known && matches!(self.ending(), None | Some(Ending::Completed { .. }))
+    }
+
+    /// Whether its NZB never came: it can only be fetched, not downloaded.
+    pub fn lacks_nzb(&self) -> bool {
+        self.url.is_some() && self.fingerprint == Fingerprint::default()
     }
 
     /// As it lies in the spool.

@@ -146,6 +146,18 @@ impl Spool {
         results
     }
 
+    /// Puts the NZB of a job in its place that was added without one: when this returns, that outlives
+    /// the process and the power.
+    pub fn put_nzb(&self, job: JobId, nzb: &mut dyn Read) -> Result<(), StoreError> {
+        let draft = Draft { name: name(job, NZB), content: Box::new(nzb) };
+        commit(&*self.directory, vec![vec![draft]]).pop().unwrap_or(Ok(()))
+    }
+
+    /// From now on the articles of this job are known, though its record is still on its way.
+    pub fn expect(&self, record: &Record) {
+        self.index().learn(record);
+    }
+
     /// Replaces the record of a job.
     pub fn update(&self, record: &Record) -> Result<(), StoreError> {
         self.update_all(&[record])
@@ -302,7 +314,7 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
-    use bergamot_queue::{Cause, Ending};
+    use bergamot_queue::{Cause, Ending, Life};
     use bergamot_types::UnixTime;
 
     use super::*;
@@ -346,6 +358,26 @@ mod tests {
         let mut nzb = String::new();
         spool.nzb(JobId(2)).unwrap().read_to_string(&mut nzb).unwrap();
         assert_eq!((nzb.as_str(), spool.next_id()), ("<nzb/>", JobId(3)));
+    }
+
+    #[test]
+    fn a_job_may_be_there_before_its_nzb() {
+        let home = tempfile::tempdir().unwrap();
+        let (spool, _) = Spool::open(home.path()).unwrap();
+        let mut first = record(spool.next_id());
+        (first.life, first.fingerprint) = (Life::Fetching, Fingerprint::default());
+        spool.add(&first, &mut io::empty()).unwrap();
+        assert_eq!(spool.same_articles(Fingerprint::default()), None, "it has none yet");
+        spool.put_nzb(first.id, &mut &b"<nzb/>"[..]).unwrap();
+        (first.life, first.fingerprint) = (Life::Queued, Fingerprint([7; 16]));
+        spool.expect(&first);
+        assert_eq!(spool.copies(first.fingerprint), [first.id]);
+        drop(spool);
+        let (spool, found) = Spool::open(home.path()).unwrap();
+        assert_eq!(found.records[0].life, Life::Fetching);
+        let mut nzb = String::new();
+        spool.nzb(first.id).unwrap().read_to_string(&mut nzb).unwrap();
+        assert_eq!(nzb, "<nzb/>");
     }
 
     #[test]

@@ -119,10 +119,10 @@ impl Url {
         if *port == self.scheme.port() { host } else { format!("{host}:{port}") }
     }
 
-    /// The last part of the path, decoded; none if that is empty.
+    /// The last part of the path, decoded; none if that is empty, or a key rather than a name.
     pub fn file_name(&self) -> Option<String> {
-        let name = percent_decoded(self.path().rsplit('/').next()?);
-        Some(name).filter(|name| !name.trim().is_empty())
+        let name = self.path().rsplit('/').next().filter(|part| !looks_like_a_key(part))?;
+        Some(percent_decoded(name)).filter(|name| !name.trim().is_empty())
     }
 
     /// All of it, with what is secret: for records that are read again, and for nobody else.
@@ -459,6 +459,7 @@ mod tests {
         assert_eq!(name("http://x/getnzb/7.nzb&i=1&r=hush").as_deref(), Some("7.nzb"));
         assert_eq!(name("http://x/50%/%zz").as_deref(), Some("%zz"));
         assert_eq!(name("http://x/"), None);
+        assert_eq!(name("http://x/rss/0123456789abcdef0123456789abcdef"), None);
     }
 
     proptest! {

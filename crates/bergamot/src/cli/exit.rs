@@ -91,6 +91,7 @@ mod tests {
             ("crashed", 7),
             ("damaged", 8),
             ("disk", 9),
+            ("fetch", 7),
             ("health", 8),
             ("incomplete", 8),
             ("missing", 7),

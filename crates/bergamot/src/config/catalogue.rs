@@ -48,6 +48,7 @@ impl Table {
 pub(super) static TABLES: &[&Table] = &[
     &DIRECTORIES,
     &WATCH,
+    &URLS,
     &DOWNLOAD,
     &QUOTA,
     &CONTROL,
@@ -117,6 +118,20 @@ pub(super) static WATCH: Table = Table {
             about: "Whether an NZB that was queued before is refused, or downloaded again.",
         },
     ],
+};
+
+pub(super) static URLS: Table = Table {
+    name: "urls",
+    repeated: false,
+    about: "NZBs that are given by their address, instead of being sent.",
+    keys: &[Key {
+        name: "private_hosts",
+        kind: Kind::Texts("a list of hosts, with or without a port"),
+        default: Fallback::Is("[]"),
+        about: "Hosts in private networks, such as a Prowlarr beside bergamot, from which NZBs may be \
+                fetched; \"*\" is any of them. All others have to have public addresses, so that \
+                nobody who may add NZBs can reach into the network here.",
+    }],
 };
 
 pub(super) static DOWNLOAD: Table = Table {

@@ -29,6 +29,7 @@ mod quota;
 mod schedule;
 mod server;
 mod units;
+mod urls;
 mod warning;
 mod watch;
 
@@ -55,6 +56,7 @@ pub(crate) use quota::Quota;
 pub(crate) use schedule::Schedule;
 pub(crate) use server::Server;
 pub(crate) use units::{show_time, time};
+pub(crate) use urls::Urls;
 pub(crate) use warning::Warning;
 pub(crate) use watch::{Duplicates, Watch};
 
@@ -69,6 +71,7 @@ pub(crate) struct Config {
     pub(crate) path: PathBuf,
     pub(crate) directories: Directories,
     pub(crate) watch: Watch,
+    pub(crate) urls: Urls,
     pub(crate) download: Download,
     pub(crate) quota: Quota,
     pub(crate) control: Control,
@@ -208,6 +211,7 @@ impl<'text> Reading<'_, 'text> {
             download: Download::read(self.table(&catalogue::DOWNLOAD), environment),
             quota: Quota::read(self.table(&catalogue::QUOTA)),
             control: Control::read(self.table(&catalogue::CONTROL), base),
+            urls: Urls::read(self.table(&catalogue::URLS)),
             history: History::read(self.table(&catalogue::HISTORY)),
             limits,
             log: Log::read(self.table(&catalogue::LOG), base),
@@ -397,7 +401,7 @@ mod tests {
 
     #[test]
     fn unknown_tables_and_keys_are_errors_that_list_the_known_ones() {
-        let known = "[directories], [watch], [download], [quota], [control], [history], [limits], [log], [[server]], \
+        let known = "[directories], [watch], [urls], [download], [quota], [control], [history], [limits], [log], [[server]], \
                      [[category]], [[schedule]]";
         assert_eq!(
             problems("colour = 'red'\n[servers]\n[watch]\nscan-interval = '5 s'"),

@@ -27,7 +27,7 @@ use super::current::Current;
 use super::edits::Edited;
 use super::happening::{Happening, Outbox};
 use super::question::{ask, kept};
-use super::reception::Reception;
+use super::reception::{Reception, Wishes};
 use super::server_views::{Files, listed_files};
 use super::settings::JobSettings;
 use super::views::disk;
@@ -102,12 +102,17 @@ impl Control for Handle {
 
     async fn add(&self, new: NewJob) -> Result<JobId, Refusal> {
         let at_top = new.at_top;
-        let Content::Nzb(_) = &new.content else {
-            return Err(Refusal::Unsupported("fetching of NZBs from URLs"));
-        };
+        let (wishes, content) = Wishes::of(new);
+        if let Content::Url(url) = &content {
+            self.settings.get().check_address(url)?;
+        }
         let _permit = self.readers.acquire().await.map_err(|_| Refusal::Stopping)?;
         let reception = self.reception.clone();
-        let received = aside(move || reception.receive(new)).await?;
+        let receive = move || match content {
+            Content::Nzb(bytes) => reception.receive(&wishes, &bytes),
+            Content::Url(url) => reception.expect(&wishes, &url),
+        };
+        let received = aside(receive).await?;
         let record =
             received.map_err(|error| Refusal::Unavailable(format!("{}: {error}", error.code())))?;
         let id = record.id;

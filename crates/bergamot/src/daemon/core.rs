@@ -22,6 +22,7 @@ use super::clerk::Clerk;
 use super::control::Handle;
 use super::current::Current;
 use super::desk::{Desk, DeskBell};
+use super::fetches::Fetches;
 use super::file_ids::FileIds;
 use super::happening::{Happening, Inbox, Outbox};
 use super::jobs::{Farewell, Jobs};
@@ -39,6 +40,7 @@ use super::servers::Servers;
 use super::settings::{JobSettings, Retention, Settings};
 use super::targets::{Poll, Targets, new_targets};
 use super::volumes::Volumes;
+use super::web::Web;
 use crate::clock;
 use crate::config::Config;
 use crate::log_book::LogBook;
@@ -96,6 +98,8 @@ pub(super) struct Daemon {
     pub(super) scan_waiters: Vec<oneshot::Sender<Result<(), String>>>,
     bell: DeskBell,
     pub(super) targets: Targets,
+    pub(super) web: Web,
+    pub(super) fetches: Fetches,
     pub(super) chance: SplitMix,
     pub(super) load_again: Option<Instant>, // when to try again to load jobs that could not be
     pub(super) load_trouble: Option<String>, // why they could not, as far as people know
@@ -211,6 +215,8 @@ impl Daemon {
             scan_waiters: Vec::new(),
             bell: bell.context("cannot start the desk")?,
             targets: new_targets(),
+            web: Web::new(),
+            fetches: Fetches::default(),
             load_again: None,
             load_trouble: None,
             records_again: None,
@@ -222,6 +228,7 @@ impl Daemon {
         daemon.take_up_choices(&left.settings);
         daemon.take_up(found.set_aside, found.suspects, found.read_only);
         daemon.settle_again(&found.unsettled);
+        daemon.fetch_again();
         daemon.set_scan_target(clock::now().instant, daemon.pauses.scan.is_some());
         Ok(daemon)
     }
@@ -337,6 +344,7 @@ impl Daemon {
             }
             Happening::Connection { connection, report } => self.on_report(connection, report),
             Happening::Disk(done) => self.on_disk(done),
+            Happening::Fetched { job, fetched } => self.on_fetched(job, *fetched),
             Happening::ReloadWanted => self.reload(),
             Happening::Loaded { job, loaded } => self.on_loaded(job, loaded),
             Happening::Persisted { number, result } => self.on_persisted(number, result),

@@ -187,7 +187,8 @@ impl Daemon {
         if self.jobs.is_queued(job) {
             return Err(Refusal::Impossible(format!("job {job} has just ended")));
         }
-        if self.spool.nzb(job).is_err() {
+        let is_fetched = self.jobs.record(job).is_some_and(|record| !record.lacks_nzb());
+        if is_fetched && self.spool.nzb(job).is_err() {
             return Err(Refusal::Impossible(format!("the NZB of job {job} is gone")));
         }
         self.keeper.absolve(job);
@@ -205,6 +206,9 @@ impl Daemon {
         }
         info!(%job, from_the_start, "tried again");
         self.jobs.revive(job);
+        if !is_fetched {
+            self.plan_fetch(job);
+        }
         Ok(self.promise(job))
     }
 

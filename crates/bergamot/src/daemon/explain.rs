@@ -52,6 +52,7 @@ pub(super) struct JobSituation {
     /// How it ended.
     pub(super) ended: Option<String>,
     pub(super) is_moving: bool,
+    pub(super) is_fetched: bool,
 }
 
 impl Situation {
@@ -171,6 +172,10 @@ impl JobSituation {
         let whole = around.what_matters();
         if let Some(ended) = &self.ended {
             return ("ended".to_owned(), ended.clone());
+        }
+        if !self.is_fetched {
+            let sentence = "Its NZB is being fetched from its address.";
+            return ("fetching".to_owned(), sentence.to_owned());
         }
         if self.is_moving {
             return (
@@ -307,7 +312,12 @@ mod tests {
 
     #[test]
     fn a_job_is_explained_by_itself_before_the_queue() {
-        let job = JobSituation { remaining: 1000, articles: 9, ..JobSituation::default() };
+        let job = JobSituation {
+            remaining: 1000,
+            articles: 9,
+            is_fetched: true,
+            ..JobSituation::default()
+        };
         for (job, around, code, words) in [
             (
                 JobSituation { ended: Some("Gone.".to_owned()), ..job.clone() },
@@ -331,6 +341,7 @@ mod tests {
             (JobSituation { ahead: 4, ..job.clone() }, busy(), "queued", "4 jobs are before it"),
             (job.clone(), Situation { pause: Some(pause()), ..busy() }, "paused", "ann"),
             (JobSituation { is_moving: true, ..job.clone() }, busy(), "moving", "complete"),
+            (JobSituation { is_fetched: false, ..job }, busy(), "fetching", "fetched"),
         ] {
             let explained = job.explain(&around);
             assert_eq!(explained.code, code, "{explained:?}");

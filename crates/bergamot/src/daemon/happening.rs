@@ -10,7 +10,9 @@ use bergamot_writer::Done;
 use tokio::sync::mpsc;
 
 use super::keeper::Loaded;
+use super::parcel::Parcel;
 use super::question::Question;
+use super::web::Missed;
 
 #[derive(Debug)]
 pub(crate) enum Happening {
@@ -29,6 +31,11 @@ pub(crate) enum Happening {
         report: Report,
     },
     Disk(Done<Buffer>),
+    /// An NZB came from its address, or did not.
+    Fetched {
+        job: JobId,
+        fetched: Box<Result<Parcel, Missed>>,
+    },
     /// A job is ready to be downloaded, or cannot be.
     Loaded {
         job: JobId,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bergamot_queue::Step;
+use bergamot_queue::{Life, Step};
 use bergamot_store::Record;
 use bergamot_types::{ByteCount, JobId};
 use bergamot_writer::{JobDir, Root};
@@ -180,7 +180,8 @@ impl Jobs {
             self.history.remove(&Reverse(outcome.sequence));
         }
         self.queue.insert(Place::of(record));
-        self.step(job, Step::Retry);
+        let step = if record.lacks_nzb() { Step::Fetch } else { Step::Retry };
+        self.step(job, step);
         self.consider(job);
     }
 
@@ -268,7 +269,8 @@ impl Jobs {
         let is_elsewhere = self.active.contains_key(&job)
             || self.loading.contains_key(&job)
             || self.resting.contains_key(&job);
-        if record.outcome.is_none() && !record.paused && !is_elsewhere {
+        let is_waiting = record.outcome.is_none() && record.life != Life::Fetching;
+        if is_waiting && !record.paused && !is_elsewhere {
             self.waiting.insert(Place::of(record));
         }
     }

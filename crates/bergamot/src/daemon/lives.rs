@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bergamot_engine::Event;
-use bergamot_queue::{Deletion, DupeMode, Ending, Step};
+use bergamot_queue::{Deletion, DupeMode, Ending, Life, Step};
 use bergamot_store::{Outcome, Record, ServerArticles};
 use bergamot_types::{ByteCount, JobId, SafeName, Shown};
 use bergamot_writer::Root;
@@ -33,8 +33,12 @@ impl Daemon {
         let rivals = if is_new { self.rivals(&record) } else { Vec::new() };
         let better = rivals.iter().any(|rival| rival.is_better);
         let twin = is_new.then(|| self.twin(&record)).flatten();
+        let is_to_come = record.life == Life::Fetching;
         self.jobs.insert(record);
         self.tell_added(id);
+        if is_to_come {
+            self.plan_fetch(id);
+        }
         if let Some(twin) = twin {
             let why = format!("nzb.duplicate: job {twin} has the same articles");
             self.end(id, Ending::Deleted(Deletion::Copy), &why);
@@ -55,7 +59,7 @@ impl Daemon {
     }
 
     /// One with the same articles that was taken at the same moment, and came in before.
-    fn twin(&self, new: &Record) -> Option<JobId> {
+    pub(super) fn twin(&self, new: &Record) -> Option<JobId> {
         let is_welcome =
             new.dupe.mode == DupeMode::Force || self.job_settings.get().accept_duplicates;
         let stands = |record: &Record| {
@@ -255,6 +259,7 @@ impl Daemon {
         if self.jobs.record(job).is_none_or(|record| record.outcome.is_some()) {
             return;
         }
+        self.stop_fetching(job);
         self.jobs.step(job, Step::End);
         let Some(record) = self.jobs.record_mut(job) else { return };
         if let Ending::Completed { .. } = outcome.ending {
@@ -387,6 +392,7 @@ impl Daemon {
             self.keeper.remove(record);
             self.jobs.forget(job);
         }
+        self.stop_fetching(job);
         self.put_away(job);
         self.tell_removed(job);
         promise

@@ -7,6 +7,7 @@
 //!   engine means out here
 //! - `jobs`, `ranks`: the queue and history; `recordings`: what of them is on its way to the disk
 //! - `desk`: the thread that takes NZB files in; `reception`: how an NZB becomes a job
+//! - `fetches`: NZBs that are given by their address; `web`, `parcel`: how they come, and in what
 //! - `keeper`: the thread that reads and writes the spool; `recovery`: what is left after a sudden end
 //! - `scribe`, `notes`: the thread that keeps the journals, and what is to go into them
 //! - `clerk`: the thread that keeps quotas, choices and counters; `allowance`, `volumes`: what they mean
@@ -30,6 +31,7 @@ mod edits;
 mod errands;
 mod explain;
 mod facts;
+mod fetches;
 mod file_ids;
 mod happening;
 mod jobs;
@@ -42,6 +44,7 @@ mod notes;
 mod nzb_job;
 mod outages;
 mod pace;
+mod parcel;
 mod pauses;
 mod probes;
 mod question;
@@ -61,6 +64,7 @@ mod trouble;
 mod views;
 mod vital_thread;
 mod volumes;
+mod web;
 
 pub(crate) use core::run;
 pub(crate) use happening::{Happening, Outbox};

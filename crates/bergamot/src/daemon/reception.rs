@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use bergamot_nzb::{Label, Limits, Nzb, NzbError};
-use bergamot_queue::{Cause, Deletion, DupeMode, Ending};
+use bergamot_queue::{Cause, Deletion, DupeMode, Ending, Life};
 use bergamot_rpc::wish::{Content, NewJob};
 use bergamot_store::{Dupe, Fingerprint, Outcome, Parameters, Record, Spool, StoreError};
-use bergamot_types::{JobId, Secret, Shown};
+use bergamot_types::{JobId, Secret, Shown, Url};
 
 use super::current::Current;
 use super::nzb_job::{contents, fingerprint};
@@ -19,7 +19,7 @@ use crate::clock;
 /// May be asked from any thread that can wait for the disk.
 #[derive(Clone, Debug)]
 pub(crate) struct Reception {
-    spool: Arc<Spool>,
+    pub(super) spool: Arc<Spool>,
     settings: Current<JobSettings>,
     bottom: Arc<AtomicI64>, // the rank of the last in the queue
 }
@@ -39,7 +39,6 @@ pub(crate) struct Wishes {
     pub(crate) password: Option<Secret>,
     pub(crate) dupe: Dupe,
     pub(crate) parameters: Parameters,
-    pub(crate) url: Option<String>,
 }
 
 impl Reception {
@@ -85,7 +84,6 @@ impl Reception {
         record.password = password.filter(|password| !password.reveal().is_empty());
         record.dupe = wishes.dupe.clone();
         record.parameters = wishes.parameters.clone();
-        record.url = wishes.url.as_deref().map(Into::into);
         record.contents = contents(nzb);
         record
     }
@@ -113,33 +111,46 @@ impl Reception {
 
     /// Takes an NZB that came over a control interface. What cannot be downloaded becomes history at
     /// once, so that whoever sent it can look up why.
-    pub(crate) fn receive(&self, mut new: NewJob) -> Result<Record, StoreError> {
-        let Content::Nzb(content) = std::mem::replace(&mut new.content, Content::Nzb(Vec::new()))
-        else {
-            unreachable!("whoever fetches URLs has done so")
+    pub(crate) fn receive(&self, wishes: &Wishes, content: &[u8]) -> Result<Record, StoreError> {
+        let nzb = match bergamot_nzb::read(content, &Limits::default()) {
+            Ok(nzb) => nzb,
+            Err(error) => return self.refuse(wishes, content, &explained(&error)),
         };
-        let content = content.as_slice();
-        let force = new.dupe_mode == DupeMode::Force;
-        let wishes = Wishes::from(new);
-        let record = match bergamot_nzb::read(content, &Limits::default()) {
-            Ok(nzb) => {
-                let print = fingerprint(&nzb);
-                let known = self.same_articles(print).filter(|_| !force);
-                let known = known.filter(|_| !self.accepts_duplicates());
-                let mut record = self.record(&nzb, print, &wishes);
-                if let Some((job, _)) = known {
-                    let why = format!("nzb.duplicate: job {job} has the same articles");
-                    self.end(&mut record, Ending::Deleted(Deletion::Copy), &why);
-                }
-                record
-            }
-            Err(error) => {
-                let mut record = self.record(&Nzb::default(), Fingerprint::default(), &wishes);
-                self.end(&mut record, Ending::Failed(Cause::Refused), &explained(&error));
-                record
-            }
-        };
+        let print = fingerprint(&nzb);
+        let is_welcome = wishes.dupe.mode == DupeMode::Force || self.accepts_duplicates();
+        let known = self.same_articles(print).filter(|_| !is_welcome);
+        let mut record = self.record(&nzb, print, wishes);
+        if let Some((job, _)) = known {
+            let why = format!("nzb.duplicate: job {job} has the same articles");
+            self.end(&mut record, Ending::Deleted(Deletion::Copy), &why);
+        }
         self.spool(&record, &mut Cursor::new(content))?;
+        Ok(record)
+    }
+
+    /// History from the beginning.
+    pub(super) fn refuse(
+        &self,
+        wishes: &Wishes,
+        content: &[u8],
+        why: &str,
+    ) -> Result<Record, StoreError> {
+        let mut record = self.record(&Nzb::default(), Fingerprint::default(), wishes);
+        self.end(&mut record, Ending::Failed(Cause::Refused), why);
+        self.spool(&record, &mut Cursor::new(content))?;
+        Ok(record)
+    }
+
+    /// A job whose NZB is still to be fetched. Until it comes, the job has a name of its address.
+    pub(crate) fn expect(&self, wishes: &Wishes, url: &Url) -> Result<Record, StoreError> {
+        let mut record = self.record(&Nzb::default(), Fingerprint::default(), wishes);
+        if record.name.is_empty() {
+            record.name = provisional_name(url).into();
+        }
+        record.url = Some(url.reveal().into());
+        record.source = format!("url {url}").into();
+        record.life = Life::Fetching;
+        self.spool(&record, &mut std::io::empty())?;
         Ok(record)
     }
 
@@ -150,13 +161,14 @@ impl Reception {
     }
 }
 
-impl From<NewJob> for Wishes {
-    fn from(new: NewJob) -> Self {
+impl Wishes {
+    /// What somebody sent, and what is wanted of it.
+    pub(crate) fn of(new: NewJob) -> (Self, Content) {
         let mut parameters = Parameters::default();
         new.parameters.iter().for_each(|it| parameters.set(&it.name, &it.value));
         // Only its last part: the rest is some path of the sender.
         let name = new.name.rsplit(['/', '\\']).next().unwrap_or_default();
-        Self {
+        let wishes = Self {
             file_name: name.to_owned(),
             source: format!("rpc {}", Shown(name)),
             category: new.category,
@@ -165,12 +177,18 @@ impl From<NewJob> for Wishes {
             password: new.password,
             dupe: Dupe { key: new.dupe_key.into(), score: new.dupe_score, mode: new.dupe_mode },
             parameters,
-            url: None,
-        }
+        };
+        (wishes, new.content)
     }
 }
 
-fn job_name(label: String, nzb: &Nzb) -> String {
+/// What a job is called as long as only its address is known.
+pub(super) fn provisional_name(url: &Url) -> String {
+    let name = url.file_name().map(|name| Label::parse(&name, |_| false).name);
+    name.filter(|name| !name.is_empty()).unwrap_or_else(|| url.host().to_owned())
+}
+
+pub(super) fn job_name(label: String, nzb: &Nzb) -> String {
     let meta = || nzb.meta.title.clone().or_else(|| nzb.meta.name.clone());
     let first_file = || nzb.files.iter().find_map(|file| file.name().map(str::to_owned));
     Some(label)

@@ -6,7 +6,7 @@ use bergamot_engine::{Hold, ServerStatus, Wait};
 use bergamot_limit::Period;
 use bergamot_net::Encryption;
 use bergamot_nzb::{Nzb, NzbFile};
-use bergamot_queue::FileState;
+use bergamot_queue::{FileState, Life};
 use bergamot_rpc::Refusal;
 use bergamot_rpc::view::{self, Explanation, File, Job, Paused, Quota, Server};
 use bergamot_store::Record;
@@ -126,7 +126,7 @@ impl Daemon {
     pub(super) fn files_of(&mut self, job: JobId) -> Result<Files, Refusal> {
         let record = self.jobs.record(job).ok_or(Refusal::NoSuchJob(job))?;
         let (count, paused) = (record.contents.files, record.paused);
-        let is_queued = record.outcome.is_none();
+        let is_queued = record.outcome.is_none() && record.life != Life::Fetching;
         Ok(match self.known_files(job) {
             Some(files) => Files::Known(files),
             None if is_queued => Files::InSpool { first: self.file_ids.first(job, count), paused },
@@ -228,6 +228,7 @@ impl Daemon {
             waiting: waits.into_iter().collect(),
             ended,
             is_moving: matches!(view.state, view::JobState::Post(_)),
+            is_fetched: view.state != view::JobState::Fetching,
         }
     }
 

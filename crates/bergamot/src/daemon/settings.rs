@@ -1,11 +1,14 @@
 //! What the daemon is told beforehand.
 
 use std::io::IsTerminal;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bergamot_limit::Zone;
-use bergamot_types::SafeName;
+use bergamot_net::http::{Reach, is_public};
+use bergamot_rpc::Refusal;
+use bergamot_types::{SafeName, Url};
 
 use super::memory;
 use crate::clock;
@@ -51,6 +54,8 @@ pub(super) struct JobSettings {
     /// Take an NZB whose articles are queued or done already.
     pub(super) accept_duplicates: bool,
     pub(super) wants_par2_volumes: bool,
+    /// Hosts in private networks from which NZBs may be fetched, or `*` for all of them.
+    pub(super) private_hosts: Vec<String>,
 }
 
 impl Settings {
@@ -103,7 +108,38 @@ impl JobSettings {
             categories: config.categories.clone(),
             accept_duplicates: config.watch.duplicates == Duplicates::Accept,
             wants_par2_volumes: config.download.par2_volumes == Par2Volumes::Always,
+            private_hosts: config.urls.private_hosts.clone(),
         }
+    }
+
+    /// How far the address of an NZB may lead.
+    pub(super) fn reach(&self, url: &Url) -> Reach {
+        let is_named = |host: &String| {
+            host.eq_ignore_ascii_case(url.host())
+                || *host.to_ascii_lowercase() == format!("{}:{}", url.host(), url.port())
+        };
+        match &self.private_hosts {
+            hosts if hosts.iter().any(|host| host == "*") => Reach::Anywhere,
+            hosts if hosts.iter().any(is_named) => Reach::FirstAnywhere,
+            _ => Reach::Public,
+        }
+    }
+
+    /// Refuses at once what is certain to be refused later. What a name stands for only shows when
+    /// it is looked up.
+    pub(super) fn check_address(&self, url: &Url) -> Result<(), Refusal> {
+        let address = match url.host() {
+            "localhost" => Some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+            host => host.parse().ok(),
+        };
+        let is_private = address.is_some_and(|address| !is_public(address));
+        if is_private && self.reach(url) == Reach::Public {
+            let host = url.host();
+            return Err(Refusal::ForbiddenUrl(format!(
+                "{host} is no public address; urls.private_hosts does not name it"
+            )));
+        }
+        Ok(())
     }
 
     /// By its name or an alias, in any case.
@@ -150,6 +186,7 @@ mod tests {
             categories: vec![tv],
             accept_duplicates: false,
             wants_par2_volumes: false,
+            private_hosts: Vec::new(),
         };
         for (category, directory) in [
             (None, "/c"),
@@ -162,5 +199,30 @@ mod tests {
         ] {
             assert_eq!(settings.destination(category), PathBuf::from(directory), "{category:?}");
         }
+    }
+
+    #[test]
+    fn private_addresses_are_refused_unless_they_are_named() {
+        let settings = |hosts: &[&str]| JobSettings {
+            incomplete: "/i".into(),
+            complete: "/c".into(),
+            categories: Vec::new(),
+            accept_duplicates: false,
+            wants_par2_volumes: false,
+            private_hosts: hosts.iter().map(|&host| host.to_owned()).collect(),
+        };
+        let url = |text| Url::parse(text).unwrap();
+        for private in
+            ["http://127.0.0.1/", "http://[::1]/", "http://localhost/", "http://10.1.2.3/"]
+        {
+            assert!(settings(&[]).check_address(&url(private)).is_err(), "{private}");
+            assert!(settings(&["*"]).check_address(&url(private)).is_ok(), "{private}");
+        }
+        let some = settings(&["Prowlarr:9696", "10.1.2.3"]);
+        assert!(some.check_address(&url("http://10.1.2.3:1234/")).is_ok());
+        assert_eq!(some.reach(&url("http://prowlarr:9696/a")), Reach::FirstAnywhere);
+        assert_eq!(some.reach(&url("http://prowlarr/a")), Reach::Public);
+        assert_eq!(settings(&["*"]).reach(&url("http://nas/")), Reach::Anywhere);
+        assert!(settings(&[]).check_address(&url("https://example.org/")).is_ok());
     }
 }

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bergamot_poll::{Queue, Settings, Wanted};
+use bergamot_types::JobId;
 
 use super::core::Daemon;
 use crate::clock;
@@ -10,12 +11,15 @@ use crate::clock;
 /// One thing to be done again and again.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Poll {
+    /// The NZB of this job is to be fetched.
+    Url(JobId),
     WatchFolder,
 }
 
 /// What shares a number of places to run in.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Lane {
+    Urls,
     WatchFolder,
 }
 
@@ -39,6 +43,7 @@ impl Daemon {
 
     fn begin(&mut self, target: Poll) {
         match target {
+            Poll::Url(job) => self.fetch(job),
             Poll::WatchFolder => self.ring(),
         }
     }

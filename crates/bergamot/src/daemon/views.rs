@@ -26,7 +26,7 @@ impl Daemon {
             limit: self.rate_limit().map(|rate| rate.0),
             jobs: self.jobs.queued_count(),
             jobs_in_post: sums.in_post,
-            urls: 0,
+            urls: sums.urls,
             remaining: sums.remaining,
             forced_remaining: sums.forced,
             paused_remaining: sums.paused,
@@ -57,6 +57,7 @@ impl Daemon {
             sums.forced +=
                 if record.priority >= bergamot_engine::FORCE_PRIORITY { left.remaining } else { 0 };
             sums.in_post += usize::from(record.outcome.is_some());
+            sums.urls += usize::from(record.life == Life::Fetching);
         }
         sums
     }
@@ -158,6 +159,7 @@ impl Daemon {
             (Some(Ending::Completed { verified }), _) => JobState::Completed { verified },
             (Some(Ending::Failed(cause)), _) => JobState::Failed(cause),
             (Some(Ending::Deleted(deletion)), _) => JobState::Deleted(deletion),
+            (None, Life::Fetching) => JobState::Fetching,
             (None, Life::Post(stage)) => JobState::Post(stage),
             (None, Life::Ended) => JobState::Post(Stage::Moving),
             (None, _) if self.in_flight(record.id) > 0 => JobState::Downloading,
@@ -247,6 +249,7 @@ struct Sums {
     paused: u64,
     forced: u64,
     in_post: usize,
+    urls: usize,
 }
 
 fn page<'a>(

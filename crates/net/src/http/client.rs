@@ -32,6 +32,8 @@ pub struct Request<'a> {
     pub last_modified: Option<&'a str>,
     /// How many bytes the body may have, unpacked.
     pub most: usize,
+    /// Leave the body packed if it comes so, for whoever unpacks it piece by piece.
+    pub keep_packed: bool,
     /// How long all of it may take, redirects included.
     pub limit: Duration,
 }
@@ -44,6 +46,7 @@ impl<'a> Request<'a> {
             etag: None,
             last_modified: None,
             most: MOST_BODY,
+            keep_packed: false,
             limit: TIME_LIMIT,
         }
     }
@@ -73,7 +76,7 @@ impl Client {
             match redirect(&url, &answer)? {
                 None => {
                     let moved_to = (is_permanent && way.len() > 1).then(|| url.clone());
-                    return finish(url, moved_to, answer, request.most).await;
+                    return finish(url, moved_to, answer, request).await;
                 }
                 Some(next) => {
                     check_way(&url, &next, &way)?;
@@ -89,12 +92,15 @@ async fn finish(
     url: Url,
     moved_to: Option<Url>,
     answer: Answer,
-    most: usize,
+    request: &Request<'_>,
 ) -> Result<Response, HttpError> {
     let (status, headers) = (answer.status, answer.headers.clone());
     // What comes with an error explains it; it is not what was asked for.
-    let most = if (200..300).contains(&status) { most } else { most.min(MOST_EXPLANATION) };
-    let body = answer.read(&url, most).await?;
+    let (most, keep_packed) = match status {
+        200..300 => (request.most, request.keep_packed),
+        _ => (request.most.min(MOST_EXPLANATION), false),
+    };
+    let body = answer.read(&url, most, keep_packed).await?;
     Ok(Response { status, url, moved_to, headers, body })
 }
 

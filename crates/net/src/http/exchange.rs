@@ -51,13 +51,18 @@ pub(super) async fn ask(
 
 impl Answer {
     /// All of the body, of which there may be `most` bytes when it is unpacked.
-    pub(super) async fn read(mut self, url: &Url, most: usize) -> Result<Vec<u8>, HttpError> {
+    pub(super) async fn read(
+        mut self,
+        url: &Url,
+        most: usize,
+        keep_packed: bool,
+    ) -> Result<Vec<u8>, HttpError> {
         let host = || url.host().to_owned();
         let spoiled = |spoiled| match spoiled {
             Spoiled::Damaged => HttpError::Gzip { host: host() },
             Spoiled::TooLarge => HttpError::TooLarge { host: host(), most },
         };
-        let mut body = self.body(url, most)?;
+        let mut body = self.body(url, most, keep_packed)?;
         let mut is_empty = true;
         while let Some(frame) = self.incoming.frame().await {
             let frame = frame.map_err(|error| failure(url, &error))?;
@@ -70,10 +75,11 @@ impl Answer {
         if is_empty { Ok(Vec::new()) } else { body.finish().map_err(spoiled) }
     }
 
-    fn body(&self, url: &Url, most: usize) -> Result<Body, HttpError> {
+    fn body(&self, url: &Url, most: usize, keep_packed: bool) -> Result<Body, HttpError> {
         let encoding = self.headers.get(header::CONTENT_ENCODING).map(HeaderValue::as_bytes);
         match encoding.unwrap_or_default().to_ascii_lowercase().trim_ascii() {
             b"" | b"identity" => Ok(Body::plain(most)),
+            b"gzip" | b"x-gzip" if keep_packed => Ok(Body::plain(most)),
             b"gzip" | b"x-gzip" => Ok(Body::gzip(most)),
             other => Err(HttpError::Encoding {
                 host: url.host().to_owned(),

@@ -30,7 +30,7 @@ impl Reach {
 
 /// Whether an address is anybody's on the internet, and not one of this machine, its networks, or
 /// none at all (the registries of RFC 6890).
-fn is_public(address: IpAddr) -> bool {
+pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
         IpAddr::V6(address) => is_public_v6(address),

@@ -178,7 +178,9 @@ mod tests {
         let new = read(
             r#"["","https://x/y?apikey=1","",0,false,true,"",0,"SCORE","*Unpack:Password","hush","a","1","a","2"]"#,
         );
-        assert!(matches!(&new.content, Content::Url(url) if url == "https://x/y?apikey=1"));
+        assert!(
+            matches!(&new.content, Content::Url(url) if url.reveal() == "https://x/y?apikey=1")
+        );
         assert_eq!(new.password.map(|secret| secret.reveal().to_owned()), Some("hush".to_owned()));
         assert_eq!(new.parameters, [Parameter { name: "a".to_owned(), value: "2".to_owned() }]);
     }

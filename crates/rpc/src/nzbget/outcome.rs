@@ -55,7 +55,8 @@ impl Outcome {
             Cause::Health | Cause::Propagating | Cause::ServersDown | Cause::TakenDown => {
                 Self { delete: "HEALTH", ..NONE }
             }
-            Cause::Missing | Cause::Refused => Self { delete: "SCAN", ..NONE },
+            // Where its kind is that of a URL, the status of that counts.
+            Cause::Fetch | Cause::Missing | Cause::Refused => Self { delete: "SCAN", ..NONE },
             Cause::Disk => Self { unpack: "SPACE", ..NONE },
             Cause::Move => Self { moved: "FAILURE", ..NONE },
             Cause::Password => Self { unpack: "PASSWORD", ..NONE },
@@ -205,7 +206,7 @@ mod tests {
     }
 
     /// State, then par, unpack, move and delete, then the status, then what Sonarr makes of it.
-    const TABLE: [(JobState, &str, &str, &str); 21] = {
+    const TABLE: [(JobState, &str, &str, &str); 22] = {
         use Cause::*;
         use JobState::{Completed, Deleted, Failed};
         [
@@ -214,6 +215,7 @@ mod tests {
             (Failed(Crashed), "F - - -", "FAILURE/PAR", "failed"),
             (Failed(Damaged), "F - - -", "FAILURE/PAR", "failed"),
             (Failed(Disk), "- SPACE - -", "WARNING/SPACE", "warning"),
+            (Failed(Fetch), "- - - SCAN", "FAILURE/SCAN", "failed"),
             (Failed(Health), "- - - HEALTH", "FAILURE/HEALTH", "failed"),
             (Failed(Incomplete), "F - - -", "FAILURE/PAR", "failed"),
             (Failed(Missing), "- - - SCAN", "FAILURE/SCAN", "failed"),

@@ -1,0 +1,253 @@
+//! What comes from the address of an NZB: an NZB, an archive of them, or something else.
+
+use std::io::{Cursor, Read};
+
+use bergamot_net::http::Response;
+use bergamot_nzb::{Limits, Member, Nzb, NzbError, Zip};
+use bergamot_queue::Cause;
+use bergamot_store::{Contents, Dupe, Fingerprint, Record, StoreError};
+use bergamot_types::{JobId, Secret, Shown, Url};
+use flate2::bufread::MultiGzDecoder;
+
+use super::nzb_job::{contents, fingerprint};
+use super::reception::{Reception, Wishes, explained, job_name};
+use super::web::Missed;
+
+/// An NZB that has come and is in the spool.
+#[derive(Clone, Debug)]
+pub(crate) struct Parcel {
+    pub(super) arrived: Arrived,
+    /// Jobs of other NZBs that came along, spooled as well.
+    pub(super) others: Vec<Record>,
+}
+
+/// What is known of a job now that was not known before.
+#[derive(Clone, Debug)]
+pub(super) struct Arrived {
+    pub(super) fingerprint: Fingerprint,
+    pub(super) contents: Contents,
+    pub(super) name: String,
+    pub(super) category: Option<String>,
+    pub(super) password: Option<Secret>,
+    /// Names and values.
+    pub(super) parameters: Vec<(String, String)>,
+}
+
+impl Reception {
+    /// Puts what has come for a job into the spool.
+    pub(super) fn unpack(&self, record: &Record, response: Response) -> Result<Parcel, Missed> {
+        let headers = Headers::of(&response);
+        let body = out_of_gzip(response.into_body())?;
+        if Zip::is_one(&body) {
+            return self.unpack_archive(record, &headers, &body);
+        }
+        let nzb = bergamot_nzb::read(body.as_slice(), &Limits::default())
+            .map_err(|error| not_an_nzb(&error, &headers))?;
+        self.put(record.id, &body)?;
+        let arrived = self.arrived(&nzb, &headers, headers.name.as_deref());
+        Ok(Parcel { arrived, others: Vec::new() })
+    }
+
+    /// The first good NZB is that of the job; each other becomes a job of its own. Those come first,
+    /// so that a daemon which dies in between fetches the archive again, and knows them when it does.
+    fn unpack_archive(
+        &self,
+        record: &Record,
+        headers: &Headers,
+        bytes: &[u8],
+    ) -> Result<Parcel, Missed> {
+        let zip = Zip::open(bytes)
+            .map_err(|error| Missed::never(Cause::Refused, format!("{}: {error}", error.code())))?;
+        let members: Vec<_> = zip.members().iter().filter(|member| member.is_nzb()).collect();
+        if members.is_empty() {
+            let why = "url.not_nzb: the ZIP archive holds no NZB".to_owned();
+            return Err(Missed::never(Cause::Refused, why));
+        }
+        if members.len() > MOST_NZBS {
+            let why = format!("zip.too_many: the ZIP archive holds more than {MOST_NZBS} NZBs");
+            return Err(Missed::never(Cause::Refused, why));
+        }
+        let (mut own, mut others) = (None, Vec::new());
+        let mut left = MOST_UNPACKED;
+        for member in members {
+            let content = content(&zip, member, &mut left);
+            let read = content.as_deref().map_err(Clone::clone).and_then(|bytes| {
+                bergamot_nzb::read(bytes, &Limits::default()).map_err(|error| explained(&error))
+            });
+            match (read, content) {
+                (Ok(nzb), Ok(content)) if own.is_none() => own = Some((nzb, content, member)),
+                (_, content) => others.extend(self.receive_member(record, member, content)?),
+            }
+        }
+        let Some((nzb, content, member)) = own else {
+            let why = "url.not_nzb: no NZB of the ZIP archive can be used".to_owned();
+            return Err(Missed::never(Cause::Refused, why));
+        };
+        self.put(record.id, &content)?;
+        let arrived = self.arrived(&nzb, headers, Some(member.file_name()));
+        Ok(Parcel { arrived, others })
+    }
+
+    /// None if it was received before, when the archive came for the first time.
+    fn receive_member(
+        &self,
+        record: &Record,
+        member: &Member,
+        content: Result<Vec<u8>, String>,
+    ) -> Result<Option<Record>, Missed> {
+        let wishes = Wishes {
+            file_name: member.file_name().to_owned(),
+            source: format!("job {} {}", record.id, Shown(&member.name)),
+            category: record.category.as_deref().map(str::to_owned),
+            priority: Some(record.priority),
+            paused: record.paused,
+            password: record.password.clone(),
+            dupe: Dupe { mode: record.dupe.mode, ..Dupe::default() },
+            ..Wishes::default()
+        };
+        let received = match content {
+            Ok(content) if self.has_come(&wishes.source, &content) => return Ok(None),
+            Ok(content) => self.receive(&wishes, &content),
+            Err(why) => self.refuse(&wishes, &[], &why),
+        };
+        received.map(Some).map_err(|error| full(&error))
+    }
+
+    fn has_come(&self, source: &str, content: &[u8]) -> bool {
+        let read = bergamot_nzb::read(content, &Limits::default());
+        let known = read.ok().and_then(|nzb| self.same_articles(fingerprint(&nzb)));
+        known.is_some_and(|(_, known)| *known == *source)
+    }
+
+    fn put(&self, job: JobId, nzb: &[u8]) -> Result<(), Missed> {
+        self.spool.put_nzb(job, &mut Cursor::new(nzb)).map_err(|error| full(&error))
+    }
+
+    fn arrived(&self, nzb: &Nzb, headers: &Headers, file_name: Option<&str>) -> Arrived {
+        let label = self.label(file_name.unwrap_or_default());
+        let category = [label.category, headers.category.clone(), nzb.meta.category.clone()];
+        let password = [headers.password.clone(), nzb.meta.passwords.first().cloned()];
+        Arrived {
+            fingerprint: fingerprint(nzb),
+            contents: contents(nzb),
+            name: job_name(label.name, nzb),
+            category: category.into_iter().flatten().find(|text| !text.trim().is_empty()),
+            password: password.into_iter().flatten().next().or(label.password),
+            parameters: headers.parameters.clone(),
+        }
+    }
+}
+
+/// What the headers tell of an NZB.
+#[derive(Debug, Default)]
+struct Headers {
+    name: Option<String>,
+    category: Option<String>,
+    password: Option<Secret>,
+    parameters: Vec<(String, String)>,
+    content_type: Option<String>,
+}
+
+impl Headers {
+    /// The name is that of the file, then that of the release, then that of the address.
+    fn of(response: &Response) -> Self {
+        let mut headers = Self {
+            name: response.file_name().filter(|name| !name.trim().is_empty()),
+            content_type: response.content_type().map(|text| Shown(&text).to_string()),
+            ..Self::default()
+        };
+        let all = response.headers().filter_map(|(name, value)| {
+            Some((name.strip_prefix("x-dnzb-")?, value.trim().to_owned()))
+        });
+        for (name, value) in all.filter(|(_, value)| !value.is_empty()).take(MOST_PARAMETERS) {
+            match name {
+                "category" => headers.category = Some(value),
+                "name" if headers.name.is_none() => headers.name = Some(value),
+                "password" => headers.password = Some(Secret::new(value)),
+                _ => headers.parameters.push((dnzb_name(name), shown_value(&value))),
+            }
+        }
+        headers.name = headers.name.or_else(|| response.url().file_name());
+        headers.name = headers.name.map(|name| last_part(&name));
+        headers
+    }
+}
+
+/// Headers have no capital letters here; what reads these names wants them as they were defined.
+fn dnzb_name(name: &str) -> String {
+    let known = DNZB_NAMES.iter().find(|known| known.eq_ignore_ascii_case(name));
+    format!("*DNZB:{}", known.unwrap_or(&name))
+}
+
+/// Addresses among them may hold the key of an account, and everybody may read parameters.
+fn shown_value(value: &str) -> String {
+    let shown = Url::parse(value).map_or_else(|_| value.to_owned(), |url| url.to_string());
+    shown.chars().take(LONGEST_PARAMETER).collect()
+}
+
+fn last_part(name: &str) -> String {
+    name.rsplit(['/', '\\']).next().unwrap_or_default().to_owned()
+}
+
+/// A ZIP archive may come in gzip, as anything may; an NZB in gzip is left as it is.
+fn out_of_gzip(body: Vec<u8>) -> Result<Vec<u8>, Missed> {
+    let mut head = Vec::new();
+    // What cannot be unpacked is told by whoever reads on.
+    let _ = MultiGzDecoder::new(body.as_slice()).take(4).read_to_end(&mut head);
+    if !Zip::is_one(&head) {
+        return Ok(body);
+    }
+    let mut archive = Vec::new();
+    let mut unpacked = MultiGzDecoder::new(body.as_slice()).take(LARGEST_ARCHIVE + 1);
+    match unpacked.read_to_end(&mut archive) {
+        Ok(length) if length as u64 <= LARGEST_ARCHIVE => Ok(archive),
+        Ok(_) => {
+            let why = format!("url.too_large: the archive has more than {LARGEST_ARCHIVE} bytes");
+            Err(Missed::never(Cause::Refused, why))
+        }
+        Err(_) => Err(Missed::soon("url.damaged: the gzip is damaged".to_owned())),
+    }
+}
+
+/// What is in a member. `left` bytes may come of all members together.
+fn content(zip: &Zip<'_>, member: &Member, left: &mut u64) -> Result<Vec<u8>, String> {
+    let unpacked = zip.read(member).map_err(|error| format!("{}: {error}", error.code()))?;
+    let mut bytes = Vec::new();
+    let read = unpacked.take(*left + 1).read_to_end(&mut bytes);
+    read.map_err(|error| format!("zip.damaged: {error}"))?;
+    *left = left.checked_sub(bytes.len() as u64).ok_or_else(|| {
+        format!("zip.too_large: the NZBs of the archive have more than {MOST_UNPACKED} bytes")
+    })?;
+    Ok(bytes)
+}
+
+/// Indexers that refuse say so in XML, and sites that want a login send a page.
+fn not_an_nzb(error: &NzbError, headers: &Headers) -> Missed {
+    let why = match error {
+        NzbError::Indexer { .. } => format!("url.newznab: {error}"),
+        NzbError::NotNzb { .. } | NzbError::Empty => {
+            let kind = headers.content_type.as_deref().unwrap_or("of no content type");
+            format!("url.not_nzb: {error} ({kind})")
+        }
+        _ => return Missed::never(Cause::Refused, explained(error)),
+    };
+    Missed::never(Cause::Fetch, why)
+}
+
+/// The disk may take it later.
+fn full(error: &StoreError) -> Missed {
+    Missed::soon(format!("{}: {error}", error.code()))
+}
+
+const DNZB_NAMES: [&str; 8] =
+    ["Details", "EpisodeName", "Failure", "MoreInfo", "NFO", "ProperName", "RCode", "Year"];
+
+const MOST_PARAMETERS: usize = 32;
+const LONGEST_PARAMETER: usize = 1000;
+
+const MOST_NZBS: usize = 1000;
+
+/// Of all NZBs of an archive together.
+const MOST_UNPACKED: u64 = 256 << 20;
+
+const LARGEST_ARCHIVE: u64 = 32 << 20;

@@ -1,0 +1,106 @@
+//! What is fetched from the web.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use bergamot_net::TlsSettings;
+use bergamot_net::http::{Client, HttpError, Reach, Request, Response, retry_after};
+use bergamot_queue::Cause;
+use bergamot_types::Url;
+use tokio::sync::Semaphore;
+
+use crate::clock;
+
+/// The one client for all that is fetched. It is made when it is first needed, for the roots it trusts
+/// take their memory.
+#[derive(Clone, Debug)]
+pub(crate) struct Web {
+    client: Arc<OnceLock<Client>>,
+    nzbs: Arc<Semaphore>, // that are in memory at the same time
+}
+
+/// Why an NZB did not come.
+#[derive(Clone, Debug)]
+pub(crate) struct Missed {
+    pub(crate) cause: Cause,
+    /// A code and a sentence.
+    pub(crate) why: String,
+    pub(crate) again: Again,
+}
+
+/// Whether it may help to ask again.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Again {
+    Never,
+    Soon,
+    /// The server has said when.
+    After(Duration),
+}
+
+impl Web {
+    pub(super) fn new() -> Self {
+        Self { client: Arc::default(), nzbs: Arc::new(Semaphore::new(MOST_NZBS)) }
+    }
+
+    pub(super) fn client(&self) -> &Client {
+        self.client.get_or_init(|| {
+            Client::new(&TlsSettings::default()).expect("the usual settings make a configuration")
+        })
+    }
+
+    /// Fetches an NZB, or whatever comes in its place, and hands it to `unpack`.
+    pub(super) async fn fetch<T: Send + 'static>(
+        &self,
+        url: &Url,
+        reach: Reach,
+        unpack: impl FnOnce(Response) -> Result<T, Missed> + Send + 'static,
+    ) -> Result<T, Missed> {
+        let _permit = self.nzbs.acquire().await.expect("it is never closed");
+        let request = Request { reach, most: LARGEST_NZB, keep_packed: true, ..Request::new(url) };
+        let response = self.client().get(request).await.map_err(|error| missed(&error))?;
+        response.check_status().map_err(|error| refused(&error, &response))?;
+        let unpacked = tokio::task::spawn_blocking(move || unpack(response)).await;
+        unpacked
+            .unwrap_or_else(|_| Err(Missed::never(Cause::Fetch, "url.stopped: stopping".into())))
+    }
+}
+
+impl Missed {
+    pub(super) fn never(cause: Cause, why: String) -> Self {
+        Self { cause, why, again: Again::Never }
+    }
+
+    pub(super) fn soon(why: String) -> Self {
+        Self { cause: Cause::Fetch, why, again: Again::Soon }
+    }
+}
+
+fn missed(error: &HttpError) -> Missed {
+    let hint = match error {
+        HttpError::Forbidden { host, .. } => format!("; urls.private_hosts does not name {host}"),
+        _ => String::new(),
+    };
+    let again = if error.is_passing() { Again::Soon } else { Again::Never };
+    Missed { cause: Cause::Fetch, why: format!("{}: {error}{hint}", error.code()), again }
+}
+
+/// A server that asks for a pause gets it; one that explains itself is quoted.
+fn refused(error: &HttpError, response: &Response) -> Missed {
+    let mut missed = missed(error);
+    let pause = response.retry_after().and_then(|text| retry_after(&text, clock::now().date));
+    if let (Again::Soon, Some(pause)) = (missed.again, pause) {
+        missed.again = Again::After(pause);
+    }
+    let limits = bergamot_nzb::Limits::default();
+    if let Err(said @ bergamot_nzb::NzbError::Indexer { .. }) =
+        bergamot_nzb::read(response.body(), &limits)
+    {
+        missed.why = format!("url.newznab: {said} (status {})", response.status());
+    }
+    missed
+}
+
+/// Packed as it comes: a million articles have some 30 MiB.
+const LARGEST_NZB: usize = 32 << 20;
+
+const MOST_NZBS: usize = 2;
