@@ -1,7 +1,7 @@
 //! What watchers are told of.
 
 use bergamot_queue::Stage;
-use bergamot_types::{JobId, ServerId};
+use bergamot_types::{JobId, ServerId, UnixTime};
 use serde::Serialize;
 
 use crate::view::{Disk, JobState, LogLine, Paused, Quota};
@@ -48,6 +48,16 @@ pub enum Event {
         #[serde(with = "crate::wire::job_id")]
         job: JobId,
     },
+    /// Another job is the one that matters now, or it has another place in the queue.
+    #[serde(rename = "queue.current")]
+    QueueCurrent {
+        #[serde(with = "crate::wire::optional_job_id")]
+        job: Option<JobId>,
+        /// Its place in the queue, counted from 0.
+        order: Option<usize>,
+        #[serde(with = "crate::wire::time")]
+        computed_at: UnixTime,
+    },
     ServerDown {
         #[serde(with = "crate::wire::server_id")]
         server: ServerId,
@@ -80,7 +90,6 @@ pub enum Event {
 #[cfg(test)]
 mod tests {
     use bergamot_queue::Cause;
-    use bergamot_types::UnixTime;
 
     use super::*;
     use crate::json::Json;
@@ -114,6 +123,10 @@ mod tests {
                 r#"{"is":"job-stage","job":7,"stage":"moving","progress":500}"#,
             ),
             (Event::JobRemoved { job }, r#"{"is":"job-removed","job":7}"#),
+            (
+                Event::QueueCurrent { job: Some(job), order: Some(0), computed_at: at },
+                r#"{"is":"queue.current","job":7,"order":0,"computed_at":"2027-01-15T08:00:00Z"}"#,
+            ),
             (
                 Event::ServerDown { server, name: name(), trouble: name() },
                 r#"{"is":"server-down","server":1,"name":"one","trouble":"one"}"#,

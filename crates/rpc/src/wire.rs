@@ -50,6 +50,18 @@ pub(crate) mod job_id {
     }
 }
 
+pub(crate) mod optional_job_id {
+    use bergamot_types::JobId;
+    use serde::Serializer;
+
+    pub(crate) fn serialize<S: Serializer>(id: &Option<JobId>, to: S) -> Result<S::Ok, S::Error> {
+        match id {
+            Some(id) => to.serialize_u32(id.0),
+            None => to.serialize_none(),
+        }
+    }
+}
+
 pub(crate) mod server_id {
     use bergamot_types::ServerId;
     use serde::Serializer;

@@ -28,11 +28,11 @@ use super::happening::{Happening, Inbox, Outbox};
 use super::jobs::{Farewell, Jobs};
 use super::keeper::Keeper;
 use super::listening;
-use super::news::Told;
 use super::notes::Notes;
 use super::outages::Outages;
 use super::pace::Pace;
 use super::pauses::Pauses;
+use super::publication::Published;
 use super::reception::Reception;
 use super::recordings::Recordings;
 use super::scribe::Scribe;
@@ -92,7 +92,7 @@ pub(super) struct Daemon {
     pub(super) chosen_rate: Option<ByteRate>, // by a person
     pub(super) switched: BTreeMap<String, bool>, // servers, by a person
     pub(super) hub: Hub,
-    pub(super) told: Told,
+    pub(super) published: Published,
     pub(super) volumes: Volumes,
     pub(super) held_since: UnixTime,
     pub(super) scan_waiters: Vec<oneshot::Sender<Result<(), String>>>,
@@ -210,7 +210,7 @@ impl Daemon {
             chosen_rate: None,
             switched: BTreeMap::new(),
             hub: Hub::new(clock::boot()),
-            told: Told::default(),
+            published: Published::default(),
             volumes: Volumes::new(left.volumes),
             scan_waiters: Vec::new(),
             bell: bell.context("cannot start the desk")?,
@@ -294,7 +294,7 @@ impl Daemon {
         let engine = self.engine.poll_timeout();
         let progress = self.progress.next_draw(self.engine.jobs().next().is_some());
         let again = [self.load_again, self.records_again, self.jobs.next_rested()];
-        let kept = [self.notes.next_deadline(), self.told.next_deadline(), self.pause_end()];
+        let kept = [self.notes.next_deadline(), self.pause_end()];
         let kept = kept.into_iter().chain([self.volumes.next_deadline()]);
         let all = [engine, self.targets.next_wake(), progress].into_iter().chain(again).chain(kept);
         all.flatten().min()
@@ -320,7 +320,7 @@ impl Daemon {
         self.notes_on_time(now);
         self.end_pauses();
         self.keep_volumes_if_due(now);
-        self.tell_progress(now);
+        self.see_to_publication(now);
         self.progress.draw_if_due(now, &self.engine, &self.jobs);
     }
 

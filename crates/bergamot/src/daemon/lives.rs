@@ -361,7 +361,7 @@ impl Daemon {
         self.notes.forget(job);
         self.scribe.close(job);
         self.file_ids.forget(job);
-        self.told.forget(job);
+        self.published.forget(job);
     }
 
     /// What has been history for long enough is forgotten.

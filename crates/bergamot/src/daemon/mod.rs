@@ -14,7 +14,7 @@
 //! - `control`, `question`, `listening`: how others talk to it; `edits`, `steering`, `pauses`: what they
 //!   may want
 //! - `views`, `server_views`, `facts`, `file_ids`, `pace`, `explain`: what they may see; `news`: what
-//!   watchers are told
+//!   watchers are told; `publication`: and how often they are told how far jobs have come
 //! - `outages`, `told`, `trouble`: what is said of servers and articles
 //! - `memory`, `settings`, `current`, `servers`: what it is told beforehand, and may be told anew
 //! - `targets`: what is done again and again, and when
@@ -47,6 +47,7 @@ mod pace;
 mod parcel;
 mod pauses;
 mod probes;
+mod publication;
 mod question;
 mod ranks;
 mod reception;

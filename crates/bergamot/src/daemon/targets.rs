@@ -11,6 +11,10 @@ use crate::clock;
 /// One thing to be done again and again.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Poll {
+    /// Whether the job that matters now is still the same.
+    CurrentJob,
+    Progress(JobId),
+    Rate,
     /// The NZB of this job is to be fetched.
     Url(JobId),
     WatchFolder,
@@ -19,6 +23,9 @@ pub(super) enum Poll {
 /// What shares a number of places to run in.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Lane {
+    /// What watchers are told.
+    Progress,
+    Upkeep,
     Urls,
     WatchFolder,
 }
@@ -43,6 +50,9 @@ impl Daemon {
 
     fn begin(&mut self, target: Poll) {
         match target {
+            Poll::CurrentJob => self.check_current_job(),
+            Poll::Progress(job) => self.tell_progress_of(job),
+            Poll::Rate => self.tell_rate(),
             Poll::Url(job) => self.fetch(job),
             Poll::WatchFolder => self.ring(),
         }
