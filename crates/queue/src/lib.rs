@@ -7,6 +7,7 @@
 //! - [`Queue`]: all jobs, in the order of their priorities
 //! - [`Job`], [`File`]: one NZB's worth of work, and one target file in it
 //! - [`Sizes`], [`Permille`]: how much of a job is lost, and whether that can be repaired
+//! - [`sample`], [`Outlook`]: what a few articles say of a whole job
 //! - [`ServerCount`]: how many articles of a job a server had, and had not
 //! - [`Life`], [`Cause`], [`DupeMode`]: where a job is in its life, why it failed, and what it makes of others
 //! - [`Restored`], [`Replay`]: what an earlier run had written, and what came of it
@@ -23,6 +24,7 @@ mod part;
 mod placements;
 mod queue;
 mod restored;
+mod sample;
 mod servers;
 
 pub use dupe::DupeMode;
@@ -34,4 +36,5 @@ pub use part::{Conflict, Part};
 pub use placements::{Layout, Piece, Placed};
 pub use queue::{FileKey, Queue, SegmentKey};
 pub use restored::{Replay, Restored};
+pub use sample::{Outlook, sample};
 pub use servers::ServerCount;

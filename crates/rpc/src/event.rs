@@ -4,7 +4,7 @@ use bergamot_queue::Stage;
 use bergamot_types::{JobId, ServerId, UnixTime};
 use serde::Serialize;
 
-use crate::view::{Disk, JobState, LogLine, Paused, Quota};
+use crate::view::{Disk, JobState, LogLine, Paused, Probe, Quota};
 use crate::wish::Part;
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -35,6 +35,13 @@ pub enum Event {
         job: JobId,
         remaining: u64,
         health: u16,
+    },
+    /// Whether its articles are there, as far as a sample tells; told when that is another.
+    JobOutlook {
+        #[serde(with = "crate::wire::job_id")]
+        job: JobId,
+        #[serde(flatten)]
+        probe: Probe,
     },
     /// How far a stage after the download has come, in thousandths.
     JobStage {
@@ -103,6 +110,8 @@ mod tests {
         let paused = Paused { by: "ann".to_owned(), since: at, until: None, ends: name() };
         let quota =
             Quota { server: None, period: name(), limit: 2, used: 1, reached: false, renews: None };
+        let outlook = bergamot_queue::Outlook::Hopeless;
+        let probe = Probe { outlook, present: 1, missing: 19, unknown: 0, at };
         let line = LogLine { id: 1, kind: LogKind::Info, at, text: name() };
         vec![
             (
@@ -117,6 +126,10 @@ mod tests {
             (
                 Event::JobProgress { job, remaining: 5, health: 1000 },
                 r#"{"is":"job-progress","job":7,"remaining":5,"health":1000}"#,
+            ),
+            (
+                Event::JobOutlook { job, probe },
+                r#"{"is":"job-outlook","job":7,"outlook":"hopeless","present":1,"missing":19,"unknown":0,"at":"2027-01-15T08:00:00Z"}"#,
             ),
             (
                 Event::JobStage { job, stage: Stage::Moving, progress: 500 },

@@ -4,7 +4,7 @@
 //! are seconds since 1970 in here and RFC 3339 on the wire.
 
 pub use bergamot_queue::DupeMode;
-use bergamot_queue::{Cause, Deletion, Stage};
+use bergamot_queue::{Cause, Deletion, Outlook, Stage};
 use bergamot_types::{JobId, ServerId, UnixTime};
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
@@ -113,6 +113,8 @@ pub struct Job {
     /// In thousandths.
     pub health: u16,
     pub critical_health: u16,
+    /// What a sample of its articles said, while it waited.
+    pub probe: Option<Probe>,
     #[serde(with = "crate::wire::optional_time")]
     pub oldest_post: Option<UnixTime>,
     #[serde(with = "crate::wire::optional_time")]
@@ -132,6 +134,19 @@ pub struct Job {
     pub download_seconds: u64,
     pub post_seconds: u64,
     pub ended: Option<Ended>,
+}
+
+/// How many articles of a sample were there.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+pub struct Probe {
+    #[serde(serialize_with = "crate::wire::outlook")]
+    pub outlook: Outlook,
+    pub present: u32,
+    pub missing: u32,
+    /// Of those nobody could be asked who does not count what is asked for.
+    pub unknown: u32,
+    #[serde(with = "crate::wire::time")]
+    pub at: UnixTime,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]

@@ -62,6 +62,18 @@ pub(crate) mod optional_job_id {
     }
 }
 
+pub(crate) fn outlook<S: serde::Serializer>(
+    outlook: &bergamot_queue::Outlook,
+    to: S,
+) -> Result<S::Ok, S::Error> {
+    use bergamot_queue::Outlook;
+    to.serialize_str(match outlook {
+        Outlook::Complete => "complete",
+        Outlook::Hopeless => "hopeless",
+        Outlook::Repairable => "repairable",
+    })
+}
+
 pub(crate) mod server_id {
     use bergamot_types::ServerId;
     use serde::Serializer;

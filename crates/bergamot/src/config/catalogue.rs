@@ -53,6 +53,7 @@ pub(super) static TABLES: &[&Table] = &[
     &QUOTA,
     &CONTROL,
     &HISTORY,
+    &PROBES,
     &LIMITS,
     &LOG,
     &SERVER,
@@ -157,6 +158,13 @@ pub(super) static DOWNLOAD: Table = Table {
             kind: Kind::Size { least: 0, most: 1 << 40 },
             default: Fallback::Is("\"0 B\""),
             about: "How much all connections together may read in a second; 0 B is no limit.",
+        },
+        Key {
+            name: "propagation_delay",
+            kind: Kind::Time { least: Duration::ZERO, most: DAY },
+            default: Fallback::Is("\"0 s\""),
+            about: "How old a post must be before it is downloaded: the articles of a fresh one may not \
+                    have reached every server. Forced jobs do not wait.",
         },
         Key {
             name: "pipeline",
@@ -355,6 +363,28 @@ pub(super) static HISTORY: Table = Table {
             kind: Kind::Number { least: 1, most: 1_000_000 },
             default: Fallback::Is("5000"),
             about: "The most jobs in it; the oldest go first.",
+        },
+    ],
+};
+
+pub(super) static PROBES: Table = Table {
+    name: "probes",
+    repeated: false,
+    about: "Jobs that wait are looked after: a few of their articles are asked about, without fetching \
+            them, so that a post that is gone is known before its turn. Servers with a quota are \
+            never asked.",
+    keys: &[
+        Key {
+            name: "enabled",
+            kind: Kind::Flag,
+            default: Fallback::Is("true"),
+            about: "Whether that is done at all.",
+        },
+        Key {
+            name: "interval",
+            kind: Kind::Time { least: SECOND, most: DAY },
+            default: Fallback::Is("\"15 min\""),
+            about: "How often for each of the next jobs.",
         },
     ],
 };
@@ -680,3 +710,4 @@ const MIB: u64 = 1 << 20;
 const SECOND: Duration = Duration::from_secs(1);
 const TEN_MINUTES: Duration = Duration::from_secs(600);
 const HOUR: Duration = Duration::from_secs(3600);
+const DAY: Duration = Duration::from_secs(86_400);

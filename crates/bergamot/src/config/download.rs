@@ -15,6 +15,8 @@ pub(crate) struct Download {
     pub(crate) memory: ByteCount,
     /// 0 is as fast as it goes.
     pub(crate) rate: ByteRate,
+    /// How old a post must be.
+    pub(crate) propagation_delay: Duration,
     pub(crate) pipeline: usize,
     pub(crate) par2_volumes: Par2Volumes,
     pub(crate) health_check: HealthAction,
@@ -37,6 +39,7 @@ impl Download {
             article_retries: fields.number("article_retries"),
             memory: fields.size("memory"),
             rate: ByteRate(fields.size("rate").0),
+            propagation_delay: fields.time("propagation_delay"),
             pipeline: fields.number("pipeline"),
             par2_volumes: fields.choice(
                 "par2_volumes",

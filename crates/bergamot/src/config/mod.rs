@@ -24,6 +24,7 @@ mod limits;
 mod listing;
 mod log;
 mod pages;
+mod probes;
 mod problem;
 mod quota;
 mod schedule;
@@ -51,6 +52,7 @@ pub(crate) use limits::Limits;
 pub(crate) use listing::Listed;
 pub(crate) use log::Log;
 pub(crate) use pages::{reference, sample};
+pub(crate) use probes::Probes;
 pub(crate) use problem::{ConfigError, Problem};
 pub(crate) use quota::Quota;
 pub(crate) use schedule::Schedule;
@@ -76,6 +78,7 @@ pub(crate) struct Config {
     pub(crate) quota: Quota,
     pub(crate) control: Control,
     pub(crate) history: History,
+    pub(crate) probes: Probes,
     pub(crate) limits: Limits,
     pub(crate) log: Log,
     /// In the order of the file, which gives them their numbers.
@@ -213,6 +216,7 @@ impl<'text> Reading<'_, 'text> {
             control: Control::read(self.table(&catalogue::CONTROL), base),
             urls: Urls::read(self.table(&catalogue::URLS)),
             history: History::read(self.table(&catalogue::HISTORY)),
+            probes: Probes::read(self.table(&catalogue::PROBES)),
             limits,
             log: Log::read(self.table(&catalogue::LOG), base),
             directories,
@@ -401,7 +405,7 @@ mod tests {
 
     #[test]
     fn unknown_tables_and_keys_are_errors_that_list_the_known_ones() {
-        let known = "[directories], [watch], [urls], [download], [quota], [control], [history], [limits], [log], [[server]], \
+        let known = "[directories], [watch], [urls], [download], [quota], [control], [history], [probes], [limits], [log], [[server]], \
                      [[category]], [[schedule]]";
         assert_eq!(
             problems("colour = 'red'\n[servers]\n[watch]\nscan-interval = '5 s'"),

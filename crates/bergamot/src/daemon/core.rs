@@ -32,6 +32,7 @@ use super::notes::Notes;
 use super::outages::Outages;
 use super::pace::Pace;
 use super::pauses::Pauses;
+use super::probes::Probes;
 use super::publication::Published;
 use super::reception::Reception;
 use super::recordings::Recordings;
@@ -93,6 +94,7 @@ pub(super) struct Daemon {
     pub(super) switched: BTreeMap<String, bool>, // servers, by a person
     pub(super) hub: Hub,
     pub(super) published: Published,
+    pub(super) probes: Probes,
     pub(super) volumes: Volumes,
     pub(super) held_since: UnixTime,
     pub(super) scan_waiters: Vec<oneshot::Sender<Result<(), String>>>,
@@ -211,6 +213,7 @@ impl Daemon {
             switched: BTreeMap::new(),
             hub: Hub::new(clock::boot()),
             published: Published::default(),
+            probes: Probes::default(),
             volumes: Volumes::new(left.volumes),
             scan_waiters: Vec::new(),
             bell: bell.context("cannot start the desk")?,
@@ -257,6 +260,8 @@ impl Daemon {
             warn!(%job, "parked: {why}");
             self.end(job, Ending::Failed(cause), &why);
         }
+        let queued: Vec<_> = self.jobs.queued().map(|record| record.id).collect();
+        queued.into_iter().for_each(|job| self.let_propagate(job));
         self.discard_remnants();
         self.prune();
     }
@@ -349,6 +354,7 @@ impl Daemon {
             Happening::Loaded { job, loaded } => self.on_loaded(job, loaded),
             Happening::Persisted { number, result } => self.on_persisted(number, result),
             Happening::Recorded { job, is_over, result } => self.on_recorded(job, is_over, result),
+            Happening::SampleDrawn { job, drawn } => self.on_sample_drawn(job, drawn),
             Happening::Scanned { next } => self.on_scanned(next),
             Happening::Stop => {}
             Happening::WatchFolderTouched => {

@@ -3,6 +3,8 @@
 //! Pure: what is known goes in, an explanation comes out. What explains most is asked first: a pause
 //! before the servers, the servers before the limit.
 
+use std::time::Duration;
+
 use bergamot_rpc::view::{Evidence, Explanation, Paused};
 use bergamot_types::{ByteCount, ByteRate};
 
@@ -49,6 +51,10 @@ pub(super) struct JobSituation {
     pub(super) critical: u16,
     /// How many articles wait for a server, and why.
     pub(super) waiting: Vec<(usize, String)>,
+    /// So many seconds, until its articles may be everywhere.
+    pub(super) rests: Option<u64>,
+    /// How many of a sample of its articles are nowhere to be had.
+    pub(super) sample: Option<(u32, u32)>,
     /// How it ended.
     pub(super) ended: Option<String>,
     pub(super) is_moving: bool,
@@ -161,6 +167,10 @@ impl JobSituation {
             ),
             self::evidence("queue", None, "jobs before it", self.ahead as f64),
         ];
+        if let Some((missing, all)) = self.sample {
+            let what = format!("missing of a sample of {all}");
+            evidence.push(self::evidence("sample", None, &what, missing.into()));
+        }
         for (count, why) in &self.waiting {
             evidence.push(Evidence { value: Some(*count as f64), ..said("articles", None, why) });
         }
@@ -185,6 +195,12 @@ impl JobSituation {
         }
         if self.paused {
             return ("paused".to_owned(), "The job is paused; a resume ends that.".to_owned());
+        }
+        if let Some(seconds) = self.rests {
+            let time = Duration::from_secs(seconds);
+            let sentence =
+                format!("Its articles may not have reached every server; it waits {time:?}.");
+            return ("propagating".to_owned(), sentence);
         }
         if self.requests > 0 {
             let left = ByteCount(self.remaining);
@@ -326,6 +342,7 @@ mod tests {
                 "Gone.",
             ),
             (JobSituation { paused: true, ..job.clone() }, busy(), "paused", "a resume ends"),
+            (JobSituation { rests: Some(90), ..job.clone() }, busy(), "propagating", "waits 90s"),
             (
                 JobSituation { requests: 1, lost: 2, ..job.clone() },
                 busy(),

@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 
 use super::keeper::Loaded;
 use super::parcel::Parcel;
+use super::probes::JobSample;
 use super::question::Question;
 use super::web::Missed;
 
@@ -54,6 +55,11 @@ pub(crate) enum Happening {
     },
     /// Somebody wants the configuration to be read again.
     ReloadWanted,
+    /// Some articles of a job that waits, to be asked about.
+    SampleDrawn {
+        job: JobId,
+        drawn: Result<JobSample, String>,
+    },
     /// A scan of the watch folder ended; the next may wait this long.
     Scanned {
         next: Duration,

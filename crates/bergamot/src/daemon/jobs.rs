@@ -227,6 +227,18 @@ impl Jobs {
         self.resting.insert(job, until);
     }
 
+    /// It is not loaded before then.
+    pub(crate) fn rest(&mut self, job: JobId, until: Instant) {
+        if let Some(record) = self.records.get(&job) {
+            self.waiting.remove(&Place::of(record));
+            self.resting.insert(job, until);
+        }
+    }
+
+    pub(crate) fn rests_until(&self, job: JobId) -> Option<Instant> {
+        self.resting.get(&job).copied()
+    }
+
     pub(crate) fn next_rested(&self) -> Option<Instant> {
         self.resting.values().min().copied()
     }

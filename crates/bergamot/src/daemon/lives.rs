@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bergamot_engine::Event;
+use bergamot_engine::{Event, FORCE_PRIORITY};
 use bergamot_queue::{Deletion, DupeMode, Ending, Life, Step};
 use bergamot_store::{Outcome, Record, ServerArticles};
 use bergamot_types::{ByteCount, JobId, SafeName, Shown};
@@ -35,6 +35,7 @@ impl Daemon {
         let twin = is_new.then(|| self.twin(&record)).flatten();
         let is_to_come = record.life == Life::Fetching;
         self.jobs.insert(record);
+        self.let_propagate(id);
         self.tell_added(id);
         if is_to_come {
             self.plan_fetch(id);
@@ -88,6 +89,18 @@ impl Daemon {
                 && other.dupe.score >= new.dupe.score
         });
         queued.chain(past.map(|other| Rival { job: other.id, is_better: true })).collect()
+    }
+
+    /// A very fresh post waits until its articles may have reached every server.
+    pub(super) fn let_propagate(&mut self, job: JobId) {
+        let (delay, now) = (self.config.download.propagation_delay, clock::now());
+        let Some(record) = self.jobs.record(job) else { return };
+        let Some(posted) = record.contents.newest_post else { return };
+        let age = u64::try_from(now.date.0.saturating_sub(posted.0)).unwrap_or(0);
+        let left = delay.saturating_sub(Duration::from_secs(age));
+        if left > Duration::ZERO && record.priority < FORCE_PRIORITY && record.outcome.is_none() {
+            self.jobs.rest(job, now.instant + left);
+        }
     }
 
     pub(super) fn load_next(&mut self) {

@@ -17,6 +17,7 @@
 //!   watchers are told; `publication`: and how often they are told how far jobs have come
 //! - `outages`, `told`, `trouble`: what is said of servers and articles
 //! - `memory`, `settings`, `current`, `servers`: what it is told beforehand, and may be told anew
+//! - `probes`: whether jobs that wait are there
 //! - `targets`: what is done again and again, and when
 //! - `vital_thread`: how those threads are started
 

@@ -35,6 +35,7 @@ impl Daemon {
     pub(super) fn tell_removed(&mut self, job: JobId) {
         self.published.on_queue_changed();
         self.published.forget(job);
+        self.forget_probe(job);
         self.hub.publish(News::JobRemoved { job });
     }
 

@@ -75,6 +75,7 @@ impl Daemon {
         self.targets.set(now, Poll::CurrentJob, check);
         let current = self.current_job();
         self.follow_progress(now, current);
+        self.see_to_probes(now, current.map(|(_, job)| job));
         if std::mem::replace(&mut self.published.current, current) != current {
             let computed_at = clock::now().date;
             let (order, job) = current.unzip();

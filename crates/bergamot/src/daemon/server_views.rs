@@ -226,6 +226,11 @@ impl Daemon {
             health: view.health,
             critical: view.critical_health,
             waiting: waits.into_iter().collect(),
+            rests: self
+                .jobs
+                .rests_until(record.id)
+                .map(|until| until.saturating_duration_since(clock::now().instant).as_secs()),
+            sample: view.probe.map(|it| (it.missing, it.present + it.missing + it.unknown)),
             ended,
             is_moving: matches!(view.state, view::JobState::Post(_)),
             is_fetched: view.state != view::JobState::Fetching,

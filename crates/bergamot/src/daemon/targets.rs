@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bergamot_poll::{Queue, Settings, Wanted};
-use bergamot_types::JobId;
+use bergamot_types::{JobId, ServerId};
 
 use super::core::Daemon;
 use crate::clock;
@@ -13,8 +13,12 @@ use crate::clock;
 pub(super) enum Poll {
     /// Whether the job that matters now is still the same.
     CurrentJob,
+    /// Whether a job that waits is there.
+    Probe(JobId),
     Progress(JobId),
     Rate,
+    /// Whether a server can be reached that nobody asks.
+    Server(ServerId),
     /// The NZB of this job is to be fetched.
     Url(JobId),
     WatchFolder,
@@ -23,6 +27,7 @@ pub(super) enum Poll {
 /// What shares a number of places to run in.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Lane {
+    Probe,
     /// What watchers are told.
     Progress,
     Upkeep,
@@ -33,7 +38,9 @@ pub(super) enum Lane {
 pub(super) type Targets = Queue<Poll, Lane>;
 
 pub(super) fn new_targets() -> Targets {
-    Queue::new(Settings::default())
+    let mut targets = Queue::new(Settings::default());
+    targets.set_concurrency(Lane::Probe, 1); // each reads an NZB
+    targets
 }
 
 impl Daemon {
@@ -51,8 +58,10 @@ impl Daemon {
     fn begin(&mut self, target: Poll) {
         match target {
             Poll::CurrentJob => self.check_current_job(),
+            Poll::Probe(job) => self.begin_probe(job),
             Poll::Progress(job) => self.tell_progress_of(job),
             Poll::Rate => self.tell_rate(),
+            Poll::Server(server) => self.probe_server(server),
             Poll::Url(job) => self.fetch(job),
             Poll::WatchFolder => self.ring(),
         }

@@ -117,6 +117,7 @@ impl Daemon {
             active: self.in_flight(record.id) as u32,
             health: health.map_or(1000, |(health, _)| health.0),
             critical_health: health.map_or(1000, |(_, critical)| critical.0),
+            probe: self.probe_of(record.id),
             oldest_post: record.contents.oldest_post,
             newest_post: record.contents.newest_post,
             working_directory: self.working_directory(record),

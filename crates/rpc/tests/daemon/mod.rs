@@ -144,6 +144,7 @@ pub(crate) fn queued() -> Job {
         active: 12,
         health: 998,
         critical_health: 850,
+        probe: None,
         oldest_post: Some(UnixTime(NOW.0 - 7200)),
         newest_post: Some(UnixTime(NOW.0 - 3600)),
         working_directory: Some("/data/incomplete/A Show S01E01.#7".to_owned()),
