@@ -23,7 +23,7 @@ pub use limits::Limits;
 pub use outgoing::{Channel, Finished, write_rss};
 pub use polling::{
     CallId, Event, Failure, FailureKind, Fate, FeedId, FeedMemory, FeedSettings, Feeds, Fetch,
-    Grab, Headers, HostRefusal, ItemKey, Judged, Memory, Outcome, PollError, Reply, Seen, Standing,
-    State, WantedItem, Work, failure_of_status, judge,
+    Headers, HostRefusal, ItemKey, Judged, Memory, NzbOutcome, Outcome, PollError, Reply, Seen,
+    Standing, State, Take, WantedItem, Work, failure_of_status, judge,
 };
 pub use rules::{DupeMode, InvalidRule, JobOptions, Judgement, RuleProblem, Rules, Verdict};

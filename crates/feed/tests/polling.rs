@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use bergamot_feed::{
-    Event, Failure, FailureKind, Fate, FeedId, FeedSettings, Feeds, Fetch, Grab, Headers,
-    HostRefusal, JobOptions, Limits, Memory, Reply, Rules, State, Work,
+    Event, Failure, FailureKind, Fate, FeedId, FeedSettings, Feeds, Fetch, Headers, HostRefusal,
+    JobOptions, Limits, Memory, NzbOutcome, Reply, Rules, State, Take, Work,
 };
 use bergamot_types::{SplitMix, UnixTime, Url};
 
@@ -23,7 +23,7 @@ struct World {
 fn feed(name: &str, url: &str) -> FeedSettings {
     FeedSettings {
         name: name.into(),
-        url: Url::parse(url).expect("an address"),
+        url: address(url),
         enabled: true,
         rules: Rules::default(),
         rules_text: "".into(),
@@ -83,9 +83,9 @@ impl World {
         }
     }
 
-    fn grab(&mut self, feed: FeedId) -> Grab {
+    fn begin_take(&mut self, feed: FeedId) -> Take {
         match self.feeds.begin(self.now, feed) {
-            Work::Grab(grab) => grab,
+            Work::Take(take) => take,
             other => panic!("{other:?}"),
         }
     }
@@ -107,17 +107,15 @@ impl World {
         self.answer(feed, 200, Headers::default(), body);
     }
 
-    fn grab_well(&mut self, feed: FeedId) -> String {
-        let Grab { call, key, item, .. } = self.grab(feed);
-        self.feeds.on_grabbed(self.now, call, &key, &Headers::default(), Ok(()), &mut self.chance);
+    fn take(&mut self, feed: FeedId) -> String {
+        let Take { key, item } = self.begin_take(feed);
+        self.feeds.on_take(self.now, &key, Ok(()), &mut self.chance);
         item.title.to_string()
     }
 
-    fn grab_badly(&mut self, feed: FeedId, kind: FailureKind) {
-        let Grab { call, key, .. } = self.grab(feed);
-        let failure = Failure { kind, code: "url.x".into(), message: "no".into() };
-        let headers = Headers::default();
-        self.feeds.on_grabbed(self.now, call, &key, &headers, Err(failure), &mut self.chance);
+    fn fail_to_take(&mut self, feed: FeedId, kind: FailureKind) {
+        let Take { key, .. } = self.begin_take(feed);
+        self.feeds.on_take(self.now, &key, Err(failure(kind)), &mut self.chance);
     }
 
     /// Seconds until there is something to do.
@@ -138,6 +136,14 @@ impl World {
     }
 }
 
+fn failure(kind: FailureKind) -> Failure {
+    Failure { kind, code: "url.x".into(), message: "no".into() }
+}
+
+fn address(text: &str) -> Url {
+    Url::parse(text).expect("an address")
+}
+
 fn retry_after(text: &str) -> Headers {
     Headers { retry_after: Some(text.into()), ..Headers::default() }
 }
@@ -149,8 +155,8 @@ fn new_items_are_wanted_once_and_set_the_pace() {
     world.bring(ONE, &rss(&[("two", late), ("one", early)], ""));
     assert_eq!(world.events(), [Event::Checked { feed: ONE, new: 2, wanted: 2 }]);
     assert!(world.feeds.take_change() && !world.feeds.take_change());
-    assert_eq!(world.due(ONE), Some(0), "grabs are due at once");
-    assert_eq!([world.grab_well(ONE), world.grab_well(ONE)], ["two", "one"]);
+    assert_eq!(world.due(ONE), Some(0), "items are taken at once");
+    assert_eq!([world.take(ONE), world.take(ONE)], ["two", "one"]);
     assert_eq!(world.due(ONE), Some(2 * HOUR), "the mean gap");
     assert_eq!(world.later(ONE), 2 * HOUR);
 
@@ -162,7 +168,7 @@ fn new_items_are_wanted_once_and_set_the_pace() {
     world.pass(2 * HOUR);
     let third = world.ago(HOUR);
     world.bring(ONE, &rss(&[("three", third), ("two", late), ("one", early)], ""));
-    assert_eq!(world.grab_well(ONE), "three");
+    assert_eq!(world.take(ONE), "three");
     assert_eq!(world.due(ONE), Some(3 * HOUR), "gaps of 2 and 4 hours");
 }
 
@@ -203,8 +209,8 @@ fn a_silent_feed_is_looked_at_less_and_less() {
     let mut world = World::new(vec![feed("a", "http://a.example/rss")]);
     let (one, two) = (world.ago(DAY), world.ago(DAY + HOUR));
     world.bring(ONE, &rss(&[("one", one), ("two", two)], ""));
-    world.grab_well(ONE);
-    world.grab_well(ONE);
+    world.take(ONE);
+    world.take(ONE);
     assert_eq!(world.due(ONE), Some(HOUR));
     let mut intervals = Vec::new();
     for _ in 0..30 {
@@ -225,7 +231,7 @@ fn what_was_there_before_is_left_alone_unless_wanted() {
     assert_eq!(world.events(), [Event::Checked { feed: ONE, new: 1, wanted: 0 }]);
     world.pass(HOUR);
     world.bring(ONE, &rss(&[("new", at), ("old", at)], ""));
-    assert_eq!(world.grab_well(ONE), "new");
+    assert_eq!(world.take(ONE), "new");
     assert!(world.due(ONE) > Some(0));
 }
 
@@ -235,10 +241,9 @@ fn rules_decide_and_new_rules_look_again() {
     let mut world = World::new(settings("Accept(priority:7): one"));
     let body = rss(&[("one", world.ago(9)), ("two", world.ago(5))], "");
     world.bring(ONE, &body);
-    let grab = world.grab(ONE);
-    assert_eq!((&*grab.item.title, grab.item.options.priority), ("one", Some(7)));
-    let (call, key) = (grab.call, grab.key);
-    world.feeds.on_grabbed(world.now, call, &key, &Headers::default(), Ok(()), &mut world.chance);
+    let Take { key, item } = world.begin_take(ONE);
+    assert_eq!((&*item.title, item.options.priority), ("one", Some(7)));
+    world.feeds.on_take(world.now, &key, Ok(()), &mut world.chance);
     assert!(world.due(ONE) > Some(0));
 
     world.feeds.configure(settings("Accept: two"));
@@ -254,7 +259,7 @@ fn rules_decide_and_new_rules_look_again() {
 impl World {
     fn fetch_and_answer(&mut self, body: &str) -> String {
         self.bring(ONE, body);
-        self.grab_well(ONE)
+        self.take(ONE)
     }
 }
 
@@ -266,7 +271,7 @@ fn parsed(body: &str) -> bergamot_feed::Document {
 fn the_same_item_under_another_guid_is_not_taken_again() {
     let mut world = World::new(vec![feed("a", "http://a.example/rss")]);
     world.bring(ONE, &rss(&[("some.show", 1_799_999_000)], ""));
-    world.grab_well(ONE);
+    world.take(ONE);
     world.pass(DAY);
     let moved = rss(&[("some.show", 1_799_999_000)], "")
         .replace("<guid>some.show", "<guid>https://new.example/9")
@@ -289,15 +294,15 @@ fn pages_are_read_until_one_has_a_known_item() {
     let reply = Reply::read(200, Headers::default(), page(&[], 2).as_bytes(), &Limits::default());
     world.feeds.on_fetched(world.now, second.call, reply, &mut world.chance);
     assert!(world.feeds.take_change());
-    world.grab_well(ONE);
-    world.grab_well(ONE);
+    world.take(ONE);
+    world.take(ONE);
 
     world.pass(DAY);
     world.bring(ONE, &page(&["f", "e"], 0));
     world.bring(ONE, &page(&["d", "c"], 2));
     assert_eq!(world.events().last(), Some(&Event::Checked { feed: ONE, new: 3, wanted: 3 }));
     for _ in 0..3 {
-        world.grab_well(ONE);
+        world.take(ONE);
     }
     world.pass(DAY);
     for number in 0..5 {
@@ -372,7 +377,7 @@ fn a_refused_feed_stops_its_host_until_something_is_changed() {
             assert_eq!((world.due(stopped), world.state(stopped)), (None, State::Stopped));
         }
         world.fetch(FeedId(3));
-        let look = world.feeds.begin_look(world.now, &Url::parse("https://a.example/x").unwrap());
+        let look = world.feeds.begin_look(world.now, &address("https://a.example/x"));
         assert!(matches!(look, Err(HostRefusal::Denied { .. })));
         world.feeds.configure(settings("old"));
         assert!(matches!(world.feeds.begin(world.now, ONE), Work::Nothing), "nothing changed");
@@ -402,7 +407,7 @@ fn a_host_that_wants_to_be_left_alone_is() {
             assert_eq!((world.due(feed), world.state(feed)), (Some(expected), State::Held));
             assert_eq!(world.later(feed), expected, "{status} {header}");
         }
-        let look = world.feeds.begin_look(world.now, &Url::parse("http://a.example/").unwrap());
+        let look = world.feeds.begin_look(world.now, &address("http://a.example/"));
         assert!(matches!(look, Err(HostRefusal::Held { .. })));
         world.pass(expected);
         world.fetch(TWO);
@@ -440,7 +445,9 @@ fn limits_that_near_zero_hold_the_host_until_their_reset() {
     let mut world = World::new(settings());
     let limits = "<newznab:apilimits grabCurrent='5' grabMax='5' apiCurrent='1' apiMax='9'/>";
     world.bring(ONE, &rss(&[("one", 1_799_000_000)], limits));
-    assert_eq!(world.later(ONE), HOUR, "its grab has to wait");
+    world.take(ONE);
+    let nzb = world.feeds.begin_nzb(world.now, &address("http://a.example/one.nzb"));
+    assert!(matches!(nzb, Err(HostRefusal::Held { .. })), "NZBs have to wait");
     world.fetch(TWO);
 }
 
@@ -453,7 +460,7 @@ fn one_host_gets_one_call_at_a_time_and_who_waited_longest_goes_first() {
     assert_eq!(world.later(FeedId(3)), HOUR);
     world.pass(1);
     assert_eq!(world.later(TWO), HOUR);
-    let look = world.feeds.begin_look(world.now, &Url::parse("http://a.example/").unwrap());
+    let look = world.feeds.begin_look(world.now, &address("http://a.example/"));
     assert_eq!(look, Err(HostRefusal::Busy("a.example".into())));
     let reply = Reply::read(304, Headers::default(), b"", &Limits::default());
     world.feeds.on_fetched(world.now, first.call, reply, &mut world.chance);
@@ -464,52 +471,41 @@ fn one_host_gets_one_call_at_a_time_and_who_waited_longest_goes_first() {
 }
 
 #[test]
-fn an_item_whose_nzb_cannot_be_had_is_tried_for_a_while() {
+fn an_item_that_the_disk_does_not_take_is_tried_again() {
     let mut world = World::new(vec![feed("a", "http://a.example/rss")]);
-    world.bring(ONE, &rss(&[("gone", 1_799_000_000)], ""));
-    world.grab_badly(ONE, FailureKind::Lasting);
-    let given_up = Event::GivenUp { feed: ONE, title: "gone".into() };
+    world.bring(ONE, &rss(&[("broken", 1_799_000_000)], ""));
+    world.fail_to_take(ONE, FailureKind::Lasting);
+    let given_up = Event::GivenUp { feed: ONE, title: "broken".into() };
     assert_eq!(world.events().last(), Some(&given_up));
     assert!(world.due(ONE) > Some(0));
 
     let mut world = World::new(vec![feed("a", "http://a.example/rss")]);
     world.bring(ONE, &rss(&[("late", 1_799_000_000)], ""));
-    world.grab_badly(ONE, FailureKind::Transient);
+    world.fail_to_take(ONE, FailureKind::Transient);
     assert!((60..=76).contains(&world.due(ONE).unwrap()));
     let mut world = world.restart(vec![feed("a", "http://a.example/rss")]);
     world.pass(76);
-    assert_eq!(world.grab_well(ONE), "late");
+    assert_eq!(world.take(ONE), "late");
+}
 
+#[test]
+fn nzbs_share_what_is_known_of_their_host() {
     let mut world = World::new(vec![feed("a", "http://a.example/rss")]);
-    world.bring(ONE, &rss(&[("denied", 1_799_000_000)], ""));
-    world.grab_badly(ONE, FailureKind::Denied);
+    let nzb = address("http://a.example/1.nzb");
+    let call = world.feeds.begin_nzb(world.now, &nzb).unwrap();
+    assert_eq!(world.later(ONE), HOUR, "one call at a time");
+    world.feeds.end_nzb(world.now, call, NzbOutcome::Limited(Duration::from_secs(90)));
+    assert_eq!(world.events(), [Event::Wake(ONE)]);
+    assert_eq!(world.later(ONE), 90);
+    world.pass(90);
+    let call = world.feeds.begin_nzb(world.now, &nzb).unwrap();
+    let failure = failure(FailureKind::Denied);
+    world.feeds.end_nzb(world.now, call, NzbOutcome::Denied { feed: "a".into(), failure });
     assert_eq!((world.state(ONE), world.due(ONE)), (State::Stopped, None));
-    let mut world = world.restart(vec![feed("a", "http://a.example/rss")]);
-    assert_eq!(world.grab_well(ONE), "denied");
-
-    let mut world = World::new(vec![feed("a", "http://a.example/rss")]);
-    world.bring(ONE, &rss(&[("never", 1_799_000_000)], ""));
-    let mut attempts = 0;
-    while world.feeds.wanted().count() > 0 {
-        match world.feeds.begin(world.now, ONE) {
-            Work::Later(until) => world.now = until,
-            Work::Fetch(fetch) => {
-                let reply = Reply::read(304, Headers::default(), b"", &Limits::default());
-                world.feeds.on_fetched(world.now, fetch.call, reply, &mut world.chance);
-            }
-            Work::Grab(Grab { call, key, .. }) => {
-                attempts += 1;
-                let kind = FailureKind::Transient;
-                let failure = Failure { kind, code: "url.x".into(), message: "no".into() };
-                let none = Headers::default();
-                let chance = &mut world.chance;
-                world.feeds.on_grabbed(world.now, call, &key, &none, Err(failure), chance);
-            }
-            Work::Nothing => panic!("nothing stops it"),
-        }
-    }
-    assert_eq!(attempts, 24);
-    assert!(world.ago(1_800_000_000) < 2 * DAY);
+    assert!(matches!(world.events()[..], [Event::Stopped { feed: ONE, .. }]));
+    assert!(matches!(world.feeds.begin_nzb(world.now, &nzb), Err(HostRefusal::Denied { .. })));
+    let call = world.feeds.begin_nzb(world.now, &address("http://b.example/1.nzb")).unwrap();
+    world.feeds.end_nzb(world.now, call, NzbOutcome::Fine);
 }
 
 #[test]
@@ -518,11 +514,11 @@ fn what_became_a_job_before_the_process_ended_is_not_taken_again() {
     let mut world = World::new(settings());
     world.bring(ONE, &rss(&[("one", 1_799_000_000), ("two", 1_799_000_000)], ""));
     // The job is in the spool, and the process ends before that is written here.
-    let key = world.grab(ONE).key.to_string();
+    let key = world.begin_take(ONE).key.to_string();
     let mut world = world.restart(settings());
     assert_eq!(world.feeds.wanted().count(), 2);
     world.feeds.on_taken(&key.parse().unwrap());
-    assert_eq!(world.grab_well(ONE), "two");
+    assert_eq!(world.take(ONE), "two");
     assert!(world.due(ONE) > Some(0));
 }
 
@@ -536,7 +532,7 @@ fn a_feed_that_is_removed_is_forgotten_with_its_items() {
     assert_eq!(world.feeds.memory().feeds.keys().map(|key| &**key).collect::<Vec<_>>(), ["b"]);
     let reply = Reply::read(200, Headers::default(), rss(&[], "").as_bytes(), &Limits::default());
     world.feeds.on_fetched(world.now, call, reply, &mut world.chance);
-    assert_eq!(world.grab_well(ONE), "one", "the other keeps its items under its new number");
+    assert_eq!(world.take(ONE), "one", "the other keeps its items under its new number");
     world.feeds.configure(vec![feed("a", "http://a.example/1")]);
     assert_eq!(world.feeds.memory().feeds.len(), 1);
     world.fetch(ONE);
@@ -573,7 +569,7 @@ fn no_key_is_in_what_is_shown() {
     let shown = format!("{fetch:?}");
     let reply = Reply::read(200, Headers::default(), body.as_bytes(), &Limits::default());
     world.feeds.on_fetched(world.now, fetch.call, reply, &mut world.chance);
-    let grab = world.grab(ONE);
-    let shown = format!("{shown} {:?} {grab:?} {:?}", world.feeds, parsed(&body));
+    let take = world.begin_take(ONE);
+    let shown = format!("{shown} {:?} {take:?} {:?}", world.feeds, parsed(&body));
     assert!(!shown.contains("SECRET"), "{shown}");
 }

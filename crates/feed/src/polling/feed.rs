@@ -47,7 +47,7 @@ pub(super) struct Brought {
 #[derive(Debug)]
 pub(super) enum Next {
     Fetch { url: Url, conditional: bool },
-    Grab(WantedItem),
+    Take(WantedItem),
 }
 
 /// How it stands with a feed.
@@ -117,8 +117,8 @@ impl Feed {
         if !self.settings.enabled || self.stopped.is_some() {
             return None;
         }
-        let grab = self.memory.wanted.iter().map(|item| sane(item.not_before, now)).min();
-        Some(grab.map_or(self.fetch_due(now), |grab| grab.min(self.fetch_due(now))))
+        let take = self.memory.wanted.iter().map(|item| sane(item.not_before, now)).min();
+        Some(take.map_or(self.fetch_due(now), |take| take.min(self.fetch_due(now))))
     }
 
     fn fetch_due(&self, now: UnixTime) -> UnixTime {
@@ -131,11 +131,11 @@ impl Feed {
     /// What was due first.
     pub(super) fn next(&self, now: UnixTime) -> Option<Next> {
         let due = self.due(now).filter(|due| *due <= now)?;
-        let is_grab_due = |item: &&WantedItem| sane(item.not_before, now) <= now;
-        let grab = self.memory.wanted.iter().filter(is_grab_due).min_by_key(|item| item.not_before);
-        match grab {
+        let is_take_due = |item: &&WantedItem| sane(item.not_before, now) <= now;
+        let take = self.memory.wanted.iter().filter(is_take_due).min_by_key(|item| item.not_before);
+        match take {
             Some(item) if self.chain.is_none() && sane(item.not_before, now) <= due => {
-                Some(Next::Grab(item.clone()))
+                Some(Next::Take(item.clone()))
             }
             _ => Some(self.fetch()),
         }
@@ -326,32 +326,34 @@ impl Feed {
         self.memory.seen.set_fate(guid, Fate::Taken);
     }
 
-    /// An NZB could not be had. Whether the item is given up.
-    pub(super) fn on_grab_failure(
+    /// No job could be made of an item. Its title, if it is given up.
+    pub(super) fn on_take_failure(
         &mut self,
         now: UnixTime,
         guid: u64,
         failure: &Failure,
         chance: &mut SplitMix,
-    ) -> (PollError, bool) {
+    ) -> (PollError, Option<Box<str>>) {
         let error = self.error(now, failure);
         let Some(item) = self.memory.wanted.iter_mut().find(|item| item.guid == guid) else {
-            return (error, false);
+            return (error, None);
         };
-        match failure.kind {
-            FailureKind::Denied => self.stopped = Some(error.clone()),
-            FailureKind::Limited => {}
-            FailureKind::Transient if item.attempts + 1 < MOST_GRABS => {
-                item.attempts += 1;
-                item.not_before = later(now, back_off(item.attempts, chance));
-            }
-            FailureKind::Gone | FailureKind::Lasting | FailureKind::Transient => {
-                self.memory.wanted.retain(|item| item.guid != guid);
-                self.memory.seen.set_fate(guid, Fate::Failed);
-                return (error, true);
-            }
+        if failure.kind == FailureKind::Transient {
+            item.attempts = item.attempts.saturating_add(1);
+            item.not_before = later(now, back_off(item.attempts, chance));
+            return (error, None);
         }
-        (error, false)
+        let title = item.title.clone();
+        self.memory.wanted.retain(|item| item.guid != guid);
+        self.memory.seen.set_fate(guid, Fate::Failed);
+        (error, Some(title))
+    }
+
+    /// Until a person changes something.
+    pub(super) fn stop(&mut self, now: UnixTime, failure: &Failure) -> PollError {
+        let error = self.error(now, failure);
+        self.stopped = Some(error.clone());
+        error
     }
 
     fn error(&self, now: UnixTime, failure: &Failure) -> PollError {
@@ -371,8 +373,6 @@ fn sane(date: UnixTime, now: UnixTime) -> UnixTime {
 
 /// In one window; then it waits for the next.
 const ATTEMPTS: u32 = 3;
-/// Of one NZB; the pauses between them add up to most of a day.
-const MOST_GRABS: u32 = 24;
 /// Of all pages together, as of one document.
 const MOST_ITEMS: usize = 10_000;
 const LONGEST_AHEAD: Duration = Duration::from_secs(366 * 24 * 60 * 60);

@@ -1,6 +1,7 @@
 //! All feeds, and the hosts they share.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::time::Duration;
 
 use bergamot_types::{SplitMix, UnixTime, Url};
 use thiserror::Error;
@@ -42,7 +43,8 @@ struct Call {
 #[derive(Debug)]
 pub enum Work {
     Fetch(Fetch),
-    Grab(Grab),
+    /// An item is to become a job, which then fetches its NZB by itself.
+    Take(Take),
     /// Not before then.
     Later(UnixTime),
     /// Until it is configured otherwise, or woken.
@@ -59,11 +61,22 @@ pub struct Fetch {
 }
 
 #[derive(Debug)]
-pub struct Grab {
-    pub call: CallId,
+pub struct Take {
     pub key: ItemKey,
     pub item: WantedItem,
-    pub allow_private: bool,
+}
+
+/// How the fetch of an NZB went, as far as its host is concerned.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum NzbOutcome {
+    /// No further call before a person has changed something about this feed.
+    Denied {
+        feed: Box<str>,
+        failure: Failure,
+    },
+    Fine,
+    /// The host wants to be left alone.
+    Limited(Duration),
 }
 
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -99,8 +112,8 @@ pub enum HostRefusal {
     Busy(Box<str>),
     #[error("{host} refused the feed {feed}; nothing is asked of it until that is put right")]
     Denied { host: Box<str>, feed: Box<str> },
-    #[error("{host} wants to be left alone for {} s", seconds)]
-    Held { host: Box<str>, seconds: i64 },
+    #[error("{host} wants to be left alone for a while")]
+    Held { host: Box<str>, until: UnixTime },
 }
 
 /// An item of a feed with what would become of it.
@@ -201,68 +214,98 @@ impl Feeds {
         Some(held.map_or(due, |held| held.max(due)))
     }
 
-    /// The one call that this feed may make now. It runs until it is reported.
+    /// The one thing that this feed may do now. It runs until it is reported.
     pub fn begin(&mut self, now: UnixTime, id: FeedId) -> Work {
         let Some(due) = self.next_due(now, id) else { return Work::Nothing };
         let Some(feed) = self.feeds.get_mut(&id).filter(|feed| !feed.is_running) else {
             return Work::Nothing;
         };
-        let Some(next) = feed.next(now) else { return Work::Later(due) };
-        let (url, is_grab) = match &next {
-            Next::Fetch { url, .. } => (url, false),
-            Next::Grab(item) => (&item.url, true),
+        let (url, conditional) = match feed.next(now) {
+            None => return Work::Later(due),
+            Some(Next::Take(item)) => {
+                feed.is_running = true;
+                let key = ItemKey { feed: feed.settings.key(), guid: item.guid };
+                return Work::Take(Take { key, item });
+            }
+            Some(Next::Fetch { url, conditional }) => (url, conditional),
         };
-        let host_name: Box<str> = url.host().into();
-        let host = self.hosts.entry(host_name.clone()).or_default();
-        if host.denied_by.is_some() {
-            return Work::Nothing;
-        }
-        if let Some(until) = host.waits_until(now, is_grab) {
-            // While grabs wait the feed itself may still be due.
-            let fetch = feed.memory.next_check.filter(|_| is_grab).filter(|next| *next > now);
-            return Work::Later(fetch.map_or(until, |fetch| fetch.min(until)));
-        }
-        if host.is_busy {
-            feed.waiting_since.get_or_insert(due);
-            return Work::Later(later(now, LONGEST_NAP));
-        }
-        host.is_busy = true;
-        feed.is_running = true;
-        feed.waiting_since = None;
-        let (key, allow_private) = (feed.settings.key(), feed.settings.allow_private);
-        let etag = feed.memory.etag.clone();
-        let last_modified = feed.memory.last_modified.clone();
-        let call = self.new_call(host_name, Some(key.clone()));
-        match next {
-            Next::Fetch { url, conditional } => Work::Fetch(Fetch {
-                call,
-                url,
-                etag: etag.filter(|_| conditional),
-                last_modified: last_modified.filter(|_| conditional),
-                allow_private,
-            }),
-            Next::Grab(item) => {
-                let key = ItemKey { feed: key, guid: item.guid };
-                Work::Grab(Grab { call, key, item, allow_private })
+        let key = feed.settings.key();
+        match self.begin_call(now, &url, Some(key), false) {
+            Ok(call) => self.start(id, call, url, conditional),
+            Err(HostRefusal::Denied { .. }) => Work::Nothing,
+            Err(HostRefusal::Held { until, .. }) => Work::Later(until),
+            Err(HostRefusal::Busy(_)) => {
+                if let Some(feed) = self.feeds.get_mut(&id) {
+                    feed.waiting_since.get_or_insert(due);
+                }
+                Work::Later(later(now, LONGEST_NAP))
             }
         }
     }
 
+    fn start(&mut self, id: FeedId, call: CallId, url: Url, conditional: bool) -> Work {
+        let Some(feed) = self.feeds.get_mut(&id) else { return Work::Nothing };
+        feed.is_running = true;
+        feed.waiting_since = None;
+        let memory = &feed.memory;
+        Work::Fetch(Fetch {
+            call,
+            url,
+            etag: memory.etag.clone().filter(|_| conditional),
+            last_modified: memory.last_modified.clone().filter(|_| conditional),
+            allow_private: feed.settings.allow_private,
+        })
+    }
+
     /// A call for a look that changes nothing, to any address.
     pub fn begin_look(&mut self, now: UnixTime, url: &Url) -> Result<CallId, HostRefusal> {
+        self.begin_call(now, url, None, false)
+    }
+
+    /// A call for an NZB, whoever wants it.
+    pub fn begin_nzb(&mut self, now: UnixTime, url: &Url) -> Result<CallId, HostRefusal> {
+        self.begin_call(now, url, None, true)
+    }
+
+    pub fn end_nzb(&mut self, now: UnixTime, call: CallId, outcome: NzbOutcome) {
+        let Some(Call { host, .. }) = self.end_call(now, call) else { return };
+        let Some(host) = self.hosts.get_mut(&host) else { return };
+        match outcome {
+            NzbOutcome::Fine => {}
+            NzbOutcome::Limited(wait) => host.leave_alone(now, wait),
+            NzbOutcome::Denied { feed: key, failure } => {
+                host.denied_by = Some(key.clone());
+                if let Some((id, feed)) = self.feed_called(Some(&key)) {
+                    let error = feed.stop(now, &failure);
+                    self.on_error(id, error, true);
+                }
+            }
+        }
+    }
+
+    fn begin_call(
+        &mut self,
+        now: UnixTime,
+        url: &Url,
+        feed: Option<Box<str>>,
+        is_nzb: bool,
+    ) -> Result<CallId, HostRefusal> {
         let name: Box<str> = url.host().into();
         let host = self.hosts.entry(name.clone()).or_default();
         if let Some(feed) = host.denied_by.clone() {
             return Err(HostRefusal::Denied { host: name, feed });
         }
-        if let Some(until) = host.waits_until(now, false) {
-            return Err(HostRefusal::Held { host: name, seconds: until.0 - now.0 });
+        if let Some(until) = host.waits_until(now, is_nzb) {
+            return Err(HostRefusal::Held { host: name, until });
         }
         if host.is_busy {
             return Err(HostRefusal::Busy(name));
         }
         host.is_busy = true;
-        Ok(self.new_call(name, None))
+        self.last_call += 1;
+        let call = CallId(self.last_call);
+        self.calls.insert(call, Call { host: name, feed });
+        Ok(call)
     }
 
     pub fn end_look(&mut self, now: UnixTime, call: CallId, reply: &Reply, chance: &mut SplitMix) {
@@ -303,22 +346,15 @@ impl Feeds {
         }
     }
 
-    /// The NZB of an item is in the spool, or could not be had.
-    pub fn on_grabbed(
+    /// A job was made of an item, or could not be.
+    pub fn on_take(
         &mut self,
         now: UnixTime,
-        call: CallId,
         item: &ItemKey,
-        headers: &Headers,
         result: Result<(), Failure>,
         chance: &mut SplitMix,
     ) {
-        let Some(Call { host, feed: key }) = self.end_call(now, call) else { return };
-        self.heed_headers(now, &host, headers);
-        if let Err(failure) = &result {
-            self.on_host_failure(now, &host, key.as_deref(), failure, headers, chance);
-        }
-        let Some((id, feed)) = self.feed_called(key.as_deref()) else { return };
+        let Some((id, feed)) = self.feed_called(Some(&item.feed)) else { return };
         feed.is_running = false;
         match result {
             Ok(()) => {
@@ -326,14 +362,10 @@ impl Feeds {
                 self.has_changed = true;
             }
             Err(failure) => {
-                let wanted = feed.memory.wanted.iter().find(|wanted| wanted.guid == item.guid);
-                let title = wanted.map(|wanted| wanted.title.clone()).unwrap_or_default();
-                let (error, is_given_up) = feed.on_grab_failure(now, item.guid, &failure, chance);
-                let is_stopped = feed.stopped.is_some();
-                self.on_error(id, error, is_stopped);
-                if is_given_up {
-                    self.events.push_back(Event::GivenUp { feed: id, title });
-                }
+                let (error, given_up) = feed.on_take_failure(now, item.guid, &failure, chance);
+                self.on_error(id, error, false);
+                let event = given_up.map(|title| Event::GivenUp { feed: id, title });
+                self.events.extend(event);
             }
         }
     }
@@ -412,13 +444,6 @@ impl Feeds {
         judge_with(feed, now, document)
     }
 
-    fn new_call(&mut self, host: Box<str>, feed: Option<Box<str>>) -> CallId {
-        self.last_call += 1;
-        let call = CallId(self.last_call);
-        self.calls.insert(call, Call { host, feed });
-        call
-    }
-
     /// Frees the host, and wakes the feed that has waited for it longest.
     fn end_call(&mut self, now: UnixTime, call: CallId) -> Option<Call> {
         let call = self.calls.remove(&call)?;
@@ -426,12 +451,8 @@ impl Feeds {
             host.is_busy = false;
         }
         let waits = |(id, feed): (&FeedId, &Feed)| {
-            let next = feed.next(now)?;
-            let url = match &next {
-                Next::Fetch { url, .. } => url,
-                Next::Grab(item) => &item.url,
-            };
-            (*url.host() == *call.host).then_some((feed.waiting_since?, *id))
+            let is_there = *feed.settings.url.host() == *call.host;
+            is_there.then_some((feed.waiting_since?, *id))
         };
         if let Some((_, id)) = self.feeds.iter().filter_map(waits).min() {
             if let Some(feed) = self.feeds.get_mut(&id) {
@@ -452,8 +473,10 @@ impl Feeds {
 
     /// What a server says of its limits holds for all calls to it.
     fn heed(&mut self, now: UnixTime, host: &str, reply: &Reply) {
-        self.heed_headers(now, host, &reply.headers);
         let Some(host) = self.hosts.get_mut(host) else { return };
+        if let Some(wait) = wait_for_calls(&reply.headers, now) {
+            host.leave_alone(now, wait);
+        }
         if let Outcome::Document(document) = &reply.outcome {
             let [calls, grabs] = waits_of(&document.allowance, now);
             calls.into_iter().for_each(|wait| host.leave_alone(now, wait));
@@ -461,14 +484,6 @@ impl Feeds {
         }
         if !matches!(reply.outcome, Outcome::Failed(_)) {
             host.limited = 0;
-        }
-    }
-
-    fn heed_headers(&mut self, now: UnixTime, host: &str, headers: &Headers) {
-        if let Some(host) = self.hosts.get_mut(host)
-            && let Some(wait) = wait_for_calls(headers, now)
-        {
-            host.leave_alone(now, wait);
         }
     }
 
@@ -528,5 +543,5 @@ fn numbered(settings: Vec<FeedSettings>) -> impl Iterator<Item = (FeedId, FeedSe
 }
 
 /// A feed that waits for its host is woken; this is for the case that nobody does.
-const LONGEST_NAP: std::time::Duration = std::time::Duration::from_secs(60 * 60);
+const LONGEST_NAP: Duration = Duration::from_secs(60 * 60);
 const MOST_HOSTS: usize = 1_000;

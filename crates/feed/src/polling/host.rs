@@ -28,8 +28,8 @@ impl Host {
     }
 
     /// When a call is allowed, if not now.
-    pub(super) fn waits_until(&self, now: UnixTime, is_grab: bool) -> Option<UnixTime> {
-        let grabs = if is_grab { self.grabs_not_before } else { None };
+    pub(super) fn waits_until(&self, now: UnixTime, is_nzb: bool) -> Option<UnixTime> {
+        let grabs = if is_nzb { self.grabs_not_before } else { None };
         let until = self.not_before.max(grabs)?;
         // No wait is that long, so the calendar was set back since.
         let latest = later(now, LONGEST_WAIT);

@@ -17,7 +17,7 @@ mod seen;
 mod settings;
 
 pub use feed::{Standing, State};
-pub use feeds::{CallId, Event, Feeds, Fetch, Grab, HostRefusal, Judged, Work, judge};
+pub use feeds::{CallId, Event, Feeds, Fetch, HostRefusal, Judged, NzbOutcome, Take, Work, judge};
 pub use memory::{FeedMemory, ItemKey, Memory, PollError, WantedItem};
 pub use reply::{Failure, FailureKind, Headers, Outcome, Reply, failure_of_status};
 pub use seen::{Fate, Seen};

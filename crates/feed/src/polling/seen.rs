@@ -28,7 +28,7 @@ struct Entry {
 pub enum Fate {
     /// There when the feed was first read.
     Backlog,
-    /// Its NZB could not be had.
+    /// No job could be made of it.
     Failed,
     /// By the rules.
     Ignored,
