@@ -5,6 +5,7 @@ use std::future::Future;
 use bergamot_types::{ByteRate, JobId, ServerId};
 use thiserror::Error;
 
+use crate::feeds::{Feed, FeedChoice, FeedError, FeedItem, FeedTrial};
 use crate::view::{
     Config, Explanation, File, Job, LogLine, Page, Quota, Reload, Server, Status, Volume,
 };
@@ -99,6 +100,32 @@ pub trait Control: Send + Sync + 'static {
     /// Looks into the watch folder now; returns when that look has ended.
     fn scan(&self) -> impl Future<Output = Result<(), Refusal>> + Send;
 
+    fn feeds(&self) -> impl Future<Output = Result<Vec<Feed>, Refusal>> + Send;
+
+    /// What a feed offers just now, and what would become of it; nothing changes by that.
+    fn feed_items(
+        &self,
+        feed: FeedChoice,
+    ) -> impl Future<Output = Result<Vec<FeedItem>, Refusal>> + Send;
+
+    /// The same for a feed that is not configured.
+    fn preview_feed(
+        &self,
+        trial: FeedTrial,
+    ) -> impl Future<Output = Result<Vec<FeedItem>, Refusal>> + Send;
+
+    /// Reads one feed or all of them now, whatever their pace; returns when that has begun.
+    fn fetch_feeds(
+        &self,
+        feed: Option<FeedChoice>,
+    ) -> impl Future<Output = Result<(), Refusal>> + Send;
+
+    /// What went wrong, the newest first.
+    fn feed_errors(&self) -> impl Future<Output = Result<Vec<FeedError>, Refusal>> + Send;
+
+    /// What was downloaded, as RSS.
+    fn rss(&self) -> impl Future<Output = Result<String, Refusal>> + Send;
+
     fn shut_down(&self) -> impl Future<Output = Result<(), Refusal>> + Send;
 }
 
@@ -109,6 +136,8 @@ pub enum Refusal {
     NoSuchJob(JobId),
     #[error("there is no file {0}")]
     NoSuchFile(u64),
+    #[error("there is no feed {0}")]
+    NoSuchFeed(String),
     #[error("there is no server {0}")]
     NoSuchServer(u16),
     /// Nothing is fetched from there.

@@ -92,6 +92,23 @@ pub enum Event {
         trouble: Option<String>,
     },
     Log(LogLine),
+    /// A feed was read, or had not changed.
+    FeedChecked {
+        feed: u16,
+        name: String,
+        /// Items that were not known.
+        new: usize,
+        /// Those of them that become jobs.
+        wanted: usize,
+    },
+    FeedFailed {
+        feed: u16,
+        name: String,
+        code: String,
+        message: String,
+        /// Until it is configured otherwise, or a restart.
+        stopped: bool,
+    },
 }
 
 #[cfg(test)]
@@ -160,6 +177,20 @@ mod tests {
             (
                 Event::Disk { disk: disk(), trouble: None },
                 r#"{"is":"disk","disk":{"path":"/data","free":1,"total":2},"trouble":null}"#,
+            ),
+            (
+                Event::FeedChecked { feed: 1, name: name(), new: 5, wanted: 2 },
+                r#"{"is":"feed-checked","feed":1,"name":"one","new":5,"wanted":2}"#,
+            ),
+            (
+                Event::FeedFailed {
+                    feed: 1,
+                    name: name(),
+                    code: "feed.denied".to_owned(),
+                    message: name(),
+                    stopped: true,
+                },
+                r#"{"is":"feed-failed","feed":1,"name":"one","code":"feed.denied","message":"one","stopped":true}"#,
             ),
             (
                 Event::Log(line),

@@ -99,6 +99,7 @@ fn refusal_code(refusal: &Refusal) -> &'static str {
         Refusal::ForbiddenUrl(_) => "url.forbidden",
         Refusal::Impossible(_) => "job.impossible",
         Refusal::Invalid(_) => "rpc.invalid_value",
+        Refusal::NoSuchFeed(_) => "feed.unknown",
         Refusal::NoSuchFile(_) => "file.unknown",
         Refusal::NoSuchJob(_) => "job.unknown",
         Refusal::NoSuchServer(_) => "server.unknown",
@@ -111,7 +112,10 @@ fn refusal_code(refusal: &Refusal) -> &'static str {
 fn refusal_number(refusal: &Refusal) -> i32 {
     match refusal {
         Refusal::ForbiddenUrl(_) | Refusal::Invalid(_) => -32602,
-        Refusal::NoSuchFile(_) | Refusal::NoSuchJob(_) | Refusal::NoSuchServer(_) => -32004,
+        Refusal::NoSuchFeed(_)
+        | Refusal::NoSuchFile(_)
+        | Refusal::NoSuchJob(_)
+        | Refusal::NoSuchServer(_) => -32004,
         Refusal::Impossible(_) => -32005,
         Refusal::Unavailable(_) | Refusal::Stopping => -32006,
         Refusal::Unsupported(_) => -32007,

@@ -153,6 +153,7 @@ impl<C: Control> Http<C> {
     ) -> Reply {
         match (place, request.method()) {
             (Place::Events, &Method::GET) => self.events(caller, request.headers()),
+            (Place::Feed, &Method::GET) => self.feed(caller).await,
             (Place::Rpc(protocol, Some(method)), &Method::GET) => {
                 let query = request.uri().query().unwrap_or_default();
                 self.called_by_get(caller, protocol, &method, query).await
@@ -179,6 +180,16 @@ impl<C: Control> Http<C> {
         let mut reply = Response::new(Answer::events(watcher, self.stopped.clone()));
         set_type(&mut reply, "text/event-stream");
         reply
+    }
+
+    async fn feed(&self, caller: &Caller) -> Reply {
+        if caller.access < Access::Restricted {
+            return empty(StatusCode::FORBIDDEN);
+        }
+        match self.service.control.rss().await {
+            Ok(text) => whole(text.into_bytes(), "application/rss+xml; charset=utf-8"),
+            Err(_) => empty(StatusCode::SERVICE_UNAVAILABLE),
+        }
     }
 
     async fn called_by_get(

@@ -24,6 +24,7 @@ mod client;
 mod control;
 mod event;
 mod fault;
+pub mod feeds;
 mod guard;
 mod guests;
 mod http;

@@ -11,7 +11,7 @@ use crate::call::Call;
 use crate::control::Control;
 use crate::fault::Fault;
 use crate::native::{
-    self, config, events, file, history, job, limits, log, queue, servers, system,
+    self, config, events, feeds, file, history, job, limits, log, queue, servers, system,
 };
 use crate::nzbget;
 use crate::reply::Reply;
@@ -129,6 +129,17 @@ methods! {
         "Events follow as notifications `events.event`; from after `since {boot, sequence}` on, if that is given. Over HTTP there is `/events` instead."
         => events::only_by_line;
     EventsUnsubscribe "events.unsubscribe" Restricted Reads [], "null", "No more events." => events::only_by_line;
+    FeedsErrors "feeds.errors" Restricted Reads [], "array of FeedError",
+        "Calls to feeds that failed, the newest first." => feeds::errors;
+    FeedsFetch "feeds.fetch" Restricted Changes [may("feed", Text)], "null",
+        "Reads a feed, by its id or name, or all of them now." => feeds::fetch;
+    FeedsItems "feeds.items" Restricted Reads [must("feed", Text)], "array of FeedItem",
+        "What a feed offers just now, and what its rules make of each item; nothing is taken." => feeds::items;
+    FeedsList "feeds.list" Restricted Reads [], "array of Feed", "The feeds and how they stand." => feeds::list;
+    FeedsPreview "feeds.preview" Restricted Changes [
+            must("url", Text), may("rules", Text), may("category", Text), may("priority", Integer),
+            may("paused", Boolean)
+        ], "array of FeedItem", "The same for a feed and rules that are not configured." => feeds::preview;
     FilePause "file.pause" Restricted Changes [must("job", Integer), must("files", Array)], "Results",
         "Pauses files of a job, by their places in its NZB." => file::pause;
     FileRemove "file.remove" Restricted Changes [must("job", Integer), must("files", Array)], "Results",
@@ -264,8 +275,8 @@ methods! {
         ], "bool", "Changes jobs, files and history." => nzbget::edit_queue;
     EditServer "editserver" Restricted Changes [must("ID", Integer), must("Active", Boolean)], "bool",
         "Takes servers into use or out of it; pairs may follow." => nzbget::edit_server;
-    FetchFeed "fetchfeed" Restricted Changes [may("ID", Integer)], "error", "There are no feeds."
-        => nzbget::no_feeds;
+    FetchFeed "fetchfeed" Restricted Changes [may("ID", Integer)], "bool", "Reads a feed now; 0 is all."
+        => nzbget::fetch_feed;
     History "history" Restricted Reads [may("Hidden", Boolean)], "array", "Jobs that ended, the newest first."
         => nzbget::history;
     ListFiles "listfiles" Restricted Reads [may("IDFrom", Integer), may("IDTo", Integer), may("NZBID", Integer)],
@@ -290,7 +301,12 @@ methods! {
     PauseScan "pausescan" Restricted Changes [], "bool", "Pauses the watch folder." => nzbget::pause_scan;
     PostQueue "postqueue" Restricted Reads [may("NumberOfLogEntries", Integer)], "array",
         "Jobs that are downloaded and not ended." => nzbget::post_queue;
-    PreviewFeed "previewfeed" Restricted Reads [], "error", "There are no feeds." => nzbget::no_feeds;
+    PreviewFeed "previewfeed" Restricted Changes [
+            must("ID", Integer), must("Name", Text), must("URL", Text), must("Filter", Text),
+            must("Backlog", Boolean), must("PauseNzb", Boolean), must("Category", Text),
+            must("Priority", Integer), must("Interval", Integer), must("FeedFilter", Text),
+            may("IncludeNonMatching", Boolean), may("CacheTimeSec", Integer), may("CacheId", Text)
+        ], "array", "What a filter would take of a feed." => nzbget::preview_feed;
     Rate "rate" Restricted Changes [must("Limit", Integer)], "bool", "Limits the rate to so many KiB/s; 0 lifts the limit."
         => nzbget::rate;
     ReadUrl "readurl" Restricted Changes [must("URL", Text), must("InfoName", Text)], "error",
@@ -337,7 +353,8 @@ methods! {
         "error", "There are no extensions." => nzbget::no_extensions;
     UrlQueue "urlqueue" Restricted Reads [], "array", "NZBs that are being fetched." => nzbget::url_queue;
     Version "version" Add Reads [], "string", "The version of NZBGet whose language this is, then our own." => nzbget::version;
-    ViewFeed "viewfeed" Restricted Reads [], "error", "There are no feeds." => nzbget::no_feeds;
+    ViewFeed "viewfeed" Restricted Reads [must("ID", Integer), may("IncludeNonMatching", Boolean)], "array",
+        "What a feed offers, and what its filter takes of it." => nzbget::view_feed;
     WriteLog "writelog" Restricted Changes [must("Kind", Text), must("Text", Text)], "bool", "Writes a line."
         => nzbget::write_log;
 }

@@ -14,6 +14,7 @@ pub(crate) struct Route {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Place {
     Events,
+    Feed,
     Health,
     Nowhere,
     Ready,
@@ -46,6 +47,7 @@ impl Route {
         }
         let place = match (parts.next(), parts.next(), parts.next()) {
             (Some("events"), None, None) => Place::Events,
+            (Some("rss" | "feed"), None, None) => Place::Feed,
             (Some("healthz"), None, None) => Place::Health,
             (Some("readyz"), None, None) => Place::Ready,
             (Some("jsonrpc"), method, None) => rpc(Protocol::Json, method),

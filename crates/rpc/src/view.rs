@@ -50,6 +50,8 @@ pub struct Status {
     pub post_paused: Option<Paused>,
     pub scan_paused: Option<Paused>,
     pub quota_reached: bool,
+    /// A feed is being read.
+    pub feed_active: bool,
     /// Nothing is being downloaded, for whatever reason.
     pub standing_by: bool,
     pub complete_disk: Disk,
@@ -394,6 +396,7 @@ pub struct Facts {
     pub control_port: u16,
     pub servers: Vec<ServerFacts>,
     pub categories: Vec<CategoryFacts>,
+    pub feeds: Vec<FeedFacts>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -417,6 +420,21 @@ pub struct CategoryFacts {
     /// As configured; empty where it is the name below the common destination.
     pub destination: String,
     pub aliases: Vec<String>,
+}
+
+/// A feed, as far as other dialects want to know.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct FeedFacts {
+    pub name: String,
+    /// Without the keys it may hold.
+    pub url: String,
+    pub rules: String,
+    /// None follows the pace of the feed.
+    pub interval_minutes: Option<u64>,
+    pub backlog: bool,
+    pub paused: bool,
+    pub category: String,
+    pub priority: i32,
 }
 
 /// What a reload did.

@@ -19,7 +19,7 @@ const ADD: [&str; 8] = [
 /// Only those who control everything may call these.
 const CONTROL: [&str; 1] = ["saveconfig"];
 /// These change nothing, and may be called by GET.
-const READS: [&str; 41] = [
+const READS: [&str; 43] = [
     "checkupdates",
     "config",
     "config.get",
@@ -27,6 +27,9 @@ const READS: [&str; 41] = [
     "dump",
     "events.subscribe",
     "events.unsubscribe",
+    "feeds.errors",
+    "feeds.items",
+    "feeds.list",
     "history",
     "history.list",
     "job.explain",
@@ -43,7 +46,6 @@ const READS: [&str; 41] = [
     "logscript",
     "logupdate",
     "postqueue",
-    "previewfeed",
     "queue.explain",
     "queue.list",
     "quota.get",

@@ -2,6 +2,7 @@
 
 pub(crate) mod config;
 pub(crate) mod events;
+pub(crate) mod feeds;
 pub(crate) mod file;
 pub(crate) mod history;
 pub(crate) mod job;

@@ -23,10 +23,6 @@ pub(crate) async fn no_extensions<C: Control>(_call: Call<'_, C>) -> Result<Repl
     absent("an extension")
 }
 
-pub(crate) async fn no_feeds<C: Control>(_call: Call<'_, C>) -> Result<Reply, Fault> {
-    absent("a feed")
-}
-
 pub(crate) async fn no_read_url<C: Control>(_call: Call<'_, C>) -> Result<Reply, Fault> {
     absent("a way to read URLs")
 }

@@ -8,7 +8,7 @@ use crate::fault::Fault;
 use crate::nzbget::fields::Fields;
 use crate::nzbget::status::VERSION;
 use crate::reply::Reply;
-use crate::view::{CategoryFacts, Facts, ServerFacts};
+use crate::view::{CategoryFacts, Facts, FeedFacts, ServerFacts};
 
 struct Setting(String, String);
 
@@ -33,6 +33,9 @@ fn settings(facts: &Facts) -> Vec<Setting> {
     }
     for (number, category) in (1..).zip(&facts.categories) {
         of_category(&mut list, number, category);
+    }
+    for (number, feed) in (1..).zip(&facts.feeds) {
+        of_feed(&mut list, number, feed);
     }
     list
 }
@@ -122,6 +125,22 @@ fn of_category(list: &mut Vec<Setting>, number: usize, category: &CategoryFacts)
     put("Aliases", &category.aliases.join(","));
 }
 
+fn of_feed(list: &mut Vec<Setting>, number: usize, feed: &FeedFacts) {
+    let mut put = |name: &str, value: &dyn ToString| {
+        list.push(Setting(format!("Feed{number}.{name}"), value.to_string()));
+    };
+    put("Name", &feed.name);
+    put("URL", &feed.url);
+    put("Filter", &feed.rules.trim().replace('\n', "%"));
+    put("Interval", &feed.interval_minutes.unwrap_or(USUAL_INTERVAL));
+    put("Backlog", &yes_or_no(feed.backlog));
+    put("PauseNzb", &yes_or_no(feed.paused));
+    put("Category", &feed.category);
+    put("CategorySource", &"nzbgetOnly");
+    put("Priority", &feed.priority);
+    put("Extensions", &"");
+}
+
 fn yes_or_no(flag: bool) -> &'static str {
     if flag { "yes" } else { "no" }
 }
@@ -130,6 +149,8 @@ fn directory_of(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(directory, _)| directory)
 }
 
+/// Minutes; a feed that is read at its own pace begins with as many.
+const USUAL_INTERVAL: u64 = 60;
 const HIDDEN: &str = "***";
 /// Sonarr takes 1 to 25000 days; more it holds to be a mistake.
 const LONGEST_HISTORY: u32 = 25_000;

@@ -68,7 +68,7 @@ fn put_pauses<S: Serializer>(fields: &mut Fields<S>, status: &Status) {
         .put("PostPaused", status.post_paused.is_some())
         .put("ScanPaused", status.scan_paused.is_some())
         .put("QuotaReached", status.quota_reached)
-        .put("FeedActive", false)
+        .put("FeedActive", status.feed_active)
         .put("ServerTime", seconds(Some(status.now)))
         .put("ResumeTime", seconds(resume_time(status)))
         .put("QueueScriptCount", 0);

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use bergamot_queue::{Cause, Deletion, Stage};
+use bergamot_rpc::feeds::*;
 use bergamot_rpc::view::*;
 use bergamot_rpc::wish::*;
 use bergamot_rpc::{Access, Client, Control, Hub, Refusal, Server, Settings, User};
@@ -248,6 +249,48 @@ fn disk(path: &str) -> Disk {
     Disk { path: path.to_owned(), free: 6_000_000_000, total: 9_000_000_000 }
 }
 
+fn feed_error() -> FeedError {
+    FeedError {
+        at: NOW,
+        feed: "indexer".to_owned(),
+        code: "feed.status".to_owned(),
+        message: "the server answered with status 500".to_owned(),
+    }
+}
+
+fn feed_item() -> FeedItem {
+    FeedItem {
+        title: "Some.Show.S02E07".to_owned(),
+        url: Some("https://indexer.example/get/abc?***".to_owned()),
+        size: Some(5_000_000_000),
+        categories: vec!["TV > HD".to_owned(), "5040".to_owned()],
+        published: Some(UnixTime(NOW.0 - 3600)),
+        season: Some(2),
+        episode: Some(7),
+        verdict: FeedVerdict::Accepted,
+        rule: Some(1),
+        fate: FeedFate::New,
+        category: Some("tv".to_owned()),
+        priority: Some(50),
+        paused: false,
+        dupe_key: "some show-s02e07".to_owned(),
+        dupe_score: 10,
+        dupe_mode: DupeMode::Score,
+    }
+}
+
+fn other_feed_item() -> FeedItem {
+    FeedItem {
+        title: "Other".to_owned(),
+        url: None,
+        size: None,
+        verdict: FeedVerdict::Rejected,
+        rule: Some(2),
+        fate: FeedFate::Ignored,
+        ..feed_item()
+    }
+}
+
 impl Control for StandIn {
     async fn status(&self) -> Result<Status, Refusal> {
         Ok(Status {
@@ -280,6 +323,7 @@ impl Control for StandIn {
             }),
             scan_paused: None,
             quota_reached: false,
+            feed_active: true,
             standing_by: false,
             complete_disk: disk("/data/complete"),
             incomplete_disk: disk("/data/incomplete"),
@@ -500,6 +544,50 @@ impl Control for StandIn {
         Ok(())
     }
 
+    async fn feeds(&self) -> Result<Vec<Feed>, Refusal> {
+        Ok(vec![Feed {
+            id: 1,
+            name: "indexer".to_owned(),
+            title: "An Indexer".to_owned(),
+            url: "https://indexer.example/api?***".to_owned(),
+            active: true,
+            state: FeedState::Failing,
+            trouble: Some(feed_error()),
+            interval: 3600,
+            last_fetched: Some(UnixTime(NOW.0 - 600)),
+            next_due: Some(UnixTime(NOW.0 + 60)),
+            failures: 1,
+            seen: 100,
+            wanted: 2,
+        }])
+    }
+
+    async fn feed_items(&self, feed: FeedChoice) -> Result<Vec<FeedItem>, Refusal> {
+        match feed {
+            FeedChoice::Id(1) => Ok(vec![feed_item(), other_feed_item()]),
+            FeedChoice::Id(id) => Err(Refusal::NoSuchFeed(id.to_string())),
+            FeedChoice::Name(name) => Err(Refusal::NoSuchFeed(name)),
+        }
+    }
+
+    async fn preview_feed(&self, trial: FeedTrial) -> Result<Vec<FeedItem>, Refusal> {
+        self.note(format!("{trial:?}"));
+        Ok(vec![feed_item(), other_feed_item()])
+    }
+
+    async fn fetch_feeds(&self, feed: Option<FeedChoice>) -> Result<(), Refusal> {
+        self.note(format!("{feed:?}"));
+        Ok(())
+    }
+
+    async fn feed_errors(&self) -> Result<Vec<FeedError>, Refusal> {
+        Ok(vec![feed_error()])
+    }
+
+    async fn rss(&self) -> Result<String, Refusal> {
+        Ok("<rss version=\"2.0\"></rss>".to_owned())
+    }
+
     async fn shut_down(&self) -> Result<(), Refusal> {
         self.note("shut down".to_owned());
         Ok(())
@@ -540,6 +628,16 @@ fn facts() -> Facts {
             has_username: true,
             connections: 20,
             retention: 0,
+        }],
+        feeds: vec![FeedFacts {
+            name: "indexer".to_owned(),
+            url: "https://indexer.example/api?***".to_owned(),
+            rules: "Accept: show\nReject: *\n".to_owned(),
+            interval_minutes: None,
+            backlog: false,
+            paused: false,
+            category: "tv".to_owned(),
+            priority: 50,
         }],
         categories: vec![
             CategoryFacts {
