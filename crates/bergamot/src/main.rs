@@ -8,6 +8,7 @@ mod clock;
 mod config;
 mod daemon;
 mod demo;
+mod feeds_once;
 mod log;
 mod log_book;
 mod progress;

@@ -9,6 +9,7 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::place::Place;
 use crate::config::time;
+use crate::feeds_once::Once;
 
 /// How to reach the daemon, and how to tell what it says.
 #[derive(Clone, Debug, Args)]
@@ -38,6 +39,11 @@ pub(crate) enum Command {
     Add(Add),
     /// Say why the queue, or a job, is slow, waits or failed
     Explain { job: Option<u32> },
+    /// Look at the feeds of indexers
+    Feeds {
+        #[command(subcommand)]
+        command: FeedsCommand,
+    },
     /// List the jobs that ended, the newest first
     History(List),
     /// Show or set the limit of the download rate
@@ -171,6 +177,37 @@ pub(crate) struct List {
     /// At most so many jobs; 100 unless ids or JSON are printed
     #[arg(short = 'n', long, value_name = "N")]
     pub(super) limit: Option<usize>,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum FeedsCommand {
+    /// List what went wrong
+    Errors,
+    /// Read a feed now, or all of them
+    Fetch {
+        /// Its name or number
+        feed: Option<String>,
+    },
+    /// List the feeds and how they stand
+    #[command(visible_alias = "ls")]
+    List,
+    /// Show what rules would take of any feed; nothing is taken
+    Preview {
+        url: String,
+        /// One rule
+        #[arg(long, conflicts_with = "rules_file")]
+        rules: Option<String>,
+        /// A file with rules, one a line
+        #[arg(long, value_name = "FILE")]
+        rules_file: Option<PathBuf>,
+    },
+    /// Read what is due and end; a daemon that runs is asked to do it
+    Run(Once),
+    /// Show what a feed offers, and what its rules make of each item; nothing is taken
+    Show {
+        /// Its name or number
+        feed: String,
+    },
 }
 
 #[derive(Clone, Debug, Subcommand)]

@@ -6,7 +6,7 @@
 //!
 //! - `arguments`: what can be said; `place`: where the daemon is; `session`: one command's two ends
 //! - `add`, `list`, `show`, `steer`, `wait`, `watch` (with `live`), `limit`, `log`, `server`,
-//!   `explain`, `status`, `rpc`: the commands
+//!   `explain`, `status`, `rpc`, `feeds`: the commands
 //! - `seen`: what is understood of answers; `exit`, `failure`: how a command ends
 //! - `columns`, `fields`, `look`, `words`: how things are shown
 //! - `pages`: the reference, made from all that by a test
@@ -17,6 +17,7 @@ mod columns;
 mod exit;
 mod explain;
 mod failure;
+mod feeds;
 mod fields;
 mod limit;
 mod list;
@@ -41,6 +42,7 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
+use arguments::FeedsCommand;
 pub(crate) use arguments::{Command, Options};
 pub(crate) use exit::Exit;
 use failure::Failure;
@@ -50,18 +52,39 @@ use session::{Form, Session};
 
 use crate::clock;
 use crate::config::{Config, Environment, show_time};
+use crate::feeds_once::{self, Once};
 
 /// Does what is said, and tells what goes wrong.
 pub(crate) fn run(options: Options, command: &Command) -> Exit {
     if let Some(time) = options.timeout {
         give_up_after(time);
     }
-    let done = open(options).and_then(|mut session| carry_out(&mut session, command));
+    let done = match command {
+        Command::Feeds { command: FeedsCommand::Run(once) } => read_feeds(options, once),
+        command => open(options).and_then(|mut session| carry_out(&mut session, command)),
+    };
     let Err(failure) = done else { return Exit::Ok };
     if let Some(message) = failure.message() {
         complain(&message);
     }
     failure.exit()
+}
+
+/// By the daemon where one runs, else without.
+fn read_feeds(options: Options, once: &Once) -> Result<(), Failure> {
+    let config = once.config(options.config.clone())?;
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let places = match &options.host {
+        Some(place) => vec![place.clone()],
+        None => place::usual(variable, Some(&config)),
+    };
+    match place::reach(&places) {
+        Ok((mut client, _)) => {
+            client.call("feeds.fetch", serde_json::json!({}))?;
+            Ok(())
+        }
+        Err(_) => Ok(feeds_once::run(config)?),
+    }
 }
 
 fn open(options: Options) -> Result<Session, Failure> {
@@ -103,6 +126,7 @@ fn carry_out(session: &mut Session, command: &Command) -> Result<(), Failure> {
     match command {
         Command::Add(add) => add::add(session, add),
         Command::Explain { job } => explain::explain(session, *job),
+        Command::Feeds { command } => feeds::feeds(session, command),
         Command::History(list) => list::history(session, list),
         Command::Limit { rate } => limit::limit(session, *rate),
         Command::List(list) => list::queue(session, list),

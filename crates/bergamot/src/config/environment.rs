@@ -27,7 +27,11 @@ impl Environment {
     }
 
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        self.logins.keys().map(String::as_str)
+        self.logins.keys().map(String::as_str).filter(|name| name.starts_with(PREFIX))
+    }
+
+    pub(super) fn feed_names(&self) -> impl Iterator<Item = &str> {
+        self.logins.keys().map(String::as_str).filter(|name| name.starts_with(FEED_PREFIX))
     }
 
     /// What `TZ` says, if it is the name of a zone; it may also be a file or a rule, and those are
@@ -49,7 +53,7 @@ impl FromIterator<(OsString, OsString)> for Environment {
             let is_empty = value.as_ref().is_some_and(String::is_empty);
             if name == "TZ" {
                 environment.time_zone = value.and_then(|value| zone_of(&value));
-            } else if name.starts_with(PREFIX) && !is_empty {
+            } else if (name.starts_with(PREFIX) || name.starts_with(FEED_PREFIX)) && !is_empty {
                 environment.logins.insert(name, value.map(Secret::new));
             }
         }
@@ -59,8 +63,7 @@ impl FromIterator<(OsString, OsString)> for Environment {
 
 impl Variables {
     pub(super) fn of(server: &str) -> Self {
-        let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
-        let name: String = server.chars().map(letter).collect();
+        let name = letters(server);
         Self {
             username: format!("{PREFIX}{name}_USERNAME"),
             password: format!("{PREFIX}{name}_PASSWORD"),
@@ -78,12 +81,24 @@ impl Variables {
     }
 }
 
+/// `BERGAMOT_FEED_<NAME>_API_KEY` of one feed.
+pub(super) fn feed_variable(feed: &str) -> String {
+    format!("{FEED_PREFIX}{}_API_KEY", letters(feed))
+}
+
+/// A name as variables have it.
+fn letters(name: &str) -> String {
+    let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
+    name.chars().map(letter).collect()
+}
+
 /// A colon before the name is allowed, and means nothing.
 fn zone_of(variable: &str) -> Option<Zone> {
     variable.strip_prefix(':').unwrap_or(variable).parse().ok()
 }
 
 const PREFIX: &str = "BERGAMOT_SERVER_";
+const FEED_PREFIX: &str = "BERGAMOT_FEED_";
 
 #[cfg(test)]
 mod tests {

@@ -70,8 +70,12 @@ impl<'a, 'text> Fields<'a, 'text> {
     }
 
     pub(super) fn time(&mut self, name: &str) -> Duration {
-        match self.value(name) {
-            Some(Value::Time(time)) => time,
+        self.time_if_any(name).unwrap_or_else(|| mismatch(name))
+    }
+
+    pub(super) fn time_if_any(&mut self, name: &str) -> Option<Duration> {
+        match self.value(name)? {
+            Value::Time(time) => Some(time),
             _ => mismatch(name),
         }
     }

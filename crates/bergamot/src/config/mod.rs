@@ -16,6 +16,7 @@ mod credentials;
 mod directories;
 mod download;
 mod environment;
+mod feed;
 mod fields;
 mod file;
 mod history;
@@ -47,6 +48,7 @@ pub(crate) use control::{Access, Control, Socket};
 pub(crate) use directories::Directories;
 pub(crate) use download::{Download, Par2Volumes};
 pub(crate) use environment::Environment;
+pub(crate) use feed::{Feed, Feeds};
 pub(crate) use history::History;
 pub(crate) use limits::Limits;
 pub(crate) use listing::Listed;
@@ -63,6 +65,7 @@ pub(crate) use warning::Warning;
 pub(crate) use watch::{Duplicates, Watch};
 
 use catalogue::{TABLES, Table};
+use feed::FeedReader;
 use fields::Fields;
 use problem::Problems;
 use server::Servers;
@@ -86,6 +89,9 @@ pub(crate) struct Config {
     pub(crate) categories: Vec<Category>,
     /// The later ones hold where they overlap.
     pub(crate) schedules: Vec<Schedule>,
+    pub(crate) feeds_table: Feeds,
+    /// In the order of the file, which gives them their numbers.
+    pub(crate) feeds: Vec<Feed>,
     pub(crate) warnings: Vec<Warning>,
     /// All of it once more, for those who ask.
     pub(crate) listed: Vec<Listed>,
@@ -207,7 +213,11 @@ impl<'text> Reading<'_, 'text> {
         }
         let mut schedules = Vec::new();
         self.each(&catalogue::SCHEDULE, |fields| schedules.extend(Schedule::read(fields)));
-        let (servers, warnings) = servers.finish();
+        let (servers, mut warnings) = servers.finish();
+        let mut feeds = FeedReader::new(base, environment);
+        self.each(&catalogue::FEED, |fields| feeds.read(fields));
+        let (feeds, feed_warnings) = feeds.finish();
+        warnings.extend(feed_warnings);
         Config {
             path: PathBuf::new(),
             watch: Watch::read(self.table(&catalogue::WATCH)),
@@ -219,10 +229,12 @@ impl<'text> Reading<'_, 'text> {
             probes: Probes::read(self.table(&catalogue::PROBES)),
             limits,
             log: Log::read(self.table(&catalogue::LOG), base),
+            feeds_table: Feeds::read(self.table(&catalogue::FEEDS), base),
             directories,
             servers,
             categories,
             schedules,
+            feeds,
             warnings,
             listed: listing::list(self.document),
         }
@@ -405,8 +417,8 @@ mod tests {
 
     #[test]
     fn unknown_tables_and_keys_are_errors_that_list_the_known_ones() {
-        let known = "[directories], [watch], [urls], [download], [quota], [control], [history], [probes], [limits], [log], [[server]], \
-                     [[category]], [[schedule]]";
+        let known = "[directories], [watch], [urls], [download], [quota], [control], [history], [probes], [limits], [log], [feeds], [[server]], \
+                     [[category]], [[schedule]], [[feed]]";
         assert_eq!(
             problems("colour = 'red'\n[servers]\n[watch]\nscan-interval = '5 s'"),
             [

@@ -195,8 +195,9 @@ mod tests {
         std::fs::write(directory.path().join("example-ca.pem"), certificate.cert.pem()).unwrap();
         std::fs::write(directory.path().join("example.password"), "hunter2\n").unwrap();
         std::fs::write(directory.path().join("control.password"), "hunter2\n").unwrap();
-        for except in ["password = ", "password_file = "] {
-            let config = parse(&in_use(&[except]), directory.path());
+        std::fs::write(directory.path().join("indexer.key"), "hunter2\n").unwrap();
+        for except in [["password = ", "api_key = "], ["password_file = ", "api_key_file = "]] {
+            let config = parse(&in_use(&except), directory.path());
             assert_eq!((config.servers.len(), config.categories.len()), (1, 1));
             assert!(config.servers[0].login.is_some() && config.log.file.is_some());
             assert_eq!(config.warnings, []);
@@ -217,11 +218,18 @@ mod tests {
             "file = ",
             "time_zone",
             "quota_reset_day",
+            "api_key",
+            "rules",
+            "category = ",
+            "priority = 50",
+            "interval = \"1 h\"",
+            "output = ",
         ];
         let full = parse(&in_use(&unset), base);
         let brief = "[[server]]\nname = \"example\"\nhost = \"news.example.com\"\n\
                      [[category]]\nname = \"tv\"\n\
-                     [[schedule]]\nfrom = \"08:00\"\nto = \"22:30\"\nrate = \"2 MB\"";
+                     [[schedule]]\nfrom = \"08:00\"\nto = \"22:30\"\nrate = \"2 MB\"\n\
+                     [[feed]]\nname = \"indexer\"\nurl = \"https://indexer.example/api?t=search\"";
         assert_eq!(full, parse(brief, base));
     }
 

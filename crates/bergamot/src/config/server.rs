@@ -291,7 +291,7 @@ fn read_role(fields: &mut Fields<'_, '_>) -> Role {
     }
 }
 
-fn is_label(text: &str) -> bool {
+pub(super) fn is_label(text: &str) -> bool {
     !text.trim().is_empty() && !text.contains(char::is_control)
 }
 

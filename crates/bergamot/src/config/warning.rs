@@ -17,6 +17,8 @@ pub(crate) enum Warning {
          server and read the login"
     )]
     Unverified { server: String },
+    #[error("{name} is set, but no feed goes by that name")]
+    UnusedFeedVariable { name: String },
     #[error("{name} is set, but no server goes by that name")]
     UnusedVariable { name: String },
 }

@@ -5,11 +5,12 @@
 //! with a large NZB.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Duration;
 
 use bergamot_engine::QuotaRecords;
+use bergamot_feed::Memory;
 use bergamot_limit::{DayRecord, Record};
 use bergamot_store::{
     RuntimeSettings, ServerVolumes, SettingsFile, Usage, UsageFile, Used, UsedDay, VolumesFile,
@@ -17,6 +18,7 @@ use bergamot_store::{
 use bergamot_types::ServerId;
 use tokio::sync::oneshot;
 
+use super::feed_memory::{FeedMemory, FeedsFile};
 use super::happening::{Happening, Outbox};
 use super::vital_thread::vital_thread;
 
@@ -35,6 +37,8 @@ enum Errand {
         usage: Usage,
     },
     Settings(Box<RuntimeSettings>, oneshot::Sender<Result<(), String>>),
+    Feeds(Box<FeedMemory>, oneshot::Sender<Result<(), String>>),
+    Rss(PathBuf, String),
     Stop(mpsc::Sender<()>),
     Volumes(Box<ServerVolumes>),
 }
@@ -45,6 +49,7 @@ pub(crate) struct Left {
     pub(crate) used: QuotaRecords,
     pub(crate) settings: RuntimeSettings,
     pub(crate) volumes: ServerVolumes,
+    pub(crate) feeds: Memory,
     /// What could not be read.
     pub(crate) told: Vec<String>,
 }
@@ -53,6 +58,7 @@ struct Files {
     usage: UsageFile,
     settings: SettingsFile,
     volumes: VolumesFile,
+    feeds: FeedsFile,
 }
 
 impl Clerk {
@@ -65,20 +71,23 @@ impl Clerk {
         let (usage, found, usage_told) = UsageFile::open(state);
         let (settings, chosen, settings_told) = SettingsFile::open(state);
         let (volumes, counted, volumes_told) = VolumesFile::open(state);
+        let (feeds, remembered, feeds_told) = FeedsFile::open(state);
         let losses = [
             ("what was used of the quotas, which begin anew", usage_told),
             ("what was chosen while running", settings_told),
             ("what came from each server", volumes_told),
+            ("what was known of the feeds", feeds_told),
         ];
         let told = losses.into_iter().filter_map(|(what, told)| Some((what, told?)));
         let told = told.map(|(what, told)| format!("{what}, cannot be read: {told}"));
-        let files = Files { usage, settings, volumes };
+        let files = Files { usage, settings, volumes, feeds };
         let (errands, received) = mpsc::channel();
         let work = move || run(&files, &received, &outbox);
         vital_thread("clerk", work)?;
         let clerk = Self { errands, names, found };
         let used = clerk.records();
-        Ok((clerk, Left { used, settings: chosen, volumes: counted, told: told.collect() }))
+        let (told, feeds) = (told.collect(), remembered.0);
+        Ok((clerk, Left { used, settings: chosen, volumes: counted, feeds, told }))
     }
 
     /// Tells `done` when they are on disk.
@@ -88,6 +97,15 @@ impl Clerk {
         done: oneshot::Sender<Result<(), String>>,
     ) {
         self.send(Errand::Settings(Box::new(settings), done));
+    }
+
+    /// Tells `done` when it is on disk.
+    pub(crate) fn keep_feeds(&self, memory: Memory, done: oneshot::Sender<Result<(), String>>) {
+        self.send(Errand::Feeds(Box::new(FeedMemory(memory)), done));
+    }
+
+    pub(crate) fn keep_rss(&self, path: PathBuf, text: String) {
+        self.send(Errand::Rss(path, text));
     }
 
     pub(crate) fn keep_volumes(&self, volumes: ServerVolumes) {
@@ -166,6 +184,16 @@ fn run(files: &Files, errands: &mpsc::Receiver<Errand>, outbox: &Outbox) {
                 // Whoever asked may have left meanwhile.
                 let _ = done.send(result);
             }
+            Errand::Feeds(memory, done) => {
+                let result = files.feeds.write(&memory);
+                let result = result.map_err(|error| format!("{}: {error}", error.code()));
+                let _ = done.send(result);
+            }
+            Errand::Rss(path, text) => {
+                if let Err(error) = write_whole(&path, &text) {
+                    tracing::warn!(path = %path.display(), "the feed was not written: {error}");
+                }
+            }
             Errand::Stop(done) => {
                 let _ = done.send(());
                 return;
@@ -177,6 +205,13 @@ fn run(files: &Files, errands: &mpsc::Receiver<Errand>, outbox: &Outbox) {
             }
         }
     }
+}
+
+/// Whoever reads it meanwhile sees the old one or the new one.
+fn write_whole(path: &Path, text: &str) -> io::Result<()> {
+    let beside = path.with_added_extension("new");
+    std::fs::write(&beside, text)?;
+    std::fs::rename(&beside, path)
 }
 
 /// No two servers have the same name in another case.

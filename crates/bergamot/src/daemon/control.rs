@@ -11,6 +11,7 @@ use bergamot_net::{
     BufferPool, ConnectLimits, Connection, Encryption, IpVersion, Report, Server, ServerSettings,
     TlsSettings,
 };
+use bergamot_rpc::feeds::{Feed, FeedChoice, FeedError, FeedItem, FeedTrial};
 use bergamot_rpc::view::{
     Config, Explanation, File, Job, LogKind, LogLine, Page, Quota, Reload, Status, Volume,
 };
@@ -47,7 +48,7 @@ pub(crate) struct Handle {
 }
 
 impl Handle {
-    async fn ask<T: Send + 'static>(
+    pub(super) async fn ask<T: Send + 'static>(
         &self,
         question: impl FnOnce(&mut Daemon) -> T + Send + 'static,
     ) -> Result<T, Refusal> {
@@ -237,6 +238,30 @@ impl Control for Handle {
 
     async fn scan(&self) -> Result<(), Refusal> {
         kept(self.ask(|daemon| daemon.scan_now()).await?).await
+    }
+
+    async fn feeds(&self) -> Result<Vec<Feed>, Refusal> {
+        self.ask(|daemon| daemon.feed_views()).await
+    }
+
+    async fn feed_items(&self, feed: FeedChoice) -> Result<Vec<FeedItem>, Refusal> {
+        self.look_at_feed(feed).await
+    }
+
+    async fn preview_feed(&self, trial: FeedTrial) -> Result<Vec<FeedItem>, Refusal> {
+        self.try_feed(trial).await
+    }
+
+    async fn fetch_feeds(&self, feed: Option<FeedChoice>) -> Result<(), Refusal> {
+        self.ask(move |daemon| daemon.fetch_feeds(feed.as_ref())).await?
+    }
+
+    async fn feed_errors(&self) -> Result<Vec<FeedError>, Refusal> {
+        self.ask(|daemon| daemon.feed_error_views()).await
+    }
+
+    async fn rss(&self) -> Result<String, Refusal> {
+        self.ask(|daemon| daemon.rss()).await
     }
 
     async fn shut_down(&self) -> Result<(), Refusal> {

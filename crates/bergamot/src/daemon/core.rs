@@ -22,6 +22,7 @@ use super::clerk::Clerk;
 use super::control::Handle;
 use super::current::Current;
 use super::desk::{Desk, DeskBell};
+use super::feeds::FeedRoom;
 use super::fetches::Fetches;
 use super::file_ids::FileIds;
 use super::happening::{Happening, Inbox, Outbox};
@@ -39,7 +40,7 @@ use super::recordings::Recordings;
 use super::scribe::Scribe;
 use super::servers::Servers;
 use super::settings::{JobSettings, Retention, Settings};
-use super::targets::{Poll, Targets, new_targets};
+use super::targets::{Lane, Poll, Targets, new_targets};
 use super::volumes::Volumes;
 use super::web::Web;
 use crate::clock;
@@ -100,6 +101,8 @@ pub(super) struct Daemon {
     pub(super) scan_waiters: Vec<oneshot::Sender<Result<(), String>>>,
     bell: DeskBell,
     pub(super) targets: Targets,
+    pub(super) feeds: FeedRoom,
+    feeds_only: bool,
     pub(super) web: Web,
     pub(super) fetches: Fetches,
     pub(super) chance: SplitMix,
@@ -202,6 +205,8 @@ impl Daemon {
             started: clock::now().date,
             held_since: clock::now().date,
             threads: settings.threads,
+            feeds: FeedRoom::new(left.feeds, &settings.config),
+            feeds_only: settings.feeds_only,
             config: settings.config,
             config_file: settings.config_file,
             warnings: Vec::new(),
@@ -231,8 +236,15 @@ impl Daemon {
         daemon.take_up_choices(&left.settings);
         daemon.take_up(found.set_aside, found.suspects, found.read_only);
         daemon.settle_again(&found.unsettled);
-        daemon.fetch_again();
-        daemon.set_scan_target(clock::now().instant, daemon.pauses.scan.is_some());
+        if daemon.feeds_only {
+            daemon.tell_engine(Event::DownloadPaused);
+        } else {
+            daemon.fetch_again();
+            daemon.set_scan_target(clock::now().instant, daemon.pauses.scan.is_some());
+        }
+        daemon.targets.set_concurrency(Lane::Feeds, daemon.config.feeds_table.concurrency);
+        daemon.set_feed_targets();
+        daemon.keep_rss();
         Ok(daemon)
     }
 
@@ -272,6 +284,9 @@ impl Daemon {
         self.load_next();
         loop {
             self.on_time();
+            if self.feeds_only && self.feeds_are_done() {
+                break;
+            }
             tokio::select! {
                 happening = inbox.recv() => match happening {
                     None | Some(Happening::Stop) => break,
@@ -349,6 +364,7 @@ impl Daemon {
             }
             Happening::Connection { connection, report } => self.on_report(connection, report),
             Happening::Disk(done) => self.on_disk(done),
+            Happening::Feed(news) => self.on_feed(news),
             Happening::Fetched { job, fetched } => self.on_fetched(job, *fetched),
             Happening::ReloadWanted => self.reload(),
             Happening::Loaded { job, loaded } => self.on_loaded(job, loaded),

@@ -2,10 +2,10 @@
 
 use bergamot_engine::HealthAction;
 use bergamot_net::Encryption;
-use bergamot_rpc::view::{CategoryFacts, Facts, ServerFacts};
+use bergamot_rpc::view::{CategoryFacts, Facts, FeedFacts, ServerFacts};
 
 use super::core::Daemon;
-use crate::config::{Category, Duplicates, Server};
+use crate::config::{Category, Duplicates, Feed, Server};
 
 impl Daemon {
     pub(super) fn facts(&self) -> Facts {
@@ -42,6 +42,7 @@ impl Daemon {
             control_port: address.map_or(0, |it| it.port()),
             servers: config.servers.iter().map(|server| self.server_facts(server)).collect(),
             categories: config.categories.iter().map(category_facts).collect(),
+            feeds: config.feeds.iter().map(feed_facts).collect(),
         }
     }
 
@@ -59,6 +60,19 @@ impl Daemon {
             connections: server.role.connections.into(),
             retention: server.role.retention,
         }
+    }
+}
+
+fn feed_facts(feed: &Feed) -> FeedFacts {
+    FeedFacts {
+        name: feed.name.clone(),
+        url: feed.url.as_ref().map(ToString::to_string).unwrap_or_default(),
+        rules: feed.rules.clone(),
+        interval_minutes: feed.interval.map(|interval| interval.as_secs() / 60),
+        backlog: feed.backlog,
+        paused: feed.pause,
+        category: feed.category.clone().unwrap_or_default(),
+        priority: feed.priority.unwrap_or(0),
     }
 }
 

@@ -9,6 +9,7 @@ use bergamot_types::JobId;
 use bergamot_writer::Done;
 use tokio::sync::mpsc;
 
+use super::feeds::FeedNews;
 use super::keeper::Loaded;
 use super::parcel::Parcel;
 use super::probes::JobSample;
@@ -32,6 +33,7 @@ pub(crate) enum Happening {
         report: Report,
     },
     Disk(Done<Buffer>),
+    Feed(FeedNews),
     /// An NZB came from its address, or did not.
     Fetched {
         job: JobId,

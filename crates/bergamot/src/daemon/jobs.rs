@@ -66,6 +66,11 @@ impl Jobs {
         self.records.get(&job)
     }
 
+    /// In no order, queued and ended.
+    pub(crate) fn records(&self) -> impl Iterator<Item = &Record> {
+        self.records.values()
+    }
+
     /// For all but its place in the queue, its pause and its end.
     pub(crate) fn record_mut(&mut self, job: JobId) -> Option<&mut Record> {
         self.records.get_mut(&job)

@@ -16,6 +16,7 @@
 //! - `views`, `server_views`, `facts`, `file_ids`, `pace`, `explain`: what they may see; `news`: what
 //!   watchers are told; `publication`: and how often they are told how far jobs have come
 //! - `outages`, `told`, `trouble`: what is said of servers and articles
+//! - `feeds`, `feed_calls`, `feed_memory`, `feed_views`: what indexers offer; `outgoing`: a feed of our own
 //! - `memory`, `settings`, `current`, `servers`: what it is told beforehand, and may be told anew
 //! - `probes`: whether jobs that wait are there
 //! - `targets`: what is done again and again, and when
@@ -32,6 +33,12 @@ mod edits;
 mod errands;
 mod explain;
 mod facts;
+mod feed_calls;
+#[cfg(test)]
+mod feed_hours;
+mod feed_memory;
+mod feed_views;
+mod feeds;
 mod fetches;
 mod file_ids;
 mod happening;
@@ -44,6 +51,7 @@ mod news;
 mod notes;
 mod nzb_job;
 mod outages;
+mod outgoing;
 mod pace;
 mod parcel;
 mod pauses;

@@ -1,5 +1,6 @@
 //! What watchers are told as it happens.
 
+use bergamot_queue::Ending;
 use bergamot_rpc::Event as News;
 use bergamot_rpc::view::Disk;
 use bergamot_rpc::wish::Part;
@@ -23,6 +24,9 @@ impl Daemon {
     pub(super) fn tell_state(&self, job: JobId) {
         self.published.on_queue_changed();
         let Some(record) = self.jobs.record(job) else { return };
+        if matches!(record.ending(), Some(Ending::Completed { .. })) {
+            self.keep_rss();
+        }
         let reason = record.reason().filter(|reason| !reason.is_empty()).map(str::to_owned);
         self.hub.publish(News::JobState { job, state: self.state_of(record), reason });
     }

@@ -30,6 +30,8 @@ pub(crate) struct Settings {
     pub(super) config_file: PathBuf,
     /// Draw a live line on the terminal.
     pub(super) progress: bool,
+    /// Read the feeds that are due and end.
+    pub(super) feeds_only: bool,
 }
 
 /// How long history lasts.
@@ -74,7 +76,12 @@ impl Settings {
             config: config.clone(),
             config_file: config.path.clone(),
             progress: config.log.file.is_none() && std::io::stderr().is_terminal(),
+            feeds_only: false,
         }
+    }
+
+    pub(crate) fn for_feeds_only(self) -> Self {
+        Self { feeds_only: true, progress: false, ..self }
     }
 }
 

@@ -155,6 +155,8 @@ impl Daemon {
             drop(self.keep_choices());
         }
         self.config = config;
+        self.apply_feeds();
+        self.keep_rss();
         self.obey_settings();
         self.load_next();
         info!(applied = reload.applied.len(), "the configuration was read again");

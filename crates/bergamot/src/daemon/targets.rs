@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use bergamot_feed::FeedId;
 use bergamot_poll::{Queue, Settings, Wanted};
 use bergamot_types::{JobId, ServerId};
 
@@ -13,6 +14,7 @@ use crate::clock;
 pub(super) enum Poll {
     /// Whether the job that matters now is still the same.
     CurrentJob,
+    Feed(FeedId),
     /// Whether a job that waits is there.
     Probe(JobId),
     Progress(JobId),
@@ -27,6 +29,7 @@ pub(super) enum Poll {
 /// What shares a number of places to run in.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Lane {
+    Feeds,
     Probe,
     /// What watchers are told.
     Progress,
@@ -58,6 +61,7 @@ impl Daemon {
     fn begin(&mut self, target: Poll) {
         match target {
             Poll::CurrentJob => self.check_current_job(),
+            Poll::Feed(id) => self.begin_feed(id),
             Poll::Probe(job) => self.begin_probe(job),
             Poll::Progress(job) => self.tell_progress_of(job),
             Poll::Rate => self.tell_rate(),

@@ -40,6 +40,7 @@ impl Daemon {
             post_paused: self.pauses.post.clone(),
             scan_paused: self.pauses.scan.clone(),
             quota_reached: self.quota_is_reached(),
+            feed_active: self.feeds.machine.is_active(),
             standing_by: self.engine.servers().all(|server| server.in_flight == 0),
             // A disk may take its time, so it is asked beside the loop.
             complete_disk: Disk::default(),

@@ -217,9 +217,11 @@ impl Feeds {
     /// The one thing that this feed may do now. It runs until it is reported.
     pub fn begin(&mut self, now: UnixTime, id: FeedId) -> Work {
         let Some(due) = self.next_due(now, id) else { return Work::Nothing };
-        let Some(feed) = self.feeds.get_mut(&id).filter(|feed| !feed.is_running) else {
-            return Work::Nothing;
-        };
+        let Some(feed) = self.feeds.get_mut(&id) else { return Work::Nothing };
+        if feed.is_running {
+            // It was begun under another number.
+            return Work::Later(later(now, SHORT_NAP));
+        }
         let (url, conditional) = match feed.next(now) {
             None => return Work::Later(due),
             Some(Next::Take(item)) => {
@@ -544,4 +546,5 @@ fn numbered(settings: Vec<FeedSettings>) -> impl Iterator<Item = (FeedId, FeedSe
 
 /// A feed that waits for its host is woken; this is for the case that nobody does.
 const LONGEST_NAP: Duration = Duration::from_secs(60 * 60);
+const SHORT_NAP: Duration = Duration::from_secs(10);
 const MOST_HOSTS: usize = 1_000;
