@@ -111,6 +111,8 @@ fn assert_life(heard: &[Value], job: i64) {
     let first = of_job.first().expect("it is told of");
     assert_eq!(first["is"], "job-added", "{of_job:?}");
     assert_eq!(first["category"], "tv");
+    let current = of_job.iter().filter(|event| event["is"] == "queue.current").count();
+    assert_eq!(current, 1, "it was the one that mattered, once: {of_job:?}");
     let left: Vec<_> = of_job.iter().filter_map(|event| event["remaining"].as_u64()).collect();
     assert!(left.is_sorted_by(|earlier, later| earlier >= later), "{left:?}");
     let ends = of_job.iter().filter(|event| event["state"]["is"] == "completed").count();
