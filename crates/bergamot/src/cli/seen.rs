@@ -51,10 +51,21 @@ pub(super) struct Job {
     pub(super) failed_articles: u32,
     pub(super) health: u16,
     pub(super) critical_health: u16,
+    #[serde(default)]
+    pub(super) probe: Option<Probe>,
     pub(super) working_directory: Option<String>,
     pub(super) destination: String,
     pub(super) download_seconds: u64,
     pub(super) ended: Option<Ended>,
+}
+
+/// What a sample of its articles said.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
+pub(super) struct Probe {
+    pub(super) outlook: String,
+    pub(super) present: u32,
+    pub(super) missing: u32,
+    pub(super) unknown: u32,
 }
 
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq)]

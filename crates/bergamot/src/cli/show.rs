@@ -8,7 +8,7 @@ use super::failure::Failure;
 use super::fields::Fields;
 use super::list::{name, state, words_of};
 use super::look::{Look, Tint};
-use super::seen::{File, Job, read};
+use super::seen::{File, Job, Probe, read};
 use super::session::Session;
 use super::words;
 
@@ -48,6 +48,9 @@ fn job_page(job: &Job, look: Look) -> String {
     }
     fields.push("articles", articles(job));
     fields.push("health", health(job));
+    if let Some(probe) = job.probe.as_ref().filter(|_| job.ended.is_none()) {
+        fields.push("outlook", outlook(probe));
+    }
     fields.push("added", when(job.added.0, look));
     if job.download_seconds > 0 {
         fields.push("downloaded in", words::span(job.download_seconds));
@@ -62,6 +65,16 @@ fn articles(job: &Job) -> Cell {
     match job.failed_articles {
         0 => job.articles.to_string().into(),
         lost => Cell::tinted(Tint::Uneasy, format!("{}, {lost} of them lost", job.articles)),
+    }
+}
+
+fn outlook(probe: &Probe) -> Cell {
+    let Probe { outlook, present, missing, unknown } = probe;
+    let text = format!("{outlook}; {missing} missing of {}", present + missing + unknown);
+    match outlook.as_str() {
+        "complete" => text.into(),
+        "hopeless" => Cell::tinted(Tint::Bad, text),
+        _ => Cell::tinted(Tint::Uneasy, text),
     }
 }
 
@@ -124,6 +137,19 @@ mod tests {
              files are in   /i/x\n\
              they go to     /c/x\n"
         );
+    }
+
+    #[test]
+    fn what_a_sample_said_is_told_as_long_as_it_matters() {
+        let mut waiting = job(9, "Ubuntu", json!({ "is": "queued" }));
+        waiting.probe = read(&json!({
+            "outlook": "hopeless", "present": 1, "missing": 19, "unknown": 0,
+            "at": "2027-01-15T08:00:00Z",
+        }))
+        .unwrap();
+        let page = job_page(&waiting, Look::plain(80));
+        assert!(page.contains("outlook"), "{page}");
+        assert!(page.contains("hopeless; 19 missing of 20\n"), "{page}");
     }
 
     #[test]
