@@ -107,11 +107,11 @@ impl Daemon {
                 self.fetch_feed(id, fetch);
             }
             Work::Later(until) => {
-                let until = instant_of(until);
-                self.targets.put_off(Poll::Feed(id), until);
+                let soon = clock::now().instant + SOON;
+                self.targets.put_off(Poll::Feed(id), instant_of(until).max(soon));
             }
             Work::Nothing => {
-                self.targets.put_off(Poll::Feed(id), clock::now().instant);
+                self.targets.put_off(Poll::Feed(id), clock::now().instant + SOON);
                 self.set_feed_target(id);
             }
             Work::Take(take) => {
@@ -305,4 +305,6 @@ pub(super) const ITEM: &str = "*feed";
 
 /// What the machine says counts; this is for those who look at targets.
 const USUAL_INTERVAL: Duration = Duration::from_secs(60 * 60);
+/// What could not be done just now is not looked at in the same moment again.
+const SOON: Duration = Duration::from_secs(1);
 const LONGEST_NAP: Duration = Duration::from_secs(60 * 60);
