@@ -1,6 +1,7 @@
 //! The headers of all groups, within one budget.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bergamot_types::{ArticleRange, ByteCount, GroupName, ServerId};
 
@@ -17,7 +18,7 @@ pub(crate) struct Cache {
 /// What is kept of one group.
 #[derive(Debug)]
 pub(crate) struct Cached {
-    pub(crate) headers: Headers,
+    pub(crate) headers: Arc<Headers>,
     pub(crate) extent: Extent,
     used: u64, // counted up with each use of any group
 }
@@ -65,8 +66,9 @@ impl Cache {
         match self.groups.get_mut(group) {
             Some(cached) if !anew => cached.extend(used, extent, &newer, older),
             _ => {
-                let mut cached = Cached { headers: newer, extent, used };
-                cached.headers.shrink();
+                let mut headers = newer;
+                headers.shrink();
+                let cached = Cached { headers: Arc::new(headers), extent, used };
                 self.groups.insert(group.clone(), cached);
             }
         }
@@ -94,7 +96,7 @@ impl Cache {
         let Some(cached) = self.groups.get_mut(group) else { return };
         while cost_of(group, cached) > self.budget && !cached.headers.is_empty() {
             let half = cached.headers.len() / 2;
-            cached.headers.keep_newest(half);
+            Arc::make_mut(&mut cached.headers).keep_newest(half);
             let first = cached.headers.first().unwrap_or(cached.extent.read.last.saturating_add(1));
             cached.extent.read.first = first;
         }
@@ -104,10 +106,13 @@ impl Cache {
 impl Cached {
     fn extend(&mut self, used: u64, extent: Extent, newer: &Headers, older: Headers) {
         if !older.is_empty() {
-            let kept = std::mem::replace(&mut self.headers, older);
-            self.headers.append(&kept);
+            let mut all = older;
+            all.append(&self.headers);
+            self.headers = Arc::new(all);
         }
-        self.headers.append(newer);
+        if !newer.is_empty() {
+            Arc::make_mut(&mut self.headers).append(newer);
+        }
         self.extent = extent;
         self.used = used;
     }

@@ -1,6 +1,7 @@
 //! All groups that are asked for.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bergamot_poll::refresh_period;
@@ -71,14 +72,11 @@ impl<W> Groups<W> {
         let answer = match need {
             Need::Below { .. } if is_known => has_page.then_some(Ok(())),
             Need::Known if is_known => Some(Ok(())),
-            Need::Latest if is_known && is_settled => {
-                Some(live.failure.clone().map_or(Ok(()), Err))
-            }
-            _ if is_settled => live.failure.clone().map(Err),
+            Need::Below { .. } | Need::Known if is_settled => live.failure.clone().map(Err),
             _ => None,
         };
         let for_older = is_known && matches!(need, Need::Below { .. });
-        if !live.is_running() && (!rests || for_older && answer.is_none()) {
+        if !live.is_running() && (!rests || answer.is_none()) {
             self.orders.push_back(Order::Check(group.clone()));
         }
         match answer {
@@ -88,6 +86,13 @@ impl<W> Groups<W> {
                     self.answer(waiter, Err(Failure::Crowded));
                 }
             }
+        }
+    }
+
+    /// Those for whom `gone` holds have left.
+    pub fn forget_waiters(&mut self, group: &GroupName, gone: impl Fn(&W) -> bool) {
+        if let Some(live) = self.live.get_mut(group) {
+            live.forget_waiters(gone);
         }
     }
 
@@ -135,8 +140,8 @@ impl<W> Groups<W> {
         period
     }
 
-    /// What is kept of a group.
-    pub fn headers(&self, group: &GroupName) -> Option<(&Headers, &Extent)> {
+    /// What is kept of a group. Shared, so that whoever reads all of it need not do so at once.
+    pub fn headers(&self, group: &GroupName) -> Option<(&Arc<Headers>, &Extent)> {
         self.cache.cached(group).map(|cached| (&cached.headers, &cached.extent))
     }
 

@@ -69,6 +69,10 @@ impl<W> Live<W> {
         Ok(())
     }
 
+    pub(crate) fn forget_waiters(&mut self, gone: impl Fn(&W) -> bool) {
+        self.waiting.retain(|waiting| !gone(&waiting.waiter));
+    }
+
     pub(crate) fn begin(&mut self, now: Instant) {
         self.checked = Some(now);
         self.running = Some(Run { reads_older: self.wants_older() });

@@ -68,7 +68,8 @@ impl Recall {
         *self.0.borrow()
     }
 
-    async fn recalled(&self) {
+    /// Waits until it is.
+    pub async fn recalled(&self) {
         // The sender lives as long as `self`, so there is an end to wait for.
         let _ = self.0.subscribe().wait_for(|recalled| *recalled).await;
     }

@@ -39,6 +39,11 @@ pub(crate) fn host(text: &str) -> Result<String, Fault> {
     short("the host", text, LONGEST_HOST)
 }
 
+/// What is looked for.
+pub(crate) fn search(text: &str) -> Result<String, Fault> {
+    short("what is looked for", text, LONGEST_HOST)
+}
+
 pub(crate) fn parameters(list: Vec<Parameter>) -> Result<Vec<Parameter>, Fault> {
     if list.len() > MOST_PARAMETERS {
         return Err(Fault::TooMany { count: list.len(), limit: MOST_PARAMETERS });

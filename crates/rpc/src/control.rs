@@ -6,6 +6,7 @@ use bergamot_types::{ByteRate, JobId, ServerId};
 use thiserror::Error;
 
 use crate::feeds::{Feed, FeedChoice, FeedError, FeedItem, FeedTrial};
+use crate::newsgroup::{Group, GroupQuery, HeaderPage, HeaderQuery, PostJob, PostPage, PostQuery};
 use crate::view::{
     Config, Explanation, File, Job, LogLine, Page, Quota, Reload, Server, Status, Volume,
 };
@@ -126,6 +127,24 @@ pub trait Control: Send + Sync + 'static {
     /// What was downloaded, as RSS.
     fn rss(&self) -> impl Future<Output = Result<String, Refusal>> + Send;
 
+    /// Groups that a server has, by name.
+    fn groups(
+        &self,
+        query: GroupQuery,
+    ) -> impl Future<Output = Result<Page<Group>, Refusal>> + Send;
+
+    /// Headers of a group, which is kept fresh from then on.
+    fn headers(
+        &self,
+        query: HeaderQuery,
+    ) -> impl Future<Output = Result<HeaderPage, Refusal>> + Send;
+
+    /// Posts of a group, made of its headers.
+    fn posts(&self, query: PostQuery) -> impl Future<Output = Result<PostPage, Refusal>> + Send;
+
+    /// Downloads a post, as [`Control::add`] does an NZB.
+    fn queue_post(&self, post: PostJob) -> impl Future<Output = Result<JobId, Refusal>> + Send;
+
     fn shut_down(&self) -> impl Future<Output = Result<(), Refusal>> + Send;
 }
 
@@ -138,6 +157,10 @@ pub enum Refusal {
     NoSuchFile(u64),
     #[error("there is no feed {0}")]
     NoSuchFeed(String),
+    #[error("there is no group {0}")]
+    NoSuchGroup(String),
+    #[error("there is no post {0}")]
+    NoSuchPost(String),
     #[error("there is no server {0}")]
     NoSuchServer(u16),
     /// Nothing is fetched from there.

@@ -101,7 +101,9 @@ fn refusal_code(refusal: &Refusal) -> &'static str {
         Refusal::Invalid(_) => "rpc.invalid_value",
         Refusal::NoSuchFeed(_) => "feed.unknown",
         Refusal::NoSuchFile(_) => "file.unknown",
+        Refusal::NoSuchGroup(_) => "group.unknown",
         Refusal::NoSuchJob(_) => "job.unknown",
+        Refusal::NoSuchPost(_) => "post.unknown",
         Refusal::NoSuchServer(_) => "server.unknown",
         Refusal::Stopping => "daemon.stopping",
         Refusal::Unavailable(_) => "daemon.unavailable",
@@ -114,7 +116,9 @@ fn refusal_number(refusal: &Refusal) -> i32 {
         Refusal::ForbiddenUrl(_) | Refusal::Invalid(_) => -32602,
         Refusal::NoSuchFeed(_)
         | Refusal::NoSuchFile(_)
+        | Refusal::NoSuchGroup(_)
         | Refusal::NoSuchJob(_)
+        | Refusal::NoSuchPost(_)
         | Refusal::NoSuchServer(_) => -32004,
         Refusal::Impossible(_) => -32005,
         Refusal::Unavailable(_) | Refusal::Stopping => -32006,

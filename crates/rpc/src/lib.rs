@@ -5,7 +5,7 @@
 //!
 //! - [`Control`]: all that can be asked of the daemon; [`Refusal`]: why it did not
 //! - [`view`]: what can be seen of it, in the shapes of the native dialect
-//! - [`wish`]: what can be wanted of it
+//! - [`wish`]: what can be wanted of it; [`newsgroup`]: both, for newsgroups
 //! - [`Server`], [`Settings`]: the ways in, and who may come
 //! - [`Hub`], [`Event`]: what watchers are told, as it happens
 //! - [`Client`]: the other end, for the command line
@@ -33,6 +33,7 @@ mod json;
 mod json_rpc;
 mod lines;
 mod native;
+pub mod newsgroup;
 mod nzbget;
 mod registry;
 mod reply;

@@ -11,7 +11,7 @@ use crate::call::Call;
 use crate::control::Control;
 use crate::fault::Fault;
 use crate::native::{
-    self, config, events, feeds, file, history, job, limits, log, queue, servers, system,
+    self, config, events, feeds, file, groups, history, job, limits, log, queue, servers, system,
 };
 use crate::nzbget;
 use crate::reply::Reply;
@@ -146,6 +146,32 @@ methods! {
         "Takes files out of a job." => file::remove;
     FileResume "file.resume" Restricted Changes [must("job", Integer), must("files", Array)], "Results",
         "Ends the pause of files." => file::resume;
+    GroupsHeaders "groups.headers" Restricted Reads [
+            must("group", Text), may("below", Integer), may("limit", Integer), may("latest", Boolean)
+        ], "Headers",
+        "Headers of a newsgroup, the newest first, at once as far as they are known; the group is kept fresh while it is asked for. `latest` waits for what the server has now, `below` is that of the page before."
+        => groups::headers;
+    GroupsList "groups.list" Restricted Reads [
+            may("pattern", Text), may("after", Text), may("limit", Integer)
+        ], "Page of Group",
+        "Newsgroups that the first server has, by name: those that match a pattern with stars, or have it in their names. `after` is the last name of the page before."
+        => groups::list;
+    GroupsPosts "groups.posts" Restricted Reads [
+            must("group", Text), may("post", Text), may("search", Text), may("complete", Boolean),
+            may("offset", Integer), may("limit", Integer), may("latest", Boolean)
+        ], "Page of Post",
+        "Posts made of the headers that are known, the newest first; `post` shows one with its files."
+        => groups::posts;
+    GroupsQueue "groups.queue" Add Changes [
+            must("group", Text), must("post", Text), may("name", Text), may("category", Text),
+            may("priority", Integer), may("at_top", Boolean), may("paused", Boolean)
+        ], "{job}", "Downloads a post. After the answer it outlives the process and the power."
+        => groups::queue;
+    GroupsSearch "groups.search" Restricted Reads [
+            must("group", Text), must("search", Text), may("below", Integer), may("limit", Integer)
+        ], "Headers",
+        "Headers with all of these words in subject or poster, among those that are known."
+        => groups::search;
     HistoryHide "history.hide" Restricted Changes [must("jobs", Array)], "Results",
         "Out of sight; they still count as known when duplicates are looked for." => history::hide;
     HistoryList "history.list" Restricted Reads [

@@ -28,6 +28,20 @@ fn every_native_method_answers_as_it_did() {
         ("file.pause", json!({ "job": 7, "files": [0, 1] })),
         ("file.remove", json!({ "job": 7, "files": [0] })),
         ("file.resume", json!({ "job": 99, "files": [0] })),
+        ("groups.headers", json!({ "group": "no.such", "below": 5, "limit": 2, "latest": true })),
+        ("groups.list", json!({ "pattern": "*.test", "after": "a", "limit": 100000 })),
+        (
+            "groups.posts",
+            json!({ "group": "a.b", "post": "00f1", "search": "show", "complete": true }),
+        ),
+        (
+            "groups.queue",
+            json!({
+                "group": "a.b", "post": "00f1", "name": "n", "category": "tv", "priority": 5,
+                "at_top": true, "paused": true,
+            }),
+        ),
+        ("groups.search", json!({ "group": "a.b", "search": "show ann", "below": 9 })),
         ("history.hide", json!({ "jobs": [4] })),
         (
             "history.list",

@@ -6,9 +6,10 @@ use daemon::{Running, body_of, status_of, three_users};
 use serde_json::{Value, json};
 
 /// Whoever may only add, may call these.
-const ADD: [&str; 8] = [
+const ADD: [&str; 9] = [
     "append",
     "appendurl",
+    "groups.queue",
     "queue.add",
     "rpc.discover",
     "system.listMethods",
@@ -19,7 +20,7 @@ const ADD: [&str; 8] = [
 /// Only those who control everything may call these.
 const CONTROL: [&str; 1] = ["saveconfig"];
 /// These change nothing, and may be called by GET.
-const READS: [&str; 43] = [
+const READS: [&str; 47] = [
     "checkupdates",
     "config",
     "config.get",
@@ -30,6 +31,10 @@ const READS: [&str; 43] = [
     "feeds.errors",
     "feeds.items",
     "feeds.list",
+    "groups.headers",
+    "groups.list",
+    "groups.posts",
+    "groups.search",
     "history",
     "history.list",
     "job.explain",

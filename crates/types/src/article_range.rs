@@ -15,6 +15,10 @@ impl ArticleRange {
         if self.first > self.last { 0 } else { (self.last - self.first).saturating_add(1) }
     }
 
+    pub fn contains(&self, number: u64) -> bool {
+        (self.first..=self.last).contains(&number)
+    }
+
     pub fn is_empty(&self) -> bool {
         self.first > self.last
     }

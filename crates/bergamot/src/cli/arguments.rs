@@ -44,6 +44,11 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: FeedsCommand,
     },
+    /// Look into newsgroups, and download what is posted there
+    Groups {
+        #[command(subcommand)]
+        command: GroupCommand,
+    },
     /// List the jobs that ended, the newest first
     History(List),
     /// Show or set the limit of the download rate
@@ -208,6 +213,86 @@ pub(crate) enum FeedsCommand {
         /// Its name or number
         feed: String,
     },
+}
+
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum GroupCommand {
+    /// List the newsgroups there are
+    #[command(visible_alias = "ls")]
+    List {
+        /// A part of the name, or a pattern like "alt.binaries.*"
+        pattern: Option<String>,
+        /// Begin behind this name
+        #[arg(long, value_name = "GROUP")]
+        after: Option<String>,
+        /// At most so many groups
+        #[arg(short = 'n', long, value_name = "N", default_value_t = 100)]
+        limit: usize,
+    },
+    /// List the headers of a newsgroup, the newest first
+    Headers {
+        group: String,
+        /// Those with numbers below this one
+        #[arg(long, value_name = "NUMBER")]
+        below: Option<u64>,
+        /// At most so many headers
+        #[arg(short = 'n', long, value_name = "N", default_value_t = 100)]
+        limit: usize,
+        /// Wait for what the server has now, instead of showing what is known
+        #[arg(long)]
+        latest: bool,
+    },
+    /// Look for headers with all of these words
+    Search {
+        group: String,
+        #[arg(required = true)]
+        words: Vec<String>,
+        /// Those with numbers below this one
+        #[arg(long, value_name = "NUMBER")]
+        below: Option<u64>,
+        /// At most so many headers
+        #[arg(short = 'n', long, value_name = "N", default_value_t = 100)]
+        limit: usize,
+    },
+    /// List what is posted in a newsgroup, the newest first
+    Posts(PostChoice),
+    /// Download posts
+    Queue {
+        group: String,
+        /// As the first column of `posts` calls them
+        #[arg(required = true)]
+        posts: Vec<String>,
+        #[arg(short = 'C', long)]
+        category: Option<String>,
+        /// Higher goes first; 900 and more even while downloads are paused
+        #[arg(short, long, allow_negative_numbers = true)]
+        priority: Option<i32>,
+        /// Paused, until somebody resumes them
+        #[arg(long)]
+        paused: bool,
+    },
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct PostChoice {
+    pub(super) group: String,
+    /// Only posts with all of these words
+    pub(super) words: Vec<String>,
+    /// This post alone, with its files
+    #[arg(long)]
+    pub(super) post: Option<String>,
+    /// Only posts of which nothing is missing
+    #[arg(long)]
+    pub(super) complete: bool,
+    /// Begin after so many posts
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(super) offset: usize,
+    /// At most so many posts
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 100)]
+    pub(super) limit: usize,
+    /// Wait for what the server has now, instead of showing what is known
+    #[arg(long)]
+    pub(super) latest: bool,
 }
 
 #[derive(Clone, Debug, Subcommand)]

@@ -6,7 +6,7 @@
 //!
 //! - `arguments`: what can be said; `place`: where the daemon is; `session`: one command's two ends
 //! - `add`, `list`, `show`, `steer`, `wait`, `watch` (with `live`), `limit`, `log`, `server`,
-//!   `explain`, `status`, `rpc`, `feeds`: the commands
+//!   `explain`, `status`, `rpc`, `feeds`, `groups`: the commands
 //! - `seen`: what is understood of answers; `exit`, `failure`: how a command ends
 //! - `columns`, `fields`, `look`, `words`: how things are shown
 //! - `pages`: the reference, made from all that by a test
@@ -19,6 +19,7 @@ mod explain;
 mod failure;
 mod feeds;
 mod fields;
+mod groups;
 mod limit;
 mod list;
 mod live;
@@ -127,6 +128,7 @@ fn carry_out(session: &mut Session, command: &Command) -> Result<(), Failure> {
         Command::Add(add) => add::add(session, add),
         Command::Explain { job } => explain::explain(session, *job),
         Command::Feeds { command } => feeds::feeds(session, command),
+        Command::Groups { command } => groups::groups(session, command),
         Command::History(list) => list::history(session, list),
         Command::Limit { rate } => limit::limit(session, *rate),
         Command::List(list) => list::queue(session, list),

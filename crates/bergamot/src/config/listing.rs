@@ -19,7 +19,13 @@ impl Listed {
     /// Whether it is read when the daemon starts and never again.
     pub(crate) fn needs_restart(&self) -> bool {
         let tables = ["directories.", "control.", "log."];
-        let keys = ["watch.scan_interval", "watch.inotify", "download.memory"];
+        let keys = [
+            "watch.scan_interval",
+            "watch.inotify",
+            "download.memory",
+            "groups.headers",
+            "groups.memory",
+        ];
         tables.iter().any(|table| self.key.starts_with(table)) || keys.contains(&self.key.as_str())
     }
 }

@@ -19,6 +19,7 @@ mod environment;
 mod feed;
 mod fields;
 mod file;
+mod groups;
 mod history;
 mod kind;
 mod limits;
@@ -49,6 +50,7 @@ pub(crate) use directories::Directories;
 pub(crate) use download::{Download, Par2Volumes};
 pub(crate) use environment::Environment;
 pub(crate) use feed::{Feed, Feeds};
+pub(crate) use groups::Groups;
 pub(crate) use history::History;
 pub(crate) use limits::Limits;
 pub(crate) use listing::Listed;
@@ -80,6 +82,7 @@ pub(crate) struct Config {
     pub(crate) download: Download,
     pub(crate) quota: Quota,
     pub(crate) control: Control,
+    pub(crate) groups: Groups,
     pub(crate) history: History,
     pub(crate) probes: Probes,
     pub(crate) limits: Limits,
@@ -112,10 +115,15 @@ impl Config {
 
     pub(crate) fn engine_settings(&self, seed: u64) -> bergamot_engine::Settings {
         let accounts: Vec<_> = self.servers.iter().map(|server| server.account.as_ref()).collect();
+        // Of servers that count what they give nobody wants headers.
+        let quotas = self.server_quotas();
         let servers = self.numbered().map(|(id, server)| {
             let account = server.account.as_ref();
             let first = account.and_then(|_| accounts.iter().position(|other| *other == account));
-            server.engine_settings(id, first.map(|first| first as u16))
+            let settings = server.engine_settings(id, first.map(|first| first as u16));
+            let is_asked = !quotas.contains_key(&id);
+            let reserved = if is_asked { self.groups.reserved_connections } else { 0 };
+            bergamot_engine::ServerSettings { reserved, ..settings }
         });
         bergamot_engine::Settings {
             servers: servers.collect(),
@@ -225,6 +233,7 @@ impl<'text> Reading<'_, 'text> {
             quota: Quota::read(self.table(&catalogue::QUOTA)),
             control: Control::read(self.table(&catalogue::CONTROL), base),
             urls: Urls::read(self.table(&catalogue::URLS)),
+            groups: Groups::read(self.table(&catalogue::GROUPS)),
             history: History::read(self.table(&catalogue::HISTORY)),
             probes: Probes::read(self.table(&catalogue::PROBES)),
             limits,
@@ -417,7 +426,7 @@ mod tests {
 
     #[test]
     fn unknown_tables_and_keys_are_errors_that_list_the_known_ones() {
-        let known = "[directories], [watch], [urls], [download], [quota], [control], [history], [probes], [limits], [log], [feeds], [[server]], \
+        let known = "[directories], [watch], [urls], [download], [quota], [control], [groups], [history], [probes], [limits], [log], [feeds], [[server]], \
                      [[category]], [[schedule]], [[feed]]";
         assert_eq!(
             problems("colour = 'red'\n[servers]\n[watch]\nscan-interval = '5 s'"),

@@ -12,6 +12,9 @@ use bergamot_net::{
     TlsSettings,
 };
 use bergamot_rpc::feeds::{Feed, FeedChoice, FeedError, FeedItem, FeedTrial};
+use bergamot_rpc::newsgroup::{
+    Group, GroupQuery, HeaderPage, HeaderQuery, PostJob, PostPage, PostQuery,
+};
 use bergamot_rpc::view::{
     Config, Explanation, File, Job, LogKind, LogLine, Page, Quota, Reload, Status, Volume,
 };
@@ -264,6 +267,22 @@ impl Control for Handle {
         self.ask(|daemon| daemon.rss()).await
     }
 
+    async fn groups(&self, query: GroupQuery) -> Result<Page<Group>, Refusal> {
+        self.list_groups(query).await
+    }
+
+    async fn headers(&self, query: HeaderQuery) -> Result<HeaderPage, Refusal> {
+        self.group_headers(query).await
+    }
+
+    async fn posts(&self, query: PostQuery) -> Result<PostPage, Refusal> {
+        self.group_posts(query).await
+    }
+
+    async fn queue_post(&self, post: PostJob) -> Result<JobId, Refusal> {
+        self.add_post(post).await
+    }
+
     async fn shut_down(&self) -> Result<(), Refusal> {
         self.outbox.tell(Happening::Stop);
         Ok(())
@@ -279,7 +298,9 @@ async fn settled(edited: Edited) -> Result<(), Refusal> {
 }
 
 /// Does what may have to wait for a disk.
-async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
+pub(super) async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Refusal> {
     tokio::task::spawn_blocking(work).await.map_err(|_| Refusal::Stopping)
 }
 

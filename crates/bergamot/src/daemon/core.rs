@@ -22,6 +22,7 @@ use super::clerk::Clerk;
 use super::control::Handle;
 use super::current::Current;
 use super::desk::{Desk, DeskBell};
+use super::errands::Errands;
 use super::feeds::FeedRoom;
 use super::fetches::Fetches;
 use super::file_ids::FileIds;
@@ -29,6 +30,7 @@ use super::happening::{Happening, Inbox, Outbox};
 use super::jobs::{Farewell, Jobs};
 use super::keeper::Keeper;
 use super::listening;
+use super::newsgroups::Newsgroups;
 use super::notes::Notes;
 use super::outages::Outages;
 use super::pace::Pace;
@@ -99,6 +101,8 @@ pub(super) struct Daemon {
     pub(super) volumes: Volumes,
     pub(super) held_since: UnixTime,
     pub(super) scan_waiters: Vec<oneshot::Sender<Result<(), String>>>,
+    pub(super) newsgroups: Newsgroups,
+    pub(super) errands: Errands,
     bell: DeskBell,
     pub(super) targets: Targets,
     pub(super) feeds: FeedRoom,
@@ -207,6 +211,7 @@ impl Daemon {
             threads: settings.threads,
             feeds: FeedRoom::new(left.feeds, &settings.config),
             feeds_only: settings.feeds_only,
+            newsgroups: Newsgroups::new(settings.config.groups.settings()),
             config: settings.config,
             config_file: settings.config_file,
             warnings: Vec::new(),
@@ -221,6 +226,7 @@ impl Daemon {
             probes: Probes::default(),
             volumes: Volumes::new(left.volumes),
             scan_waiters: Vec::new(),
+            errands: Errands::default(),
             bell: bell.context("cannot start the desk")?,
             targets: new_targets(),
             web: Web::new(),
@@ -366,6 +372,7 @@ impl Daemon {
             Happening::Disk(done) => self.on_disk(done),
             Happening::Feed(news) => self.on_feed(news),
             Happening::Fetched { job, fetched } => self.on_fetched(job, *fetched),
+            Happening::ErrandReturned(returned) => self.on_errand_returned(*returned),
             Happening::ReloadWanted => self.reload(),
             Happening::Loaded { job, loaded } => self.on_loaded(job, loaded),
             Happening::Persisted { number, result } => self.on_persisted(number, result),

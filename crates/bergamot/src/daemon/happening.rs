@@ -9,6 +9,7 @@ use bergamot_types::JobId;
 use bergamot_writer::Done;
 use tokio::sync::mpsc;
 
+use super::errands::Returned;
 use super::feeds::FeedNews;
 use super::keeper::Loaded;
 use super::parcel::Parcel;
@@ -39,6 +40,8 @@ pub(crate) enum Happening {
         job: JobId,
         fetched: Box<Result<Parcel, Missed>>,
     },
+    /// Somebody comes back from a server with what he was sent for, or without.
+    ErrandReturned(Box<Returned>),
     /// A job is ready to be downloaded, or cannot be.
     Loaded {
         job: JobId,

@@ -15,6 +15,8 @@
 //!   may want
 //! - `views`, `server_views`, `facts`, `file_ids`, `pace`, `explain`: what they may see; `news`: what
 //!   watchers are told; `publication`: and how often they are told how far jobs have come
+//! - `newsgroups`, `group_control`, `group_views`: newsgroups that somebody looks at; `errands`,
+//!   `header_trip`: how they are read
 //! - `outages`, `told`, `trouble`: what is said of servers and articles
 //! - `feeds`, `feed_calls`, `feed_memory`, `feed_views`: what indexers offer; `outgoing`: a feed of our own
 //! - `memory`, `settings`, `current`, `servers`: what it is told beforehand, and may be told anew
@@ -41,13 +43,17 @@ mod feed_views;
 mod feeds;
 mod fetches;
 mod file_ids;
+mod group_control;
+mod group_views;
 mod happening;
+mod header_trip;
 mod jobs;
 mod keeper;
 mod listening;
 mod lives;
 mod memory;
 mod news;
+mod newsgroups;
 mod notes;
 mod nzb_job;
 mod outages;

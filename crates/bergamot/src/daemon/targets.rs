@@ -15,6 +15,8 @@ pub(super) enum Poll {
     /// Whether the job that matters now is still the same.
     CurrentJob,
     Feed(FeedId),
+    /// A newsgroup, by the number it has in `newsgroups`.
+    Group(u32),
     /// Whether a job that waits is there.
     Probe(JobId),
     Progress(JobId),
@@ -30,6 +32,7 @@ pub(super) enum Poll {
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Lane {
     Feeds,
+    Groups,
     Probe,
     /// What watchers are told.
     Progress,
@@ -62,6 +65,7 @@ impl Daemon {
         match target {
             Poll::CurrentJob => self.check_current_job(),
             Poll::Feed(id) => self.begin_feed(id),
+            Poll::Group(number) => self.begin_look(number),
             Poll::Probe(job) => self.begin_probe(job),
             Poll::Progress(job) => self.tell_progress_of(job),
             Poll::Rate => self.tell_rate(),

@@ -52,15 +52,25 @@ impl Volumes {
         }
     }
 
+    fn note_bytes(&mut self, name: &str, bytes: u64) {
+        self.note(name, |volumes, date| volumes.note_bytes(date, ByteCount(bytes)));
+    }
+
     fn count(&mut self, name: &str, bytes: u64, good: bool) {
+        self.note(name, |volumes, date| {
+            volumes.note_bytes(date, ByteCount(bytes));
+            volumes.note_articles(date, u32::from(good), u32::from(!good));
+        });
+    }
+
+    fn note(&mut self, name: &str, note: impl Fn(&mut bergamot_limit::Volumes, UnixTime)) {
         let now = clock::now();
         let server = match self.counters.servers.get_mut(&key(name)) {
             Some(server) => server,
             None => self.counters.servers.entry(key(name)).or_default(),
         };
         for volumes in [&mut self.counters.all, server] {
-            volumes.note_bytes(now.date, ByteCount(bytes));
-            volumes.note_articles(now.date, u32::from(good), u32::from(!good));
+            note(volumes, now.date);
         }
         self.keep_at.get_or_insert(now.instant + KEEP_EVERY);
     }
@@ -75,6 +85,12 @@ impl Daemon {
         if let Some(server) = self.servers.get(known.server) {
             self.volumes.count(&server.settings().name, bytes, good);
         }
+    }
+
+    /// Headers are no articles, but they came.
+    pub(super) fn count_headers(&mut self, server: ServerId, bytes: u64) {
+        let Some(server) = self.servers.get(server).filter(|_| bytes > 0) else { return };
+        self.volumes.note_bytes(&server.settings().name, bytes);
     }
 
     pub(super) fn keep_volumes_if_due(&mut self, now: Instant) {

@@ -4,6 +4,7 @@ pub(crate) mod config;
 pub(crate) mod events;
 pub(crate) mod feeds;
 pub(crate) mod file;
+pub(crate) mod groups;
 pub(crate) mod history;
 pub(crate) mod job;
 pub(crate) mod limits;

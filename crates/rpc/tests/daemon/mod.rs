@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use bergamot_queue::{Cause, Deletion, Stage};
 use bergamot_rpc::feeds::*;
+use bergamot_rpc::newsgroup::*;
 use bergamot_rpc::view::*;
 use bergamot_rpc::wish::*;
 use bergamot_rpc::{Access, Client, Control, Hub, Refusal, Server, Settings, User};
@@ -586,6 +587,66 @@ impl Control for StandIn {
 
     async fn rss(&self) -> Result<String, Refusal> {
         Ok("<rss version=\"2.0\"></rss>".to_owned())
+    }
+
+    async fn groups(&self, query: GroupQuery) -> Result<Page<Group>, Refusal> {
+        self.note(format!("{query:?}"));
+        let group = Group {
+            name: "alt.binaries.test".to_owned(),
+            description: Some("Tests of all kinds".to_owned()),
+            first: 1,
+            last: 9_000_000_000,
+        };
+        Ok(Page { total: 1, items: vec![group] })
+    }
+
+    async fn headers(&self, query: HeaderQuery) -> Result<HeaderPage, Refusal> {
+        self.note(format!("{query:?}"));
+        if query.group.as_str() == "no.such" {
+            return Err(Refusal::NoSuchGroup(query.group.to_string()));
+        }
+        let header = Header {
+            number: 9_000_000_000,
+            subject: "show [1/2] - \"show.rar\" yEnc (1/2)".to_owned(),
+            poster: "ann <ann@x>".to_owned(),
+            date: Some(NOW),
+            id: "1@x".to_owned(),
+            bytes: 750_000,
+        };
+        Ok(HeaderPage {
+            group: query.group.to_string(),
+            server: "one".to_owned(),
+            first: 1,
+            last: 9_000_000_000,
+            known: 5000,
+            below: Some(8_999_999_900),
+            items: vec![header],
+        })
+    }
+
+    async fn posts(&self, query: PostQuery) -> Result<PostPage, Refusal> {
+        self.note(format!("{query:?}"));
+        let file =
+            PostFile { name: Some("show.rar".to_owned()), bytes: 750_000, present: 1, expected: 2 };
+        let post = Post {
+            post: "00f1e2d3c4b5a697".to_owned(),
+            title: "show".to_owned(),
+            poster: "ann <ann@x>".to_owned(),
+            date: Some(NOW),
+            bytes: 750_000,
+            complete: false,
+            present_files: 1,
+            expected_files: 2,
+            present_articles: 1,
+            expected_articles: 2,
+            files: query.post.map(|_| vec![file]),
+        };
+        Ok(Page { total: 1, items: vec![post] })
+    }
+
+    async fn queue_post(&self, post: PostJob) -> Result<JobId, Refusal> {
+        self.note(format!("{post:?}"));
+        if post.post == "none" { Err(Refusal::NoSuchPost(post.post)) } else { Ok(JobId(11)) }
     }
 
     async fn shut_down(&self) -> Result<(), Refusal> {
