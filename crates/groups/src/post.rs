@@ -1,18 +1,18 @@
 //! Posts, put together from the subjects of their articles.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use bergamot_nzb::{WrittenFile, WrittenSegment, is_obfuscated, write};
+use bergamot_nzb::{WrittenFile, WrittenSegment, write};
 use bergamot_types::{GroupName, UnixTime};
 
 use crate::headers::{Header, Headers};
 use crate::stem::stem;
-use crate::subject::{Count, Subject};
+use crate::subject::Subject;
 
 /// What one poster posted under one title, as far as headers tell.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Post<'a> {
-    /// The same as long as poster and title are.
+    /// The same as long as poster, title and the first file are.
     pub key: String,
     pub title: String,
     pub poster: &'a str,
@@ -44,7 +44,7 @@ pub fn posts(headers: &Headers) -> Vec<Post<'_>> {
     let mut assembly = Assembly::default();
     for header in headers.iter() {
         if let Some(subject) = Subject::parse(header.subject) {
-            assembly.add(header, subject);
+            assembly.add(header, &subject);
         }
     }
     assembly.finish()
@@ -94,11 +94,11 @@ impl<'a> PostFile<'a> {
 
 #[derive(Default)]
 struct Assembly<'a> {
-    posts: Vec<Draft<'a>>,
-    /// By poster, title and number of files, the last of such posts.
-    known: HashMap<Family<'a>, usize>,
+    drafts: Vec<Draft<'a>>,
+    families: HashMap<Family<'a>, Vec<usize>>,
 }
 
+/// What all files of one post share. A poster may use the same more than once.
 #[derive(Clone, Eq, Hash, PartialEq)]
 struct Family<'a> {
     poster: &'a str,
@@ -109,32 +109,34 @@ struct Family<'a> {
 struct Draft<'a> {
     post: Post<'a>,
     files: HashMap<FileKey<'a>, usize>,
-    by_number: HashMap<u32, usize>,
+    taken: HashSet<u32>, // places among the files
+    stems: HashSet<&'a str>,
 }
 
 /// What all parts of one file share.
 type FileKey<'a> = (&'a str, u32); // the subject up to the counter of parts, and their total
 
 impl<'a> Assembly<'a> {
-    fn add(&mut self, header: Header<'a>, subject: Subject<'a>) {
+    fn add(&mut self, header: Header<'a>, subject: &Subject<'a>) {
         let family = Family {
             poster: header.poster,
-            title: shared_title(&subject),
+            title: shared_title(subject),
             files: subject.file.map_or(0, |file| file.total),
         };
         let key = (subject.head, subject.part.total);
-        let index = match self.known.get(&family) {
-            Some(&index) if self.posts[index].has_room_for(&key, subject.file) => index,
+        let relatives = self.families.get(&family).map_or(&[][..], Vec::as_slice);
+        let related =
+            relatives.iter().map(|&index| (self.drafts[index].affinity(key, subject), index));
+        let index = match related.max() {
+            Some((affinity, index)) if affinity > Affinity::None => index,
             _ => self.begin(family, header),
         };
-        self.posts[index].add(key, header, &subject);
+        self.drafts[index].add(key, header, subject);
     }
 
     fn begin(&mut self, family: Family<'a>, header: Header<'a>) -> usize {
-        let index = self.posts.len();
-        let key = key(&family, self.known.contains_key(&family).then_some(header.id));
         let post = Post {
-            key,
+            key: String::new(),
             title: family.title.clone(),
             poster: header.poster,
             date: header.date,
@@ -142,23 +144,57 @@ impl<'a> Assembly<'a> {
             expected: family.files,
             newest: header.number,
         };
-        self.posts.push(Draft { post, files: HashMap::new(), by_number: HashMap::new() });
-        self.known.insert(family, index);
+        let (files, taken, stems) = (HashMap::new(), HashSet::new(), HashSet::new());
+        self.drafts.push(Draft { post, files, taken, stems });
+        let index = self.drafts.len() - 1;
+        let relatives = self.families.entry(family).or_default();
+        // Only the last few are still being posted, and each of them is looked at for each header.
+        if relatives.len() == MOST_RELATIVES {
+            relatives.remove(0);
+        }
+        relatives.push(index);
         index
     }
 
     fn finish(self) -> Vec<Post<'a>> {
-        let mut posts: Vec<_> = self.posts.into_iter().map(Draft::finish).collect();
+        let mut posts: Vec<_> = self.drafts.into_iter().map(Draft::finish).collect();
+        let mut known = HashSet::new();
+        for post in &mut posts {
+            post.key = key(post, false);
+            if !known.insert(post.key.clone()) {
+                post.key = key(post, true);
+            }
+        }
+        posts.retain(|post| !post.files.is_empty());
         posts.sort_by_key(|post| std::cmp::Reverse(post.newest));
         posts
     }
 }
 
+/// How well a file fits a post that it could be of.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Affinity {
+    /// Another file has its place.
+    None,
+    /// Its place is free.
+    Place,
+    /// And its name is like that of others.
+    Name,
+    /// It is there already.
+    File,
+}
+
 impl<'a> Draft<'a> {
-    /// A poster may use one title twice: another file with the same number is of another post.
-    fn has_room_for(&self, key: &FileKey<'a>, file: Option<Count>) -> bool {
-        let taken = file.is_some_and(|file| self.by_number.contains_key(&file.number));
-        self.files.contains_key(key) || !taken
+    fn affinity(&self, key: FileKey<'a>, subject: &Subject<'a>) -> Affinity {
+        if self.files.contains_key(&key) {
+            return Affinity::File;
+        }
+        let is_taken = subject.file.is_some_and(|file| self.taken.contains(&file.number));
+        match subject.name.is_some_and(|name| self.stems.contains(stem(name))) {
+            _ if is_taken => Affinity::None,
+            true => Affinity::Name,
+            false => Affinity::Place,
+        }
     }
 
     fn add(&mut self, key: FileKey<'a>, header: Header<'a>, subject: &Subject<'a>) {
@@ -173,9 +209,8 @@ impl<'a> Draft<'a> {
             });
             self.post.files.len() - 1
         });
-        if let Some(file) = subject.file {
-            self.by_number.entry(file.number).or_insert(index);
-        }
+        self.taken.extend(subject.file.map(|file| file.number));
+        self.stems.extend(subject.name.map(stem));
         // Part 0 is an introduction that some posters write; it holds nothing of the file.
         let file = &mut self.post.files[index];
         if subject.part.number > 0 {
@@ -198,28 +233,33 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// The title, or where there is none, what the names of the files have in common. Names that mean
-/// nothing have nothing in common; there only the counter holds files together.
+/// The title; where there is none, the counter of files holds them together, and without one what
+/// their names have in common.
 fn shared_title(subject: &Subject<'_>) -> String {
-    let name = subject.name.unwrap_or_default();
     let counts_files = subject.file.is_some_and(|file| file.total > 1);
     match subject.title.as_str() {
-        "" if counts_files && is_obfuscated(name) => String::new(),
-        "" => stem(name).to_owned(),
+        "" if counts_files => String::new(),
+        "" => stem(subject.name.unwrap_or_default()).to_owned(),
         title => title.to_owned(),
     }
 }
 
 /// FNV-1a: short, the same on every machine, and nothing depends on who could make two alike.
-fn key(family: &Family<'_>, again: Option<&str>) -> String {
-    let files = family.files.to_string();
-    let texts = [family.poster, &family.title, &files, again.unwrap_or_default()];
+fn key(post: &Post<'_>, by_article: bool) -> String {
+    let first = post.files.first();
+    let name = first.and_then(|file| file.name).unwrap_or_default();
+    let article = first.filter(|_| by_article).and_then(|file| file.parts.values().next());
+    let article = article.map_or("", |(id, _)| *id);
+    let texts = [post.poster, &post.title, &post.expected.to_string(), name, article];
     let bytes = texts.iter().flat_map(|text| text.bytes().chain([0]));
     let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
     });
     format!("{hash:016x}")
 }
+
+/// A poster seldom posts two things at once.
+const MOST_RELATIVES: usize = 8;
 
 #[cfg(test)]
 mod tests {
@@ -284,6 +324,25 @@ mod tests {
     }
 
     #[test]
+    fn a_counter_holds_files_of_any_name_together_and_two_posts_of_one_size_apart() {
+        let headers = of_ann(&[
+            "[1/3] - \"x.part1.rar\" yEnc (1/1)",
+            "[1/3] - \"y.part1.rar\" yEnc (1/1)",
+            "[2/3] - \"x.part2.rar\" yEnc (1/1)",
+            "[2/3] - \"y.part2.rar\" yEnc (1/1)",
+            "[3/3] - \"y.par2\" yEnc (1/1)",
+            "[3/3] - \"readme.txt\" yEnc (1/1)",
+        ]);
+        let posts = posts(&headers);
+        let names = |post: &Post<'_>| {
+            post.files.iter().map(|file| file.name.unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(names(&posts[0]), ["x.part1.rar", "x.part2.rar", "readme.txt"]);
+        assert_eq!(names(&posts[1]), ["y.part1.rar", "y.part2.rar", "y.par2"]);
+        assert_ne!(posts[0].key, posts[1].key);
+    }
+
+    #[test]
     fn names_that_mean_nothing_are_held_together_by_their_counter() {
         let subject = |number: u32| {
             format!(
@@ -319,6 +378,11 @@ mod tests {
         let (one, two) = (part(1), part(2));
         let before = posts(&of_ann(&[&one]))[0].key.clone();
         assert_eq!(posts(&of_ann(&["old", &one, &two]))[0].key, before);
+        // Another post that comes into sight does not take its key.
+        let again = "x [1/1] \"b.rar\" yEnc (1/3)";
+        let two = of_ann(&[again, &one]);
+        let found: Vec<_> = posts(&two).iter().map(|post| post.key.clone()).collect();
+        assert!(found.len() == 2 && found[0] == before && found[1] != before, "{found:?}");
     }
 
     #[test]
