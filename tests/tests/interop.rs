@@ -6,7 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use bergamot_tests::{Daemon, Home, Steered, Stopped, content_of, sha256};
+use bergamot_tests::{Daemon, Home, Recorder, Steered, Stopped, content_of, sha256};
+use serde_json::json;
 
 #[test]
 #[ignore = "needs INN and Nyuu; ./check installs them"]
@@ -33,6 +34,63 @@ fn inn_by_every_way_in() {
         download(name, port, &keys, &nzb, &posted);
         println!("{name}: {} files equal by SHA-256", posted.len());
     }
+}
+
+/// No indexer, no NZB: what Nyuu posts is seen in the group, and downloaded from there.
+#[test]
+#[ignore = "needs INN and Nyuu; ./check installs them"]
+fn a_post_is_found_in_its_group_on_inn() {
+    let _inn = Peer::start("inn", &["start"]);
+    let recorder = Recorder::start(11120);
+    let home = Home::new();
+    let config = format!(
+        "[[server]]\nname = \"inn\"\nhost = \"127.0.0.1\"\nport = {}\nconnections = 4\nencryption = \"none\"\n",
+        recorder.port()
+    );
+    let mut daemon = Daemon::start(&home, &config);
+    let mut client = home.connect().expect("it listens");
+    let groups =
+        client.call("groups.list", json!({ "pattern": "alt.binaries.*" })).expect("groups");
+    assert_eq!(groups["items"][0]["name"], "alt.binaries.test", "{groups}");
+    let posts = |client: &mut bergamot_rpc::Client| {
+        let latest = json!({ "group": "alt.binaries.test", "latest": true, "complete": true });
+        client.call("groups.posts", latest).expect("posts")
+    };
+    let before = posts(&mut client)["total"].as_u64().unwrap_or_default();
+
+    // INN keeps its spool from one run to the next, so the title is one that was never there.
+    let title = format!("found-{}", std::process::id());
+    let posted = make_files(&home.join("posted"), &[3_000_000, 700_000, 1, 123_457]);
+    let mut post = Command::new(interop().join("post"));
+    post.args(["11120", path(&home.join("post.nzb")), path(&home.join("posted"))]);
+    let output = post.env("NYUU_OPTIONS", format!("--comment {title}")).output().expect("Nyuu");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+
+    let seen = posts(&mut client);
+    assert_eq!(seen["total"].as_u64(), Some(before + 1), "{seen}");
+    let seen = &seen["items"][0];
+    assert_eq!((&seen["title"], &seen["present_files"]), (&json!(title), &json!(4)), "{seen}");
+    let wanted = json!({ "group": "alt.binaries.test", "post": seen["post"] });
+    client.call("groups.queue", wanted).expect("it is queued");
+    let line = daemon.wait_complete(&title);
+    assert!(line.contains("verified=true"), "{line}");
+    let found = home.inventory(Path::new("complete").join(&title));
+    let found: Vec<_> =
+        found.into_iter().map(|(path, sum)| (path.display().to_string(), sum)).collect();
+    assert_eq!(found, posted, "equal by SHA-256");
+    daemon.stop();
+
+    let said = recorder.said();
+    let has = |said: &&String, words: &[&str]| words.iter().any(|word| said.contains(word));
+    let (headers, bodies): (&[_], &[_]) = (&["OVER ", "LIST ", "GROUP "], &["BODY "]);
+    let with_headers = said.iter().filter(|said| has(said, headers)).count();
+    let with_bodies = said.iter().filter(|said| has(said, bodies)).count();
+    assert!(with_headers >= 3 && with_bodies >= 1, "{said:?}");
+    assert!(!said.iter().any(|said| has(&said, headers) && has(&said, bodies)), "{said:?}");
+    let compressed = said.iter().filter(|said| said.contains("COMPRESS DEFLATE")).count();
+    println!(
+        "{with_headers} connections for headers, {compressed} of them compressed; {with_bodies} for articles"
+    );
 }
 
 #[test]
