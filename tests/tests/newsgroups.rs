@@ -175,6 +175,53 @@ fn a_server_that_counts_what_it_gives_is_not_asked_and_one_without_the_group_is_
 }
 
 #[test]
+fn a_server_that_is_down_is_passed_over_by_who_knows_no_numbers_yet() {
+    let newsgroups = Arc::new(Newsgroups::default());
+    newsgroups.post(GROUP, talk(1));
+    let (post, _) = post(7, "a.bin", 1);
+    let mut news = News::start([options(post.clone(), &newsgroups), options(post, &newsgroups)]);
+    let home = Home::new();
+    let config = [news.section(0, "level = 0"), news.section(1, "level = 1")].concat();
+    news.stop(0);
+    let daemon = Daemon::start(&home, &config);
+    let mut client = home.connect().expect("it listens");
+    let groups = call(&mut client, "groups.list", json!({}));
+    assert_eq!(groups["items"][0]["name"], GROUP);
+    assert_eq!(call(&mut client, "groups.headers", json!({ "group": GROUP }))["server"], "s1");
+    news.stop(0);
+    // What is known stays; what is wanted from the server says why it cannot be had.
+    assert_eq!(call(&mut client, "groups.headers", json!({ "group": GROUP }))["known"], 1);
+    let latest = json!({ "group": GROUP, "latest": true });
+    let why = refused(&mut client, "groups.headers", latest);
+    assert!(why.starts_with("s1: cannot connect"), "{why}");
+    daemon.stop();
+}
+
+#[test]
+fn who_waits_for_a_server_that_is_switched_off_is_told() {
+    let newsgroups = Arc::new(Newsgroups::default());
+    newsgroups.post(GROUP, talk(1));
+    let (post, _) = post(9, "long.bin", 4_000_000);
+    let mut slow = options(post.clone(), &newsgroups);
+    slow.manners.pace = Some(ByteRate(50_000));
+    let news = News::start([slow]);
+    let home = Home::new();
+    let mut daemon = Daemon::start(&home, &news.section(0, "connections = 1"));
+    home.drop_nzb("long.nzb", post.nzb());
+    news.wait_until(|news| news.tally(0).commands("BODY") > 0);
+    let (mut client, mut other) =
+        (home.connect().expect("it listens"), home.connect().expect("again"));
+    let waiting = std::thread::spawn(move || {
+        refused(&mut client, "groups.headers", json!({ "group": GROUP }))
+    });
+    daemon.wait_for(&["refresh triggered"]);
+    call(&mut other, "servers.switch", json!({ "server": 1, "active": false }));
+    let why = waiting.join().expect("it was answered");
+    assert_eq!(why, "no server that may be asked for headers is configured");
+    daemon.stop();
+}
+
+#[test]
 fn headers_wait_while_articles_come_unless_a_connection_is_theirs() {
     for reserved in [0, 1] {
         let newsgroups = Arc::new(Newsgroups::default());

@@ -10,7 +10,10 @@ use bergamot_net::{
 };
 use bergamot_newsd::{Header, Login, Manners, Newsgroups, Options, Posted};
 use bergamot_nntp::Wildmat;
-use bergamot_types::{ArticleRange, GroupName, MessageId, Secret};
+use bergamot_types::{ArticleRange, ByteCount, GroupName, MessageId, Secret};
+use flate2::{Compress, Compression, FlushCompress};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
 
 const GROUP: &str = "alt.binaries.test";
 
@@ -41,21 +44,24 @@ async fn news(manners: Manners) -> bergamot_newsd::Server {
 }
 
 fn server(news: &bergamot_newsd::Server, login: Option<(&str, &str)>) -> Arc<Server> {
+    Arc::new(Server::new(settings(news.address().port(), login)).unwrap())
+}
+
+fn settings(port: u16, login: Option<(&str, &str)>) -> ServerSettings {
     let login = login
         .map(|(name, password)| bergamot_nntp::Login::new(name, Secret::new(password)).unwrap());
     let conversation = bergamot_nntp::Settings { login, ..bergamot_nntp::Settings::default() };
-    let settings = ServerSettings {
+    ServerSettings {
         name: "news".into(),
         host: "127.0.0.1".into(),
-        port: news.address().port(),
+        port,
         encryption: Encryption::None,
         tls: TlsSettings::default(),
         ip_version: IpVersion::Auto,
         join_group: false,
         limits: ConnectLimits::default(),
         conversation,
-    };
-    Arc::new(Server::new(settings).unwrap())
+    }
 }
 
 fn id(text: &str) -> MessageId {
@@ -180,4 +186,61 @@ async fn a_login_comes_before_the_capabilities() {
     let bad = server(&news, Some(("ann", "wrong")));
     let error = Errand::open(bad, true, Recall::default()).await.unwrap_err();
     assert!(matches!(error, ErrandError::Ended(ended) if ended.code() == "nntp.login"));
+}
+
+/// A server that offers compression, and answers the first command behind it with these bytes.
+async fn compressing(answer: Vec<u8>) -> Arc<Server> {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut heard = [0; 512];
+        for said in ["200 hi\r\n", "101 list\r\nCOMPRESS DEFLATE\r\n.\r\n", "206 go\r\n"] {
+            stream.write_all(said.as_bytes()).await.unwrap();
+            assert!(stream.read(&mut heard).await.unwrap() > 0);
+        }
+        // Who has heard enough hangs up.
+        let _ = stream.write_all(&answer).await;
+    });
+    let mut settings = settings(port, None);
+    settings.conversation.limits.listing = ByteCount(1 << 20);
+    Arc::new(Server::new(settings).unwrap())
+}
+
+fn deflated(text: &[u8]) -> Vec<u8> {
+    let mut wire = Vec::with_capacity(text.len() / 8 + 1024);
+    let mut deflate = Compress::new(Compression::best(), false);
+    deflate.compress_vec(text, &mut wire, FlushCompress::Sync).unwrap();
+    wire
+}
+
+#[tokio::test]
+async fn bombs_garbage_and_half_streams_end_the_conversation() {
+    let bomb = [b"215 l\r\n".to_vec(), b"x 1 1 y\r\n".repeat(1 << 20)].concat();
+    let endless_line = [b"215 l\r\n".to_vec(), vec![b'x'; 8 << 20]].concat();
+    let endless_status = vec![b'2'; 8 << 20];
+    let half = deflated(b"215 list\r\na.b 1 1 y\r\n.\r\n");
+    let half = half[..half.len() / 2].to_vec();
+    for (answer, code) in [
+        (deflated(&bomb), "nntp.list_too_long"),
+        (deflated(&endless_line), "nntp.list_too_long"),
+        (deflated(&endless_status), "nntp.line_too_long"),
+        (vec![0xff; 100], "net.broken"),
+        (half, "nntp.closed"),
+    ] {
+        let server = compressing(answer).await;
+        let mut errand = Errand::open(server, true, Recall::default()).await.unwrap();
+        let (mut lines, mut longest) = (0, 0);
+        let each = |line: &[u8]| {
+            lines += 1;
+            longest = longest.max(line.len());
+        };
+        match errand.list_active(None, each).await {
+            Err(ErrandError::Ended(ended)) => assert_eq!(ended.code(), code, "{ended}"),
+            other => panic!("{code}: {other:?}"),
+        }
+        // The limit is seen behind the piece that goes beyond it.
+        let most = ((1 << 20) + (8 << 10)) / 9;
+        assert!(lines <= most && longest <= 9, "{code}: {lines} lines of {longest}");
+    }
 }

@@ -26,6 +26,7 @@ pub(super) struct Errands {
 struct Sent {
     what: Errand,
     recall: Recall,
+    is_under_way: bool,
 }
 
 /// What somebody is sent for.
@@ -48,16 +49,18 @@ impl Daemon {
     pub(super) fn send_for(&mut self, what: Errand, servers: Vec<ServerId>) -> ErrandId {
         self.errands.last += 1;
         let errand = ErrandId(self.errands.last);
-        self.errands.sent.insert(errand, Sent { what, recall: Recall::default() });
+        let sent = Sent { what, recall: Recall::default(), is_under_way: false };
+        self.errands.sent.insert(errand, sent);
         self.tell_engine(Event::ErrandWanted { errand, servers });
         errand
     }
 
     pub(super) fn start_errand(&mut self, errand: ErrandId, server: ServerId) {
-        let known = self.errands.sent.get(&errand).zip(self.servers.get(server).cloned());
-        let Some((Sent { what, recall }, connected)) = known else {
+        let known = self.errands.sent.get_mut(&errand).zip(self.servers.get(server).cloned());
+        let Some((Sent { what, recall, is_under_way }, connected)) = known else {
             return self.events.push_back(Event::ErrandEnded { errand, trouble: Trouble::Closed });
         };
+        *is_under_way = true;
         let (what, recall, outbox) = (what.clone(), recall.clone(), self.outbox.clone());
         let compress = self.config.groups.compress;
         tokio::spawn(async move {
@@ -65,6 +68,20 @@ impl Daemon {
             let returned = Returned { errand, server, trip };
             outbox.tell(Happening::ErrandReturned(Box::new(returned)));
         });
+    }
+
+    /// Other servers may be there now: who still waits for one of the old is sent for anew.
+    pub(super) fn send_errands_anew(&mut self) {
+        let sent = self.errands.sent.iter().filter(|(_, sent)| !sent.is_under_way);
+        let waiting: Vec<_> = sent.map(|(errand, _)| *errand).collect();
+        for errand in waiting {
+            self.tell_engine(Event::ErrandDropped(errand));
+            match self.errands.sent.remove(&errand).map(|sent| sent.what) {
+                Some(Errand::Headers(fetch)) => self.send_for_headers(fetch),
+                Some(Errand::List(query)) => self.list_anew(errand, query),
+                None => {}
+            }
+        }
     }
 
     pub(super) fn recall_errand(&mut self, errand: ErrandId) {
@@ -90,7 +107,7 @@ impl Daemon {
                 self.on_looked(&fetch.group, Ok(*batch));
             }
             (Errand::Headers(fetch), result) => self.on_vain_look(fetch, server, result.err()),
-            (Errand::List(_), Ok(Brought::Groups(page))) => self.on_listed(errand, Ok(page)),
+            (Errand::List(_), Ok(Brought::Groups(page))) => self.on_listed(errand, page),
             (Errand::List(query), result) => self.on_vain_list(errand, query, server, result.err()),
         }
     }

@@ -25,13 +25,24 @@ use crate::clock;
 pub(super) struct Newsgroups {
     groups: Groups<Waiter>,
     names: Names,
-    /// Servers that do not have a group, or failed, in the look under way.
-    tried: BTreeMap<GroupName, Vec<ServerId>>,
-    lists: BTreeMap<ErrandId, ListWaiter>,
+    /// What looks under way have tried so far.
+    tried: BTreeMap<GroupName, Tried>,
+    lists: BTreeMap<ErrandId, List>,
 }
 
 type Waiter = oneshot::Sender<Result<(), Failure>>;
-type ListWaiter = oneshot::Sender<Result<Page<Group>, Failure>>;
+
+#[derive(Default)]
+struct Tried {
+    servers: Vec<ServerId>,
+    failure: Option<Failure>, // none where a server only said that it does not have the group
+}
+
+/// Somebody who wants to know which groups there are.
+struct List {
+    waiter: oneshot::Sender<Result<Page<Group>, Failure>>,
+    tried: Vec<ServerId>,
+}
 
 /// The numbers that targets have for names.
 #[derive(Default)]
@@ -122,29 +133,28 @@ impl Daemon {
     }
 
     /// Numbers that are known are one server's; else the first that has the group is the one.
-    fn send_for_headers(&mut self, fetch: Fetch) {
-        let usable = self.header_servers();
-        let tried = self.newsgroups.tried.get(&fetch.group).map_or(&[][..], Vec::as_slice);
-        let left: Vec<_> = usable.into_iter().filter(|server| !tried.contains(server)).collect();
+    pub(super) fn send_for_headers(&mut self, fetch: Fetch) {
+        let tried = self.newsgroups.tried.get(&fetch.group);
+        let left = self.header_servers(tried.map_or(&[], |tried| &tried.servers));
         let known = fetch.server().filter(|server| left.contains(server));
         let servers = known.map_or(left, |server| vec![server]);
         if servers.is_empty() {
-            let group = fetch.group;
-            let failure = match tried.is_empty() {
-                true => Failure::NoServer,
-                false => Failure::NoSuchGroup(group.clone()),
-            };
-            return self.on_looked(&group, Err(failure));
+            let none = Failure::NoSuchGroup(fetch.group.clone());
+            let failure =
+                tried.map_or(Failure::NoServer, |tried| tried.failure.clone().unwrap_or(none));
+            return self.on_looked(&fetch.group, Err(failure));
         }
         self.send_for(Errand::Headers(fetch), servers);
     }
 
     /// Servers that may be asked for headers, the best first: not those that count what they give.
-    fn header_servers(&self) -> Vec<ServerId> {
+    fn header_servers(&self, tried: &[ServerId]) -> Vec<ServerId> {
         let settings = self.engine.settings();
-        let usable = settings.servers.iter().filter(|server| server.active);
-        let mut usable: Vec<_> =
-            usable.filter(|server| !settings.server_quotas.contains_key(&server.id)).collect();
+        let usable = settings.servers.iter().filter(|server| {
+            let counts = settings.server_quotas.contains_key(&server.id);
+            server.active && !counts && !tried.contains(&server.id)
+        });
+        let mut usable: Vec<_> = usable.collect();
         usable.sort_by_key(|server| server.level);
         usable.into_iter().map(|server| server.id).collect()
     }
@@ -164,10 +174,11 @@ impl Daemon {
     pub(super) fn on_vain_look(&mut self, fetch: Fetch, server: ServerId, why: Option<TripError>) {
         match why {
             Some(TripError::Errand(ErrandError::Recalled)) => self.send_for_headers(fetch),
-            Some(TripError::NoSuchGroup) => {
-                let tried = self.newsgroups.tried.entry(fetch.group.clone()).or_default();
-                tried.push(server);
-                self.send_for_headers(fetch);
+            Some(TripError::NoSuchGroup) => self.try_another(fetch, server, None),
+            // Numbers that are known are worth waiting for; without them any server will do.
+            why if fetch.server().is_none() => {
+                let failure = self.failure_of(server, why);
+                self.try_another(fetch, server, Some(failure));
             }
             why => {
                 let failure = self.failure_of(server, why);
@@ -176,33 +187,51 @@ impl Daemon {
         }
     }
 
+    fn try_another(&mut self, fetch: Fetch, than: ServerId, failure: Option<Failure>) {
+        let tried = self.newsgroups.tried.entry(fetch.group.clone()).or_default();
+        tried.servers.push(than);
+        tried.failure = failure.or(tried.failure.take());
+        self.send_for_headers(fetch);
+    }
+
     /// Somebody wants to know which groups there are.
     pub(super) fn list_groups(
         &mut self,
         query: GroupQuery,
     ) -> oneshot::Receiver<Result<Page<Group>, Failure>> {
         let (waiter, answer) = oneshot::channel();
-        self.newsgroups.lists.retain(|_, waiter| !waiter.is_closed());
-        let servers = self.header_servers();
-        let refusal = match self.newsgroups.lists.len() >= MOST_LISTS {
-            true => Some(Failure::Crowded),
-            false => servers.is_empty().then_some(Failure::NoServer),
-        };
-        match refusal {
+        self.newsgroups.lists.retain(|_, list| !list.waiter.is_closed());
+        let list = List { waiter, tried: Vec::new() };
+        match self.newsgroups.lists.len() >= MOST_LISTS {
             // Whoever asked may have left meanwhile.
-            Some(failure) => drop(waiter.send(Err(failure))),
-            None => {
-                let errand = self.send_for(Errand::List(query), servers);
-                self.newsgroups.lists.insert(errand, waiter);
-            }
+            true => drop(list.waiter.send(Err(Failure::Crowded))),
+            false => self.send_for_list(query, list, Failure::NoServer),
         }
         answer
     }
 
-    pub(super) fn on_listed(&mut self, errand: ErrandId, result: Result<Page<Group>, Failure>) {
-        if let Some(waiter) = self.newsgroups.lists.remove(&errand) {
+    /// `failure` is what is said where nobody is left to be asked.
+    fn send_for_list(&mut self, query: GroupQuery, list: List, failure: Failure) {
+        let servers = self.header_servers(&list.tried);
+        if servers.is_empty() {
             // Whoever asked may have left meanwhile.
-            let _ = waiter.send(result);
+            return drop(list.waiter.send(Err(failure)));
+        }
+        let errand = self.send_for(Errand::List(query), servers);
+        self.newsgroups.lists.insert(errand, list);
+    }
+
+    pub(super) fn list_anew(&mut self, errand: ErrandId, query: GroupQuery) {
+        let list = self.newsgroups.lists.remove(&errand);
+        if let Some(list) = list.filter(|list| !list.waiter.is_closed()) {
+            self.send_for_list(query, list, Failure::NoServer);
+        }
+    }
+
+    pub(super) fn on_listed(&mut self, errand: ErrandId, page: Page<Group>) {
+        if let Some(list) = self.newsgroups.lists.remove(&errand) {
+            // Whoever asked may have left meanwhile.
+            let _ = list.waiter.send(Ok(page));
         }
     }
 
@@ -213,17 +242,13 @@ impl Daemon {
         server: ServerId,
         why: Option<TripError>,
     ) {
-        let recalled = matches!(why, Some(TripError::Errand(ErrandError::Recalled)));
-        let waiter = self.newsgroups.lists.remove(&errand).filter(|waiter| !waiter.is_closed());
-        let Some(waiter) = waiter else { return };
-        if recalled {
-            let servers = self.header_servers();
-            let again = self.send_for(Errand::List(query), servers);
-            self.newsgroups.lists.insert(again, waiter);
-        } else {
-            // Whoever asked may have left meanwhile.
-            let _ = waiter.send(Err(self.failure_of(server, why)));
+        if matches!(why, Some(TripError::Errand(ErrandError::Recalled))) {
+            return self.list_anew(errand, query);
         }
+        let Some(mut list) = self.newsgroups.lists.remove(&errand) else { return };
+        list.tried.push(server);
+        let failure = self.failure_of(server, why);
+        self.send_for_list(query, list, failure);
     }
 
     fn failure_of(&self, server: ServerId, why: Option<TripError>) -> Failure {

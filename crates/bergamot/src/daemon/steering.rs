@@ -206,6 +206,7 @@ impl Daemon {
             .filter_map(|(place, rate)| Some((renumber(place)?, rate)))
             .collect();
         self.tell_engine(Event::SettingsChanged(Box::new(settings)));
+        self.send_errands_anew();
     }
 }
 
