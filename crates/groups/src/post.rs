@@ -174,7 +174,7 @@ impl<'a> Assembly<'a> {
 /// How well a file fits a post that it could be of.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Affinity {
-    /// Another file has its place.
+    /// Another file, or another copy of the part, has its place.
     None,
     /// Its place is free.
     Place,
@@ -186,8 +186,9 @@ enum Affinity {
 
 impl<'a> Draft<'a> {
     fn affinity(&self, key: FileKey<'a>, subject: &Subject<'a>) -> Affinity {
-        if self.files.contains_key(&key) {
-            return Affinity::File;
+        if let Some(&index) = self.files.get(&key) {
+            let has_part = self.post.files[index].parts.contains_key(&subject.part.number);
+            return if has_part { Affinity::None } else { Affinity::File };
         }
         let is_taken = subject.file.is_some_and(|file| self.taken.contains(&file.number));
         match subject.name.is_some_and(|name| self.stems.contains(stem(name))) {
@@ -307,6 +308,18 @@ mod tests {
         assert!(!post(&["\"a.rar\" yEnc (1/2)"]), "a part");
         assert!(!post(&["[1/2] \"a.rar\" yEnc (1/1)"]), "a file");
         assert!(!post(&["\"a.rar\" yEnc (1/2)", "\"a.rar\" yEnc (1/2)"]), "twice the same");
+    }
+
+    #[test]
+    fn what_is_posted_again_is_a_post_of_its_own() {
+        let file = |part| format!("x [1/1] \"a.rar\" yEnc ({part}/2)");
+        let (one, two) = (file(1), file(2));
+        let headers = of_ann(&[&two, &one, &one, &two]);
+        let posts = posts(&headers);
+        assert!(posts.len() == 2 && posts.iter().all(Post::is_complete), "{posts:?}");
+        assert_ne!(posts[0].key, posts[1].key);
+        let ids: Vec<_> = posts[0].files[0].parts.values().map(|(id, _)| *id).collect();
+        assert_eq!(ids, ["3@x", "4@x"]);
     }
 
     #[test]
