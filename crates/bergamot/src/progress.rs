@@ -10,7 +10,6 @@ use bergamot_queue::Job;
 use bergamot_types::{ByteCount, ByteRate, Shown};
 use tracing::info;
 
-use crate::clock;
 use crate::daemon::Jobs;
 
 /// Measures the pace, and draws a live line where there is a terminal; else it logs one now and then.
@@ -19,7 +18,7 @@ pub(crate) struct Progress {
     visible: bool,
     zone: Zone,
     drawn: bool,
-    last_draw: Option<Instant>,
+    has_spoken: bool, // since something moves
     since_draw: u64,
     paces: VecDeque<(Instant, u64)>, // bytes between two draws
     logged: String,                  // the last line; a pause of weeks is told once
@@ -32,7 +31,7 @@ impl Progress {
             visible,
             zone,
             drawn: false,
-            last_draw: None,
+            has_spoken: false,
             since_draw: 0,
             paces: VecDeque::new(),
             logged: String::new(),
@@ -52,25 +51,16 @@ impl Progress {
         self.disk_error.as_deref()
     }
 
-    /// When to speak again; never, if nothing moves.
-    pub(crate) fn next_draw(&self, busy: bool) -> Option<Instant> {
-        let next = || self.last_draw.map_or_else(|| clock::now().instant, |at| at + self.cadence());
-        busy.then(next)
+    /// Nothing moves any more.
+    pub(crate) fn rest(&mut self) {
+        self.has_spoken = false;
+        self.since_draw = 0;
+        self.paces.clear();
+        self.clear();
     }
 
-    pub(crate) fn draw_if_due(&mut self, now: Instant, engine: &Engine, jobs: &Jobs) {
-        let busy = engine.jobs().next().is_some();
-        if !busy {
-            self.last_draw = None;
-            self.since_draw = 0;
-            self.paces.clear();
-            return self.clear();
-        }
-        let first_time = self.last_draw.is_none();
-        if self.last_draw.is_some_and(|last| now < last + self.cadence()) {
-            return;
-        }
-        self.last_draw = Some(now);
+    pub(crate) fn speak(&mut self, now: Instant, engine: &Engine, jobs: &Jobs) {
+        let first_time = !std::mem::replace(&mut self.has_spoken, true);
         self.paces.push_back((now, std::mem::take(&mut self.since_draw)));
         while self.paces.front().is_some_and(|(at, _)| *at + WINDOW.max(self.cadence()) < now) {
             self.paces.pop_front();
@@ -85,7 +75,8 @@ impl Progress {
         }
     }
 
-    fn cadence(&self) -> Duration {
+    /// How often to speak while something moves.
+    pub(crate) fn cadence(&self) -> Duration {
         if self.visible { CADENCE } else { LOG_CADENCE }
     }
 

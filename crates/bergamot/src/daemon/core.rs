@@ -318,11 +318,10 @@ impl Daemon {
 
     fn next_deadline(&self) -> Option<Instant> {
         let engine = self.engine.poll_timeout();
-        let progress = self.progress.next_draw(self.engine.jobs().next().is_some());
         let again = [self.load_again, self.records_again, self.jobs.next_rested()];
         let kept = [self.notes.next_deadline(), self.pause_end()];
         let kept = kept.into_iter().chain([self.volumes.next_deadline()]);
-        let all = [engine, self.targets.next_wake(), progress].into_iter().chain(again).chain(kept);
+        let all = [engine, self.targets.next_wake()].into_iter().chain(again).chain(kept);
         all.flatten().min()
     }
 
@@ -347,7 +346,6 @@ impl Daemon {
         self.end_pauses();
         self.keep_volumes_if_due(now);
         self.see_to_publication(now);
-        self.progress.draw_if_due(now, &self.engine, &self.jobs);
     }
 
     /// When the next pause ends by itself. The calendar may be set, so it is looked at now and then.

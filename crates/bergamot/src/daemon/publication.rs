@@ -74,6 +74,7 @@ impl Daemon {
         };
         self.targets.set(now, Poll::CurrentJob, check);
         let current = self.current_job();
+        self.follow_screen(now);
         self.follow_progress(now, current);
         self.see_to_probes(now, current.map(|(_, job)| job));
         if std::mem::replace(&mut self.published.current, current) != current {
@@ -112,6 +113,23 @@ impl Daemon {
         }
         self.published.promotion.set(now, &mut self.targets, Lane::Progress, current);
         self.follow_rate(now);
+    }
+
+    fn follow_screen(&mut self, now: Instant) {
+        let (enabled, interval) = (self.engine.jobs().next().is_some(), self.progress.cadence());
+        let screen = Wanted { kind: Lane::Progress, interval, priority: 0, enabled };
+        if self.targets.set(now, Poll::Screen, screen) && enabled {
+            self.targets.due_now(now, Poll::Screen);
+        }
+        if !enabled {
+            self.progress.rest();
+        }
+    }
+
+    pub(super) fn speak(&mut self) {
+        let now = clock::now().instant;
+        self.progress.speak(now, &self.engine, &self.jobs);
+        self.targets.finished(now, Poll::Screen, &Ok::<(), ()>(()), &mut self.chance);
     }
 
     /// Until nothing moves any more and that was told.

@@ -21,6 +21,8 @@ pub(super) enum Poll {
     Probe(JobId),
     Progress(JobId),
     Rate,
+    /// What a person at a terminal sees, or reads in the log.
+    Screen,
     /// Whether a server can be reached that nobody asks.
     Server(ServerId),
     /// The NZB of this job is to be fetched.
@@ -69,6 +71,7 @@ impl Daemon {
             Poll::Probe(job) => self.begin_probe(job),
             Poll::Progress(job) => self.tell_progress_of(job),
             Poll::Rate => self.tell_rate(),
+            Poll::Screen => self.speak(),
             Poll::Server(server) => self.probe_server(server),
             Poll::Url(job) => self.fetch(job),
             Poll::WatchFolder => self.ring(),
