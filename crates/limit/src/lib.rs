@@ -31,9 +31,10 @@ mod volumes;
 mod weekdays;
 mod window;
 mod zone;
+mod zone_rule;
+mod zone_table;
 
 pub use chrono::Weekday;
-pub use chrono_tz::Tz;
 
 pub use checkpoint::Checkpoint;
 pub use lease::{Credit, Lease};

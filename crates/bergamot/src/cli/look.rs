@@ -4,7 +4,6 @@ use std::io::IsTerminal;
 
 use bergamot_limit::Zone;
 use bergamot_types::UnixTime;
-use chrono::{DateTime, TimeZone};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Everything pages depend on beside what they show.
@@ -64,8 +63,7 @@ impl Look {
     }
 
     pub(super) fn date_to_the_second(self, at: UnixTime) -> String {
-        let moment = DateTime::from_timestamp(at.0, 0).unwrap_or_default().naive_utc();
-        self.zone.0.from_utc_datetime(&moment).format("%F %T").to_string()
+        self.zone.written_to_the_second(at)
     }
 }
 
