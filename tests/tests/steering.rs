@@ -195,3 +195,31 @@ fn serving(posts: &[Arc<Generated>]) -> News {
         posts.iter().map(|post| post.clone() as Arc<dyn Articles>).collect();
     News::start([Options { articles: Arc::new(articles), ..Options::default() }])
 }
+
+#[test]
+fn what_was_said_of_files_holds_after_a_kill() {
+    let mut post = Generated::new(9, ByteCount(20_000));
+    for name in ["a.bin", "b.bin", "c.bin", "d.bin"] {
+        post = post.file(name, ByteCount(60_000));
+    }
+    let post = Arc::new(post);
+    let news = serving(std::slice::from_ref(&post));
+    let mut it = Steered::start(&news);
+    it.call("queue.pause", json!({}));
+    let job = it.add("files", &post, json!({}));
+    it.daemon.wait_for(&["INFO started", &format!("job={job} ")]);
+    it.call("file.pause", json!({ "job": job, "files": [0, 1] }));
+    it.call("file.resume", json!({ "job": job, "files": [1] }));
+    it.call("file.remove", json!({ "job": job, "files": [2] }));
+    let mut it = it.kill_and_start();
+    it.daemon.wait_for(&["INFO started", &format!("job={job} ")]);
+    let files = it.call("job.files", json!({ "job": job }));
+    let paused: Vec<_> = files.as_array().unwrap().iter().map(|it| it["paused"] == true).collect();
+    assert_eq!(paused, [true, false, false, false], "{files}");
+    it.call("file.resume", json!({ "job": job, "files": [0] }));
+    it.call("queue.resume", json!({}));
+    it.daemon.wait_complete("files");
+    let found = it.home.inventory("complete/files");
+    let names: Vec<_> = found.keys().map(|path| path.to_str().unwrap()).collect();
+    assert_eq!(names, ["a.bin", "b.bin", "d.bin"]);
+}

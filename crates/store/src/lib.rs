@@ -20,6 +20,7 @@ mod directory;
 mod durable;
 mod entries;
 mod error;
+mod file_choices;
 mod fingerprint;
 mod frame;
 mod hand;
@@ -42,6 +43,7 @@ mod volumes;
 
 pub use directory::{Directory, Folder};
 pub use error::StoreError;
+pub use file_choices::FileChoices;
 pub use fingerprint::{Fingerprint, InvalidFingerprint};
 pub use frame::BootId;
 pub use journal::{Entry, Finished, Journal, Mark as JournalMark, Replay};

@@ -6,6 +6,7 @@ use bergamot_queue::{DupeMode, Ending, Life};
 use bergamot_types::{ByteCount, JobId, Secret, UnixTime};
 use serde::{Deserialize, Serialize};
 
+use crate::file_choices::FileChoices;
 use crate::fingerprint::Fingerprint;
 use crate::outcome::Outcome;
 use crate::parameters::Parameters;
@@ -45,6 +46,9 @@ pub struct Record {
     #[serde(default, skip_serializing_if = "is_default")]
     pub dupe: Dupe,
     pub contents: Contents,
+    /// Few jobs have any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_choices: Option<Box<FileChoices>>,
     /// Its directory below the incomplete one, once it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<Box<str>>,
@@ -112,6 +116,7 @@ impl Record {
             parameters: Parameters::default(),
             dupe: Dupe::default(),
             contents: Contents::default(),
+            file_choices: None,
             directory: None,
             life: Life::Queued,
             starts: 0,
@@ -128,6 +133,13 @@ impl Record {
 
     pub fn ending(&self) -> Option<Ending> {
         self.outcome.as_ref().map(|outcome| outcome.ending)
+    }
+
+    /// Changes what people want of its files.
+    pub fn choose(&mut self, change: impl FnOnce(&mut FileChoices)) {
+        let mut choices = self.file_choices.take().unwrap_or_default();
+        change(&mut choices);
+        self.file_choices = Some(choices).filter(|choices| !choices.is_empty());
     }
 
     /// Where the finished files lie.
@@ -207,6 +219,10 @@ mod tests {
             oldest_post: Some(UnixTime(-1)),
             newest_post: None,
         };
+        record.choose(|choices| {
+            choices.pause(4);
+            choices.drop(1);
+        });
         record.directory = Some("a name".into());
         record.starts = 1;
         record.finished = vec![FinishedFile { index: 3, name: "f.rar".into(), verified: true }];

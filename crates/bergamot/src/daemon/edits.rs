@@ -8,7 +8,7 @@ use bergamot_queue::{Deletion, Ending, FileKey};
 use bergamot_rpc::Refusal;
 use bergamot_rpc::view::{Mark, Parameter};
 use bergamot_rpc::wish::{Delete, Edit, FileEdit, HistoryEdit, Place, SortKey};
-use bergamot_store::{Outcome, Record};
+use bergamot_store::{FileChoices, Outcome, Record};
 use bergamot_types::{JobId, Secret};
 use bergamot_writer::Root;
 use tracing::info;
@@ -200,6 +200,7 @@ impl Daemon {
         let is_discarded = record.outcome.as_ref().is_some_and(|outcome| outcome.discard);
         if from_the_start || is_discarded {
             let old = record.clone();
+            record.file_choices = None;
             record.directory = None;
             record.finished.clear();
             self.keeper.start_anew(old);
@@ -326,18 +327,21 @@ impl Daemon {
             if file as usize >= count {
                 return Err(Refusal::NoSuchFile(file.into()));
             }
-            let file = FileKey { job, file };
-            let event = match what {
-                FileEdit::Pause => Event::FilePaused(file),
-                FileEdit::Resume => Event::FileResumed(file),
-                FileEdit::Delete => Event::FileDropped(file),
+            let key = FileKey { job, file };
+            let (event, choose): (_, fn(&mut FileChoices, u32)) = match what {
+                FileEdit::Pause => (Event::FilePaused(key), FileChoices::pause),
+                FileEdit::Resume => (Event::FileResumed(key), FileChoices::resume),
+                FileEdit::Delete => (Event::FileDropped(key), FileChoices::drop),
                 FileEdit::Top | FileEdit::Bottom | FileEdit::By(_) => {
                     return Err(Refusal::Unsupported("an order of files within a job"));
                 }
             };
+            if let Some(record) = self.jobs.record_mut(job) {
+                record.choose(|choices| choose(choices, file));
+            }
             self.tell_engine(event);
         }
-        Ok(None)
+        Ok(self.promise(job))
     }
 }
 

@@ -38,12 +38,15 @@ pub(super) fn new_job(
     // A post of nothing but a PAR2 set is wanted for its own sake.
     let wants_extras = wants_extras || nzb.files.iter().all(|file| file.par2().is_some());
     let files = nzb.files.into_iter().map(new_file).collect();
+    let choices = record.file_choices.as_deref();
     NewJob {
         priority: record.priority,
         rank: record.rank,
         paused: record.paused,
         finished: recovered.finished.iter().map(|file| (file.index, file.verified)).collect(),
         written: recovered.written,
+        paused_files: choices.map_or(Vec::new(), |choices| choices.paused().to_vec()),
+        dropped: choices.map_or(Vec::new(), |choices| choices.dropped().to_vec()),
         wants_extras,
         ..NewJob::new(record.id, files)
     }
