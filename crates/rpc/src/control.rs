@@ -1,6 +1,7 @@
 //! All that can be asked of the daemon.
 
 use std::future::Future;
+use std::time::Duration;
 
 use bergamot_types::{ByteRate, JobId, ServerId};
 use thiserror::Error;
@@ -45,6 +46,9 @@ pub trait Control: Send + Sync + 'static {
     fn pause(&self, pause: Pause) -> impl Future<Output = Result<(), Refusal>> + Send;
 
     fn resume(&self, parts: Vec<Part>) -> impl Future<Output = Result<(), Refusal>> + Send;
+
+    /// Ends by itself, after that time, whatever a person has paused.
+    fn resume_in(&self, pause: Duration) -> impl Future<Output = Result<(), Refusal>> + Send;
 
     /// The limit of all servers together; none lifts it.
     fn limit(&self, rate: Option<ByteRate>) -> impl Future<Output = Result<(), Refusal>> + Send;

@@ -162,6 +162,10 @@ impl Control for Handle {
         kept(self.ask(move |daemon| daemon.resume(&parts)).await?).await
     }
 
+    async fn resume_in(&self, pause: Duration) -> Result<(), Refusal> {
+        kept(self.ask(move |daemon| daemon.resume_in(pause)).await?).await
+    }
+
     async fn limit(&self, rate: Option<ByteRate>) -> Result<(), Refusal> {
         kept(self.ask(move |daemon| daemon.set_rate(rate)).await?).await
     }

@@ -1,5 +1,7 @@
 //! What is paused by people, by whom, and until when.
 
+use std::time::Duration;
+
 use bergamot_rpc::view::Paused;
 use bergamot_rpc::wish::{Part, Pause};
 use bergamot_store::RuntimeSettings;
@@ -40,21 +42,27 @@ impl Pauses {
     }
 
     pub(super) fn pause(&mut self, now: UnixTime, pause: &Pause) {
-        let until = pause.lasting.map(|lasting| {
-            UnixTime(now.0.saturating_add(i64::try_from(lasting.as_secs()).unwrap_or(i64::MAX)))
-        });
-        let ends = match until {
-            Some(_) => "the time set for it, or a resume",
-            None => "a resume",
-        };
+        let until = pause.lasting.map(|lasting| end_of(now, lasting));
         for part in &pause.parts {
-            *self.slot(*part) =
-                Some(Paused { by: pause.author.clone(), since: now, until, ends: ends.to_owned() });
+            *self.slot(*part) = Some(paused(&pause.author, now, until));
         }
     }
 
     pub(super) fn resume(&mut self, parts: &[Part]) {
         parts.iter().for_each(|part| *self.slot(*part) = None);
+    }
+
+    /// Gives an end to those that are on; whether there are any.
+    pub(super) fn end_after(&mut self, now: UnixTime, pause: Duration) -> bool {
+        let until = end_of(now, pause);
+        let mut any = false;
+        for part in Part::ALL {
+            if let Some(on) = self.slot(part) {
+                *on = paused(&on.by, on.since, Some(until));
+                any = true;
+            }
+        }
+        any
     }
 
     /// Ends those whose time has come; whether there were any.
@@ -84,6 +92,10 @@ impl Pauses {
     }
 }
 
+fn end_of(now: UnixTime, pause: Duration) -> UnixTime {
+    UnixTime(now.0.saturating_add(i64::try_from(pause.as_secs()).unwrap_or(i64::MAX)))
+}
+
 fn paused(by: &str, since: UnixTime, until: Option<UnixTime>) -> Paused {
     let ends = match until {
         Some(_) => "the time set for it, or a resume",
@@ -94,8 +106,6 @@ fn paused(by: &str, since: UnixTime, until: Option<UnixTime>) -> Paused {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]
@@ -117,7 +127,12 @@ mod tests {
         let mut kept = RuntimeSettings::default();
         pauses.keep(&mut kept);
         assert_eq!(Pauses::restore(&kept), pauses);
+        assert!(pauses.end_after(UnixTime(200), Duration::from_secs(5)));
+        assert_eq!(pauses.next_end(), Some(UnixTime(205)));
+        assert_eq!(pauses.post.as_ref().map(|it| it.by.as_str()), Some("ann"));
         pauses.resume(&[Part::Post]);
+        assert_eq!(pauses, Pauses::default());
+        assert!(!pauses.end_after(UnixTime(200), Duration::from_secs(5)), "nobody has paused");
         assert_eq!(pauses, Pauses::default());
     }
 }

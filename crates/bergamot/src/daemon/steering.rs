@@ -1,5 +1,7 @@
 //! What people change while the daemon runs, and what outlives it.
 
+use std::time::Duration;
+
 use bergamot_engine::Event;
 use bergamot_rpc::view::{Config as ConfigView, ConfigValue, Reload};
 use bergamot_rpc::wish::{Part, Pause};
@@ -28,6 +30,15 @@ impl Daemon {
         self.pauses.resume(parts);
         let parts: Vec<_> = parts.iter().map(|part| part.word()).collect();
         info!("resumed: {}", parts.join(", "));
+        self.obey_pauses()
+    }
+
+    /// What nobody has paused stays as it is, also where a quota, the timetable or the disk holds it
+    /// back: those end by themselves.
+    pub(super) fn resume_in(&mut self, pause: Duration) -> Promise {
+        if self.pauses.end_after(clock::now().date, pause) {
+            info!(?pause, "to be resumed");
+        }
         self.obey_pauses()
     }
 

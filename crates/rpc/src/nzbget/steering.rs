@@ -46,23 +46,12 @@ async fn resume<C: Control>(call: Call<'_, C>, part: Part) -> Result<Reply, Faul
     call.done()
 }
 
-/// Gives an end to the pauses that are on; what is not paused stays so.
+/// Gives an end to what people have paused; what is not paused, or held back by something else, stays
+/// as it is.
 pub(crate) async fn schedule_resume<C: Control>(mut call: Call<'_, C>) -> Result<Reply, Fault> {
     let seconds = call.arguments()?.integer("Seconds")?;
     let seconds = u64::try_from(seconds).map_err(|_| Fault::parameter("Seconds is negative"))?;
-    let status = call.control.status().await?;
-    let on = [
-        (Part::Download, status.download_paused),
-        (Part::Post, status.post_paused),
-        (Part::Scan, status.scan_paused),
-    ];
-    let parts: Vec<Part> =
-        on.into_iter().filter(|(_, paused)| paused.is_some()).map(|(part, _)| part).collect();
-    if !parts.is_empty() {
-        let author = call.caller.name.clone();
-        let lasting = Some(Duration::from_secs(seconds));
-        call.control.pause(Pause { parts, lasting, author }).await?;
-    }
+    call.control.resume_in(Duration::from_secs(seconds)).await?;
     call.done()
 }
 

@@ -6,6 +6,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use bergamot_queue::{Cause, Deletion, Stage};
 use bergamot_rpc::feeds::*;
@@ -391,6 +392,11 @@ impl Control for StandIn {
 
     async fn resume(&self, parts: Vec<Part>) -> Result<(), Refusal> {
         self.note(format!("resume {parts:?}"));
+        Ok(())
+    }
+
+    async fn resume_in(&self, pause: Duration) -> Result<(), Refusal> {
+        self.note(format!("resume in {pause:?}"));
         Ok(())
     }
 
