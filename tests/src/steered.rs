@@ -56,7 +56,7 @@ impl Steered {
         let news = News::plain(Arc::new(articles));
         let config = format!(
             "{}\n[control]\nsocket = \"control.sock\"\nport = 0\nusername = \"{}\"\n\
-             password = \"{}\"\n",
+             password = \"{}\"\n[urls]\nprivate_hosts = [\"127.0.0.1\"]\n",
             news.section(0, ""),
             Self::USER,
             Self::PASSWORD,

@@ -1,9 +1,12 @@
 """What the Python clients' scripts share: who to talk to, what answers look like, how to wait."""
 
 import base64
+import contextlib
+import http.server
 import json
 import os
 import pathlib
+import threading
 import time
 
 HOST = "127.0.0.1"
@@ -92,6 +95,29 @@ def size(item, field):
 def nzb(name):
     """The text of an NZB of the test, as `append` wants it."""
     return base64.standard_b64encode((NZBS / name).read_bytes()).decode()
+
+
+@contextlib.contextmanager
+def served(name):
+    """The address of an NZB of the test, on a web server that runs meanwhile."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            body = (NZBS / name).read_bytes()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/{name}"
+    finally:
+        server.shutdown()
 
 
 def await_one(what, look):

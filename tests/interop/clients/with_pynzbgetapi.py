@@ -3,7 +3,7 @@
 import pynzbgetapi
 
 from expect import HOST, PASSWORD, PORT, USER
-from expect import all_shaped, await_one, check, equal, nzb, only, shaped, size
+from expect import all_shaped, await_one, check, equal, nzb, only, served, shaped, size
 
 client = pynzbgetapi.NZBGetAPI(HOST, username=USER, password=PASSWORD, port=PORT)
 
@@ -125,6 +125,21 @@ def the_queue_is_edited():
     equal("what history knows of two", ended(two), None)
 
 
+def an_address_is_as_good_as_a_file():
+    """As Prowlarr and NZBHydra2 give it: no name, and a key in the address."""
+    with served("second.nzb") as address:
+        job = client.append("", f"{address}?apikey=hush", "tv", 0, False, True, "", 0, "SCORE", [])
+        check("append gives a number", job > 0, job)
+        come = lambda: only(item for item in client.listgroups(0) if item["NZBID"] == job and item["Kind"] == "NZB")
+        item = await_one("its NZB comes", come)
+    shaped("the group", item, "group")
+    equal("its name", item["NZBName"], "second")
+    equal("its status", item["Status"], "PAUSED")
+    check("the key is not shown", "hush" not in item["URL"], item["URL"])
+    equal("whether it left no trace", client.editqueue("GroupFinalDelete", "", [job]), True)
+    refused("an address of another kind", lambda: client.append("", "file:///etc/passwd", "", 0, False, False, "", 0, "SCORE", []))
+
+
 def the_history_is_edited(job):
     equal("the answer to HistoryDelete", client.editqueue("HistoryDelete", "", [job]), True)
     equal("the entry that is hidden", ended(job), None)
@@ -189,6 +204,7 @@ it_introduces_itself()
 finished = a_job_goes_from_the_queue_to_the_history()
 what_nobody_has_fails()
 the_queue_is_edited()
+an_address_is_as_good_as_a_file()
 the_history_is_edited(finished)
 it_is_paused_and_limited()
 the_log_is_read_and_written()
