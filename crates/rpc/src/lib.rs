@@ -25,6 +25,8 @@ mod control;
 mod event;
 mod fault;
 pub mod feeds;
+#[doc(hidden)]
+pub mod fuzzing;
 mod guard;
 mod guests;
 mod http;

@@ -178,7 +178,11 @@ impl Config {
         (1..).map(ServerId).zip(&self.servers)
     }
 
-    fn parse(bytes: &[u8], base: &Path, environment: &Environment) -> Result<Self, Vec<Problem>> {
+    pub(crate) fn parse(
+        bytes: &[u8],
+        base: &Path,
+        environment: &Environment,
+    ) -> Result<Self, Vec<Problem>> {
         let text = text_of(bytes)?;
         let mut problems = Problems::new(text);
         let document = match DeTable::parse(text) {
@@ -347,6 +351,17 @@ mod trial {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn what_fuzzing_began_with_and_found_makes_it_panic_no_more() {
+        let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fuzz/corpus/config");
+        let entries: Vec<_> = std::fs::read_dir(corpus).unwrap().flatten().collect();
+        assert!(!entries.is_empty());
+        for entry in entries {
+            let bytes = std::fs::read(entry.path()).unwrap();
+            let _ = Config::parse(&bytes, Path::new("/srv"), &Environment::default());
+        }
+    }
+
     use std::time::Duration;
 
     use bergamot_types::ByteCount;

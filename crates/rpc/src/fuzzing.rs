@@ -1,0 +1,25 @@
+//! The codecs by themselves, for tests that feed them anything at all.
+
+use crate::arguments::Arguments;
+use crate::json::Json;
+use crate::json_rpc::{Message, Request};
+use crate::xml_reader::read_call;
+
+/// A message of JSON-RPC, down to the flattened parameters.
+pub fn json(bytes: &[u8]) {
+    let requests = match Message::parse(bytes) {
+        Ok(Message::One(one)) => vec![one],
+        Ok(Message::Batch(batch)) => batch,
+        Err(_) => return,
+    };
+    for request in requests.into_iter().filter_map(|json| Request::read(json).ok()) {
+        let _ = Arguments::flattened(request.params);
+    }
+}
+
+/// A call of XML-RPC, likewise.
+pub fn xml(bytes: &[u8]) {
+    if let Ok(call) = read_call(bytes) {
+        let _ = Arguments::flattened(Json::List(call.params));
+    }
+}
