@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bergamot_newsd::Posted;
 use bergamot_tests::{Control, Daemon, Home, News};
+use bergamot_webd::{Answer, Site};
 
 #[test]
 fn an_idle_daemon_never_wakes_and_touches_no_disk() {
@@ -19,6 +20,7 @@ fn an_idle_daemon_never_wakes_and_touches_no_disk() {
     sleep(WATCHED);
     assert_eq!(daemon.activity(), before);
     let memory = daemon.memory();
+    println!("at rest: {memory}");
     assert!(memory.0 < most_at_rest(), "{memory}");
 }
 
@@ -37,10 +39,30 @@ fn it_falls_asleep_again_when_its_work_is_done() {
     assert!(memory.0 < most_at_rest() + AFTER_WORK, "{memory}");
 }
 
-/// Nearly all of it is the program itself, as far as the kernel has mapped it; the development build
-/// is larger than the one people have.
+#[test]
+fn a_feed_that_is_not_due_wakes_nobody() {
+    let home = Home::new();
+    let news = News::plain(Arc::new(Posted::new()));
+    let empty = "<rss version=\"2.0\"><channel><title>t</title></channel></rss>";
+    let site = Site::start(move |_| Answer::new(200).body(empty)).expect("it listens");
+    let feed =
+        format!("[[feed]]\nname = \"f\"\nurl = \"{}\"\nallow_private = true\n", site.url("/rss"));
+    let daemon = Daemon::start(&home, &format!("{}\n{feed}", news.section(0, "")));
+    let asked = || site.requests().len();
+    while asked() == 0 {
+        sleep(Duration::from_millis(50));
+    }
+    sleep(SETTLING + LAST_THREAD);
+    let before = daemon.activity();
+    sleep(WATCHED);
+    assert_eq!(daemon.activity(), before);
+    assert_eq!(asked(), 1);
+}
+
+/// Nearly all of it is the program itself, as far as the kernel has mapped it, and that differs from
+/// start to start: 11.6 to 11.9 MB were seen. The development build is larger than the one people have.
 fn most_at_rest() -> u64 {
-    if std::env::var_os("BERGAMOT_PROGRAM").is_some() { 13_000_000 } else { 16_000_000 }
+    if std::env::var_os("BERGAMOT_PROGRAM").is_some() { 12_300_000 } else { 16_000_000 }
 }
 
 /// What it has come to know of servers and jobs.
@@ -48,6 +70,9 @@ const AFTER_WORK: u64 = 4_000_000;
 
 /// The first look at the folder, and whatever else belongs to the start.
 const SETTLING: Duration = Duration::from_secs(2);
+
+/// A thread that looked up a name, or waited for the disk, is kept for a while.
+const LAST_THREAD: Duration = Duration::from_secs(11);
 
 /// Twice the time between two looks at a folder that cannot be watched.
 const WATCHED: Duration = Duration::from_secs(10);
