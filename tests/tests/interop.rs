@@ -5,8 +5,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
-use bergamot_tests::{Daemon, Home, Recorder, Steered, Stopped, content_of, sha256};
+use bergamot_newsd::Articles;
+use bergamot_tests::{
+    Daemon, Home, News, Recorder, Steered, Stopped, content_of, post, sha256,
+};
 use serde_json::json;
 
 #[test]
@@ -125,6 +129,39 @@ fn nzbget_api_of_npm() {
 #[ignore = "needs node-nzbget; ./check installs it"]
 fn node_nzbget_by_get() {
     serve("with_node_nzbget.js", Daemon::stop);
+}
+
+#[test]
+#[ignore = "needs feedparser; ./check installs it"]
+fn feedparser_reads_what_was_downloaded() {
+    let home = Home::new();
+    let posts = [post(1, "first.bin", 3), post(2, "second.bin", 3)];
+    let articles: Vec<Arc<dyn Articles>> = posts.iter().map(|post| post.clone() as _).collect();
+    let news = News::plain(Arc::new(articles));
+    let config = format!(
+        "[feeds]\noutput = \"finished.xml\"\noutput_link = \"https://nas.example/bergamot\"\n\
+         [control]\nsocket = \"control.sock\"\nport = 0\nusername = \"{}\"\npassword = \"{}\"\n{}",
+        Steered::USER,
+        Steered::PASSWORD,
+        news.section(0, "")
+    );
+    let mut daemon = Daemon::start(&home, &config);
+    let address = daemon.http();
+    for (name, items) in [("first.nzb", 1), ("tv/second & <last>.nzb", 2)] {
+        home.drop_nzb(name, posts[items - 1].nzb());
+        daemon.expect(&["the feed of downloads is written", &format!("items={items}")]);
+    }
+    let output = client("with_feedparser.py")
+        .env("BERGAMOT_PORT", address.port().to_string())
+        .env("BERGAMOT_USER", Steered::USER)
+        .env("BERGAMOT_PASSWORD", Steered::PASSWORD)
+        .env("BERGAMOT_NZBS", home.path())
+        .env("BERGAMOT_FEED", home.join("finished.xml"))
+        .output()
+        .expect("its interpreter is installed");
+    println!("{}", String::from_utf8_lossy(&output.stdout));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    daemon.stop();
 }
 
 /// Runs a script of `clients` against a daemon, which ends by itself if the script asks it to.

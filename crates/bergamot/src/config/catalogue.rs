@@ -814,7 +814,7 @@ pub(super) static FEED: Table = Table {
                 words: "everything is taken",
                 example: "\"Accept: debian -beta size:<5GB\"",
             },
-            about: "Which items are taken, and what becomes of them; see docs/polling.md.",
+            about: "Which items are taken, and what becomes of them; see docs/feeds.md.",
         },
         Key {
             name: "category",

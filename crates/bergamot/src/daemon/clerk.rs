@@ -189,11 +189,15 @@ fn run(files: &Files, errands: &mpsc::Receiver<Errand>, outbox: &Outbox) {
                 let result = result.map_err(|error| format!("{}: {error}", error.code()));
                 let _ = done.send(result);
             }
-            Errand::Rss(path, text) => {
-                if let Err(error) = write_whole(&path, &text) {
+            Errand::Rss(path, text) => match write_whole(&path, &text) {
+                Ok(()) => {
+                    let items = text.matches("<item>").count();
+                    tracing::debug!(items, "the feed of downloads is written");
+                }
+                Err(error) => {
                     tracing::warn!(path = %path.display(), "the feed was not written: {error}");
                 }
-            }
+            },
             Errand::Stop(done) => {
                 let _ = done.send(());
                 return;

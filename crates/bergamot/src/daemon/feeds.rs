@@ -97,6 +97,7 @@ impl Daemon {
             self.targets.due_now(now, Poll::Feed(id));
         }
         self.keep_feeds(None);
+        self.try_all_fetches();
     }
 
     pub(super) fn begin_feed(&mut self, id: FeedId) {
@@ -217,6 +218,7 @@ impl Daemon {
 
     /// What people, watchers and other feeds have to know.
     pub(super) fn tell_feeds(&mut self) {
+        self.wake_fetches();
         while let Some(event) = self.feeds.machine.poll_event() {
             match event {
                 Event::Wake(feed) => {
@@ -294,7 +296,7 @@ fn failure(refusal: &Refusal) -> Failure {
 }
 
 /// The calendar may be set, and machines sleep; so nothing waits longer than this without a look.
-fn instant_of(date: UnixTime) -> Instant {
+pub(super) fn instant_of(date: UnixTime) -> Instant {
     let now = clock::now();
     let left = date.0.saturating_sub(now.date.0).max(0).unsigned_abs();
     now.instant + Duration::from_secs(left).min(LONGEST_NAP)

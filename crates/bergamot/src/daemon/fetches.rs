@@ -1,8 +1,9 @@
 //! Jobs whose NZB is still to come from its address.
 
-use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
 
+use bergamot_feed::{CallId, Failure, FailureKind, HostRefusal, ItemKey, NzbOutcome};
 use bergamot_poll::Wanted;
 use bergamot_queue::{Deletion, Ending, Life, Step};
 use bergamot_store::Record;
@@ -11,11 +12,12 @@ use tokio::task::AbortHandle;
 use tracing::{info, warn};
 
 use super::core::Daemon;
+use super::feeds::{ITEM, instant_of};
 use super::happening::Happening;
 use super::parcel::{Arrived, Parcel};
 use super::reception::provisional_name;
 use super::targets::{Lane, Poll};
-use super::web::{Again, Missed};
+use super::web::{Account, Again, Missed};
 use crate::clock;
 
 /// How it stands with what is fetched.
@@ -23,7 +25,8 @@ use crate::clock;
 pub(super) struct Fetches {
     attempts: HashMap<JobId, u32>,
     running: HashMap<JobId, AbortHandle>,
-    resting: HashMap<String, Instant>, // hosts that asked for a pause, and until when
+    calls: HashMap<JobId, CallId>, // which hold their hosts
+    waiting: BTreeSet<JobId>,      // for a host that another call holds
 }
 
 impl Daemon {
@@ -42,11 +45,8 @@ impl Daemon {
 
     /// Begins to fetch, beside the loop.
     pub(super) fn fetch(&mut self, job: JobId) {
-        let now = clock::now().instant;
         let Some((record, url)) = self.to_be_fetched(job) else { return self.stop_fetching(job) };
-        self.fetches.resting.retain(|_, until| *until > now);
-        if let Some(until) = self.fetches.resting.get(url.host()) {
-            self.targets.put_off(Poll::Url(job), *until);
+        if !self.may_fetch(&record, &url) {
             return;
         }
         let (web, outbox) = (self.web.clone(), self.outbox.clone());
@@ -57,6 +57,52 @@ impl Daemon {
             outbox.tell(Happening::Fetched { job, fetched: Box::new(fetched) });
         });
         self.fetches.running.insert(job, running.abort_handle());
+    }
+
+    /// A host is asked once at a time, and left alone when it wants to be, by feeds and jobs alike.
+    fn may_fetch(&mut self, record: &Record, url: &Url) -> bool {
+        let (now, job) = (clock::now(), record.id);
+        let until = match self.feeds.machine.begin_nzb(now.date, url) {
+            Ok(call) => {
+                self.fetches.calls.insert(job, call);
+                return true;
+            }
+            // People may try what is closed to feeds.
+            Err(HostRefusal::Denied { .. }) if item_of(record).is_none() => return true,
+            Err(HostRefusal::Denied { .. }) => now.instant + LONG_PAUSE,
+            Err(HostRefusal::Held { until, .. }) => instant_of(until),
+            Err(HostRefusal::Busy(_)) => {
+                self.fetches.waiting.insert(job);
+                now.instant + LONG_PAUSE
+            }
+        };
+        self.targets.put_off(Poll::Url(job), until);
+        false
+    }
+
+    fn end_call(&mut self, job: JobId, outcome: NzbOutcome) {
+        if let Some(call) = self.fetches.calls.remove(&job) {
+            self.feeds.machine.end_nzb(clock::now().date, call, outcome);
+            self.tell_feeds();
+        }
+    }
+
+    /// A host is free again; it turns out whose turn it is.
+    pub(super) fn wake_fetches(&mut self) {
+        let now = clock::now().instant;
+        for job in std::mem::take(&mut self.fetches.waiting) {
+            self.targets.due_now(now, Poll::Url(job));
+        }
+    }
+
+    /// What was closed may be open now.
+    pub(super) fn try_all_fetches(&mut self) {
+        let now = clock::now().instant;
+        let is_fetch = |target: &Poll| matches!(target, Poll::Url(_));
+        let fetches: Vec<_> = self.targets.targets().map(|(id, _)| id).filter(is_fetch).collect();
+        for target in fetches {
+            self.targets.due_now(now, target);
+        }
     }
 
     /// None if it has come or ended, or has no address that could be asked.
@@ -73,6 +119,8 @@ impl Daemon {
         if let Some(running) = self.fetches.running.remove(&job) {
             running.abort();
         }
+        self.fetches.waiting.remove(&job);
+        self.end_call(job, NzbOutcome::Fine);
         self.targets.remove(Poll::Url(job));
         self.targets.put_off(Poll::Url(job), clock::now().instant);
     }
@@ -87,7 +135,7 @@ impl Daemon {
                     drop(self.on_accepted(other));
                 }
             }
-            Err(missed) => self.on_missed(job, &url, &missed),
+            Err(missed) => self.on_missed(&record, &missed),
         }
     }
 
@@ -125,23 +173,48 @@ impl Daemon {
         self.load_next();
     }
 
-    fn on_missed(&mut self, job: JobId, url: &Url, missed: &Missed) {
-        let now = clock::now().instant;
-        let attempts = self.fetches.attempts.entry(job).or_default();
-        *attempts += 1;
-        let is_last = *attempts >= MOST_ATTEMPTS;
-        let pause = match missed.again {
-            Again::After(pause) => {
-                self.fetches.resting.insert(url.host().to_owned(), now + pause);
-                pause
-            }
-            _ => FIRST_PAUSE * 3_u32.saturating_pow(*attempts - 1),
+    fn on_missed(&mut self, record: &Record, missed: &Missed) {
+        let (now, job, item) = (clock::now().instant, record.id, item_of(record));
+        let outcome = host_outcome(missed, item.as_ref());
+        // What a feed has taken waits as long as its host wants it to.
+        let patience = match &outcome {
+            _ if item.is_none() => None,
+            NzbOutcome::Denied { .. } => Some(LONG_PAUSE),
+            NzbOutcome::Fine => None,
+            NzbOutcome::Limited(pause) => Some(*pause),
         };
-        if is_last || missed.again == Again::Never {
+        self.end_call(job, outcome);
+        let attempts = self.fetches.attempts.entry(job).or_default();
+        *attempts += u32::from(patience.is_none());
+        let pause = match (patience, missed.again) {
+            (Some(pause), _) | (None, Again::After(pause)) => pause,
+            _ => FIRST_PAUSE * 3_u32.saturating_pow(attempts.saturating_sub(1)),
+        };
+        let is_last = *attempts >= MOST_ATTEMPTS || missed.again == Again::Never;
+        if is_last && patience.is_none() {
             return self.end(job, Ending::Failed(missed.cause), &missed.why);
         }
         warn!(%job, again_in = ?pause, "not fetched: {}", missed.why);
         self.targets.finished_until(now, Poll::Url(job), &Err::<(), ()>(()), now + pause);
+    }
+}
+
+/// The item of a feed that the job was made of.
+fn item_of(record: &Record) -> Option<ItemKey> {
+    record.parameters.get(ITEM)?.parse().ok()
+}
+
+/// What is said to the account of a feed holds for the feed and its host; people may know better.
+fn host_outcome(missed: &Missed, item: Option<&ItemKey>) -> NzbOutcome {
+    match (missed.again, missed.account, item) {
+        (Again::After(pause), ..) => NzbOutcome::Limited(pause),
+        (_, Account::UsedUp(pause), Some(_)) => NzbOutcome::Limited(pause),
+        (_, Account::Denied, Some(item)) => {
+            let (kind, code) = (FailureKind::Denied, "feed.denied".into());
+            let failure = Failure { kind, code, message: missed.why.as_str().into() };
+            NzbOutcome::Denied { feed: item.feed.clone(), failure }
+        }
+        _ => NzbOutcome::Fine,
     }
 }
 
@@ -164,6 +237,9 @@ fn fill_in(record: &mut Record, url: &Url, arrived: Arrived) {
         }
     }
 }
+
+/// For what waits for somebody else, who wakes it.
+const LONG_PAUSE: Duration = Duration::from_secs(60 * 60);
 
 /// Then three times as long each time.
 const FIRST_PAUSE: Duration = Duration::from_secs(10);

@@ -25,6 +25,7 @@ fn finished(record: &Record) -> Option<Finished> {
     let outcome = record.outcome.as_deref().filter(|outcome| !outcome.hidden)?;
     let Ending::Completed { verified } = outcome.ending else { return None };
     let contents = &record.contents;
+    let files = if contents.files == 1 { "file" } else { "files" };
     let checked = if verified { "every byte verified" } else { "not all of it verifiable" };
     let place = outcome.destination.as_deref().map(|at| format!(" Its files are in {at}."));
     Some(Finished {
@@ -32,7 +33,7 @@ fn finished(record: &Record) -> Option<Finished> {
         guid: format!("bergamot:job:{}:{}", record.id, record.added.0),
         title: record.name.to_string(),
         description: format!(
-            "{} in {} files, {checked}.{}",
+            "{} in {} {files}, {checked}.{}",
             contents.bytes,
             contents.files,
             place.unwrap_or_default()

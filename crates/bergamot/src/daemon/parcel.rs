@@ -1,6 +1,7 @@
 //! What comes from the address of an NZB: an NZB, an archive of them, or something else.
 
 use std::io::{Cursor, Read};
+use std::time::Duration;
 
 use bergamot_net::http::Response;
 use bergamot_nzb::{Limits, Member, Nzb, NzbError, Zip};
@@ -11,7 +12,7 @@ use flate2::bufread::MultiGzDecoder;
 
 use super::nzb_job::{contents, fingerprint};
 use super::reception::{Reception, Wishes, explained, job_name};
-use super::web::Missed;
+use super::web::{Account, Missed};
 
 /// An NZB that has come and is in the spool.
 #[derive(Clone, Debug)]
@@ -231,7 +232,15 @@ fn not_an_nzb(error: &NzbError, headers: &Headers) -> Missed {
         }
         _ => return Missed::never(Cause::Refused, explained(error)),
     };
-    Missed::never(Cause::Fetch, why)
+    let mut missed = Missed::never(Cause::Fetch, why);
+    if let NzbError::Indexer { code, .. } = error {
+        match code.trim().parse() {
+            Ok(100..=199) => missed.account = Account::Denied,
+            Ok(500 | 501) => missed.account = Account::UsedUp(LIMIT_PAUSE),
+            _ => {}
+        }
+    }
+    missed
 }
 
 /// The disk may take it later.
@@ -241,6 +250,9 @@ fn full(error: &StoreError) -> Missed {
 
 const DNZB_NAMES: [&str; 8] =
     ["Details", "EpisodeName", "Failure", "MoreInfo", "NFO", "ProperName", "RCode", "Year"];
+
+/// Indexers count by the day, and do not say when it began.
+const LIMIT_PAUSE: Duration = Duration::from_secs(60 * 60);
 
 const MOST_PARAMETERS: usize = 32;
 const LONGEST_PARAMETER: usize = 1000;

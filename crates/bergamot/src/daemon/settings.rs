@@ -107,6 +107,13 @@ fn engine_settings(config: &Config, threads: usize) -> bergamot_engine::Settings
     }
 }
 
+/// Whoever configures a feed trusts its host, also with the NZBs it links to.
+fn private_hosts(config: &Config) -> Vec<String> {
+    let urls = config.feeds.iter().filter_map(|feed| feed.url.as_ref());
+    let feeds = urls.map(|url| format!("{}:{}", url.host(), url.port()));
+    config.urls.private_hosts.iter().cloned().chain(feeds).collect()
+}
+
 impl JobSettings {
     fn new(config: &Config) -> Self {
         Self {
@@ -115,7 +122,7 @@ impl JobSettings {
             categories: config.categories.clone(),
             accept_duplicates: config.watch.duplicates == Duplicates::Accept,
             wants_par2_volumes: config.download.par2_volumes == Par2Volumes::Always,
-            private_hosts: config.urls.private_hosts.clone(),
+            private_hosts: private_hosts(config),
         }
     }
 

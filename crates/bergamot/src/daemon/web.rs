@@ -26,6 +26,8 @@ pub(crate) struct Missed {
     /// A code and a sentence.
     pub(crate) why: String,
     pub(crate) again: Again,
+    /// What the account is told rather than the address.
+    pub(crate) account: Account,
 }
 
 /// Whether it may help to ask again.
@@ -35,6 +37,15 @@ pub(crate) enum Again {
     Soon,
     /// The server has said when.
     After(Duration),
+}
+
+/// How it stands with the account at an indexer; whoever fetches for a feed heeds it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Account {
+    Denied,
+    Good,
+    /// It has used up what it may do, and should wait so long.
+    UsedUp(Duration),
 }
 
 impl Web {
@@ -67,11 +78,11 @@ impl Web {
 
 impl Missed {
     pub(super) fn never(cause: Cause, why: String) -> Self {
-        Self { cause, why, again: Again::Never }
+        Self { cause, why, again: Again::Never, account: Account::Good }
     }
 
     pub(super) fn soon(why: String) -> Self {
-        Self { cause: Cause::Fetch, why, again: Again::Soon }
+        Self { cause: Cause::Fetch, why, again: Again::Soon, account: Account::Good }
     }
 }
 
@@ -81,12 +92,16 @@ fn missed(error: &HttpError) -> Missed {
         _ => String::new(),
     };
     let again = if error.is_passing() { Again::Soon } else { Again::Never };
-    Missed { cause: Cause::Fetch, why: format!("{}: {error}{hint}", error.code()), again }
+    let why = format!("{}: {error}{hint}", error.code());
+    Missed { cause: Cause::Fetch, why, again, account: Account::Good }
 }
 
 /// A server that asks for a pause gets it; one that explains itself is quoted.
 fn refused(error: &HttpError, response: &Response) -> Missed {
     let mut missed = missed(error);
+    if matches!(response.status(), 401 | 403) {
+        missed.account = Account::Denied;
+    }
     let pause = response.retry_after().and_then(|text| retry_after(&text, clock::now().date));
     if let (Again::Soon, Some(pause)) = (missed.again, pause) {
         missed.again = Again::After(pause);

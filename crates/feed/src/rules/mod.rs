@@ -1,7 +1,7 @@
 //! Which items are wanted: a small language, close to that of NZBGet's feed filters.
 //!
 //! One rule a line: `Accept(category:tv, priority:50): show +x264 -french size:<4GB`. The first rule
-//! that accepts or rejects an item decides; `docs/polling.md` tells the rest.
+//! that accepts or rejects an item decides; `docs/feeds.md` tells the rest.
 
 mod mask;
 mod options;
