@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use bergamot_newsd::{Articles, Generated};
 use bergamot_rpc::Client;
-use bergamot_tests::{Daemon, Home, News, content_of};
+use bergamot_tests::{Daemon, Home, Mishap, News, Point, can_trace, content_of};
 use bergamot_types::ByteCount;
 use bergamot_webd::{Answer, Request, Site};
 use serde_json::{Value, json};
@@ -225,6 +225,57 @@ fn a_kill_anywhere_takes_nothing_twice_and_misses_nothing() {
         following.stop();
     }
 }
+
+/// The points are those calls of the kernel that change the disk.
+#[test]
+fn killed_at_any_call_nothing_is_taken_twice_and_nothing_is_missed() {
+    if !can_trace() {
+        println!("skipped: strace is not there, or not permitted to trace");
+        return;
+    }
+    let names = ["a.show", "b.show"];
+    let (site, news) = indexer(&names);
+    let config = config(&site, &news, TAKE_ALL);
+    let complete: [&[&str]; 1] = [&["INFO complete", "b.show"]];
+    let home = Home::in_memory();
+    let mut daemon = Daemon::launch(&home, &config, Point::trace(&home));
+    daemon.reaches(&complete).unwrap();
+    daemon.stop();
+    let all: Vec<_> = Point::all(&home).into_iter().collect();
+    let step = match std::env::var("BERGAMOT_SWEEP") {
+        Ok(value) if value == "all" => 1,
+        _ => all.len().div_ceil(SAMPLE),
+    };
+    let mut struck = 0;
+    for point in all.iter().step_by(step) {
+        let home = Home::in_memory();
+        let mut daemon = Daemon::launch(&home, &config, point.strike(&home, Mishap::Kill));
+        struck += usize::from(daemon.reaches(&complete).is_none());
+        daemon.kill();
+        let mut daemon = Daemon::start(&home, &config);
+        let mut client = home.connect().unwrap();
+        let names_in = |client: &mut Client, list: &str| -> Vec<String> {
+            let list = client.call(list, json!({})).unwrap();
+            let items = list["items"].as_array().unwrap().iter();
+            items.map(|job| job["name"].as_str().unwrap().to_owned()).collect()
+        };
+        let ended = names_in(&mut client, "history.list");
+        client.call("feeds.fetch", json!({})).unwrap();
+        for name in names.iter().filter(|name| !ended.iter().any(|it| it == *name)) {
+            daemon.expect(&["INFO complete", &format!("name={name} ")]);
+        }
+        let mut found = names_in(&mut client, "history.list");
+        found.extend(names_in(&mut client, "queue.list"));
+        found.sort();
+        assert_eq!(found, names, "killed at {point}");
+        daemon.stop();
+    }
+    println!("killed at {struck} of {} points", all.len());
+    assert!(struck > 0, "some points are reached");
+}
+
+/// Enough to meet each file; `./check full` takes all.
+const SAMPLE: usize = 20;
 
 #[test]
 fn a_refused_key_stops_the_feed_until_another_is_configured() {

@@ -8,9 +8,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use bergamot_newsd::Articles;
-use bergamot_tests::{
-    Daemon, Home, News, Recorder, Steered, Stopped, content_of, post, sha256,
-};
+use bergamot_tests::{Daemon, Home, News, Recorder, Steered, Stopped, content_of, post, sha256};
 use serde_json::json;
 
 #[test]

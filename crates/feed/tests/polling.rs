@@ -7,6 +7,7 @@ use bergamot_feed::{
     JobOptions, Limits, Memory, NzbOutcome, Reply, Rules, State, Take, Work,
 };
 use bergamot_types::{SplitMix, UnixTime, Url};
+use proptest::prelude::*;
 
 const MINUTE: i64 = 60;
 const HOUR: i64 = 60 * MINUTE;
@@ -572,4 +573,34 @@ fn no_key_is_in_what_is_shown() {
     let take = world.begin_take(ONE);
     let shown = format!("{shown} {:?} {take:?} {:?}", world.feeds, parsed(&body));
     assert!(!shown.contains("SECRET"), "{shown}");
+}
+
+proptest! {
+    /// However guids, addresses and spellings change, a title is taken once.
+    #[test]
+    fn no_title_is_taken_twice(looks in proptest::collection::vec(
+        proptest::collection::vec((0..6_u8, any::<u16>(), 0..3_usize), 0..8), 1..6))
+    {
+        let mut world = World::new(vec![feed("a", "http://a.example/rss")]);
+        let mut taken = Vec::new();
+        for look in looks {
+            let item = |(title, guid, spelling): &(u8, u16, usize)| {
+                let separator = [".", " ", "_-_"][*spelling];
+                format!(
+                    "<item><title>Show{separator}{title}</title><guid>{guid}</guid>\
+                     <link>http://a.example/{guid}/../{title}</link></item>"
+                )
+            };
+            let items: String = look.iter().map(item).collect();
+            world.bring(ONE, &format!("<rss><channel>{items}</channel></rss>"));
+            while world.feeds.wanted().next().is_some() {
+                taken.push(world.take(ONE).replace([' ', '_', '-'], ".").replace("...", "."));
+            }
+            world.pass(8 * DAY);
+        }
+        let count = taken.len();
+        taken.sort();
+        taken.dedup();
+        prop_assert_eq!(taken.len(), count);
+    }
 }

@@ -7,7 +7,7 @@ use bergamot_limit::{Allowance, Effect, Period, QuotaSettings};
 use bergamot_net::Encryption;
 use bergamot_types::{ByteRate, Shown};
 
-use super::{Category, Config, ConfigError, Environment, Server};
+use super::{Category, Config, ConfigError, Environment, Feed, Server};
 
 /// Reads the file and says what it means; secrets and user names stay out.
 pub(crate) fn check(path: &Path, environment: &Environment) -> Result<String, ConfigError> {
@@ -47,10 +47,23 @@ fn write(text: &mut String, config: &Config) -> fmt::Result {
     for category in &config.categories {
         writeln!(text, "  {}", describe_category(category))?;
     }
+    if !config.feeds.is_empty() {
+        writeln!(text, "\nfeeds")?;
+    }
+    for (number, feed) in (1..).zip(&config.feeds) {
+        writeln!(text, "  {number}  {}", describe_feed(feed))?;
+    }
     if !config.warnings.is_empty() {
         writeln!(text, "\nwarnings")?;
     }
     config.warnings.iter().try_for_each(|warning| writeln!(text, "  {warning}"))
+}
+
+fn describe_feed(feed: &Feed) -> String {
+    let url = feed.url.as_ref().map(ToString::to_string).unwrap_or_default();
+    let rules = feed.rules.lines().filter(|line| !line.trim().is_empty()).count();
+    let state = if feed.active { "" } else { ", not active" };
+    format!("{}, {url}, {rules} lines of rules{state}", Shown(&feed.name))
 }
 
 fn write_allowances(text: &mut String, config: &Config) -> fmt::Result {

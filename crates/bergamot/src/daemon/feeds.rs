@@ -89,6 +89,7 @@ impl Daemon {
     }
 
     pub(super) fn apply_feeds(&mut self) {
+        self.targets.set_concurrency(Lane::Feeds, self.config.feeds_table.concurrency);
         self.feeds.machine.configure(settings(&self.config));
         self.set_feed_targets();
         let ids: Vec<_> = self.feeds.machine.ids().collect();
@@ -310,3 +311,52 @@ const USUAL_INTERVAL: Duration = Duration::from_secs(60 * 60);
 /// What could not be done just now is not looked at in the same moment again.
 const SOON: Duration = Duration::from_secs(1);
 const LONGEST_NAP: Duration = Duration::from_secs(60 * 60);
+
+#[cfg(test)]
+mod tests {
+    use bergamot_feed::{Limits, Reply, Rules};
+    use bergamot_types::{SplitMix, Url};
+
+    use super::*;
+
+    /// The item that a feed with this title offers.
+    fn offered(title: &str) -> Take {
+        let settings = FeedSettings {
+            name: "a".into(),
+            url: Url::parse("http://a.example").unwrap(),
+            enabled: true,
+            rules: Rules::default(),
+            rules_text: "".into(),
+            options: Default::default(),
+            backlog: true,
+            interval: None,
+            pages: 1,
+            allow_private: false,
+        };
+        let mut feeds = Feeds::new(Memory::default(), vec![settings]);
+        let (now, one) = (UnixTime(1_800_000_000), FeedId(1));
+        let Work::Fetch(fetch) = feeds.begin(now, one) else { panic!("it is due") };
+        let item = format!("<item><title>{title}</title><link>http://a.example/1</link></item>");
+        let text = format!("<rss><channel>{item}</channel></rss>");
+        let reply = Reply::read(200, Default::default(), text.as_bytes(), &Limits::default());
+        feeds.on_fetched(now, fetch.call, reply, &mut SplitMix::seeded(1));
+        let Work::Take(take) = feeds.begin(now, one) else { panic!("it is wanted") };
+        take
+    }
+
+    #[test]
+    fn a_title_is_a_name_and_never_a_path() {
+        for (title, name) in [
+            ("Some.Show", "Some.Show"),
+            ("../../etc/passwd", ".._.._etc_passwd"),
+            ("..\\..\\x", ".._.._x"),
+            ("/absolute", "_absolute"),
+        ] {
+            let Take { key, item } = offered(title);
+            let new = new_job(&key, item);
+            assert_eq!(new.name, name);
+            let parameter = Parameter { name: ITEM.to_owned(), value: key.to_string() };
+            assert_eq!(new.parameters, [parameter]);
+        }
+    }
+}
