@@ -14,7 +14,7 @@ use bergamot_tests::{Daemon, Home, News, content_of};
 use bergamot_types::ByteCount;
 use bergamot_webd::{Answer, Site};
 use flate2::Compression;
-use flate2::write::GzEncoder;
+use flate2::write::{DeflateEncoder, GzEncoder};
 use serde_json::{Value, json};
 
 /// Planted in every address; it must not be found anywhere but in the records.
@@ -104,18 +104,21 @@ fn gzipped(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Members that are stored as they are.
 fn zip(members: &[(&str, &[u8])]) -> Vec<u8> {
     let (mut bytes, mut directory) = (Vec::new(), Vec::new());
     for (name, content) in members {
-        let mut shared = [20_u16, 0, 0, 0, 0].map(u16::to_le_bytes).concat();
-        let length = content.len() as u32;
-        shared.extend([crc32fast::hash(content), length, length].map(u32::to_le_bytes).concat());
+        let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
+        encoder.write_all(content).unwrap();
+        let packed = encoder.finish().unwrap();
+        let mut shared = [20_u16, 0, 8, 0, 0].map(u16::to_le_bytes).concat();
+        let lengths = [packed.len() as u32, content.len() as u32];
+        shared.extend(crc32fast::hash(content).to_le_bytes());
+        shared.extend(lengths.map(u32::to_le_bytes).concat());
         shared.extend([name.len() as u16, 0].map(u16::to_le_bytes).concat());
         directory.extend([b"PK\x01\x02\x14\x00".as_slice(), &shared, &[0; 10]].concat());
         directory.extend((bytes.len() as u32).to_le_bytes());
         directory.extend(name.as_bytes());
-        bytes.extend([b"PK\x03\x04".as_slice(), &shared, name.as_bytes(), content].concat());
+        bytes.extend([b"PK\x03\x04".as_slice(), &shared, name.as_bytes(), &packed].concat());
     }
     let (count, start, length) = (members.len() as u16, bytes.len() as u32, directory.len() as u32);
     bytes.extend([directory, b"PK\x05\x06\0\0\0\0".to_vec()].concat());
@@ -245,6 +248,7 @@ fn each_nzb_of_an_archive_becomes_a_job() {
     let archive = zip(&[
         ("readme.txt", b"hello"),
         ("broken.nzb", b"<nzb><file"),
+        ("bomb.nzb", &vec![b' '; 17 << 20]),
         ("../../one.nzb", one.as_bytes()),
         ("below/two.nzb", two.as_bytes()),
     ]);
@@ -256,9 +260,11 @@ fn each_nzb_of_an_archive_becomes_a_job() {
     assert_eq!(it.job(job)["name"], "one");
     let history = it.call("history.list", json!({}));
     let items = history["items"].as_array().unwrap();
-    assert_eq!(items.len(), 3, "{history}");
-    let broken = items.iter().find(|job| job["name"] == "broken").unwrap();
-    assert!(broken["ended"]["reason"].as_str().unwrap().starts_with("nzb.truncated"), "{broken}");
+    assert_eq!(items.len(), 4, "{history}");
+    for (name, reason) in [("broken", "nzb.truncated"), ("bomb", "zip.too_large")] {
+        let failed = items.iter().find(|job| job["name"] == name).unwrap();
+        assert!(failed["ended"]["reason"].as_str().unwrap().starts_with(reason), "{failed}");
+    }
     it.stop();
 }
 

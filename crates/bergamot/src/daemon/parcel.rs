@@ -213,13 +213,16 @@ fn out_of_gzip(body: Vec<u8>) -> Result<Vec<u8>, Missed> {
 /// What is in a member. `left` bytes may come of all members together.
 fn content(zip: &Zip<'_>, member: &Member, left: &mut u64) -> Result<Vec<u8>, String> {
     let unpacked = zip.read(member).map_err(|error| format!("{}: {error}", error.code()))?;
+    let most = LARGEST_MEMBER.min(*left);
     let mut bytes = Vec::new();
-    let read = unpacked.take(*left + 1).read_to_end(&mut bytes);
+    let read = unpacked.take(most + 1).read_to_end(&mut bytes);
+    let length = bytes.len() as u64;
+    *left = left.saturating_sub(length);
     read.map_err(|error| format!("zip.damaged: {error}"))?;
-    *left = left.checked_sub(bytes.len() as u64).ok_or_else(|| {
-        format!("zip.too_large: the NZBs of the archive have more than {MOST_UNPACKED} bytes")
-    })?;
-    Ok(bytes)
+    match length > most {
+        true => Err(format!("zip.too_large: it has more than {most} bytes")),
+        false => Ok(bytes),
+    }
 }
 
 /// Indexers that refuse say so in XML, and sites that want a login send a page.
@@ -259,7 +262,10 @@ const LONGEST_PARAMETER: usize = 1000;
 
 const MOST_NZBS: usize = 1000;
 
-/// Of all NZBs of an archive together.
+/// Of all NZBs of an archive together: it takes a second or two.
 const MOST_UNPACKED: u64 = 256 << 20;
+
+/// One at a time is in memory, beside the first good one.
+const LARGEST_MEMBER: u64 = 16 << 20;
 
 const LARGEST_ARCHIVE: u64 = 32 << 20;
