@@ -253,7 +253,8 @@ fn parse_place(text: &str) -> Result<(String, Option<u16>), InvalidUrl> {
 fn host_name(text: &str) -> Result<String, InvalidUrl> {
     let name = text.strip_suffix('.').unwrap_or(text);
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
-    if name.is_empty() || name.len() > LONGEST_HOST || !name.bytes().all(is_name) {
+    let has_gap = name.split('.').any(str::is_empty);
+    if has_gap || name.len() > LONGEST_HOST || !name.bytes().all(is_name) {
         return Err(InvalidUrl::Host);
     }
     Ok(name.to_ascii_lowercase())
@@ -396,6 +397,9 @@ mod tests {
             ("x", InvalidUrl::Scheme),
             ("http:///x", InvalidUrl::Host),
             ("http://a b/", InvalidUrl::Host),
+            ("http://a../", InvalidUrl::Host),
+            ("http://.a/", InvalidUrl::Host),
+            ("http://./", InvalidUrl::Host),
             ("http://[fe80::1%25eth0]/", InvalidUrl::Host),
             ("http://[::1]x/", InvalidUrl::Host),
             ("http://x:0/", InvalidUrl::Port),
