@@ -49,7 +49,8 @@ fn count(counter: &Counter) -> Count {
 /// The last in round brackets; in square ones only where `yEnc` stands before it.
 fn part_counter<'c>(subject: &str, all: &'c [Counter]) -> Option<&'c Counter> {
     let is_round = |counter: &&Counter| subject[counter.span.clone()].starts_with('(');
-    let behind_yenc = |counter: &&Counter| find_yenc(&subject[..counter.span.start]).is_some();
+    let yenc = find_yenc(subject);
+    let behind_yenc = |counter: &&Counter| yenc.is_some_and(|yenc| yenc < counter.span.start);
     let counted = all.iter().filter(|counter| counter.total > 0);
     counted.clone().rfind(is_round).or_else(|| counted.clone().rfind(behind_yenc))
 }
