@@ -112,6 +112,7 @@ impl Engine {
             Event::Ended { connection, trouble, unanswered } => {
                 self.on_ended(now, connection, trouble, &unanswered);
             }
+            Event::ErrandConnected(errand) => self.on_errand_connected(now, errand),
             Event::ErrandDropped(errand) => self.on_errand_dropped(errand),
             Event::ErrandEnded { errand, trouble } => self.on_errand_ended(now, errand, trouble),
             Event::ErrandWanted { errand, servers } => self.on_errand_wanted(errand, servers),

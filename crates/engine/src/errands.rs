@@ -33,6 +33,16 @@ impl Engine {
         self.errands.waiting.insert(errand, servers);
     }
 
+    pub(crate) fn on_errand_connected(&mut self, now: Now, errand: ErrandId) {
+        let Some(server) = self.errands.running.get(&errand).map(|running| running.server) else {
+            return;
+        };
+        if self.pool.on_errand_connected(server) {
+            self.tell(Notice::ServerWorks { server });
+            self.reroute(now);
+        }
+    }
+
     /// Nobody wants it any more; one that has begun is recalled.
     pub(crate) fn on_errand_dropped(&mut self, errand: ErrandId) {
         self.errands.waiting.remove(&errand);

@@ -33,6 +33,8 @@ pub enum Event {
         trouble: Trouble,
         unanswered: Vec<Ticket>,
     },
+    /// Its server has greeted it and let it in.
+    ErrandConnected(ErrandId),
     /// Nobody wants it any more.
     ErrandDropped(ErrandId),
     /// Its connection is gone, or never came to be.

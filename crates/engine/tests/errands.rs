@@ -85,7 +85,22 @@ fn the_trouble_of_an_errand_is_that_of_its_server() {
     end(&mut world, 7, Trouble::Login);
     assert_eq!(world.engine.servers().next().and_then(|it| it.trouble), Some(Trouble::Login));
     want(&mut world, 8, &[1]);
-    assert_eq!(world.started.len(), 1, "it waits until articles have found out more");
+    assert_eq!(world.started.len(), 1, "it waits as long as the server rests");
     world.hear(Event::ErrandDropped(ErrandId(8)));
     assert_eq!(world.recalled, []);
+}
+
+#[test]
+fn one_errand_tries_a_server_that_has_rested_and_ends_its_trouble() {
+    let mut world = World::new(vec![server(1, 3)]);
+    want(&mut world, 1, &[1]);
+    end(&mut world, 1, Trouble::Unreachable);
+    want(&mut world, 2, &[1]);
+    want(&mut world, 3, &[1]);
+    assert_eq!(world.started.len(), 1, "it rests");
+    world.wait(60_000);
+    assert_eq!(world.started, [(1, 1), (2, 1)], "one try");
+    world.hear(Event::ErrandConnected(ErrandId(2)));
+    assert_eq!(world.engine.servers().next().and_then(|it| it.trouble), None);
+    assert_eq!(world.started.len(), 3, "and then all");
 }

@@ -152,6 +152,11 @@ impl Pool {
         self.server_mut(server).on_errand();
     }
 
+    /// Whether a trouble is over now.
+    pub fn on_errand_connected(&mut self, server: ServerId) -> bool {
+        self.server_mut(server).on_errand_connected()
+    }
+
     pub fn on_errand_ended(
         &mut self,
         now: Instant,

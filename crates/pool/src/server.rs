@@ -172,12 +172,19 @@ impl Server {
         all - self.settings.reserved.min(all.saturating_sub(1))
     }
 
-    /// How many errands may begin; one in trouble is left to articles to find out about.
+    /// How many errands may begin. When it has rested after some trouble, one is as good a try as an
+    /// article.
     pub(crate) fn errand_room(&self) -> usize {
-        if !self.is_active() || self.used_up || self.in_trouble() {
+        if !self.is_active() || self.used_up || self.rests_until.is_some() {
             return 0;
         }
-        self.settings.connections.saturating_sub(self.open())
+        let most = if self.in_trouble() { 1 } else { self.settings.connections };
+        most.saturating_sub(self.open())
+    }
+
+    /// Whether the trouble is over now.
+    pub(crate) fn on_errand_connected(&mut self) -> bool {
+        self.trouble.take().is_some()
     }
 
     /// Whether the trouble is over now.

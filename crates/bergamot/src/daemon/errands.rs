@@ -101,6 +101,9 @@ impl Daemon {
             }
             _ => Trouble::Closed,
         };
+        if was_ready {
+            self.tell_engine(Event::ErrandConnected(errand));
+        }
         self.tell_engine(Event::ErrandEnded { errand, trouble });
         match (what, result) {
             (Errand::Headers(fetch), Ok(Brought::Headers(batch))) => {

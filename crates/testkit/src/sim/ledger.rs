@@ -129,7 +129,8 @@ impl<'a> Ledger<'a> {
             }
             Event::SettingsChanged(settings) => self.door.set_servers(now, &settings.servers),
             Event::ProbeWanted { job, articles } => self.curious.on_probe(*job, articles.len()),
-            Event::ErrandDropped(_)
+            Event::ErrandConnected(_)
+            | Event::ErrandDropped(_)
             | Event::ErrandEnded { .. }
             | Event::ErrandWanted { .. }
             | Event::FileDropped(_)

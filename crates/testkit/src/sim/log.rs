@@ -65,6 +65,7 @@ impl Log {
                 self.add(&[2, connection.0, *trouble as u64]);
                 unanswered.iter().for_each(|ticket| self.add(&[ticket.0]));
             }
+            Event::ErrandConnected(errand) => self.add(&[90, errand.0]),
             Event::ErrandDropped(errand) => self.add(&[50, errand.0]),
             Event::ErrandEnded { errand, trouble } => self.add(&[51, errand.0, *trouble as u64]),
             Event::ErrandWanted { errand, .. } => self.add(&[52, errand.0]),
