@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::sync::Arc;
+use std::time::Instant;
 
 use bergamot_newsd::{Articles, Generated, Header, Manners, Newsgroups, Options};
 use bergamot_rpc::{Client, ClientError};
@@ -194,6 +195,35 @@ fn a_server_that_is_down_is_passed_over_by_who_knows_no_numbers_yet() {
     let latest = json!({ "group": GROUP, "latest": true });
     let why = refused(&mut client, "groups.headers", latest);
     assert!(why.starts_with("s1: cannot connect"), "{why}");
+    // And nobody waits for a server that rests after that.
+    let why = refused(&mut client, "groups.list", json!({}));
+    assert!(why.contains("cannot connect"), "{why}");
+    daemon.stop();
+}
+
+#[test]
+fn however_many_ask_at_once_a_group_is_looked_at_once_a_second() {
+    let newsgroups = Arc::new(Newsgroups::default());
+    newsgroups.post(GROUP, talk(1));
+    let (post, _) = post(7, "a.bin", 1);
+    let news = News::start([options(post, &newsgroups)]);
+    let home = Home::new();
+    let daemon = Daemon::start(&home, &news.section(0, ""));
+    let start = Instant::now();
+    std::thread::scope(|scope| {
+        for _ in 0..40 {
+            scope.spawn(|| {
+                let mut client = home.connect().expect("it listens");
+                for _ in 0..5 {
+                    let page = call(&mut client, "groups.headers", json!({ "group": GROUP }));
+                    assert_eq!(page["known"], 1);
+                }
+            });
+        }
+    });
+    let most = 1 + start.elapsed().as_secs();
+    let looks = news.tally(0).commands("GROUP");
+    assert!((1..=most).contains(&looks), "{looks} looks in {most} s");
     daemon.stop();
 }
 

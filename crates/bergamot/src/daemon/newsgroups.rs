@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bergamot_engine::ErrandId;
+use bergamot_engine::{ErrandId, ServerStatus};
 use bergamot_groups::{Batch, Due, Extent, Failure, Fetch, Groups, Headers, Need, Order, Settings};
 use bergamot_net::ErrandError;
 use bergamot_poll::Wanted;
@@ -137,14 +137,31 @@ impl Daemon {
         let tried = self.newsgroups.tried.get(&fetch.group);
         let left = self.header_servers(tried.map_or(&[], |tried| &tried.servers));
         let known = fetch.server().filter(|server| left.contains(server));
-        let servers = known.map_or(left, |server| vec![server]);
-        if servers.is_empty() {
-            let none = Failure::NoSuchGroup(fetch.group.clone());
-            let failure =
-                tried.map_or(Failure::NoServer, |tried| tried.failure.clone().unwrap_or(none));
-            return self.on_looked(&fetch.group, Err(failure));
+        let none = Failure::NoSuchGroup(fetch.group.clone());
+        let failure =
+            tried.map_or(Failure::NoServer, |tried| tried.failure.clone().unwrap_or(none));
+        match self.awake(known.map_or(left, |server| vec![server]), failure) {
+            Ok(servers) => drop(self.send_for(Errand::Headers(fetch), servers)),
+            Err(failure) => self.on_looked(&fetch.group, Err(failure)),
         }
-        self.send_for(Errand::Headers(fetch), servers);
+    }
+
+    /// Those of the servers that do not rest after some trouble; nobody waits for a server that does.
+    fn awake(
+        &self,
+        mut servers: Vec<ServerId>,
+        otherwise: Failure,
+    ) -> Result<Vec<ServerId>, Failure> {
+        let now = clock::now().instant;
+        let rests = |status: &ServerStatus| status.rests_until.is_some_and(|until| now < until);
+        let resting: Vec<_> = self.engine.servers().filter(rests).collect();
+        let asleep = servers.iter().find_map(|server| {
+            let status = resting.iter().find(|status| status.id == *server)?;
+            let cause = self.trouble_of(status)?.into();
+            Some(Failure::Server { server: self.name(*server).into(), cause })
+        });
+        servers.retain(|server| resting.iter().all(|status| status.id != *server));
+        if servers.is_empty() { Err(asleep.unwrap_or(otherwise)) } else { Ok(servers) }
     }
 
     /// Servers that may be asked for headers, the best first: not those that count what they give.
@@ -212,13 +229,14 @@ impl Daemon {
 
     /// `failure` is what is said where nobody is left to be asked.
     fn send_for_list(&mut self, query: GroupQuery, list: List, failure: Failure) {
-        let servers = self.header_servers(&list.tried);
-        if servers.is_empty() {
+        match self.awake(self.header_servers(&list.tried), failure) {
+            Ok(servers) => {
+                let errand = self.send_for(Errand::List(query), servers);
+                self.newsgroups.lists.insert(errand, list);
+            }
             // Whoever asked may have left meanwhile.
-            return drop(list.waiter.send(Err(failure)));
+            Err(failure) => drop(list.waiter.send(Err(failure))),
         }
-        let errand = self.send_for(Errand::List(query), servers);
-        self.newsgroups.lists.insert(errand, list);
     }
 
     pub(super) fn list_anew(&mut self, errand: ErrandId, query: GroupQuery) {

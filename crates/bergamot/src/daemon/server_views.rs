@@ -69,7 +69,7 @@ impl Daemon {
         status.rate.map_or(0, |rate| rate.0.saturating_mul(busy))
     }
 
-    fn trouble_of(&self, status: &ServerStatus) -> Option<String> {
+    pub(super) fn trouble_of(&self, status: &ServerStatus) -> Option<String> {
         let spoken = told::spoken(status.trouble?);
         match self.troubles.get(&status.id) {
             Some(why) => Some(format!("{spoken}: {why}")),
