@@ -338,11 +338,24 @@ fn rules_are_tried_out_without_taking_anything() {
     let mut following = Following::start(&["a.show", "b.show"], "");
     following.daemon.wait_for(&["INFO checked", "new=2", "wanted=0"]);
     let url = following.site.url("/api");
-    let refused = following.client.call("feeds.preview", json!({ "url": url })).unwrap_err();
-    assert!(
-        refused.to_string().contains("no public address"),
-        "anybody may have named it: {refused}"
-    );
+    let items = following.call("feeds.preview", json!({ "url": url, "rules": "b*" }));
+    let verdicts = [0, 1].map(|n| items[n]["verdict"].as_str().unwrap().to_owned());
+    assert_eq!(verdicts, ["unmatched", "accepted"]);
+    let params = json!([0, "x", url, "R: a*%A: *", true, false, "", 0, 15, "", false, 60, "1"]);
+    let items = following.call("previewfeed", params);
+    assert_eq!(items.as_array().unwrap().len(), 1);
+    assert_eq!((&items[0]["Title"], &items[0]["Rule"]), (&json!("b.show"), &json!(2)));
+    let file = following.home.join("rules");
+    fs::write(&file, "Reject: a*\nAccept: *\n").unwrap();
+    let shown = following.said(&["feeds", "preview", &url, "--rules-file", file.to_str().unwrap()]);
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert!(shown.contains("rejected") && shown.contains("accepted"), "{shown}");
+
+    let other = Site::start(|_| Answer::new(200)).unwrap();
+    let private = json!({ "url": other.url("/").replace("127.0.0.1", "127.0.0.2") });
+    let refused = following.client.call("feeds.preview", private).unwrap_err();
+    assert!(refused.to_string().contains("no public address"), "{refused}");
+    assert_eq!(other.requests().len(), 0, "anybody may have named it");
     let refused = following.client.call("feeds.preview", json!({ "url": url, "rules": "x:y" }));
     assert!(refused.unwrap_err().to_string().contains("there is no field"));
     assert_eq!(following.jobs(), [""; 0]);

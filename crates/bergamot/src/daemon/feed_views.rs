@@ -98,8 +98,9 @@ impl Handle {
 
     pub(super) async fn try_feed(&self, trial: FeedTrial) -> Result<Vec<FeedItem>, Refusal> {
         let settings = settings_of(trial)?;
-        // Anybody may have named that address.
-        let reply = self.look(settings.url.clone(), Reach::Public).await?;
+        // Anybody may have named that address, as with those of NZBs.
+        let reach = self.settings.get().reach(&settings.url);
+        let reply = self.look(settings.url.clone(), reach).await?;
         let judged = bergamot_feed::judge(settings, clock::now().date, document_of(reply)?);
         Ok(judged.into_iter().map(item_view).collect())
     }
