@@ -110,9 +110,7 @@ pub(super) struct Daemon {
     pub(super) web: Web,
     pub(super) fetches: Fetches,
     pub(super) chance: SplitMix,
-    pub(super) load_again: Option<Instant>, // when to try again to load jobs that could not be
     pub(super) load_trouble: Option<String>, // why they could not, as far as people know
-    pub(super) records_again: Option<Instant>, // the same for records that could not be written
 }
 
 pub(super) struct OpenConnection {
@@ -231,9 +229,7 @@ impl Daemon {
             targets: new_targets(),
             web: Web::new(),
             fetches: Fetches::default(),
-            load_again: None,
             load_trouble: None,
-            records_again: None,
         };
         for told in left.told {
             warn!("{told}");
@@ -317,12 +313,9 @@ impl Daemon {
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        let engine = self.engine.poll_timeout();
-        let again = [self.load_again, self.records_again, self.jobs.next_rested()];
-        let kept = [self.notes.next_deadline(), self.pause_end()];
-        let kept = kept.into_iter().chain([self.volumes.next_deadline()]);
-        let all = [engine, self.targets.next_wake()].into_iter().chain(again).chain(kept);
-        all.flatten().min()
+        let due = [self.engine.poll_timeout(), self.targets.next_wake(), self.pause_end()];
+        let to_be_kept = [self.notes.next_deadline(), self.volumes.next_deadline()];
+        due.into_iter().chain(to_be_kept).flatten().min()
     }
 
     fn on_time(&mut self) {
@@ -331,17 +324,6 @@ impl Daemon {
             self.tell_engine(Event::Timeout);
         }
         self.begin_what_is_due(now);
-        if self.records_again.is_some_and(|at| now >= at) {
-            self.records_again = None;
-            self.write_records_again();
-        }
-        if self.load_again.is_some_and(|at| now >= at) {
-            self.load_again = None;
-            self.load_next();
-        }
-        if self.jobs.end_rests(now) {
-            self.load_next();
-        }
         self.notes_on_time(now);
         self.end_pauses();
         self.keep_volumes_if_due(now);

@@ -244,19 +244,11 @@ impl Jobs {
         self.resting.get(&job).copied()
     }
 
-    pub(crate) fn next_rested(&self) -> Option<Instant> {
-        self.resting.values().min().copied()
-    }
-
-    /// Those that have rested long enough may be loaded; whether there are any.
-    pub(crate) fn end_rests(&mut self, now: Instant) -> bool {
-        let due: Vec<_> =
-            self.resting.iter().filter(|(_, until)| **until <= now).map(|(job, _)| *job).collect();
-        for job in &due {
-            self.resting.remove(job);
-            self.consider(*job);
+    /// It may be loaded again.
+    pub(crate) fn end_rest(&mut self, job: JobId) {
+        if self.resting.remove(&job).is_some() {
+            self.consider(job);
         }
-        !due.is_empty()
     }
 
     /// It could not be loaded, or somebody paused it meanwhile.

@@ -19,6 +19,7 @@ use super::nzb_job::new_job;
 use super::question::Promise;
 use super::recordings::Next;
 use super::settings::Retention;
+use super::targets::Poll;
 use crate::clock;
 
 impl Daemon {
@@ -100,11 +101,12 @@ impl Daemon {
         let left = delay.saturating_sub(Duration::from_secs(age));
         if left > Duration::ZERO && record.priority < FORCE_PRIORITY && record.outcome.is_none() {
             self.jobs.rest(job, now.instant + left);
+            self.do_once(Poll::Rest(job), now.instant + left);
         }
     }
 
     pub(super) fn load_next(&mut self) {
-        if self.load_again.is_some() {
+        if self.targets.target(Poll::Loading).is_some() {
             return;
         }
         while let Some(record) = self.jobs.next_to_load() {
@@ -163,7 +165,7 @@ impl Daemon {
             warn!(job = %record.id, name = %Shown(&record.name), "cannot be started yet: {why}");
         }
         self.load_trouble = Some(why);
-        self.load_again = Some(clock::now().instant + DISK_PAUSE);
+        self.do_once(Poll::Loading, clock::now().instant + DISK_PAUSE);
         self.jobs.wait_again(record.id);
     }
 
@@ -248,7 +250,9 @@ impl Daemon {
         warn!(%job, again_in = ?pause, "put back: {why}");
         self.put_away(job);
         self.jobs.step(job, Step::PutBack);
-        self.jobs.put_back(job, clock::now().instant + pause);
+        let until = clock::now().instant + pause;
+        self.jobs.put_back(job, until);
+        self.do_once(Poll::Rest(job), until);
         self.events.push_back(Event::JobRemoved(job));
         self.tell_state(job);
         self.load_next();
@@ -328,7 +332,7 @@ impl Daemon {
             warn!(%job, "the record could not be written: {why}");
         }
         match self.recordings.written(job, &result) {
-            Next::Later => self.records_again = Some(clock::now().instant + DISK_PAUSE),
+            Next::Later => self.do_once(Poll::Records, clock::now().instant + DISK_PAUSE),
             Next::Once => {
                 if let Some(record) = self.jobs.record(job) {
                     self.keeper.update(record.clone());

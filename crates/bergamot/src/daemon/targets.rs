@@ -17,10 +17,16 @@ pub(super) enum Poll {
     Feed(FeedId),
     /// A newsgroup, by the number it has in `newsgroups`.
     Group(u32),
+    /// Jobs that could not be read in may be now.
+    Loading,
     /// Whether a job that waits is there.
     Probe(JobId),
     Progress(JobId),
     Rate,
+    /// Records that could not be written may be now.
+    Records,
+    /// A job has rested long enough.
+    Rest(JobId),
     /// What a person at a terminal sees, or reads in the log.
     Screen,
     /// Whether a server can be reached that nobody asks.
@@ -68,14 +74,38 @@ impl Daemon {
             Poll::CurrentJob => self.check_current_job(),
             Poll::Feed(id) => self.begin_feed(id),
             Poll::Group(number) => self.begin_look(number),
+            Poll::Loading => {
+                self.end_for_good(target);
+                self.load_next();
+            }
             Poll::Probe(job) => self.begin_probe(job),
             Poll::Progress(job) => self.tell_progress_of(job),
             Poll::Rate => self.tell_rate(),
+            Poll::Records => {
+                self.end_for_good(target);
+                self.write_records_again();
+            }
+            Poll::Rest(job) => {
+                self.end_for_good(target);
+                self.jobs.end_rest(job);
+                self.load_next();
+            }
             Poll::Screen => self.speak(),
             Poll::Server(server) => self.probe_server(server),
             Poll::Url(job) => self.fetch(job),
             Poll::WatchFolder => self.ring(),
         }
+    }
+
+    /// Something to be done once, not before then; if it is to be already, it stays as it is.
+    pub(super) fn do_once(&mut self, target: Poll, at: Instant) {
+        let (kind, interval) = (Lane::Upkeep, Duration::MAX);
+        self.targets.set(at, target, Wanted { kind, interval, priority: 0, enabled: true });
+    }
+
+    fn end_for_good(&mut self, target: Poll) {
+        self.targets.remove(target);
+        self.targets.put_off(target, clock::now().instant);
     }
 
     /// A watch folder is scanned, unless somebody has paused that.
