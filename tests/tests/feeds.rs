@@ -261,8 +261,10 @@ fn killed_at_any_call_nothing_is_taken_twice_and_nothing_is_missed() {
         };
         let ended = names_in(&mut client, "history.list");
         client.call("feeds.fetch", json!({})).unwrap();
-        for name in names.iter().filter(|name| !ended.iter().any(|it| it == *name)) {
-            daemon.expect(&["INFO complete", &format!("name={name} ")]);
+        for (name, job) in names.iter().zip(1..) {
+            if !ended.iter().any(|it| it == name) {
+                daemon.expect_complete(name, job);
+            }
         }
         let mut found = names_in(&mut client, "history.list");
         found.extend(names_in(&mut client, "queue.list"));
