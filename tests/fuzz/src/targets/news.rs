@@ -64,8 +64,7 @@ pub(super) fn overview(bytes: &[u8]) {
         }
     }
     let group = GroupName::parse("alt.binaries.test").expect("it is one");
-    // A post of which only the introduction is there has no file yet.
-    for post in posts(&headers).into_iter().filter(|post| !post.files.is_empty()) {
+    for post in posts(&headers) {
         let nzb = bergamot_nzb::read(post.nzb(&group).as_bytes(), &bergamot_nzb::Limits::default());
         assert!(nzb.is_ok(), "{nzb:?}");
         let _ = (post.bytes(), post.is_complete());
