@@ -33,11 +33,13 @@ pub struct Census {
 #[derive(Debug, Default)]
 pub(crate) struct Probes {
     jobs: BTreeMap<JobId, Probe>,
+    last: u64,
     asked: HashMap<Ticket, Asked>,
 }
 
 #[derive(Debug)]
 struct Probe {
+    number: u64,
     waiting: VecDeque<Question>,
     left: usize, // questions that are not settled
     census: Census,
@@ -52,6 +54,7 @@ struct Question {
 #[derive(Debug)]
 struct Asked {
     job: JobId,
+    probe: u64, // an earlier one of the job may have been dropped
     question: Question,
     connection: ConnectionId,
     server: ServerId,
@@ -71,7 +74,9 @@ impl Engine {
         let left = articles.len();
         let question = |article| Question { article, tries: Tries::default() };
         let waiting = articles.into_iter().map(question).collect();
-        self.probes.jobs.insert(job, Probe { waiting, left, census: Census::default() });
+        self.probes.last += 1;
+        let number = self.probes.last;
+        self.probes.jobs.insert(job, Probe { number, waiting, left, census: Census::default() });
         self.end_probe_if_settled(job);
     }
 
@@ -83,18 +88,19 @@ impl Engine {
     pub(crate) fn on_present(&mut self, now: Now, ticket: Ticket) {
         if let Some(asked) = self.take_probe(now, ticket) {
             self.pool.on_success(asked.server);
-            self.settle(asked.job, |census| census.present += 1);
+            self.settle(asked.job, asked.probe, |census| census.present += 1);
         }
     }
 
     /// Whether the ticket was that of a probe.
     pub(crate) fn on_probe_missing(&mut self, now: Now, ticket: Ticket) -> bool {
-        let Some(Asked { job, mut question, server, .. }) = self.take_probe(now, ticket) else {
+        let Some(Asked { job, probe, mut question, server, .. }) = self.take_probe(now, ticket)
+        else {
             return false;
         };
         self.pool.on_success(server);
         question.tries.missing(server);
-        self.ask_probe_again(job, question);
+        self.ask_probe_again(job, probe, question);
         true
     }
 
@@ -113,13 +119,14 @@ impl Engine {
     }
 
     fn blame(&mut self, asked: Asked) {
-        let Asked { job, mut question, server, .. } = asked;
+        let Asked { job, probe, mut question, server, .. } = asked;
         question.tries.broke(server, MOST_BREAKS);
-        self.ask_probe_again(job, question);
+        self.ask_probe_again(job, probe, question);
     }
 
-    fn ask_probe_again(&mut self, job: JobId, question: Question) {
-        if let Some(probe) = self.probes.jobs.get_mut(&job) {
+    fn ask_probe_again(&mut self, job: JobId, number: u64, question: Question) {
+        let probe = self.probes.jobs.get_mut(&job);
+        if let Some(probe) = probe.filter(|probe| probe.number == number) {
             probe.waiting.push_back(question);
         }
     }
@@ -142,30 +149,38 @@ impl Engine {
         }
         let jobs: Vec<_> = self.probes.jobs.keys().copied().collect();
         for job in jobs {
-            let Some(probe) = self.probes.jobs.get_mut(&job) else { continue };
-            for question in std::mem::take(&mut probe.waiting) {
-                self.put(now, job, question);
+            let mut in_vain = 0;
+            while in_vain < MOST_IN_VAIN {
+                let Some(probe) = self.probes.jobs.get_mut(&job) else { break };
+                let Some(question) = probe.waiting.pop_front() else { break };
+                let number = probe.number;
+                in_vain += usize::from(!self.put(now, job, number, question));
             }
-            self.end_probe_if_settled(job);
         }
     }
 
-    fn put(&mut self, now: Now, job: JobId, question: Question) {
+    /// Whether the question is on its way, or settled.
+    fn put(&mut self, now: Now, job: JobId, probe: u64, question: Question) -> bool {
         let servers = match self.whom_to_ask(now, &question) {
-            Whom::Nobody => return self.settle_unasked(now, job, &question),
-            Whom::Wait => return self.ask_probe_again(job, question),
+            Whom::Nobody => {
+                self.settle_unasked(now, job, probe, &question);
+                return true;
+            }
+            Whom::Wait => Vec::new(),
             Whom::These(servers) => servers,
         };
         let Some(connection) = self.connection_for_probe(&servers) else {
             self.open_for_probe(&servers);
-            return self.ask_probe_again(job, question);
+            self.ask_probe_again(job, probe, question);
+            return false;
         };
         self.last_number += 1;
         let ticket = Ticket(self.last_number);
         let id = question.article.id.clone();
         self.orders.push_back(Order::Stat { connection, ticket, id });
         let server = self.connections[&connection].server;
-        self.probes.asked.insert(ticket, Asked { job, question, connection, server });
+        self.probes.asked.insert(ticket, Asked { job, probe, question, connection, server });
+        true
     }
 
     fn whom_to_ask(&self, now: Now, question: &Question) -> Whom {
@@ -180,18 +195,19 @@ impl Engine {
         }
     }
 
-    fn settle_unasked(&mut self, now: Now, job: JobId, question: &Question) {
+    fn settle_unasked(&mut self, now: Now, job: JobId, probe: u64, question: &Question) {
         let route = self.pool.route_anew(&question.tries, question.article.posted, now.date);
         let broke = self.pool.ids().any(|server| question.tries.breaks_at(server) > 0);
         let nowhere = route == Route::Exhausted && !broke;
-        self.settle(job, |census| {
+        self.settle(job, probe, |census| {
             let count = if nowhere { &mut census.missing } else { &mut census.unknown };
             *count += 1;
         });
     }
 
-    fn settle(&mut self, job: JobId, count: impl FnOnce(&mut Census)) {
-        if let Some(probe) = self.probes.jobs.get_mut(&job) {
+    fn settle(&mut self, job: JobId, number: u64, count: impl FnOnce(&mut Census)) {
+        let probe = self.probes.jobs.get_mut(&job);
+        if let Some(probe) = probe.filter(|probe| probe.number == number) {
             count(&mut probe.census);
             probe.left -= 1;
         }
@@ -244,5 +260,8 @@ impl Engine {
 
 /// Questions at a time on a connection that does nothing else: enough for any round trip.
 const MOST_AT_ONCE: usize = 32;
+/// Questions of a job that nobody can be asked just now and that are looked at all the same, after each
+/// event: articles are what events are about.
+const MOST_IN_VAIN: usize = 8;
 /// A server that breaks off more often on one article is asked no more.
 const MOST_BREAKS: u8 = 2;

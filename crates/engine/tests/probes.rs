@@ -101,10 +101,13 @@ fn nothing_is_asked_while_everything_is_paused() {
     world.greet();
     assert_eq!(world.stats.len(), 3);
     world.hear(Event::ProbeDropped(JobId(9)));
+    probe(&mut world, 1);
     for _ in 0..3 {
-        answer(&mut world, true);
+        answer(&mut world, false);
     }
-    assert_eq!(world.probed, [], "nobody wants to know any more");
+    assert_eq!(world.probed, [], "nobody wants to know that any more");
+    answer(&mut world, true);
+    assert_eq!(world.probed, census(1, 0, 0));
 }
 
 #[test]

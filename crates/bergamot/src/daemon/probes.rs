@@ -72,7 +72,9 @@ impl Daemon {
         };
         let waits = self.jobs.queued().take(LOOK_AHEAD).filter(|record| {
             let small = (1..=MOST_ARTICLES).contains(&record.contents.articles);
-            !record.paused && record.finished.is_empty() && small && !begun(record.id)
+            let rests = self.jobs.rests_until(record.id).is_some();
+            let is_ready = !record.paused && !rests && record.finished.is_empty();
+            is_ready && small && !begun(record.id)
         });
         waits.map(|record| record.id).take(MOST_PROBED).collect()
     }
@@ -119,6 +121,9 @@ impl Daemon {
         let Some(critical) = self.probes.critical.remove(&job) else { return };
         self.end_probe(job, Ok(()));
         let Census { present, missing, unknown } = census;
+        if present + missing == 0 {
+            return; // nobody could say anything
+        }
         let outlook = Outlook::of(present, missing, unknown, critical);
         debug!(%job, present, missing, unknown, ?outlook, "probed");
         let at = clock::now().date;
