@@ -208,8 +208,8 @@ impl Feed {
             let judgement = self.settings.rules.judge(item, now);
             let fate = match (known, judgement.verdict) {
                 (Some(fate), _) => fate,
+                (None, _) if is_backlog => Fate::Backlog, // whatever rules come later
                 (None, Verdict::Rejected | Verdict::Unmatched) => Fate::Ignored,
-                (None, Verdict::Accepted) if is_backlog => Fate::Backlog,
                 (None, Verdict::Accepted) if item.url.is_none() => Fate::WithoutNzb,
                 (None, Verdict::Accepted) => Fate::Wanted,
             };

@@ -65,7 +65,9 @@ impl Seen {
 
     /// Forgets what the rules turned down, for other rules may want it.
     pub(super) fn reconsider(&mut self) {
-        self.items.retain(|_, entry| entry.fate != Fate::Ignored);
+        // What was taken for a repetition may have repeated one of them.
+        let is_open = |fate| matches!(fate, Fate::Ignored | Fate::Repeated);
+        self.items.retain(|_, entry| !is_open(entry.fate));
         self.index_titles();
     }
 
