@@ -47,7 +47,9 @@ fn text(line: &[u8]) -> String {
 }
 
 fn shown(field: &str, longest: usize) -> String {
-    let text = decoded(field.trim());
+    let field = field.trim();
+    // Encoded, a text may be several times as long; what is beyond would only cost time.
+    let text = decoded(&field[..field.floor_char_boundary(4 * longest)]);
     let mut text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     text.truncate(text.floor_char_boundary(longest));
     text

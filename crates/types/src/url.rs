@@ -302,10 +302,12 @@ fn without_dots(target: &str) -> String {
     format!("/{}{query}", parts.join("/"))
 }
 
-/// Keys are long and of letters and digits alone; a name as long as that mostly has dots.
+/// Keys are long, have digits and no dots; a name as long as that mostly has some.
 fn looks_like_a_key(part: &str) -> bool {
     let part = part.strip_suffix(".nzb").unwrap_or(part);
-    part.len() >= SHORTEST_KEY && part.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'%');
+    let has_digit = part.bytes().any(|byte| byte.is_ascii_digit());
+    part.len() >= SHORTEST_KEY && has_digit && part.bytes().all(fits)
 }
 
 fn percent_decoded(text: &str) -> String {
@@ -356,8 +358,8 @@ const LONGEST: usize = 8 << 10;
 /// A name in the domain name system (RFC 1035, section 2.3.4).
 const LONGEST_HOST: usize = 253;
 
-/// The keys of Newznab have 32 characters.
-const SHORTEST_KEY: usize = 24;
+/// The keys of Newznab have 32 characters, those of others as few.
+const SHORTEST_KEY: usize = 16;
 
 #[cfg(test)]
 mod tests {

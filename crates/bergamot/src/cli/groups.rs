@@ -69,7 +69,7 @@ fn groups_page(page: &Page<Group>, look: Look) -> String {
     let mut table = Columns::new([left("GROUP"), right("ARTICLES"), flexible("")]);
     for group in &page.items {
         // The range is all that servers tell; what was deleted within it counts too.
-        let articles = (group.last + 1).saturating_sub(group.first);
+        let articles = group.last.saturating_add(1).saturating_sub(group.first);
         table.push([
             Shown(&group.name).to_string().into(),
             articles.to_string().into(),

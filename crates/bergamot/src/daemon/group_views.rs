@@ -19,7 +19,9 @@ pub(super) fn header_page(
     let is_full = items.len() == query.limit;
     // A page that is not full has seen all that is known; what is older is known to the server only.
     let next = if is_full { last } else { headers.first() };
-    let more = |below: &u64| headers.below(*below).next().is_some() || extent.has_older();
+    // A search looks through what is known, and fetches nothing.
+    let has_older = query.search.is_none() && extent.has_older();
+    let more = |below: &u64| headers.below(*below).next().is_some() || has_older;
     HeaderPage {
         group: query.group.to_string(),
         server,
@@ -135,13 +137,13 @@ mod tests {
     }
 
     #[test]
-    fn pages_follow_each_other_down_to_what_only_the_server_has() {
+    fn pages_follow_each_other_down_to_what_only_the_server_has_and_searches_to_what_is_known() {
         assert_eq!(page(None, 2, None), (vec![100, 99], Some(99)));
         assert_eq!(page(Some(99), 2, None), (vec![98, 97], Some(97)));
         assert_eq!(page(Some(53), 5, None), (vec![52, 51], Some(51)));
         assert_eq!(page(Some(51), 5, None), (vec![], Some(51)));
         assert_eq!(page(None, 2, Some("post 3")), (vec![93, 83], Some(83)));
-        assert_eq!(page(None, 9, Some("ANN a77")), (vec![77], Some(51)));
+        assert_eq!(page(None, 9, Some("ANN a77")), (vec![77], None));
     }
 
     #[test]
