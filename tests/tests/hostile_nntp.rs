@@ -126,7 +126,7 @@ fn p14_a_user_name_may_suffice() {
 #[test]
 fn p15_a_login_that_is_forgotten_mid_way_is_given_once_more() {
     let after = elsewhere(Rule::new(Fault::LoginAgain).first_asks(1), &[]);
-    assert_eq!(after.news.tally(1).connections().accepted, 0, "it was had from level 0");
+    assert_eq!(after.news.tally(1).commands("BODY"), 0, "it was had from level 0");
     assert!(!after.said(&["nntp.login"]), "{}", after.log.join("\n"));
     elsewhere(Fault::LoginAgain, &["nntp.login_forgotten"]);
 }
@@ -363,11 +363,11 @@ fn an_outage_below_makes_the_job_wait_and_does_not_drain_the_level_above() {
     home.drop_nzb("job.nzb", post.nzb());
     daemon.wait_for(&["WARN unreachable", "tried again in", "below"]);
     daemon.wait_for(&["DEBUG", "unreachable", "tried again in", "below"]);
-    assert_eq!(above.tally(0).connections().accepted, 0, "nothing is asked of the level above");
+    assert_eq!(above.tally(0).commands("BODY"), 0, "nothing is asked of the level above");
     let back = News::start([Options { address, ..serving(&post) }]);
     daemon.wait_complete("job");
     assert_eq!(fs::read(home.join("complete/job/job.bin")).unwrap(), content_of(&post));
-    assert_eq!(above.tally(0).connections().accepted, 0);
+    assert_eq!(above.tally(0).commands("BODY"), 0);
     assert_eq!(back.tally(0).all_served(), 6);
     daemon.stop();
 }

@@ -106,7 +106,7 @@ pub(super) struct Daemon {
     bell: DeskBell,
     pub(super) targets: Targets,
     pub(super) feeds: FeedRoom,
-    feeds_only: bool,
+    pub(super) feeds_only: bool,
     pub(super) web: Web,
     pub(super) fetches: Fetches,
     pub(super) chance: SplitMix,

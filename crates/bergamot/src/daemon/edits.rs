@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use bergamot_engine::Event;
+use bergamot_engine::{Event, FORCE_PRIORITY};
 use bergamot_queue::{Deletion, Ending, FileKey};
 use bergamot_rpc::Refusal;
 use bergamot_rpc::view::{Mark, Parameter};
@@ -70,6 +70,10 @@ impl Daemon {
             Edit::Resume => Ok(self.pause_job(job, false)),
             Edit::SetPriority(priority) => {
                 let changed = self.jobs.place(job, *priority, To::Here);
+                if *priority >= FORCE_PRIORITY {
+                    self.jobs.end_rest(job);
+                    self.load_next();
+                }
                 Ok(self.placed(changed, job))
             }
             Edit::Files { files, what } => self.edit_files(job, files, *what),

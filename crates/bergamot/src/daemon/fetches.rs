@@ -167,6 +167,7 @@ impl Daemon {
             return self.end(job, Ending::Deleted(Deletion::Copy), &why);
         }
         self.record(job);
+        self.let_propagate(job);
         self.jobs.wait_again(job);
         self.tell_changed(job);
         self.tell_state(job);

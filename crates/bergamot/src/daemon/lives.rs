@@ -38,7 +38,7 @@ impl Daemon {
         self.jobs.insert(record);
         self.let_propagate(id);
         self.tell_added(id);
-        if is_to_come {
+        if is_to_come && !self.feeds_only {
             self.plan_fetch(id);
         }
         if let Some(twin) = twin {
