@@ -575,6 +575,21 @@ fn no_key_is_in_what_is_shown() {
     assert!(!shown.contains("SECRET"), "{shown}");
 }
 
+#[test]
+fn what_a_host_asked_for_holds_after_a_restart() {
+    let settings = || vec![feed("one", "http://a.example/1")];
+    let mut world = World::new(settings());
+    let headers = Headers { retry_after: Some("7200".into()), ..Headers::default() };
+    world.answer(ONE, 429, headers, "");
+    world.pass(10 * MINUTE);
+    let mut world = world.restart(settings());
+    let left = world.feeds.next_due(world.now, ONE).expect("it is due some time");
+    assert_eq!(left.0 - world.now.0, 2 * HOUR - 10 * MINUTE);
+    assert_eq!(world.later(ONE), 2 * HOUR - 10 * MINUTE);
+    world.pass(2 * HOUR);
+    world.fetch(ONE);
+}
+
 proptest! {
     /// However guids, addresses and spellings change, a title is taken once.
     #[test]

@@ -52,7 +52,7 @@ use place::Place;
 use session::{Form, Session};
 
 use crate::clock;
-use crate::config::{Config, Environment, show_time};
+use crate::config::{Config, ConfigError, Environment, show_time};
 use crate::feeds_once::{self, Once};
 
 /// Does what is said, and tells what goes wrong.
@@ -71,7 +71,7 @@ pub(crate) fn run(options: Options, command: &Command) -> Exit {
     failure.exit()
 }
 
-/// By the daemon where one runs, else without.
+/// A daemon that runs reads what is due by itself.
 fn read_feeds(options: Options, once: &Once) -> Result<(), Failure> {
     let config = once.config(options.config.clone())?;
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
@@ -80,8 +80,10 @@ fn read_feeds(options: Options, once: &Once) -> Result<(), Failure> {
         None => place::usual(variable, Some(&config)),
     };
     match place::reach(&places) {
-        Ok((mut client, _)) => {
-            client.call("feeds.fetch", serde_json::json!({}))?;
+        Ok((_, place)) => {
+            if !options.quiet && !options.json {
+                println!("The daemon at {place} follows the feeds already.");
+            }
             Ok(())
         }
         Err(_) => Ok(feeds_once::run(config)?),
@@ -117,7 +119,11 @@ fn places(options: Options) -> Result<Vec<Place>, Failure> {
         },
         None => {
             // Whoever stands beside a configuration means that daemon.
-            let here = Config::read(Path::new("bergamot.toml"), &environment).ok();
+            let here = match Config::read(Path::new("bergamot.toml"), &environment) {
+                Ok(config) => Some(config),
+                Err(ConfigError::Unreadable { .. }) => None, // mostly there is none
+                Err(invalid) => return Err(anyhow::Error::from(invalid).into()),
+            };
             Ok(place::usual(variable, here.as_ref()))
         }
     }

@@ -1,5 +1,7 @@
 //! The configuration as a list, for those who ask what is in force.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use toml::de::{DeTable, DeValue};
 
 use super::catalogue::{Fallback, TABLES, Table};
@@ -13,6 +15,8 @@ pub(crate) struct Listed {
     /// As it would be written; empty where it is secret, or where nothing is set.
     pub(crate) value: String,
     pub(crate) is_secret: bool,
+    /// Of what is written, so that another secret is another value without being shown.
+    print: u64,
 }
 
 impl Listed {
@@ -59,9 +63,16 @@ fn add(listed: &mut Vec<Listed>, table: &Table, name: &str, values: Option<&DeTa
             }
             (None, _) => String::new(),
         };
+        let print = print_of(&value);
         let value = if is_secret && !value.is_empty() { HIDDEN.to_owned() } else { value };
-        listed.push(Listed { key: format!("{name}.{}", key.name), value, is_secret });
+        listed.push(Listed { key: format!("{name}.{}", key.name), value, is_secret, print });
     }
+}
+
+fn print_of(value: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
 }
 
 fn text_of(value: &DeValue<'_>) -> String {
@@ -89,6 +100,17 @@ mod tests {
         let document = DeTable::parse(text).unwrap();
         let listed = list(document.get_ref());
         listed.into_iter().find(|it| it.key == key).map_or("-".to_owned(), |it| it.value)
+    }
+
+    #[test]
+    fn another_secret_is_another_value_and_is_not_shown() {
+        let of = |password: &str| {
+            let text = format!("[[server]]\nname = 'a'\npassword = '{password}'");
+            list(DeTable::parse(&text).unwrap().get_ref())
+        };
+        assert_eq!(of("one"), of("one"));
+        assert_ne!(of("one"), of("two"));
+        assert!(!format!("{:?}", of("hunter2")).contains("hunter2"));
     }
 
     #[test]

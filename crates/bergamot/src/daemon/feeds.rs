@@ -83,9 +83,13 @@ impl Daemon {
     /// Due at once if it is new; then it turns out when it really is.
     fn set_feed_target(&mut self, id: FeedId) {
         let now = clock::now();
-        let enabled = self.feeds.machine.next_due(now.date, id).is_some();
-        let wanted = Wanted { kind: Lane::Feeds, interval: USUAL_INTERVAL, priority: 0, enabled };
-        self.targets.set(now.instant, Poll::Feed(id), wanted);
+        let due = self.feeds.machine.next_due(now.date, id);
+        // What has waited longest goes first.
+        let late = due.map_or(0, |due| now.date.0.saturating_sub(due.0).max(0).unsigned_abs());
+        let since = now.instant.checked_sub(Duration::from_secs(late)).unwrap_or(now.instant);
+        let (kind, enabled) = (Lane::Feeds, due.is_some());
+        let wanted = Wanted { kind, interval: USUAL_INTERVAL, priority: 0, enabled };
+        self.targets.set(since, Poll::Feed(id), wanted);
     }
 
     pub(super) fn apply_feeds(&mut self) {

@@ -103,6 +103,7 @@ fn refused(error: &HttpError, response: &Response) -> Missed {
         missed.account = Account::Denied;
     }
     let pause = response.retry_after().and_then(|text| retry_after(&text, clock::now().date));
+    let pause = pause.or((response.status() == 429).then_some(USUAL_PAUSE));
     if let (Again::Soon, Some(pause)) = (missed.again, pause) {
         missed.again = Again::After(pause);
     }
@@ -114,6 +115,9 @@ fn refused(error: &HttpError, response: &Response) -> Missed {
     }
     missed
 }
+
+/// For a server that wants one and does not say how long.
+const USUAL_PAUSE: Duration = Duration::from_secs(60);
 
 /// Packed as it comes: a million articles have some 30 MiB.
 const LARGEST_NZB: usize = 32 << 20;

@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use super::feed::{Feed, Next, Standing, State};
 use super::host::{Host, later};
-use super::memory::{FeedMemory, ItemKey, Memory, PollError, WantedItem};
+use super::memory::{FeedMemory, ItemKey, Memory, PollError, Waits, WantedItem};
 use super::pace::{back_off, retry_after, wait_for_calls, waits_of};
 use super::reply::{Failure, FailureKind, Headers, Outcome, Reply};
 use super::seen::Fate;
@@ -128,9 +128,11 @@ pub struct Judged {
 
 impl Feeds {
     pub fn new(memory: Memory, settings: Vec<FeedSettings>) -> Self {
-        let Memory { feeds, errors } = memory;
-        let log = Memory { errors, feeds: BTreeMap::new() };
-        let mut all = Self { log, ..Self::default() };
+        let Memory { feeds, errors, hosts } = memory;
+        let log = Memory { errors, ..Memory::default() };
+        let restored = |(name, waits)| (name, Host { waits, ..Host::default() });
+        let hosts = hosts.into_iter().map(restored).collect();
+        let mut all = Self { log, hosts, ..Self::default() };
         all.take_over(feeds, settings);
         all
     }
@@ -274,7 +276,10 @@ impl Feeds {
         let Some(host) = self.hosts.get_mut(&host) else { return };
         match outcome {
             NzbOutcome::Fine => {}
-            NzbOutcome::Limited(wait) => host.leave_alone(now, wait),
+            NzbOutcome::Limited(wait) => {
+                host.leave_alone(now, wait);
+                self.has_changed = true;
+            }
             NzbOutcome::Denied { feed: key, failure } => {
                 host.denied_by = Some(key.clone());
                 if let Some((id, feed)) = self.feed_called(Some(&key)) {
@@ -403,9 +408,11 @@ impl Feeds {
 
     pub fn memory(&self) -> Memory {
         let remembered = |feed: &Feed| (feed.settings.key(), feed.memory.clone());
+        let waiting = self.hosts.iter().filter(|(_, host)| host.waits != Waits::default());
         Memory {
             feeds: self.feeds.values().map(remembered).collect(),
             errors: self.log.errors.clone(),
+            hosts: waiting.map(|(name, host)| (name.clone(), host.waits)).collect(),
         }
     }
 

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use bergamot_types::UnixTime;
 
+use super::memory::Waits;
 use super::pace::LONGEST_WAIT;
 
 #[derive(Debug, Default)]
 pub(super) struct Host {
     /// One call at a time.
     pub(super) is_busy: bool,
-    not_before: Option<UnixTime>,
-    grabs_not_before: Option<UnixTime>,
+    pub(super) waits: Waits,
     /// Refusals for too many calls, in a row.
     pub(super) limited: u32,
     /// The feed (by its key) that was refused for good.
@@ -20,17 +20,17 @@ pub(super) struct Host {
 
 impl Host {
     pub(super) fn leave_alone(&mut self, now: UnixTime, wait: Duration) {
-        self.not_before = self.not_before.max(Some(later(now, wait)));
+        self.waits.calls = self.waits.calls.max(Some(later(now, wait)));
     }
 
     pub(super) fn leave_grabs_alone(&mut self, now: UnixTime, wait: Duration) {
-        self.grabs_not_before = self.grabs_not_before.max(Some(later(now, wait)));
+        self.waits.grabs = self.waits.grabs.max(Some(later(now, wait)));
     }
 
     /// When a call is allowed, if not now.
     pub(super) fn waits_until(&self, now: UnixTime, is_nzb: bool) -> Option<UnixTime> {
-        let grabs = if is_nzb { self.grabs_not_before } else { None };
-        let until = self.not_before.max(grabs)?;
+        let grabs = if is_nzb { self.waits.grabs } else { None };
+        let until = self.waits.calls.max(grabs)?;
         // No wait is that long, so the calendar was set back since.
         let latest = later(now, LONGEST_WAIT);
         (now < until && until <= latest).then_some(until)

@@ -18,6 +18,18 @@ pub struct Memory {
     /// By their names in lower case.
     pub feeds: BTreeMap<Box<str>, FeedMemory>,
     pub errors: VecDeque<PollError>,
+    /// Hosts that want to be left alone.
+    pub(super) hosts: BTreeMap<Box<str>, Waits>,
+}
+
+/// Until when nothing is asked of a host, and until when no NZB.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(default)]
+pub(super) struct Waits {
+    #[serde(with = "seconds::optional")]
+    pub(super) calls: Option<UnixTime>,
+    #[serde(with = "seconds::optional")]
+    pub(super) grabs: Option<UnixTime>,
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
