@@ -5,7 +5,7 @@
 //! is generous with what posters get wrong: only a file that is cut, empty, hostile or no NZB at
 //! all is refused. What was put right on the way is told in [`Nzb::warnings`].
 //!
-//! [`write`] is the way back, for posts that were found without an NZB.
+//! [`write()`] is the way back, for posts that were found without an NZB.
 //! [`Zip`] finds NZBs in archives of them, and [`Zip::read`] unpacks one.
 //!
 //! Names stay as they were written; making them safe is the business of whoever creates files.
