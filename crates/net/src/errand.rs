@@ -1,8 +1,8 @@
 //! A connection for what can wait: headers, lists, and whether articles are there.
 //!
 //! Its owner asks one thing after another and has the answer back; nothing is decoded and nothing is
-//! kept. When a download wants the connection, what is under way is finished and the next command
-//! comes back as [`ErrandError::Recalled`].
+//! kept. When a download wants the connection, the next command comes back as
+//! [`ErrandError::Recalled`]; an owner that cannot wait for the one under way drops the errand.
 
 use std::future::poll_fn;
 use std::io;
@@ -369,7 +369,7 @@ fn refused(command: &'static str, answer: Answer) -> ErrandError {
     ErrandError::Refused { command, reply }
 }
 
-/// About a quarter of a megabyte: a download that wants the connection waits for no more.
+/// About a quarter of a megabyte: what a recall in the middle of a piece may cost.
 const OVERVIEWS_AT_ONCE: u64 = 500;
 
 /// One round trip for so many; few enough to come back at once.
