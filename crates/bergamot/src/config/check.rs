@@ -53,6 +53,10 @@ fn write(text: &mut String, config: &Config) -> fmt::Result {
     for (number, feed) in (1..).zip(&config.feeds) {
         writeln!(text, "  {number}  {}", describe_feed(feed))?;
     }
+    if !config.variables.is_empty() {
+        writeln!(text, "\nset by the environment")?;
+    }
+    config.variables.iter().try_for_each(|variable| writeln!(text, "  {variable}"))?;
     if !config.warnings.is_empty() {
         writeln!(text, "\nwarnings")?;
     }

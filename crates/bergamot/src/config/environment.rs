@@ -6,10 +6,13 @@ use std::ffi::OsString;
 use bergamot_limit::Zone;
 use bergamot_types::Secret;
 
+use super::overrides::FILE_PREFIX;
+
 /// The variables that may concern us.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Environment {
     logins: BTreeMap<String, Option<Secret>>, // one that is no text is none
+    keys: BTreeMap<String, Option<Secret>>,   // `BERGAMOT__…`, likewise
     time_zone: Option<Zone>,
 }
 
@@ -34,6 +37,11 @@ impl Environment {
         self.logins.keys().map(String::as_str).filter(|name| name.starts_with(FEED_PREFIX))
     }
 
+    /// Those that set keys of the file, whichever.
+    pub(super) fn keys(&self) -> impl Iterator<Item = (&str, &Option<Secret>)> {
+        self.keys.iter().map(|(name, value)| (name.as_str(), value))
+    }
+
     /// What `TZ` says, if it is the name of a zone; it may also be a file or a rule, and those are
     /// passed over.
     pub(super) fn time_zone(&self) -> Option<Zone> {
@@ -55,6 +63,8 @@ impl FromIterator<(OsString, OsString)> for Environment {
                 environment.time_zone = value.and_then(|value| zone_of(&value));
             } else if (name.starts_with(PREFIX) || name.starts_with(FEED_PREFIX)) && !is_empty {
                 environment.logins.insert(name, value.map(Secret::new));
+            } else if is_key(&name) && !is_empty {
+                environment.keys.insert(name, value.map(Secret::new));
             }
         }
         environment
@@ -86,8 +96,12 @@ pub(super) fn feed_variable(feed: &str) -> String {
     format!("{FEED_PREFIX}{}_API_KEY", letters(feed))
 }
 
+fn is_key(name: &str) -> bool {
+    name.strip_prefix(FILE_PREFIX).unwrap_or(name).starts_with(KEY_PREFIX)
+}
+
 /// A name as variables have it.
-fn letters(name: &str) -> String {
+pub(super) fn letters(name: &str) -> String {
     let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
     name.chars().map(letter).collect()
 }
@@ -99,6 +113,7 @@ fn zone_of(variable: &str) -> Option<Zone> {
 
 const PREFIX: &str = "BERGAMOT_SERVER_";
 const FEED_PREFIX: &str = "BERGAMOT_FEED_";
+pub(super) const KEY_PREFIX: &str = "BERGAMOT__";
 
 #[cfg(test)]
 mod tests {

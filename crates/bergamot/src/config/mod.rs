@@ -3,6 +3,7 @@
 //! - [`Config`]: what the file says, and from it the settings of each room
 //! - [`ConfigError`]: all that is wrong with it, each with key, line and what was expected
 //! - `catalogue`: every key there is; reading, messages, sample and documentation come from it
+//! - `overrides`: keys that the environment sets instead
 //! - `fields`, `kind`, `units`: one table, one value, and what people write in it
 //!
 //! The file is walked as a tree with its places, not deserialised into structs: so all problems are
@@ -25,6 +26,7 @@ mod kind;
 mod limits;
 mod listing;
 mod log;
+mod overrides;
 mod pages;
 mod probes;
 mod problem;
@@ -96,6 +98,8 @@ pub(crate) struct Config {
     /// In the order of the file, which gives them their numbers.
     pub(crate) feeds: Vec<Feed>,
     pub(crate) warnings: Vec<Warning>,
+    /// The variables of the environment that go before the file.
+    pub(crate) variables: Vec<String>,
     /// All of it once more, for those who ask.
     pub(crate) listed: Vec<Listed>,
 }
@@ -194,10 +198,12 @@ impl Config {
                 return Err(problems.into_sorted());
             }
         };
-        let config = Reading { document: document.get_ref(), problems: &mut problems, base }
-            .read(environment);
+        let mut document = document.into_inner();
+        let variables = overrides::lay_over(&mut document, environment, base, &mut problems);
+        let config =
+            Reading { document: &document, problems: &mut problems, base }.read(environment);
         let problems = problems.into_sorted();
-        if problems.is_empty() { Ok(config) } else { Err(problems) }
+        if problems.is_empty() { Ok(Self { variables, ..config }) } else { Err(problems) }
     }
 }
 
@@ -249,6 +255,7 @@ impl<'text> Reading<'_, 'text> {
             schedules,
             feeds,
             warnings,
+            variables: Vec::new(),
             listed: listing::list(self.document),
         }
     }

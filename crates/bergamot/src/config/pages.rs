@@ -121,13 +121,32 @@ bergamot connects to the hosts that are configured here, and to no others.
 - The watch folder must not lie inside the complete or incomplete directory, nor they inside it: what
   was downloaded would be taken for new work.
 
+## The environment
+
+Every key can be set by a variable of the environment, which goes before the file:
+
+| variable | sets |
+|---|---|
+| `BERGAMOT__DOWNLOAD__RATE` | `rate` in `[download]`: the table and the key in capitals, two underscores before each |
+| `BERGAMOT__SERVER__MAIN__HOST` | `host` of the `[[server]]` called `main`; where there is none of that name it is made |
+| `BERGAMOT__SERVER__2__HOST` | `host` of the second `[[server]]` of the file; numbers beyond the last make new ones |
+| `BERGAMOT__CONTROL__PASSWORD_FILE` | `password` in `[control]`, to what is in that file; so with every secret |
+| `FILE__BERGAMOT__CONTROL__PASSWORD` | the same, as the images of linuxserver.io have it |
+
+Values are written as in the file, without quotes; a flag may also be `yes`, `no`, `1` or `0`, and the
+items of a list have commas between them. Names are in capitals, with `_` for all that is not one of A
+to Z or 0 to 9. An empty variable counts as none. A variable that begins with `BERGAMOT__` and means
+nothing is an error, which tells what may have been meant. `bergamot config check` lists the variables
+that count.
+
 ## Secrets
 
 The password of a server comes from the first of these that there is:
 
 1. the variable `BERGAMOT_SERVER_<NAME>_PASSWORD` of the environment,
 2. the file that the variable `BERGAMOT_SERVER_<NAME>_PASSWORD_FILE` names,
-3. `password` or `password_file` in the server's table; both at once is an error.
+3. `BERGAMOT__SERVER__<NAME>__PASSWORD` and the like, as above,
+4. `password` or `password_file` in the server's table; both at once is an error.
 
 `BERGAMOT_SERVER_<NAME>_USERNAME` likewise stands in for `username`. `<NAME>` is the server's `name`
 in capitals, with `_` for all that is not one of A to Z or 0 to 9: the server `news-2` has

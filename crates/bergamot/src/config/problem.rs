@@ -51,18 +51,37 @@ impl fmt::Display for Problem {
 #[derive(Debug)]
 pub(super) struct Problems<'a> {
     text: &'a str,
+    variables: Vec<String>,       // each has a place behind the text
     found: Vec<(usize, Problem)>, // with the offset they are sorted by
 }
 
 impl<'a> Problems<'a> {
     pub(super) fn new(text: &'a str) -> Self {
-        Self { text, found: Vec::new() }
+        Self { text, variables: Vec::new(), found: Vec::new() }
     }
 
-    /// `at` is an offset into the text.
+    /// Where a problem of this variable is, as though it were written behind the text.
+    pub(super) fn place_of(&mut self, variable: &str) -> usize {
+        let known = self.variables.iter().position(|known| known == variable);
+        let index = known.unwrap_or_else(|| {
+            self.variables.push(variable.to_owned());
+            self.variables.len() - 1
+        });
+        self.text.len() + 1 + index
+    }
+
+    /// `at` is an offset into the text, or the place of a variable.
     pub(super) fn add(&mut self, at: usize, key: Option<String>, text: String) {
-        let location = Some(location(self.text, at));
-        self.found.push((at, Problem { location, key, text }));
+        let index = at.checked_sub(self.text.len() + 1);
+        let variable = index.and_then(|index| self.variables.get(index));
+        let problem = match variable {
+            Some(variable) => {
+                let key = key.map_or(variable.clone(), |key| format!("{variable}: {key}"));
+                Problem { location: None, key: Some(key), text }
+            }
+            None => Problem { location: Some(location(self.text, at)), key, text },
+        };
+        self.found.push((at, problem));
     }
 
     pub(super) fn add_variable(&mut self, name: &str, text: String) {
