@@ -78,6 +78,14 @@ impl Daemon {
         let path = home.join("bergamot.toml");
         fs::write(&path, with_control(config)).expect("a configuration");
         command.arg("run").arg("--config").arg(&path);
+        Self::spawn(command)
+    }
+
+    /// Starts `command` as it is.
+    ///
+    /// # Panics
+    /// When it cannot be started at all.
+    pub fn spawn(mut command: Command) -> Self {
         command.env("RUST_LOG", "debug").stdin(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the daemon starts");
         let stderr = child.stderr.take().expect("it was piped");

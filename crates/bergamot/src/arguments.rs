@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use bergamot_types::ByteCount;
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 
 use crate::cli;
 
@@ -20,11 +20,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run the daemon until it is told to stop
-    Run {
-        /// The configuration file
-        #[arg(id = "config", long = "config", short = 'c', value_name = "FILE")]
-        config: PathBuf,
-    },
+    Run(Run),
     /// Look at configuration files
     Config {
         #[command(subcommand)]
@@ -46,6 +42,20 @@ pub(crate) enum Command {
     Completions { shell: clap_complete::Shell },
     #[command(flatten)]
     Talk(cli::Command),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// The configuration file; without it BERGAMOT_CONFIG says which
+    #[arg(id = "config", long = "config", short = 'c', value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Write a configuration first, with a new control password, if there is none
+    #[arg(long)]
+    pub(crate) create: bool,
+    /// As images do: create /config/bergamot.toml for /watch and /downloads, and go on as the user
+    /// that PUID and PGID name, with UMASK
+    #[arg(long)]
+    pub(crate) container: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -76,9 +86,9 @@ mod tests {
             assert!(matches!(arguments.command, Command::Talk(cli::Command::List(_))), "{line}");
         }
         let arguments = Arguments::try_parse_from(["bergamot", "run", "-c", "b.toml"]).unwrap();
-        let Command::Run { config } = arguments.command else { panic!("it is another command") };
-        assert_eq!(config, PathBuf::from("b.toml"));
-        for line in ["bergamot", "bergamot run", "bergamot mv 1", "bergamot pause 1 --for 1h"] {
+        let Command::Run(run) = arguments.command else { panic!("it is another command") };
+        assert_eq!(run.config, Some(PathBuf::from("b.toml")));
+        for line in ["bergamot", "bergamot run -c", "bergamot mv 1", "bergamot pause 1 --for 1h"] {
             assert!(Arguments::try_parse_from(line.split(' ')).is_err(), "{line}");
         }
     }

@@ -9,21 +9,26 @@ mod config;
 mod daemon;
 mod demo;
 mod feeds_once;
+mod first_start;
 mod log;
 mod log_book;
+mod privileges;
 mod progress;
 mod signals;
 mod socket;
 
 use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{CommandFactory, Parser};
 
-use crate::arguments::{Arguments, Command, ConfigCommand};
+use crate::arguments::{Arguments, Command, ConfigCommand, Run};
 use crate::cli::Exit;
-use crate::config::{Config, Environment};
+use crate::config::{Config, ConfigError, Environment};
+use crate::first_start::FirstStart;
+use crate::privileges::Identity;
 
 fn main() -> ExitCode {
     match run(Arguments::parse()) {
@@ -47,7 +52,7 @@ fn run(Arguments { options, command }: Arguments) -> anyhow::Result<Exit> {
         Command::Demo { size, connections, rate } => {
             demo::run(&demo::Settings { size, connections, rate })?
         }
-        Command::Run { config } => run_daemon(&Config::read(&config, &environment())?)?,
+        Command::Run(command) => start(&command)?,
         Command::Talk(command) => return Ok(cli::run(options, &command)),
     }
     Ok(Exit::Ok)
@@ -59,12 +64,53 @@ fn completions(shell: clap_complete::Shell) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-fn run_daemon(config: &Config) -> anyhow::Result<()> {
+fn start(command: &Run) -> anyhow::Result<()> {
+    let mut remark = None;
+    if command.container {
+        let identity = Identity::read(|name| std::env::var_os(name))?;
+        remark = identity.assume(&CONTAINER_DIRECTORIES.map(Path::new))?;
+    }
+    let path = config_file(command)?;
+    let first = match (command.container, command.create) {
+        (true, _) => first_start::prepare(&path, &first_start::container_layout())?,
+        (false, true) => first_start::prepare(&path, &[])?,
+        (false, false) => None,
+    };
+    let config = Config::read(&path, &environment()).map_err(|error| {
+        let is_missing = matches!(&error, ConfigError::Unreadable { error, .. }
+            if error.kind() == std::io::ErrorKind::NotFound);
+        let hint = if is_missing { "; --create writes one" } else { "" };
+        anyhow::anyhow!("{error}{hint}")
+    })?;
     let book = log_book::LogBook::default();
     log::start(&config.log, book.clone())?;
+    if let Some(remark) = remark {
+        tracing::warn!("{remark}");
+    }
+    if let Some(FirstStart { config, password }) = first {
+        let (config, password) = (config.display(), password.display());
+        tracing::info!(
+            "this is the first start: wrote {config}; the control password is in {password}"
+        );
+    }
     for warning in &config.warnings {
         tracing::warn!("{warning}");
     }
+    if config.servers.is_empty() {
+        let path = config.path.display();
+        tracing::info!("waiting for a news server: bergamot server add, or [[server]] in {path}");
+    }
+    run_daemon(&config, book)
+}
+
+fn config_file(command: &Run) -> anyhow::Result<PathBuf> {
+    let variable = std::env::var_os("BERGAMOT_CONFIG").filter(|path| !path.is_empty());
+    let given = command.config.clone().or_else(|| variable.map(PathBuf::from));
+    let usual = || command.container.then(|| PathBuf::from(CONTAINER_CONFIG));
+    given.or_else(usual).context("say which configuration with --config")
+}
+
+fn run_daemon(config: &Config, book: log_book::LogBook) -> anyhow::Result<()> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build()?;
@@ -89,5 +135,7 @@ fn say(text: &str) -> anyhow::Result<()> {
     }
 }
 
+const CONTAINER_CONFIG: &str = "/config/bergamot.toml";
+const CONTAINER_DIRECTORIES: [&str; 3] = ["/config", "/watch", "/downloads"];
 /// Decoding keeps pace with any line on fewer; more only spread the same work thinner.
 const MOST_THREADS: usize = 4;

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use rustix::process::{WaitOptions, wait};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::warn;
 
@@ -15,6 +16,9 @@ pub(crate) fn watch(outbox: Outbox) -> anyhow::Result<()> {
     let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
     let mut hang_up = signal(SignalKind::hangup()).context("cannot listen for SIGHUP")?;
+    if std::process::id() == 1 {
+        reap_orphans()?;
+    }
     let reloads = outbox.clone();
     tokio::spawn(async move {
         while hang_up.recv().await.is_some() {
@@ -39,6 +43,18 @@ pub(crate) fn watch(outbox: Outbox) -> anyhow::Result<()> {
                 }
             }
             stopping = Some(now);
+        }
+    });
+    Ok(())
+}
+
+/// Whoever loses its parent in a container becomes a child of the first process, which has to take
+/// note of its end. The daemon has no children of its own that anybody else waits for.
+fn reap_orphans() -> anyhow::Result<()> {
+    let mut ended = signal(SignalKind::child()).context("cannot listen for SIGCHLD")?;
+    tokio::spawn(async move {
+        while ended.recv().await.is_some() {
+            while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
         }
     });
     Ok(())

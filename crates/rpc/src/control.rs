@@ -11,7 +11,7 @@ use crate::newsgroup::{Group, GroupQuery, HeaderPage, HeaderQuery, PostJob, Post
 use crate::view::{
     Config, Explanation, File, Job, LogLine, Page, Quota, Reload, Server, Status, Volume,
 };
-use crate::wish::{Edit, LogQuery, NewJob, Part, Pause, ServerProbe, Which};
+use crate::wish::{Edit, LogQuery, NewJob, NewServer, Part, Pause, ServerProbe, Which};
 
 /// The daemon, as its control interfaces see it.
 ///
@@ -65,6 +65,12 @@ pub trait Control: Send + Sync + 'static {
 
     /// The same for a server as it is configured.
     fn check_server(&self, server: ServerId) -> impl Future<Output = Result<(), Refusal>> + Send;
+
+    /// Writes a server into the configuration and takes it into use.
+    fn add_server(&self, server: NewServer) -> impl Future<Output = Result<(), Refusal>> + Send;
+
+    /// Takes the server of that name out of both.
+    fn remove_server(&self, name: String) -> impl Future<Output = Result<(), Refusal>> + Send;
 
     /// Of all servers together first, then of each.
     fn volumes(&self) -> impl Future<Output = Result<Vec<Volume>, Refusal>> + Send;

@@ -248,11 +248,19 @@ methods! {
     QuotaGet "quota.get" Restricted Reads [], "array of Quota",
         "What is used of the quotas: of all servers together first, then of each." => limits::quotas;
     RpcDiscover "rpc.discover" Add Reads [], "OpenRPC document", "This list, for programs." => native::discover;
+    ServersAdd "servers.add" Control Changes [
+            must("name", Text), must("host", Text), may("port", Integer), may("username", Text),
+            may("password", Text), may("encryption", Text), may("connections", Integer),
+            may("level", Integer), may("optional", Boolean), may("retention", Integer)
+        ], "null", "Writes a server into the configuration file and takes it into use at once."
+        => servers::add;
     ServersCheck "servers.check" Restricted Changes [must("server", Integer)],
         "null", "Connects to a configured server and logs in; the error says what went wrong."
         => servers::check;
     ServersList "servers.list" Restricted Reads [], "array of Server", "The news servers and how they do."
         => servers::list;
+    ServersRemove "servers.remove" Control Changes [must("name", Text)], "null",
+        "Takes a server out of the configuration file and out of use." => servers::remove;
     ServersReset "servers.reset" Restricted Changes [may("server", Integer), may("only_custom", Boolean)],
         "null", "Sets the counters of one server or of all back." => servers::reset;
     ServersSwitch "servers.switch" Restricted Changes [must("server", Integer), must("active", Boolean)],

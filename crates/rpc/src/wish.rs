@@ -198,6 +198,21 @@ pub enum Certificates {
     Strict,
 }
 
+/// A news server for the configuration; what is not said has its default there.
+#[derive(Clone, Debug, Default)]
+pub struct NewServer {
+    pub name: String,
+    pub host: String,
+    pub port: Option<u16>,
+    pub username: Option<String>,
+    pub password: Option<Secret>,
+    pub encryption: Option<String>,
+    pub connections: Option<u16>,
+    pub level: Option<u32>,
+    pub optional: Option<bool>,
+    pub retention: Option<u32>,
+}
+
 /// Lines of the log.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct LogQuery {

@@ -85,8 +85,13 @@ fn every_native_method_answers_as_it_did() {
         ("queue.sort", json!({ "by": "size", "descending": true })),
         ("quota.get", json!({})),
         ("rpc.discover", json!({})),
+        (
+            "servers.add",
+            json!({ "name": "main", "host": "news.example", "password": "SECRET", "level": 1 }),
+        ),
         ("servers.check", json!({ "server": 1 })),
         ("servers.list", json!({})),
+        ("servers.remove", json!({ "name": "main" })),
         ("servers.reset", json!({ "server": 1, "only_custom": true })),
         ("servers.switch", json!({ "server": 1, "active": false })),
         (

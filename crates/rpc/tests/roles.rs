@@ -18,7 +18,7 @@ const ADD: [&str; 9] = [
     "version",
 ];
 /// Only those who control everything may call these.
-const CONTROL: [&str; 1] = ["saveconfig"];
+const CONTROL: [&str; 3] = ["saveconfig", "servers.add", "servers.remove"];
 /// These change nothing, and may be called by GET.
 const READS: [&str; 47] = [
     "checkupdates",

@@ -49,6 +49,8 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: GroupCommand,
     },
+    /// Say whether the daemon runs and answers; the exit code is 0 or 1
+    Health,
     /// List the jobs that ended, the newest first
     History(List),
     /// Show or set the limit of the download rate
@@ -118,7 +120,7 @@ pub(crate) enum Command {
     },
     /// Look into the watch folder now
     Scan,
-    /// Look at news servers
+    /// Look at news servers, add and remove them
     Server {
         #[command(subcommand)]
         command: ServerCommand,
@@ -297,9 +299,13 @@ pub(crate) struct PostChoice {
 
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum ServerCommand {
+    /// Add a server to the configuration, and use it at once
+    Add(AddServer),
     /// List the news servers and how they do
     #[command(visible_alias = "ls")]
     List,
+    /// Take a server out of the configuration
+    Rm { name: String },
     /// Connect to a server, and log in if a username is given
     Test {
         /// The name of a configured server, or a host
@@ -315,6 +321,42 @@ pub(crate) enum ServerCommand {
         #[arg(long, value_name = "FILE", requires = "username")]
         password_file: Option<PathBuf>,
     },
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct AddServer {
+    /// What to call it, for good
+    pub(super) name: String,
+    /// Where it is found
+    #[arg(id = "news_host", value_name = "HOST")]
+    pub(super) host: String,
+    /// 563 with TLS, 119 without, unless it is said
+    #[arg(long)]
+    pub(super) port: Option<u16>,
+    #[arg(long, value_parser = ["tls", "starttls", "none"])]
+    pub(super) encryption: Option<String>,
+    #[arg(long)]
+    pub(super) username: Option<String>,
+    /// Read the password from standard input
+    #[arg(long, requires = "username")]
+    pub(super) password_stdin: bool,
+    /// The file that holds the password
+    #[arg(long, value_name = "FILE", requires = "username", conflicts_with = "password_stdin")]
+    pub(super) password_file: Option<PathBuf>,
+    #[arg(long)]
+    pub(super) connections: Option<u16>,
+    /// 0 is asked first; a higher one only for what those below do not have
+    #[arg(long)]
+    pub(super) level: Option<u32>,
+    /// Downloads do not wait for it when it is out of order
+    #[arg(long)]
+    pub(super) optional: bool,
+    /// Days for which it keeps articles
+    #[arg(long, value_name = "DAYS")]
+    pub(super) retention: Option<u32>,
+    /// Do not connect to it to see whether it accepts the login
+    #[arg(long)]
+    pub(super) unchecked: bool,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]

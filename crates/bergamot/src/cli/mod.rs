@@ -68,7 +68,11 @@ pub(crate) fn run(options: Options, command: &Command) -> Exit {
     if let Some(message) = failure.message() {
         complain(&message);
     }
-    failure.exit()
+    match command {
+        // Docker knows no other code for it.
+        Command::Health => Exit::Other,
+        _ => failure.exit(),
+    }
 }
 
 /// A daemon that runs reads what is due by itself.
@@ -117,6 +121,11 @@ fn places(options: Options) -> Result<Vec<Place>, Failure> {
             Ok(place) => Ok(vec![place]),
             Err(error) => Err(Failure::Usage(format!("BERGAMOT_HOST: {error}"))),
         },
+        None if variable("BERGAMOT_CONFIG").is_some() => {
+            let file = variable("BERGAMOT_CONFIG").unwrap_or_default();
+            let config = Config::read(Path::new(&file), &environment);
+            Ok(place::usual(variable, Some(&config.map_err(anyhow::Error::from)?)))
+        }
         None => {
             // Whoever stands beside a configuration means that daemon.
             let here = match Config::read(Path::new("bergamot.toml"), &environment) {
@@ -135,6 +144,7 @@ fn carry_out(session: &mut Session, command: &Command) -> Result<(), Failure> {
         Command::Explain { job } => explain::explain(session, *job),
         Command::Feeds { command } => feeds::feeds(session, command),
         Command::Groups { command } => groups::groups(session, command),
+        Command::Health => status::health(session),
         Command::History(list) => list::history(session, list),
         Command::Limit { rate } => limit::limit(session, *rate),
         Command::List(list) => list::queue(session, list),

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -111,7 +112,11 @@ pub(super) fn usual(
     let Some(config) = config else { return sockets(environment, None) };
     match &config.control.socket {
         Socket::At(path) => vec![Place::Socket(path.clone())],
-        Socket::Usual => sockets(environment, Some(&config.directories.state)),
+        // Not every volume takes a socket.
+        Socket::Usual => sockets(environment, Some(&config.directories.state))
+            .into_iter()
+            .chain(by_address(&config.control))
+            .collect(),
         Socket::None => by_address(&config.control).into_iter().collect(),
     }
 }
@@ -123,7 +128,14 @@ fn sockets(environment: impl Fn(&str) -> Option<String>, state: Option<&Path>) -
 fn by_address(control: &Control) -> Option<Place> {
     let name = control.full.username.as_ref().map_or("", Secret::reveal);
     let login = control.full.password.clone().map(|password| (name.to_owned(), password));
-    Some(Place::Http { host: control.address?.to_string(), login })
+    let mut address = control.address.filter(|address| address.port() != 0)?;
+    if address.ip().is_unspecified() {
+        address.set_ip(match address {
+            SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+            SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    Some(Place::Http { host: address.to_string(), login })
 }
 
 /// The first place where somebody answers.

@@ -6,7 +6,7 @@ use anyhow::Context;
 use bergamot_types::Shown;
 use serde_json::{Value, json};
 
-use super::arguments::ServerCommand;
+use super::arguments::{AddServer, ServerCommand};
 use super::columns::{Cell, Columns, flexible, left, right};
 use super::failure::Failure;
 use super::look::{Look, Tint};
@@ -15,9 +15,18 @@ use super::session::{Form, Session};
 use super::words;
 
 pub(super) fn server(session: &mut Session, command: &ServerCommand) -> Result<(), Failure> {
+    match command {
+        ServerCommand::Add(new) => return add(session, new),
+        ServerCommand::Rm { name } => {
+            let answer = session.ask("servers.remove", json!({ "name": name }))?;
+            return session.out.answer(&answer, |_| Ok(format!("{} is removed.\n", Shown(name))));
+        }
+        ServerCommand::List | ServerCommand::Test { .. } => {}
+    }
     let answer = session.ask("servers.list", json!({}))?;
     let servers: Vec<Server> = read(&answer)?;
     match command {
+        ServerCommand::Add(_) | ServerCommand::Rm { .. } => Ok(()),
         ServerCommand::List if session.out.form == Form::Quiet => {
             let ids: String = servers.iter().map(|server| format!("{}\n", server.id)).collect();
             session.out.text(&ids)
@@ -48,6 +57,42 @@ pub(super) fn server(session: &mut Session, command: &ServerCommand) -> Result<(
     }
 }
 
+/// What is added stays, even if it cannot be reached just now.
+fn add(session: &mut Session, new: &AddServer) -> Result<(), Failure> {
+    let mut server = json!({ "name": new.name, "host": new.host });
+    let password = match (&new.password_file, new.password_stdin) {
+        (Some(file), _) => Some(password_in(file)?),
+        (None, true) => Some(password_from_input()?),
+        (None, false) => None,
+    };
+    for (key, value) in [
+        ("port", json!(new.port)),
+        ("encryption", json!(new.encryption)),
+        ("username", json!(new.username)),
+        ("password", json!(password)),
+        ("connections", json!(new.connections)),
+        ("level", json!(new.level)),
+        ("optional", json!(new.optional.then_some(true))),
+        ("retention", json!(new.retention)),
+    ] {
+        if !value.is_null() {
+            server[key] = value;
+        }
+    }
+    let answer = session.ask("servers.add", server)?;
+    let name = Shown(&new.name);
+    if new.unchecked || session.out.form != Form::People {
+        return session.out.answer(&answer, |_| Ok(format!("{name} is added.\n")));
+    }
+    let servers: Vec<Server> = read(&session.ask("servers.list", json!({}))?)?;
+    let id = servers.iter().find(|known| known.name == new.name).map(|known| known.id);
+    let checked = session.ask("servers.check", json!({ "server": id }));
+    session.out.text(&match checked {
+        Ok(_) => format!("{name} is added; it answers and accepts the login.\n"),
+        Err(error) => format!("{name} is added, but cannot be used now: {error}\n"),
+    })
+}
+
 /// What is configured, as far as the daemon tells; passwords it does not.
 fn probe_of(server: &str, known: Option<&Server>) -> Value {
     match known {
@@ -60,6 +105,13 @@ fn password_in(file: &Path) -> anyhow::Result<String> {
     let text =
         std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
     Ok(text.trim_end_matches(['\r', '\n']).to_owned())
+}
+
+/// Its first line, so that it can be typed as well.
+fn password_from_input() -> anyhow::Result<String> {
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).context("cannot read the password")?;
+    Ok(line.trim_end_matches(['\r', '\n']).to_owned())
 }
 
 fn test(session: &mut Session, probe: Value, logs_in: bool) -> Result<(), Failure> {

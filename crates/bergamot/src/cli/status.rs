@@ -16,6 +16,12 @@ pub(super) fn status(session: &mut Session) -> Result<(), Failure> {
     session.out.answer(&answer, |look| Ok(page(&read(&answer)?, look)))
 }
 
+/// The loop answers, so it does its work.
+pub(super) fn health(session: &mut Session) -> Result<(), Failure> {
+    let answer = session.ask("system.status", json!({}))?;
+    session.out.answer(&answer, |_| Ok("The daemon runs and answers.\n".to_owned()))
+}
+
 pub(super) fn reload(session: &mut Session) -> Result<(), Failure> {
     let answer = session.ask("config.reload", json!({}))?;
     session.out.answer(&answer, |_| Ok(reload_page(&read(&answer)?)))

@@ -3,6 +3,7 @@
 //! - [`Config`]: what the file says, and from it the settings of each room
 //! - [`ConfigError`]: all that is wrong with it, each with key, line and what was expected
 //! - `catalogue`: every key there is; reading, messages, sample and documentation come from it
+//! - `editing`: servers that are added and removed while the daemon runs
 //! - `overrides`: keys that the environment sets instead
 //! - `fields`, `kind`, `units`: one table, one value, and what people write in it
 //!
@@ -16,6 +17,7 @@ mod control;
 mod credentials;
 mod directories;
 mod download;
+mod editing;
 mod environment;
 mod feed;
 mod fields;
@@ -50,6 +52,7 @@ pub(crate) use check::check;
 pub(crate) use control::{Access, Control, Socket};
 pub(crate) use directories::Directories;
 pub(crate) use download::{Download, Par2Volumes};
+pub(crate) use editing::{EditError, add_server, remove_server};
 pub(crate) use environment::Environment;
 pub(crate) use feed::{Feed, Feeds};
 pub(crate) use groups::Groups;
@@ -57,7 +60,7 @@ pub(crate) use history::History;
 pub(crate) use limits::Limits;
 pub(crate) use listing::Listed;
 pub(crate) use log::Log;
-pub(crate) use pages::{reference, sample};
+pub(crate) use pages::{Setting, first_file, reference, sample};
 pub(crate) use probes::Probes;
 pub(crate) use problem::{ConfigError, Problem};
 pub(crate) use quota::Quota;

@@ -19,6 +19,28 @@ pub(crate) fn sample() -> String {
     text
 }
 
+/// A key that differs from its default: table, key and value, as in TOML.
+pub(crate) type Setting = (&'static str, &'static str, String);
+
+/// The file of a first start: these settings, and every other key as an example. So whoever writes
+/// nothing has the defaults of the program that runs, also after the next update.
+pub(crate) fn first_file(settings: &[Setting]) -> String {
+    let mut text = FIRST_HEAD.to_owned();
+    for table in TABLES {
+        let mark = if table.repeated { "#" } else { "" };
+        text += &format!("\n{}{mark}{}\n", comment(table.about), table.header());
+        for key in table.keys {
+            let is_it = |setting: &&Setting| (setting.0, setting.1) == (table.name, key.name);
+            text += &comment(key.about);
+            text += &match settings.iter().find(is_it) {
+                Some((_, name, value)) => format!("{name} = {value}\n"),
+                None => format!("#{}\n", sample_line(table, key).trim_start_matches('#')),
+            };
+        }
+    }
+    text
+}
+
 fn sample_line(table: &Table, key: &Key) -> String {
     let (mark, value) = match key.default {
         Fallback::Is(value) if !table.repeated => ("", value),
@@ -51,6 +73,14 @@ const SAMPLE_HEAD: &str = "\
 # Lines that begin with # and no blank are examples: take the # away to use them. Times and sizes
 # have a unit, like \"30 s\", \"5 min\", \"40 MiB\" or \"1.5 GB\". To see what bergamot makes of this
 # file: bergamot config check FILE
+";
+
+const FIRST_HEAD: &str = "\
+# The configuration of bergamot, with every key and its meaning.
+#
+# Lines that begin with # and no blank show what holds without them, or an example: take the # away
+# to change it. Times and sizes have a unit, like \"30 s\", \"5 min\", \"40 MiB\" or \"1.5 GB\".
+# A running bergamot takes most changes with: bergamot reload
 ";
 
 /// The text of `docs/config.md`; `BERGAMOT_BLESS=1 cargo test -p bergamot` writes it there.

@@ -3,7 +3,7 @@
 //! Questions are answered in the loop, where everything else stands still. What waits for a disk is
 //! done here, beside it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,12 +19,13 @@ use bergamot_rpc::view::{
     Config, Explanation, File, Job, LogKind, LogLine, Page, Quota, Reload, Status, Volume,
 };
 use bergamot_rpc::wish::{
-    Certificates, Content, Edit, LogQuery, NewJob, Part, Pause, Place, ServerProbe, Which,
+    Certificates, Content, Edit, LogQuery, NewJob, NewServer, Part, Pause, Place, ServerProbe,
+    Which,
 };
 use bergamot_rpc::{Control, Refusal, view};
 use bergamot_types::{ByteRate, JobId, ServerId};
 use bergamot_writer::Root;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Mutex, Semaphore, mpsc};
 
 use super::core::Daemon;
 use super::current::Current;
@@ -35,7 +36,7 @@ use super::reception::{Reception, Wishes};
 use super::server_views::{Files, listed_files};
 use super::settings::JobSettings;
 use super::views::disk;
-use crate::config::{self, Environment};
+use crate::config::{self, EditError, Environment};
 use crate::log_book::LogBook;
 
 /// May be held by as many as want to talk to the daemon.
@@ -47,7 +48,8 @@ pub(crate) struct Handle {
     pub(super) log: LogBook,
     /// The configuration file, to be read again.
     pub(super) config: PathBuf,
-    pub(super) readers: Arc<Semaphore>, // of NZBs at the same time
+    pub(super) config_turn: Arc<Mutex<()>>, // of those who change it
+    pub(super) readers: Arc<Semaphore>,     // of NZBs at the same time
 }
 
 impl Handle {
@@ -56,6 +58,22 @@ impl Handle {
         question: impl FnOnce(&mut Daemon) -> T + Send + 'static,
     ) -> Result<T, Refusal> {
         ask(&self.outbox, question).await
+    }
+
+    /// Changes the configuration file and takes up what it says then.
+    async fn edit_config(
+        &self,
+        edit: impl FnOnce(&Path, &Environment) -> Result<config::Config, EditError> + Send + 'static,
+    ) -> Result<(), Refusal> {
+        let _turn = self.config_turn.lock().await;
+        let path = self.config.clone();
+        let edited = aside(move || edit(&path, &std::env::vars_os().collect())).await?;
+        let config = edited.map_err(|error| match error {
+            EditError::Unwritable { .. } => Refusal::Unavailable(error.to_string()),
+            _ => Refusal::Invalid(error.to_string()),
+        })?;
+        self.ask(move |daemon| daemon.apply(config)).await??;
+        Ok(())
     }
 
     /// Where jobs of that category go. Made beside the loop, for a share may take its time.
@@ -183,6 +201,16 @@ impl Control for Handle {
         let server = Server::new(settings_of(probe)?)
             .map_err(|error| Refusal::Invalid(error.to_string()))?;
         try_out(Arc::new(server), patience).await
+    }
+
+    async fn add_server(&self, server: NewServer) -> Result<(), Refusal> {
+        self.edit_config(move |path, environment| config::add_server(path, environment, &server))
+            .await
+    }
+
+    async fn remove_server(&self, name: String) -> Result<(), Refusal> {
+        self.edit_config(move |path, environment| config::remove_server(path, environment, &name))
+            .await
     }
 
     async fn check_server(&self, place: ServerId) -> Result<(), Refusal> {

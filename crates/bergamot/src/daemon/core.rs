@@ -175,6 +175,7 @@ impl Daemon {
             settings: job_settings.clone(),
             log,
             config: settings.config_file.clone(),
+            config_turn: Arc::default(),
             readers: Arc::new(Semaphore::new(MOST_READERS)),
         };
         let mut daemon = Self {

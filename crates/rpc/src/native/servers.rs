@@ -11,7 +11,7 @@ use crate::control::Control;
 use crate::fault::Fault;
 use crate::native::Nothing;
 use crate::reply::Reply;
-use crate::wish::{Certificates, ServerProbe};
+use crate::wish::{Certificates, NewServer, ServerProbe};
 
 pub(crate) async fn list<C: Control>(mut call: Call<'_, C>) -> Result<Reply, Fault> {
     let Nothing {} = call.named()?;
@@ -47,6 +47,51 @@ struct Reset {
 pub(crate) async fn reset<C: Control>(mut call: Call<'_, C>) -> Result<Reply, Fault> {
     let Reset { server, only_custom } = call.named()?;
     call.control.reset_volumes(server.map(ServerId), only_custom).await?;
+    call.answer(&())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Add {
+    name: String,
+    host: String,
+    port: Option<u16>,
+    username: Option<String>,
+    password: Option<String>,
+    encryption: Option<String>,
+    connections: Option<u16>,
+    level: Option<u32>,
+    optional: Option<bool>,
+    retention: Option<u32>,
+}
+
+pub(crate) async fn add<C: Control>(mut call: Call<'_, C>) -> Result<Reply, Fault> {
+    let add: Add = call.named()?;
+    let server = NewServer {
+        name: bounds::name(&add.name)?,
+        host: bounds::host(&add.host)?,
+        port: add.port,
+        username: add.username,
+        password: add.password.map(Secret::new),
+        encryption: add.encryption,
+        connections: add.connections,
+        level: add.level,
+        optional: add.optional,
+        retention: add.retention,
+    };
+    call.control.add_server(server).await?;
+    call.answer(&())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Remove {
+    name: String,
+}
+
+pub(crate) async fn remove<C: Control>(mut call: Call<'_, C>) -> Result<Reply, Fault> {
+    let Remove { name } = call.named()?;
+    call.control.remove_server(name).await?;
     call.answer(&())
 }
 

@@ -443,6 +443,16 @@ impl Control for StandIn {
         }
     }
 
+    async fn add_server(&self, server: NewServer) -> Result<(), Refusal> {
+        self.note(format!("{server:?}"));
+        Ok(())
+    }
+
+    async fn remove_server(&self, name: String) -> Result<(), Refusal> {
+        self.note(format!("without the server {name}"));
+        Ok(())
+    }
+
     async fn test_server(&self, probe: ServerProbe) -> Result<(), Refusal> {
         self.note(format!("{probe:?}"));
         if probe.host == "down.example" {

@@ -1,0 +1,248 @@
+//! Servers that are added to the file and taken out of it, while all else in it stays as people
+//! wrote it.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use bergamot_rpc::wish::NewServer;
+use bergamot_types::{Secret, Shown};
+use thiserror::Error;
+use toml::Value;
+use toml::de::DeTable;
+
+use super::{Config, ConfigError, Environment, LARGEST_FILE, Problem, file};
+
+/// Why the file stays as it was.
+#[derive(Debug, Error)]
+pub(crate) enum EditError {
+    #[error("there is already a server called {0}")]
+    AlreadyThere(String),
+    #[error(transparent)]
+    Broken(#[from] ConfigError),
+    #[error("the environment has made the server {0}; only it can take it away")]
+    FromEnvironment(String),
+    #[error("the file has no server called {0}")]
+    NotThere(String),
+    #[error("{}", told(.0))]
+    Unfit(Vec<Problem>),
+    #[error("{} cannot be written: {error}", path.display())]
+    Unwritable { path: PathBuf, error: io::Error },
+}
+
+/// Adds a server; the configuration with it.
+pub(crate) fn add_server(
+    path: &Path,
+    environment: &Environment,
+    server: &NewServer,
+) -> Result<Config, EditError> {
+    let (text, config) = read(path, environment)?;
+    if find(&config, &server.name) {
+        return Err(EditError::AlreadyThere(Shown(&server.name).to_string()));
+    }
+    let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+    replace(path, environment, &format!("{text}{gap}\n{}", lines_of(server)))
+}
+
+/// Takes a server out; the configuration without it.
+pub(crate) fn remove_server(
+    path: &Path,
+    environment: &Environment,
+    name: &str,
+) -> Result<Config, EditError> {
+    let (text, config) = read(path, environment)?;
+    match without(&text, name) {
+        Some(text) => replace(path, environment, &text),
+        None if find(&config, name) => Err(EditError::FromEnvironment(Shown(name).to_string())),
+        None => Err(EditError::NotThere(Shown(name).to_string())),
+    }
+}
+
+fn find(config: &Config, name: &str) -> bool {
+    config.servers.iter().any(|server| server.name.to_lowercase() == name.to_lowercase())
+}
+
+/// Only a file that is good is changed: of another nobody knows what it means.
+fn read(path: &Path, environment: &Environment) -> Result<(String, Config), EditError> {
+    let config = Config::read(path, environment)?;
+    let unreadable = |error| ConfigError::Unreadable { path: path.to_owned(), error };
+    let bytes = file::read(path, LARGEST_FILE).map_err(unreadable)?;
+    let text = String::from_utf8(bytes).map_err(|error| unreadable(io::Error::other(error)))?;
+    Ok((text, config))
+}
+
+/// Writes another text, if it is good.
+fn replace(path: &Path, environment: &Environment, text: &str) -> Result<Config, EditError> {
+    let base = path.parent().unwrap_or(Path::new("/"));
+    let config = Config::parse(text.as_bytes(), base, environment).map_err(EditError::Unfit)?;
+    let unwritable = |error| EditError::Unwritable { path: path.to_owned(), error };
+    write(path, text.as_bytes()).map_err(unwritable)?;
+    Ok(Config { path: path.to_owned(), ..config })
+}
+
+/// A file that is mounted by itself cannot be replaced, only written over.
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    // Whoever made it a link wants it to stay one.
+    let path = fs::canonicalize(path)?;
+    let permissions = fs::metadata(&path)?.permissions();
+    let directory = path.parent().unwrap_or(Path::new("/"));
+    let replaced = tempfile::Builder::new().prefix(".bergamot").tempfile_in(directory);
+    let replaced = replaced.and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.as_file().set_permissions(permissions)?;
+        file.as_file().sync_all()?;
+        file.persist(&path).map_err(|error| error.error)
+    });
+    if replaced.is_ok() {
+        return Ok(());
+    }
+    let mut file = fs::File::options().write(true).truncate(true).open(&path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+fn lines_of(server: &NewServer) -> String {
+    let text = |value: &str| Some(Value::from(value));
+    let number = |value: Option<u32>| value.map(|value| Value::from(i64::from(value)));
+    let values = [
+        ("name", text(&server.name)),
+        ("host", text(&server.host)),
+        ("port", number(server.port.map(u32::from))),
+        ("username", server.username.as_deref().and_then(text)),
+        ("password", server.password.as_ref().map(Secret::reveal).and_then(text)),
+        ("encryption", server.encryption.as_deref().and_then(text)),
+        ("connections", number(server.connections.map(u32::from))),
+        ("level", number(server.level)),
+        ("optional", server.optional.map(Value::from)),
+        ("retention", number(server.retention)),
+    ];
+    let mut lines = "[[server]]\n".to_owned();
+    for (key, value) in values {
+        if let Some(value) = value {
+            writeln!(lines, "{key} = {value}").expect("a string takes all text");
+        }
+    }
+    lines
+}
+
+/// The text without the lines of that server, from its header to its last value.
+fn without(text: &str, name: &str) -> Option<String> {
+    let document = DeTable::parse(file::without_mark(text)).ok()?;
+    let mark = text.len() - file::without_mark(text).len();
+    let items = document.get_ref().get("server")?.get_ref().as_array()?;
+    let is_it = |values: &DeTable<'_>| {
+        let written = values.get("name").and_then(|value| value.get_ref().as_str());
+        written.is_some_and(|written| written.to_lowercase() == name.to_lowercase())
+    };
+    let item = items.iter().find(|item| item.get_ref().as_table().is_some_and(is_it))?;
+    let values = item.get_ref().as_table()?;
+    let last = values.values().map(|value| value.span().end).max()?.max(item.span().end);
+    let first = values.keys().map(|key| key.span().start).min()?.min(item.span().start);
+    let header = text[..mark + first].rfind(HEADER).filter(|_| first != item.span().start);
+    let start = header.unwrap_or(mark + item.span().start);
+    let start = text[..start].rfind('\n').map_or(mark, |end| end + 1);
+    let end = text[mark + last..].find('\n').map_or(text.len(), |end| mark + last + end + 1);
+    Some(format!("{}{}", &text[..start], &text[end..]))
+}
+
+fn told(problems: &[Problem]) -> String {
+    // Their lines are those of a text that nobody will see.
+    let told = problems.iter().map(|problem| match &problem.key {
+        Some(key) => format!("{key}: {}", problem.text),
+        None => problem.text.clone(),
+    });
+    told.collect::<Vec<_>>().join("; ")
+}
+
+const HEADER: &str = "[[";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = "# mine\n[download]\nrate = '1 MB' # slow\n\n# the first\n[[server]]\n\
+                        name = 'a'\n# why\nhost = 'a.example' # here\n\n[[server]]\n\
+                        host = 'b.example'\nname = 'b'\n# end\n[log]\nlevel = 'info'\n";
+
+    fn server(name: &str) -> NewServer {
+        NewServer { name: name.to_owned(), host: "c.example".to_owned(), ..NewServer::default() }
+    }
+
+    fn home() -> (tempfile::TempDir, PathBuf) {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("bergamot.toml");
+        fs::write(&path, FILE).unwrap();
+        (home, path)
+    }
+
+    #[test]
+    fn a_server_is_added_behind_all_that_people_wrote() {
+        let (_home, path) = home();
+        let new = NewServer {
+            username: Some("ann".to_owned()),
+            password: Some(Secret::new("a\"b\\c ü")),
+            encryption: Some("none".to_owned()),
+            port: Some(8119),
+            connections: Some(4),
+            ..server("c")
+        };
+        let config = add_server(&path, &Environment::default(), &new).unwrap();
+        assert_eq!(config.servers.len(), 3);
+        assert_eq!(config.servers[2].role.connections, 4);
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.starts_with(FILE));
+        let again = Config::read(&path, &Environment::default()).unwrap();
+        assert_eq!(again.servers, config.servers);
+        let login = bergamot_nntp::Login::new("ann", Secret::new("a\"b\\c ü")).unwrap();
+        assert_eq!(again.servers[2].login, Some(login));
+    }
+
+    #[test]
+    fn what_cannot_be_added_leaves_the_file_alone() {
+        let (_home, path) = home();
+        let none = Environment::default();
+        let told = |server: &NewServer| add_server(&path, &none, server).unwrap_err().to_string();
+        assert_eq!(told(&server("A")), "there is already a server called A");
+        let odd = NewServer { connections: Some(0), ..server("c") };
+        assert_eq!(
+            told(&odd),
+            "server.connections: expected a whole number from 1 to 500, found 0"
+        );
+        let secret = NewServer { password: Some(Secret::new("hunter\n2")), ..server("c") };
+        assert!(!told(&secret).contains("hunter"));
+        assert_eq!(fs::read_to_string(&path).unwrap(), FILE);
+    }
+
+    #[test]
+    fn a_server_is_taken_out_with_its_lines_and_no_others() {
+        let (_home, path) = home();
+        let none = Environment::default();
+        let config = remove_server(&path, &none, "A").unwrap();
+        assert_eq!(config.servers.len(), 1);
+        assert_eq!(
+            fs::read_to_string(&path).unwrap(),
+            "# mine\n[download]\nrate = '1 MB' # slow\n\n# the first\n\n[[server]]\n\
+             host = 'b.example'\nname = 'b'\n# end\n[log]\nlevel = 'info'\n"
+        );
+        remove_server(&path, &none, "b").unwrap();
+        assert_eq!(
+            fs::read_to_string(&path).unwrap(),
+            "# mine\n[download]\nrate = '1 MB' # slow\n\n# the first\n\n# end\n[log]\n\
+             level = 'info'\n"
+        );
+        let error = remove_server(&path, &none, "b").unwrap_err();
+        assert!(matches!(error, EditError::NotThere(_)), "{error}");
+        let given = super::super::trial::environment(&[("BERGAMOT__SERVER__X__HOST", "x")]);
+        let error = remove_server(&path, &given, "x").unwrap_err();
+        assert!(matches!(error, EditError::FromEnvironment(_)), "{error}");
+    }
+
+    #[test]
+    fn a_file_that_is_broken_is_not_touched() {
+        let (_home, path) = home();
+        fs::write(&path, "[download").unwrap();
+        let error = add_server(&path, &Environment::default(), &server("c")).unwrap_err();
+        assert!(matches!(error, EditError::Broken(_)), "{error}");
+    }
+}

@@ -1,0 +1,127 @@
+//! Who the daemon is in a container that was started as root: the user that `PUID` and `PGID` name.
+//!
+//! All of it is done before there is a second thread, so what holds for this one holds for all.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use anyhow::{Context, anyhow};
+use rustix::fs::{Gid, Mode, Uid};
+use rustix::process::{getegid, geteuid, umask};
+use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
+
+/// What the variables of a container ask for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Identity {
+    user: Option<u32>,
+    group: Option<u32>,
+    umask: Option<u32>,
+}
+
+impl Identity {
+    pub(crate) fn read(variable: impl Fn(&str) -> Option<OsString>) -> anyhow::Result<Self> {
+        let number = |name: &str, radix, most| match variable(name) {
+            None => Ok(None),
+            Some(text) if text.is_empty() => Ok(None),
+            Some(text) => text
+                .to_str()
+                .and_then(|text| u32::from_str_radix(text.trim(), radix).ok())
+                .filter(|number| *number <= most)
+                .map(Some)
+                .ok_or_else(|| anyhow!("{name} is {text:?}, which is no such number")),
+        };
+        Ok(Self {
+            user: number("PUID", 10, MOST_ID)?,
+            group: number("PGID", 10, MOST_ID)?,
+            umask: number("UMASK", 8, 0o777)?,
+        })
+    }
+
+    /// Becomes that user, if this is root; whoever is somebody else already stays that, and is told
+    /// so by what is returned.
+    pub(crate) fn assume(self, directories: &[&Path]) -> anyhow::Result<Option<String>> {
+        if let Some(mask) = self.umask {
+            umask(Mode::from_raw_mode(mask));
+        }
+        if !geteuid().is_root() {
+            return Ok(self.remark(geteuid().as_raw(), getegid().as_raw()));
+        }
+        let user = self.user.unwrap_or(USUAL_ID);
+        let group = self.group.unwrap_or(USUAL_ID);
+        if user == 0 && group == 0 {
+            return Ok(None);
+        }
+        for directory in directories {
+            hand_over(directory, user, group);
+        }
+        let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
+        let become_it = || {
+            set_thread_groups(&[])?;
+            set_thread_res_gid(Some(group), Some(group), Some(group))?;
+            set_thread_res_uid(Some(user), Some(user), Some(user))
+        };
+        become_it().with_context(|| {
+            let (user, group) = (user.as_raw(), group.as_raw());
+            format!(
+                "cannot become user {user} and group {group} (PUID, PGID); a container without \
+                 those rights has to be started with --user {user}:{group}"
+            )
+        })?;
+        Ok(None)
+    }
+
+    fn remark(self, user: u32, group: u32) -> Option<String> {
+        let is_other = |wanted: Option<u32>, is| wanted.is_some_and(|wanted| wanted != is);
+        (is_other(self.user, user) || is_other(self.group, group)).then(|| {
+            format!(
+                "PUID and PGID change nothing, for this runs as user {user} and group {group} \
+                 already"
+            )
+        })
+    }
+}
+
+/// A volume that is new belongs to root. One that holds anything is left as it is, for it may be
+/// large and somebody else's; what cannot be written shows soon enough.
+fn hand_over(directory: &Path, user: u32, group: u32) {
+    let is_empty = std::fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_none());
+    if is_empty {
+        let _ = std::os::unix::fs::chown(directory, Some(user), Some(group));
+    }
+}
+
+/// As most images have it.
+const USUAL_ID: u32 = 1000;
+/// The one above it means "leave it".
+const MOST_ID: u32 = u32::MAX - 1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(variables: &[(&str, &str)]) -> anyhow::Result<Identity> {
+        let find = |name: &str| variables.iter().find(|(known, _)| *known == name);
+        Identity::read(|name| find(name).map(|(_, value)| value.into()))
+    }
+
+    #[test]
+    fn variables_are_numbers_or_refused_by_name() {
+        let identity = read(&[("PUID", "99"), ("PGID", " 100"), ("UMASK", "0002")]).unwrap();
+        assert_eq!(identity, Identity { user: Some(99), group: Some(100), umask: Some(2) });
+        let none = Identity { user: None, group: None, umask: None };
+        assert_eq!(read(&[("PUID", "")]).unwrap(), none);
+        for (name, value) in
+            [("PUID", "ann"), ("PGID", "-1"), ("UMASK", "8"), ("UMASK", "7777"), ("PUID", "1 2")]
+        {
+            assert!(read(&[(name, value)]).unwrap_err().to_string().starts_with(name));
+        }
+        assert!(read(&[("PUID", "4294967295")]).is_err());
+    }
+
+    #[test]
+    fn who_is_somebody_already_is_told_if_others_were_wanted() {
+        let wanted = Identity { user: Some(7), group: None, umask: None };
+        assert_eq!(wanted.remark(7, 1), None);
+        assert!(wanted.remark(8, 1).unwrap().contains("user 8 and group 1"));
+    }
+}

@@ -1,0 +1,95 @@
+//! A daemon that finds no configuration writes one, and waits for a server without failing.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Output};
+use std::sync::Arc;
+
+use bergamot_tests::{Daemon, Home, News, sample};
+use serde_json::json;
+
+fn bergamot(home: &Home, arguments: &[&str]) -> Output {
+    let mut command = at_home(home);
+    command.args(arguments).output().expect("the program runs")
+}
+
+/// Many daemons run beside each other here, so each has its own socket, and a port that is free.
+fn at_home(home: &Home) -> Command {
+    let mut command = Daemon::command();
+    command.env_clear().current_dir(home.path());
+    command.env("BERGAMOT_CONFIG", home.join("bergamot.toml"));
+    command.env("BERGAMOT__CONTROL__SOCKET", home.join("control.sock"));
+    command.env("BERGAMOT__CONTROL__PORT", "0");
+    command
+}
+
+fn start(home: &Home) -> Daemon {
+    let mut command = at_home(home);
+    command.args(["run", "--create"]);
+    let mut daemon = Daemon::spawn(command);
+    daemon.wait_for(&["INFO ready"]);
+    daemon
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned()
+}
+
+#[test]
+fn from_an_empty_directory_to_a_finished_download() {
+    let (home, (posted, nzb, content)) = (Home::new(), sample("f.bin", 200_000, 40_000));
+    let news = News::plain(Arc::new(posted));
+    let mut daemon = start(&home);
+    let told = daemon.expect(&["this is the first start", "control.password"]);
+    let password = fs::read_to_string(home.join("control.password")).unwrap();
+    assert!(!told.contains(password.trim()) && password.trim().len() >= 20);
+    daemon.expect(&["waiting for a news server"]);
+    assert!(bergamot(&home, &["health"]).status.success());
+
+    home.drop_nzb("f.nzb", &nzb);
+    daemon.wait_for(&["INFO started", "name=f "]);
+    let why = home.connect().unwrap().call("queue.explain", json!({})).unwrap();
+    assert_eq!(why["code"], "no-servers", "{why}");
+
+    let port = news.port(0).to_string();
+    let add = ["server", "add", "main", "127.0.0.1", "--encryption", "none"];
+    let added = bergamot(&home, &[&add[..], &["--port", &port, "--connections", "3"]].concat());
+    assert!(said(&added).contains("main is added; it answers"), "{}", said(&added));
+    daemon.wait_complete("f");
+    assert_eq!(fs::read(home.join("complete/f/f.bin")).unwrap(), content);
+    let twice = bergamot(&home, &add);
+    assert!(said(&twice).contains("there is already a server called main"), "{}", said(&twice));
+    daemon.stop();
+    assert_eq!(bergamot(&home, &["health"]).status.code(), Some(1));
+
+    let mut daemon = start(&home);
+    assert!(!daemon.log().iter().any(|line| line.contains("first start")));
+    let servers = home.connect().unwrap().call("servers.list", json!({})).unwrap();
+    assert_eq!((&servers[0]["name"], &servers[0]["connections"]), (&json!("main"), &json!(3)));
+    assert!(bergamot(&home, &["server", "rm", "main"]).status.success());
+    let servers = home.connect().unwrap().call("servers.list", json!({})).unwrap();
+    assert_eq!(servers, json!([]));
+    daemon.expect(&["the configuration was read again"]);
+    daemon.stop();
+    let mode = fs::metadata(home.join("bergamot.toml")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600, "it may hold passwords, and stays as closed as it was");
+    home.assert_contained();
+}
+
+#[test]
+fn without_create_a_missing_file_is_an_error() {
+    let home = Home::new();
+    let output = at_home(&home).arg("run").output().unwrap();
+    assert!(!output.status.success());
+    let text = said(&output);
+    assert!(text.contains("bergamot.toml cannot be read") && text.contains("--create"), "{text}");
+}
+
+#[test]
+fn a_variable_that_means_nothing_keeps_it_from_starting() {
+    let home = Home::new();
+    let output =
+        at_home(&home).args(["run", "--create"]).env("BERGAMOT__SERVR__A__HOST", "x").output();
+    let text = said(&output.unwrap());
+    assert!(text.contains("did you mean BERGAMOT__SERVER__A__HOST?"), "{text}");
+}
