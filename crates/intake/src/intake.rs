@@ -26,18 +26,21 @@ pub struct Intake {
     wake: Waker,
     watch: Option<Watch>,
     trust: Trust,
-    was_watched: bool,    // every folder was, at the last scan
-    must_be_told: bool,   // and before that, so that its new files came with notices
-    has_missed: bool,     // one did not
-    is_local: bool,       // every folder is watched, and no other machine can write there
-    untold: Vec<PathBuf>, // new at the last scan, without a notice so far
+    was_watched: bool,         // every folder was, at the last scan
+    must_be_told: bool,        // and before that, so that its new files came with notices
+    has_missed: bool,          // one did not
+    is_local: bool,            // every folder is watched, and no other machine can write there
+    untold: Vec<PathBuf>,      // new at the last scan, without a notice so far
+    last_new: Option<Instant>, // when a file came, or the first scan was
 }
 
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub path: PathBuf,
-    /// Between scans, as long as nothing else tells of new files.
+    /// Between scans, as long as nothing else tells of new files and some come.
     pub interval: Duration,
+    /// Between scans where nothing tells of new files and none have come for long.
+    pub quiet_interval: Duration,
     /// Between scans while the kernel was seen to.
     pub watched_interval: Duration,
     /// Between scans where the kernel must know, for all who write there have to go through it. None
@@ -52,6 +55,7 @@ impl Settings {
         Self {
             path: path.into(),
             interval: Duration::from_secs(5),
+            quiet_interval: Duration::from_secs(60),
             watched_interval: Duration::from_secs(60),
             local_interval: Some(Duration::from_secs(3600)),
             watch: true,
@@ -126,6 +130,7 @@ impl Intake {
             has_missed: false,
             is_local: false,
             untold: Vec::new(),
+            last_new: None,
         }
     }
 
@@ -150,6 +155,10 @@ impl Intake {
         let all_watched = !followed.is_empty()
             && followed.iter().all(|&watched| watched)
             && !listing.problems.iter().any(is_closed);
+        let has_new = listing.files.iter().any(|(path, _)| !self.judge.knows(path));
+        if has_new || self.last_new.is_none() {
+            self.last_new = Some(now);
+        }
         self.judge_watch(&listing, &news, all_watched);
         self.is_local = all_watched && all_local && !self.has_missed;
         let (found, more) = self.ready(now, &listing, &news);
@@ -211,14 +220,22 @@ impl Intake {
 
     /// How long the next scan may wait, once what was found has its verdicts.
     pub fn pause(&self, now: Instant) -> Duration {
-        let Settings { interval, watched_interval, local_interval, .. } = self.settings;
+        let Settings { watched_interval, local_interval, .. } = self.settings;
         let longest = match (local_interval, self.is_watched()) {
             (Some(local_interval), _) if self.is_local => local_interval,
             (_, true) => watched_interval,
-            (_, false) => interval,
+            (_, false) => self.unwatched_interval(now),
         };
         let ready = self.judge.next_ready().map(|at| at.saturating_duration_since(now));
         ready.map_or(longest, |ready| ready.min(longest))
+    }
+
+    /// Somebody who has just dropped a file may drop another; where nothing came for ten minutes,
+    /// a minute more hurts nobody, and the share may have disks that sleep.
+    fn unwatched_interval(&self, now: Instant) -> Duration {
+        let Settings { interval, quiet_interval, .. } = self.settings;
+        let quiet = self.last_new.map(|at| now.saturating_duration_since(at)).unwrap_or_default();
+        (quiet / QUIET_PARTS).clamp(interval, quiet_interval.max(interval))
     }
 
     /// Opens a file that was found, if it is still a plain file and the same.
@@ -273,6 +290,9 @@ fn category(path: &Path) -> Option<String> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty())?;
     Some(folder.to_string_lossy().into_owned())
 }
+
+/// The quieter, the rarer: so many scans in the time that nothing came in.
+const QUIET_PARTS: u32 = 10;
 
 /// Of one scan: ten thousand files at once must not keep the daemon from all else.
 const MOST_FOUND: usize = 256;

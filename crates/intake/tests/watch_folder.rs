@@ -91,6 +91,22 @@ fn a_file_is_found_once_it_stands_still() {
 }
 
 #[test]
+fn where_nothing_comes_looks_become_rare_until_something_does() {
+    let mut place = place();
+    let pause = |place: &mut Place, second| {
+        place.scan(second);
+        place.intake.pause(place.now(second)).as_secs()
+    };
+    let pauses = [0, 40, 100, 300, 700, 86_400].map(|second| pause(&mut place, second));
+    assert_eq!(pauses, [5, 5, 10, 30, 60, 60]);
+    place.put("a.nzb", "<nzb/>");
+    assert!(place.found(90_000).is_empty());
+    let found = place.found(90_002);
+    place.verdict(90_002, &found[0], Verdict::Taken);
+    assert_eq!(pause(&mut place, 90_010), 5, "another may follow");
+}
+
+#[test]
 fn only_nzb_files_that_are_not_hidden_or_marked_are_taken() {
     let mut place = place();
     let taken = ["A.NZB", "b.nzb", "c.nzb.gz", "d.gz"];

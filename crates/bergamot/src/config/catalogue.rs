@@ -106,7 +106,7 @@ pub(super) static WATCH: Table = Table {
             name: "scan_interval",
             kind: Kind::Time { least: SECOND, most: HOUR },
             default: Fallback::Is("\"5 s\""),
-            about: "The pause between two looks into the folder, where the kernel does not tell of new files.",
+            about: "The pause between two looks into the folder, where the kernel does not tell of new files. It grows to a minute while none come.",
         },
         Key {
             name: "inotify",
