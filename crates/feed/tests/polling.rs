@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use bergamot_feed::{
-    Event, Failure, FailureKind, Fate, FeedId, FeedSettings, Feeds, Fetch, Headers, HostRefusal,
-    JobOptions, Limits, Memory, NzbOutcome, Reply, Rules, State, Take, Work,
+    CallId, Event, Failure, FailureKind, Fate, FeedId, FeedSettings, Feeds, Fetch, Headers,
+    HostRefusal, JobOptions, Limits, Memory, NzbOutcome, Reply, Rules, State, Take, Work,
 };
-use bergamot_types::{SplitMix, UnixTime, Url};
+use bergamot_types::{JobId, SplitMix, UnixTime, Url};
 use proptest::prelude::*;
 
 const MINUTE: i64 = 60;
@@ -34,6 +34,10 @@ fn feed(name: &str, url: &str) -> FeedSettings {
         pages: 5,
         allow_private: false,
     }
+}
+
+fn job_id(number: u32) -> JobId {
+    JobId(number)
 }
 
 fn with_rules(settings: FeedSettings, rules: &str) -> FeedSettings {
@@ -82,6 +86,14 @@ impl World {
             Work::Fetch(fetch) => fetch,
             other => panic!("{other:?}"),
         }
+    }
+
+    fn begin_nzb(&mut self, url: &Url, job: u32) -> Result<CallId, HostRefusal> {
+        self.feeds.begin_nzb(self.now, url, job_id(job))
+    }
+
+    fn end_nzb(&mut self, call: CallId, outcome: NzbOutcome) {
+        self.feeds.end_nzb(self.now, call, &Headers::default(), outcome);
     }
 
     fn begin_take(&mut self, feed: FeedId) -> Take {
@@ -360,11 +372,7 @@ fn what_would_fail_again_waits_for_the_next_window() {
 fn a_refused_feed_stops_its_host_until_something_is_changed() {
     let settings = |key: &str| {
         let url = format!("http://a.example/rss?apikey={key}");
-        vec![
-            feed("a", &url),
-            feed("b", "http://A.example:8080/other"),
-            feed("c", "http://c.example"),
-        ]
+        vec![feed("a", &url), feed("b", "http://A.example/other"), feed("c", "http://c.example")]
     };
     for (status, body) in [(401, ""), (403, ""), (200, "<error code='100' description='no'/>")] {
         let mut world = World::new(settings("old"));
@@ -447,7 +455,7 @@ fn limits_that_near_zero_hold_the_host_until_their_reset() {
     let limits = "<newznab:apilimits grabCurrent='5' grabMax='5' apiCurrent='1' apiMax='9'/>";
     world.bring(ONE, &rss(&[("one", 1_799_000_000)], limits));
     world.take(ONE);
-    let nzb = world.feeds.begin_nzb(world.now, &address("http://a.example/one.nzb"));
+    let nzb = world.begin_nzb(&address("http://a.example/one.nzb"), 1);
     assert!(matches!(nzb, Err(HostRefusal::Held { .. })), "NZBs have to wait");
     world.fetch(TWO);
 }
@@ -472,6 +480,51 @@ fn one_host_gets_one_call_at_a_time_and_who_waited_longest_goes_first() {
 }
 
 #[test]
+fn jobs_that_want_their_nzb_wait_in_the_same_line_as_feeds() {
+    let mut world = World::new(vec![feed("a", "http://a.example/rss")]);
+    let nzb = address("http://a.example/1.nzb");
+    let mut call = world.begin_nzb(&nzb, 1).unwrap();
+    let busy = Err(HostRefusal::Busy("a.example".into()));
+    assert_eq!(world.begin_nzb(&nzb, 2), busy);
+    world.pass(1);
+    assert_eq!(world.later(ONE), HOUR);
+    world.pass(1);
+    assert_eq!(world.begin_nzb(&nzb, 3), busy);
+    assert_eq!(world.begin_nzb(&nzb, 4), busy);
+    assert_eq!(world.begin_nzb(&nzb, 3), busy, "asked again, it still waits once");
+    world.feeds.forget_nzb(job_id(4));
+    world.end_nzb(call, NzbOutcome::Fine);
+    assert_eq!(world.events(), [Event::WakeJob(job_id(2))]);
+    call = world.begin_nzb(&nzb, 2).unwrap();
+    world.end_nzb(call, NzbOutcome::Fine);
+    assert_eq!(world.events(), [Event::Wake(ONE)]);
+    let fetch = world.fetch(ONE);
+    let reply = Reply::read(304, Headers::default(), b"", &Limits::default());
+    world.feeds.on_fetched(world.now, fetch.call, reply, &mut world.chance);
+    assert_eq!(world.events()[0], Event::WakeJob(job_id(3)));
+    call = world.begin_nzb(&nzb, 3).unwrap();
+    assert_eq!(world.begin_nzb(&nzb, 5), busy);
+    assert_eq!(world.begin_nzb(&nzb, 6), busy);
+    let limit = Headers {
+        rate_limit_remaining: Some("0".into()),
+        rate_limit_reset: Some("900".into()),
+        ..Headers::default()
+    };
+    world.feeds.end_nzb(world.now, call, &limit, NzbOutcome::Fine);
+    assert_eq!(world.events(), [5, 6].map(|job| Event::WakeJob(job_id(job))));
+    assert!(matches!(world.begin_nzb(&nzb, 5), Err(HostRefusal::Held { .. })), "till the reset");
+}
+
+#[test]
+fn two_services_on_one_machine_are_two_hosts() {
+    let urls = ["http://nas:5076/rss", "http://nas:9696/rss"];
+    let mut world = World::new(urls.iter().map(|url| feed(url, url)).collect());
+    world.answer(ONE, 401, Headers::default(), "");
+    assert_eq!((world.state(ONE), world.state(TWO)), (State::Stopped, State::Waiting));
+    world.fetch(TWO);
+}
+
+#[test]
 fn an_item_that_the_disk_does_not_take_is_tried_again() {
     let mut world = World::new(vec![feed("a", "http://a.example/rss")]);
     world.bring(ONE, &rss(&[("broken", 1_799_000_000)], ""));
@@ -493,20 +546,20 @@ fn an_item_that_the_disk_does_not_take_is_tried_again() {
 fn nzbs_share_what_is_known_of_their_host() {
     let mut world = World::new(vec![feed("a", "http://a.example/rss")]);
     let nzb = address("http://a.example/1.nzb");
-    let call = world.feeds.begin_nzb(world.now, &nzb).unwrap();
+    let call = world.begin_nzb(&nzb, 1).unwrap();
     assert_eq!(world.later(ONE), HOUR, "one call at a time");
-    world.feeds.end_nzb(world.now, call, NzbOutcome::Limited(Duration::from_secs(90)));
+    world.end_nzb(call, NzbOutcome::Limited(Duration::from_secs(90)));
     assert_eq!(world.events(), [Event::Wake(ONE)]);
     assert_eq!(world.later(ONE), 90);
     world.pass(90);
-    let call = world.feeds.begin_nzb(world.now, &nzb).unwrap();
+    let call = world.begin_nzb(&nzb, 1).unwrap();
     let failure = failure(FailureKind::Denied);
-    world.feeds.end_nzb(world.now, call, NzbOutcome::Denied { feed: "a".into(), failure });
+    world.end_nzb(call, NzbOutcome::Denied { feed: "a".into(), failure });
     assert_eq!((world.state(ONE), world.due(ONE)), (State::Stopped, None));
     assert!(matches!(world.events()[..], [Event::Stopped { feed: ONE, .. }]));
-    assert!(matches!(world.feeds.begin_nzb(world.now, &nzb), Err(HostRefusal::Denied { .. })));
-    let call = world.feeds.begin_nzb(world.now, &address("http://b.example/1.nzb")).unwrap();
-    world.feeds.end_nzb(world.now, call, NzbOutcome::Fine);
+    assert!(matches!(world.begin_nzb(&nzb, 1), Err(HostRefusal::Denied { .. })));
+    let call = world.begin_nzb(&address("http://b.example/1.nzb"), 1).unwrap();
+    world.end_nzb(call, NzbOutcome::Fine);
 }
 
 #[test]

@@ -131,6 +131,21 @@ impl Url {
         format!("{}://{login}{}{}", self.scheme, self.authority(), self.target)
     }
 
+    /// What a server said, without what it quotes of the keys in this address.
+    pub fn hide(&self, text: &str) -> String {
+        let query = &self.target[self.path().len()..];
+        let values = query.split(['?', '&', ';']).filter_map(|pair| {
+            let (name, value) = pair.split_once('=')?;
+            (names_a_key(name) || looks_like_a_key(value)).then_some(value)
+        });
+        let parts = self.path().split('/').filter(|part| looks_like_a_key(part));
+        let login = self.login.iter().map(|login| login.password.reveal().to_owned());
+        let secrets = values.chain(parts).map(percent_decoded).chain(login);
+        secrets
+            .filter(|secret| secret.len() >= SHORTEST_HIDDEN)
+            .fold(text.to_owned(), |text, it| text.replace(&it, "***"))
+    }
+
     pub fn same_server(&self, other: &Self) -> bool {
         (self.scheme, &self.host, self.port) == (other.scheme, &other.host, other.port)
     }
@@ -307,7 +322,16 @@ fn looks_like_a_key(part: &str) -> bool {
     let part = part.strip_suffix(".nzb").unwrap_or(part);
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'%');
     let has_digit = part.bytes().any(|byte| byte.is_ascii_digit());
-    part.len() >= SHORTEST_KEY && has_digit && part.bytes().all(fits)
+    let has_letter = part.bytes().any(|byte| byte.is_ascii_alphabetic());
+    let is_dense = has_letter && part.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let shortest = if is_dense { SHORTEST_DENSE_KEY } else { SHORTEST_KEY };
+    part.len() >= shortest && has_digit && part.bytes().all(fits)
+}
+
+/// As indexers call them, Newznab's `r` among them.
+fn names_a_key(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name == "r" || ["key", "token", "pass", "auth", "secret"].iter().any(|it| name.contains(it))
 }
 
 fn percent_decoded(text: &str) -> String {
@@ -360,6 +384,10 @@ const LONGEST_HOST: usize = 253;
 
 /// The keys of Newznab have 32 characters, those of others as few.
 const SHORTEST_KEY: usize = 16;
+/// With letters and digits and nothing between them.
+const SHORTEST_DENSE_KEY: usize = 10;
+/// Hiding less would hide words.
+const SHORTEST_HIDDEN: usize = 4;
 
 #[cfg(test)]
 mod tests {
@@ -369,6 +397,15 @@ mod tests {
 
     fn url(text: &str) -> Url {
         Url::parse(text).unwrap()
+    }
+
+    #[test]
+    fn what_a_server_quotes_of_our_keys_is_hidden() {
+        let url =
+            url("https://ann:hunter2@i.example/a1b2c3d4e5/api?t=search&apikey=s3cr%2Ft&q=linux");
+        let said = "no account a1b2c3d4e5 with s3cr/t, ann, hunter2: linux search refused";
+        assert_eq!(url.hide(said), "no account *** with ***, ann, ***: linux search refused");
+        assert_eq!(url.to_string(), "https://***@i.example/***/api?***");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Calls to feeds, beside the loop.
 
-use bergamot_feed::{Failure, FailureKind, Fetch, Headers, Limits, Reply};
+use bergamot_feed::{Failure, FailureKind, Fetch, Headers, Limits, Outcome, Reply};
 use bergamot_net::http::{Client, HttpError, Reach, Request, Response};
 use bergamot_types::Url;
 
@@ -14,15 +14,15 @@ pub(super) async fn fetch(client: &Client, fetch: &Fetch) -> Reply {
         last_modified: fetch.last_modified.as_deref(),
         ..Request::new(&fetch.url)
     };
-    reply(client.get(request).await).await
+    reply(&fetch.url, client.get(request).await).await
 }
 
 /// The same for an address that anybody may have named.
 pub(super) async fn look(client: &Client, url: &Url, reach: Reach) -> Reply {
-    reply(client.get(Request { reach, ..Request::new(url) }).await).await
+    reply(url, client.get(Request { reach, ..Request::new(url) }).await).await
 }
 
-async fn reply(answer: Result<Response, HttpError>) -> Reply {
+async fn reply(url: &Url, answer: Result<Response, HttpError>) -> Reply {
     let response = match answer {
         Ok(response) => response,
         Err(error) => return Reply::failed(failure(&error)),
@@ -32,13 +32,18 @@ async fn reply(answer: Result<Response, HttpError>) -> Reply {
         let headers = headers(&response);
         Reply::read(response.status(), headers, response.body(), &Limits::default())
     };
-    tokio::task::spawn_blocking(read).await.unwrap_or_else(|_| {
+    let mut reply = tokio::task::spawn_blocking(read).await.unwrap_or_else(|_| {
         let (code, message) = ("feed.unread".into(), "it could not be read".into());
         Reply::failed(Failure { kind: FailureKind::Lasting, code, message })
-    })
+    });
+    if let Outcome::Failed(failure) = &mut reply.outcome {
+        failure.message = url.hide(&failure.message).into();
+    }
+    reply
 }
 
-fn headers(response: &Response) -> Headers {
+/// What a server says of its limits, among others.
+pub(super) fn headers(response: &Response) -> Headers {
     let limit = response.rate_limit();
     Headers {
         etag: response.etag().map(|text| text.into()),

@@ -51,7 +51,7 @@ impl Daemon {
     /// Reads feeds now.
     pub(super) fn fetch_feeds(&mut self, choice: Option<&FeedChoice>) -> Result<(), Refusal> {
         let ids = match choice {
-            Some(choice) => vec![self.chosen(choice)?],
+            Some(choice) => vec![self.chosen(choice).and_then(|id| self.readable(id))?],
             None => self.feeds.machine.ids().collect(),
         };
         let now = clock::now().instant;
@@ -60,6 +60,21 @@ impl Daemon {
             self.targets.due_now(now, Poll::Feed(id));
         }
         Ok(())
+    }
+
+    /// Whoever asks for one feed wants to know why nothing will come of it.
+    fn readable(&self, id: FeedId) -> Result<FeedId, Refusal> {
+        let Some(standing) = self.feeds.machine.standing(clock::now().date, id) else {
+            return Ok(id);
+        };
+        let why = match standing.state {
+            State::Disabled => "feed.disabled: its configuration says that it is not to be read",
+            State::Held => "feed.held: its host wants to be left alone for a while",
+            State::Stopped => "feed.stopped: its host has refused it",
+            State::Failing | State::Running | State::Waiting => return Ok(id),
+        };
+        let said = standing.trouble.map_or(String::new(), |error| format!(" ({})", error.message));
+        Err(Refusal::Impossible(format!("{why}{said}")))
     }
 
     fn chosen(&self, choice: &FeedChoice) -> Result<FeedId, Refusal> {

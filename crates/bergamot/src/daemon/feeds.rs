@@ -223,11 +223,13 @@ impl Daemon {
 
     /// What people, watchers and other feeds have to know.
     pub(super) fn tell_feeds(&mut self) {
-        self.wake_fetches();
         while let Some(event) = self.feeds.machine.poll_event() {
             match event {
                 Event::Wake(feed) => {
                     self.targets.due_now(clock::now().instant, Poll::Feed(feed));
+                }
+                Event::WakeJob(job) => {
+                    self.targets.due_now(clock::now().instant, Poll::Url(job));
                 }
                 Event::Checked { feed, new, wanted } => {
                     let name = self.feed_name(feed);

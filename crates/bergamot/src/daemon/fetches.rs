@@ -1,9 +1,9 @@
 //! Jobs whose NZB is still to come from its address.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::time::Duration;
 
-use bergamot_feed::{CallId, Failure, FailureKind, HostRefusal, ItemKey, NzbOutcome};
+use bergamot_feed::{CallId, Failure, FailureKind, Headers, HostRefusal, ItemKey, NzbOutcome};
 use bergamot_poll::Wanted;
 use bergamot_queue::{Deletion, Ending, Life, Step};
 use bergamot_store::Record;
@@ -17,7 +17,7 @@ use super::happening::Happening;
 use super::parcel::{Arrived, Parcel};
 use super::reception::provisional_name;
 use super::targets::{Lane, Poll};
-use super::web::{Account, Again, Missed};
+use super::web::{Account, Again, Fetched, Missed};
 use crate::clock;
 
 /// How it stands with what is fetched.
@@ -26,7 +26,6 @@ pub(super) struct Fetches {
     attempts: HashMap<JobId, u32>,
     running: HashMap<JobId, AbortHandle>,
     calls: HashMap<JobId, CallId>, // which hold their hosts
-    waiting: BTreeSet<JobId>,      // for a host that another call holds
 }
 
 impl Daemon {
@@ -62,7 +61,7 @@ impl Daemon {
     /// A host is asked once at a time, and left alone when it wants to be, by feeds and jobs alike.
     fn may_fetch(&mut self, record: &Record, url: &Url) -> bool {
         let (now, job) = (clock::now(), record.id);
-        let until = match self.feeds.machine.begin_nzb(now.date, url) {
+        let until = match self.feeds.machine.begin_nzb(now.date, url, job) {
             Ok(call) => {
                 self.fetches.calls.insert(job, call);
                 return true;
@@ -71,27 +70,16 @@ impl Daemon {
             Err(HostRefusal::Denied { .. }) if item_of(record).is_none() => return true,
             Err(HostRefusal::Denied { .. }) => now.instant + LONG_PAUSE,
             Err(HostRefusal::Held { until, .. }) => instant_of(until),
-            Err(HostRefusal::Busy(_)) => {
-                self.fetches.waiting.insert(job);
-                now.instant + LONG_PAUSE
-            }
+            Err(HostRefusal::Busy(_)) => now.instant + UNTIL_WOKEN,
         };
         self.targets.put_off(Poll::Url(job), until);
         false
     }
 
-    fn end_call(&mut self, job: JobId, outcome: NzbOutcome) {
+    fn end_call(&mut self, job: JobId, headers: &Headers, outcome: NzbOutcome) {
         if let Some(call) = self.fetches.calls.remove(&job) {
-            self.feeds.machine.end_nzb(clock::now().date, call, outcome);
+            self.feeds.machine.end_nzb(clock::now().date, call, headers, outcome);
             self.tell_feeds();
-        }
-    }
-
-    /// A host is free again; it turns out whose turn it is.
-    pub(super) fn wake_fetches(&mut self) {
-        let now = clock::now().instant;
-        for job in std::mem::take(&mut self.fetches.waiting) {
-            self.targets.due_now(now, Poll::Url(job));
         }
     }
 
@@ -119,23 +107,25 @@ impl Daemon {
         if let Some(running) = self.fetches.running.remove(&job) {
             running.abort();
         }
-        self.fetches.waiting.remove(&job);
-        self.end_call(job, NzbOutcome::Fine);
+        self.feeds.machine.forget_nzb(job);
+        self.end_call(job, &Headers::default(), NzbOutcome::Fine);
         self.targets.remove(Poll::Url(job));
         self.targets.put_off(Poll::Url(job), clock::now().instant);
     }
 
-    pub(super) fn on_fetched(&mut self, job: JobId, fetched: Result<Parcel, Missed>) {
+    pub(super) fn on_fetched(&mut self, job: JobId, fetched: Fetched<Parcel>) {
         let Some((record, url)) = self.to_be_fetched(job) else { return self.drop_what_came(job) };
-        match fetched {
+        let Fetched { headers, result } = fetched;
+        match result {
             Ok(parcel) => {
+                self.end_call(job, &headers, NzbOutcome::Fine);
                 self.stop_fetching(job);
                 self.take_in(record, &url, parcel.arrived);
                 for other in parcel.others {
                     drop(self.on_accepted(other));
                 }
             }
-            Err(missed) => self.on_missed(&record, &missed),
+            Err(missed) => self.on_missed(&record, &headers, &missed),
         }
     }
 
@@ -174,7 +164,7 @@ impl Daemon {
         self.load_next();
     }
 
-    fn on_missed(&mut self, record: &Record, missed: &Missed) {
+    fn on_missed(&mut self, record: &Record, headers: &Headers, missed: &Missed) {
         let (now, job, item) = (clock::now().instant, record.id, item_of(record));
         let outcome = host_outcome(missed, item.as_ref());
         // What a feed has taken waits as long as its host wants it to.
@@ -184,7 +174,7 @@ impl Daemon {
             NzbOutcome::Fine => None,
             NzbOutcome::Limited(pause) => Some(*pause),
         };
-        self.end_call(job, outcome);
+        self.end_call(job, headers, outcome);
         let attempts = self.fetches.attempts.entry(job).or_default();
         *attempts += u32::from(patience.is_none());
         let pause = match (patience, missed.again) {
@@ -241,6 +231,9 @@ fn fill_in(record: &mut Record, url: &Url, arrived: Arrived) {
 
 /// For what waits for somebody else, who wakes it.
 const LONG_PAUSE: Duration = Duration::from_secs(60 * 60);
+
+/// For what waits for its turn at a host, should nobody wake it.
+const UNTIL_WOKEN: Duration = Duration::from_secs(60);
 
 /// Then three times as long each time.
 const FIRST_PAUSE: Duration = Duration::from_secs(10);

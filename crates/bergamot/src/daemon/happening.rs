@@ -15,7 +15,7 @@ use super::keeper::Loaded;
 use super::parcel::Parcel;
 use super::probes::JobSample;
 use super::question::Question;
-use super::web::Missed;
+use super::web::Fetched;
 
 #[derive(Debug)]
 pub(crate) enum Happening {
@@ -38,7 +38,7 @@ pub(crate) enum Happening {
     /// An NZB came from its address, or did not.
     Fetched {
         job: JobId,
-        fetched: Box<Result<Parcel, Missed>>,
+        fetched: Box<Fetched<Parcel>>,
     },
     /// Somebody comes back from a server with what he was sent for, or without.
     ErrandReturned(Box<Returned>),

@@ -50,16 +50,18 @@ impl Daemon {
         for job in known.into_iter().filter(|job| !wanted.contains(job)) {
             self.stop_probing(job);
         }
+        // Most small jobs have come and gone by then.
+        let soon = now + A_MOMENT;
         for &job in &wanted {
             let priority = i32::from(Some(job) == next_up);
             let (kind, interval) = (Lane::Probe, settings.interval);
             let probe = Wanted { kind, interval, priority, enabled: true };
-            self.targets.set(now, Poll::Probe(job), probe);
+            self.targets.set(soon, Poll::Probe(job), probe);
         }
         if std::mem::replace(&mut self.probes.next_up, next_up) != next_up
             && let Some(job) = next_up
         {
-            self.targets.due_now(now, Poll::Probe(job));
+            self.targets.due_now(soon, Poll::Probe(job));
         }
         self.see_to_server_probes(now, settings.enabled);
     }
@@ -199,6 +201,9 @@ fn draw(nzb: &Nzb, chance: &mut SplitMix) -> JobSample {
     }
     JobSample { articles, critical: sizes.critical_health() }
 }
+
+/// A sample of what is over in no time would cost more than it tells.
+const A_MOMENT: Duration = Duration::from_secs(1);
 
 /// Servers that nobody had a reason to ask.
 const SERVER_INTERVAL: Duration = Duration::from_secs(3600);

@@ -3,12 +3,14 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use bergamot_feed::Headers;
 use bergamot_net::TlsSettings;
 use bergamot_net::http::{Client, HttpError, Reach, Request, Response, retry_after};
 use bergamot_queue::Cause;
 use bergamot_types::Url;
 use tokio::sync::Semaphore;
 
+use super::feed_calls;
 use crate::clock;
 
 /// The one client for all that is fetched. It is made when it is first needed, for the roots it trusts
@@ -17,6 +19,13 @@ use crate::clock;
 pub(crate) struct Web {
     client: Arc<OnceLock<Client>>,
     nzbs: Arc<Semaphore>, // that are in memory at the same time
+}
+
+/// What came of a fetch, and what the server said beside it.
+#[derive(Debug)]
+pub(crate) struct Fetched<T> {
+    pub(crate) headers: Headers,
+    pub(crate) result: Result<T, Missed>,
 }
 
 /// Why an NZB did not come.
@@ -65,14 +74,34 @@ impl Web {
         url: &Url,
         reach: Reach,
         unpack: impl FnOnce(Response) -> Result<T, Missed> + Send + 'static,
-    ) -> Result<T, Missed> {
+    ) -> Fetched<T> {
+        let Fetched { headers, result } = self.fetch_openly(url, reach, unpack).await;
+        let hidden = |missed: Missed| Missed { why: url.hide(&missed.why), ..missed };
+        Fetched { headers, result: result.map_err(hidden) }
+    }
+
+    /// Servers that refuse a key like to quote it.
+    async fn fetch_openly<T: Send + 'static>(
+        &self,
+        url: &Url,
+        reach: Reach,
+        unpack: impl FnOnce(Response) -> Result<T, Missed> + Send + 'static,
+    ) -> Fetched<T> {
         let _permit = self.nzbs.acquire().await.expect("it is never closed");
         let request = Request { reach, most: LARGEST_NZB, keep_packed: true, ..Request::new(url) };
-        let response = self.client().get(request).await.map_err(|error| missed(&error))?;
-        response.check_status().map_err(|error| refused(&error, &response))?;
+        let response = match self.client().get(request).await {
+            Ok(response) => response,
+            Err(error) => {
+                return Fetched { headers: Headers::default(), result: Err(missed(&error)) };
+            }
+        };
+        let headers = feed_calls::headers(&response);
+        if let Err(error) = response.check_status() {
+            return Fetched { headers, result: Err(refused(&error, &response)) };
+        }
         let unpacked = tokio::task::spawn_blocking(move || unpack(response)).await;
-        unpacked
-            .unwrap_or_else(|_| Err(Missed::never(Cause::Fetch, "url.stopped: stopping".into())))
+        let stopping = |_| Err(Missed::never(Cause::Fetch, "url.stopped: stopping".into()));
+        Fetched { headers, result: unpacked.unwrap_or_else(stopping) }
     }
 }
 

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
 
-use bergamot_types::{SplitMix, UnixTime, Url};
+use bergamot_types::{JobId, SplitMix, UnixTime, Url};
 use thiserror::Error;
 
 use super::feed::{Feed, Next, Standing, State};
-use super::host::{Host, later};
+use super::host::{Host, host_of, later};
 use super::memory::{FeedMemory, ItemKey, Memory, PollError, Waits, WantedItem};
 use super::pace::{back_off, retry_after, wait_for_calls, waits_of};
 use super::reply::{Failure, FailureKind, Headers, Outcome, Reply};
@@ -103,6 +103,8 @@ pub enum Event {
     },
     /// It waited for its host, which is free now.
     Wake(FeedId),
+    /// The same of a job that wants its NZB.
+    WakeJob(JobId),
 }
 
 /// Why nothing may be asked of a host.
@@ -208,7 +210,7 @@ impl Feeds {
     pub fn next_due(&self, now: UnixTime, id: FeedId) -> Option<UnixTime> {
         let feed = self.feeds.get(&id)?;
         let due = feed.due(now)?;
-        let host = self.hosts.get(feed.settings.url.host());
+        let host = self.hosts.get(&host_of(&feed.settings.url));
         if host.is_some_and(|host| host.denied_by.is_some()) {
             return None;
         }
@@ -266,14 +268,41 @@ impl Feeds {
         self.begin_call(now, url, None, false)
     }
 
-    /// A call for an NZB, whoever wants it.
-    pub fn begin_nzb(&mut self, now: UnixTime, url: &Url) -> Result<CallId, HostRefusal> {
-        self.begin_call(now, url, None, true)
+    /// A call for the NZB of a job, whoever wants it. A job that comes while the host is busy is woken
+    /// when its turn has come.
+    pub fn begin_nzb(
+        &mut self,
+        now: UnixTime,
+        url: &Url,
+        job: JobId,
+    ) -> Result<CallId, HostRefusal> {
+        let call = self.begin_call(now, url, None, true);
+        if let (Err(HostRefusal::Busy(name)), false) = (&call, self.waits(job))
+            && let Some(host) = self.hosts.get_mut(name)
+        {
+            host.waiting.insert((now, job));
+        }
+        call
     }
 
-    pub fn end_nzb(&mut self, now: UnixTime, call: CallId, outcome: NzbOutcome) {
-        let Some(Call { host, .. }) = self.end_call(now, call) else { return };
-        let Some(host) = self.hosts.get_mut(&host) else { return };
+    fn waits(&self, job: JobId) -> bool {
+        self.hosts.values().any(|host| host.waiting.iter().any(|(_, waiting)| *waiting == job))
+    }
+
+    /// The job does not wait for any host.
+    pub fn forget_nzb(&mut self, job: JobId) {
+        for host in self.hosts.values_mut() {
+            host.waiting.retain(|(_, waiting)| *waiting != job);
+        }
+    }
+
+    pub fn end_nzb(&mut self, now: UnixTime, call: CallId, headers: &Headers, outcome: NzbOutcome) {
+        let Some(Call { host: name, .. }) = self.end_call(call) else { return };
+        let Some(host) = self.hosts.get_mut(&name) else { return };
+        if let Some(wait) = wait_for_calls(headers, now) {
+            host.leave_alone(now, wait);
+            self.has_changed = true;
+        }
         match outcome {
             NzbOutcome::Fine => {}
             NzbOutcome::Limited(wait) => {
@@ -288,6 +317,7 @@ impl Feeds {
                 }
             }
         }
+        self.wake_next(now, &name);
     }
 
     fn begin_call(
@@ -297,7 +327,7 @@ impl Feeds {
         feed: Option<Box<str>>,
         is_nzb: bool,
     ) -> Result<CallId, HostRefusal> {
-        let name: Box<str> = url.host().into();
+        let name = host_of(url);
         let host = self.hosts.entry(name.clone()).or_default();
         if let Some(feed) = host.denied_by.clone() {
             return Err(HostRefusal::Denied { host: name, feed });
@@ -316,20 +346,21 @@ impl Feeds {
     }
 
     pub fn end_look(&mut self, now: UnixTime, call: CallId, reply: &Reply, chance: &mut SplitMix) {
-        if let Some(Call { host, .. }) = self.end_call(now, call) {
-            self.heed(now, &host, reply);
-            if let Outcome::Failed(failure) = &reply.outcome {
-                self.on_host_failure(now, &host, None, failure, &reply.headers, chance);
-            }
+        let Some(Call { host, .. }) = self.end_call(call) else { return };
+        self.heed(now, &host, reply);
+        if let Outcome::Failed(failure) = &reply.outcome {
+            self.on_host_failure(now, &host, None, failure, &reply.headers, chance);
         }
+        self.wake_next(now, &host);
     }
 
     pub fn on_fetched(&mut self, now: UnixTime, call: CallId, reply: Reply, chance: &mut SplitMix) {
-        let Some(Call { host, feed: key }) = self.end_call(now, call) else { return };
+        let Some(Call { host, feed: key }) = self.end_call(call) else { return };
         self.heed(now, &host, &reply);
         if let Outcome::Failed(failure) = &reply.outcome {
             self.on_host_failure(now, &host, key.as_deref(), failure, &reply.headers, chance);
         }
+        self.wake_next(now, &host);
         let Some((id, feed)) = self.feed_called(key.as_deref()) else { return };
         feed.is_running = false;
         match reply.outcome {
@@ -423,7 +454,7 @@ impl Feeds {
 
     pub fn standing(&self, now: UnixTime, id: FeedId) -> Option<Standing> {
         let feed = self.feeds.get(&id)?;
-        let host = self.hosts.get(feed.settings.url.host());
+        let host = self.hosts.get(&host_of(&feed.settings.url));
         let is_denied = host.is_some_and(|host| host.denied_by.is_some());
         let is_held = host.is_some_and(|host| host.waits_until(now, false).is_some());
         let state = match feed {
@@ -436,7 +467,7 @@ impl Feeds {
         };
         Some(Standing {
             state,
-            trouble: feed.stopped.clone().or_else(|| feed.memory.last_error.clone()),
+            trouble: self.trouble_of(feed, host),
             title: feed.memory.title.clone(),
             interval: feed.interval(now),
             last_fetched: feed.memory.last_fetched,
@@ -447,30 +478,53 @@ impl Feeds {
         })
     }
 
+    /// Its own, or that of the feed which its host has refused.
+    fn trouble_of(&self, feed: &Feed, host: Option<&Host>) -> Option<PollError> {
+        let denied_by = host.and_then(|host| host.denied_by.as_deref());
+        let stopper = self.feeds.values().find(|it| Some(&*it.settings.key()) == denied_by);
+        let stopped = feed.stopped.as_ref().or_else(|| stopper?.stopped.as_ref());
+        stopped.or(feed.memory.last_error.as_ref()).cloned()
+    }
+
     /// What would become of what a feed offers: a dry run.
     pub fn judge(&self, now: UnixTime, id: FeedId, document: Document) -> Vec<Judged> {
         let Some(feed) = self.feeds.get(&id) else { return Vec::new() };
         judge_with(feed, now, document)
     }
 
-    /// Frees the host, and wakes the feed that has waited for it longest.
-    fn end_call(&mut self, now: UnixTime, call: CallId) -> Option<Call> {
+    fn end_call(&mut self, call: CallId) -> Option<Call> {
         let call = self.calls.remove(&call)?;
         if let Some(host) = self.hosts.get_mut(&call.host) {
             host.is_busy = false;
         }
-        let waits = |(id, feed): (&FeedId, &Feed)| {
-            let is_there = *feed.settings.url.host() == *call.host;
-            is_there.then_some((feed.waiting_since?, *id))
-        };
-        if let Some((_, id)) = self.feeds.iter().filter_map(waits).min() {
-            if let Some(feed) = self.feeds.get_mut(&id) {
-                feed.waiting_since = None;
+        Some(call)
+    }
+
+    /// Whoever has waited longest for a host that is free now. Of one that wants to be left alone all
+    /// learn that, and until when.
+    fn wake_next(&mut self, now: UnixTime, name: &str) {
+        let Some(host) = self.hosts.get_mut(name) else { return };
+        let feeds = self.feeds.iter().filter(|(_, feed)| *host_of(&feed.settings.url) == *name);
+        let feed = feeds.filter_map(|(id, feed)| Some((feed.waiting_since?, *id))).min();
+        if !host.is_open(now) {
+            let jobs = std::mem::take(&mut host.waiting);
+            self.events.extend(jobs.into_iter().map(|(_, job)| Event::WakeJob(job)));
+        }
+        let job = host.waiting.first().copied();
+        match (feed, job) {
+            (Some((since, id)), job) if job.is_none_or(|(other, _)| since <= other) => {
+                if let Some(feed) = self.feeds.get_mut(&id) {
+                    feed.waiting_since = None;
+                }
+                self.events.push_back(Event::Wake(id));
             }
-            self.events.push_back(Event::Wake(id));
+            (_, Some(first)) => {
+                host.waiting.remove(&first);
+                self.events.push_back(Event::WakeJob(first.1));
+            }
+            (_, None) => {}
         }
         self.forget_idle_hosts(now);
-        Some(call)
     }
 
     /// Feeds link to many hosts; those with nothing to remember need no place.

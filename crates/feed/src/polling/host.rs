@@ -1,8 +1,9 @@
 //! One host, which several feeds may share.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use bergamot_types::UnixTime;
+use bergamot_types::{JobId, UnixTime, Url};
 
 use super::memory::Waits;
 use super::pace::LONGEST_WAIT;
@@ -16,6 +17,13 @@ pub(super) struct Host {
     pub(super) limited: u32,
     /// The feed (by its key) that was refused for good.
     pub(super) denied_by: Option<Box<str>>,
+    /// Jobs that want their NZB from it, and since when.
+    pub(super) waiting: BTreeSet<(UnixTime, JobId)>,
+}
+
+/// Two services on one machine are two hosts: what one refuses, the other may grant.
+pub(super) fn host_of(url: &Url) -> Box<str> {
+    url.authority().into()
 }
 
 impl Host {
@@ -36,8 +44,13 @@ impl Host {
         (now < until && until <= latest).then_some(until)
     }
 
+    pub(super) fn is_open(&self, now: UnixTime) -> bool {
+        self.denied_by.is_none() && self.waits_until(now, true).is_none()
+    }
+
     pub(super) fn is_idle(&self, now: UnixTime) -> bool {
-        !self.is_busy && self.denied_by.is_none() && self.waits_until(now, true).is_none()
+        let is_left_alone = !self.is_busy && self.waiting.is_empty();
+        is_left_alone && self.is_open(now)
     }
 }
 
