@@ -146,24 +146,26 @@ impl<I: Copy + Ord, K: Copy + Ord> Queue<I, K> {
         true
     }
 
-    /// Adds, changes and removes until the targets are those wanted; whether anything differed.
+    /// Adds, changes and removes until the targets that are `ours` are those wanted. Gives those that
+    /// were removed, and whether anything differed.
     pub fn reconcile(
         &mut self,
         now: Instant,
+        ours: impl Fn(I) -> bool,
         wanted: impl IntoIterator<Item = (I, Wanted<K>)>,
-    ) -> bool {
-        let mut changed = false;
+    ) -> (Vec<I>, bool) {
         let mut kept = BTreeSet::new();
+        let mut changed = false;
         for (id, wanted) in wanted {
             kept.insert(id);
             changed |= self.set(now, id, wanted);
         }
-        let gone: Vec<I> =
-            self.targets().map(|(id, _)| id).filter(|id| !kept.contains(id)).collect();
-        for id in gone {
-            changed |= self.remove(id);
+        let is_gone = |id: &I| ours(*id) && !kept.contains(id);
+        let gone: Vec<I> = self.targets().map(|(id, _)| id).filter(is_gone).collect();
+        for id in &gone {
+            changed |= self.remove(*id);
         }
-        changed
+        (gone, changed)
     }
 
     /// At most `burst` targets, and no more than may still run at once. Call again until it gives
@@ -477,15 +479,20 @@ mod tests {
         let now = Instant::now();
         let later = now + SECOND;
         let mut queue = wide();
-        assert!(queue.reconcile(now, [(1, every(5)), (2, every(5)), (3, every(5))]));
-        assert!(!queue.reconcile(later, [(1, every(5)), (2, every(5)), (3, every(5))]));
+        queue.set(now, 99, every(5));
+        let ours = |id| id < 99;
+        let three = || [(1, every(5)), (2, every(5)), (3, every(5))];
+        assert_eq!(queue.reconcile(now, ours, three()), (vec![], true));
+        assert_eq!(queue.reconcile(later, ours, three()), (vec![], false));
         let before = queue.target(1).unwrap().clone();
         let off = Wanted { enabled: false, ..every(5) };
-        assert!(queue.reconcile(later, [(1, every(5)), (2, off), (4, every(5))]));
+        let wanted = [(1, every(5)), (2, off), (4, every(5))];
+        assert_eq!(queue.reconcile(later, ours, wanted), (vec![3], true));
         assert_eq!(queue.target(1), Some(&before));
         assert_eq!(queue.target(3), None);
         assert_eq!(queue.target(4).unwrap().next_due, later);
-        assert_eq!(queue.take_due(later), [1, 4], "what is disabled is never due");
+        assert_eq!(queue.target(99).unwrap().next_due, now, "those of others stay");
+        assert_eq!(queue.take_due(later), [1, 99, 4], "what is disabled is never due");
     }
 
     #[test]

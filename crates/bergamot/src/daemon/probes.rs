@@ -3,7 +3,7 @@
 //! A post that was taken down is known before its turn comes. The first jobs of the queue that have
 //! not begun are looked at every few minutes, the next one as soon as it is the next.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use bergamot_engine::{Census, Event, Sampled};
@@ -41,22 +41,20 @@ impl Daemon {
         let settings = self.config.probes;
         let waiting = self.waiting_jobs(current);
         let next_up = waiting.first().copied();
-        let wanted: BTreeSet<_> = waiting.into_iter().filter(|_| settings.enabled).collect();
-        let known = self.targets.targets().filter_map(|(target, _)| match target {
-            Poll::Probe(job) => Some(job),
-            _ => None,
-        });
-        let known: Vec<_> = known.collect();
-        for job in known.into_iter().filter(|job| !wanted.contains(job)) {
-            self.stop_probing(job);
-        }
-        // Most small jobs have come and gone by then.
-        let soon = now + A_MOMENT;
-        for &job in &wanted {
+        let probe = |job: JobId| {
             let priority = i32::from(Some(job) == next_up);
             let (kind, interval) = (Lane::Probe, settings.interval);
-            let probe = Wanted { kind, interval, priority, enabled: true };
-            self.targets.set(soon, Poll::Probe(job), probe);
+            (Poll::Probe(job), Wanted { kind, interval, priority, enabled: true })
+        };
+        let wanted = waiting.into_iter().filter(|_| settings.enabled).map(probe);
+        // Most small jobs have come and gone by then.
+        let soon = now + A_MOMENT;
+        let is_probe = |target| matches!(target, Poll::Probe(_));
+        let (gone, _) = self.targets.reconcile(soon, is_probe, wanted);
+        for target in gone {
+            if let Poll::Probe(job) = target {
+                self.stop_probing(job);
+            }
         }
         if std::mem::replace(&mut self.probes.next_up, next_up) != next_up
             && let Some(job) = next_up
@@ -154,20 +152,10 @@ impl Daemon {
     /// While there are jobs, so that a wrong password is known before it is needed.
     fn see_to_server_probes(&mut self, now: Instant, enabled: bool) {
         let enabled = enabled && self.jobs.queued_count() > 0;
-        let servers: Vec<_> = self.servers.iter().map(|(id, _)| id).collect();
-        let known = self.targets.targets().filter_map(|(target, _)| match target {
-            Poll::Server(server) => Some(server),
-            _ => None,
-        });
-        let gone: Vec<_> = known.filter(|server| !servers.contains(server)).collect();
-        for server in gone {
-            self.targets.remove(Poll::Server(server));
-        }
-        for server in servers {
-            let (kind, interval) = (Lane::Upkeep, SERVER_INTERVAL);
-            let probe = Wanted { kind, interval, priority: 0, enabled };
-            self.targets.set(now, Poll::Server(server), probe);
-        }
+        let probe = Wanted { kind: Lane::Upkeep, interval: SERVER_INTERVAL, priority: 0, enabled };
+        let wanted = self.servers.iter().map(|(server, _)| (Poll::Server(server), probe));
+        let is_server = |target| matches!(target, Poll::Server(_));
+        self.targets.reconcile(now, is_server, wanted);
     }
 
     /// One that is in use, or known to be in trouble, tells by itself.
