@@ -22,6 +22,7 @@ use crate::stopped::Stopped;
 pub(crate) struct BodyBudget(Arc<Semaphore>);
 
 /// A request in memory, and the room it takes.
+#[derive(Default)]
 pub(crate) struct Held {
     pub(crate) bytes: Vec<u8>,
     _room: Option<OwnedSemaphorePermit>,
@@ -39,30 +40,67 @@ pub(crate) enum BodyError {
 
 impl Default for BodyBudget {
     fn default() -> Self {
-        Self(Arc::new(Semaphore::new(BUDGET_MEBIBYTES)))
+        Self::of(BUDGET_MEBIBYTES)
     }
 }
 
 impl BodyBudget {
+    fn of(mebibytes: usize) -> Self {
+        Self(Arc::new(Semaphore::new(mebibytes)))
+    }
+
+    /// For those who may yet prove who they are, with a key that comes behind an NZB. They share little
+    /// room, so that they take none from the others.
+    pub(crate) fn for_strangers() -> Self {
+        Self::of(STRANGERS_MEBIBYTES)
+    }
+
     /// Only a request that begins like one with an NZB may be larger than usual.
     pub(crate) async fn read(&self, mut body: Incoming) -> Result<Held, BodyError> {
         let claimed = body.size_hint().lower();
         if claimed > LARGEST as u64 {
             return Err(BodyError::TooLarge(LARGEST));
         }
-        let mut held = Held { bytes: Vec::new(), _room: None };
-        while let Some(frame) = body.frame().await {
-            let Ok(frame) = frame else { return Err(BodyError::Broken) };
-            let Some(data) = frame.data_ref() else { continue };
-            let length = held.bytes.len() + data.len();
-            self.make_room(&mut held, length)?;
-            if held.bytes.is_empty() {
-                held.bytes.reserve_exact(claimed as usize); // memory is taken as it is filled
-            }
-            held.bytes.extend_from_slice(data);
+        let mut held = Held::default();
+        held.bytes.reserve_exact(claimed as usize); // memory is taken as it is filled
+        while self.read_on(&mut held, &mut body, LARGEST).await? {
             check_length(&held.bytes, claimed)?;
         }
         Ok(held)
+    }
+
+    /// Whatever it begins like, until there are so many bytes or no more.
+    pub(crate) async fn read_up_to(
+        &self,
+        held: &mut Held,
+        body: &mut Incoming,
+        enough: usize,
+        limit: usize,
+    ) -> Result<(), BodyError> {
+        if body.size_hint().lower() > limit as u64 {
+            return Err(BodyError::TooLarge(limit));
+        }
+        while held.bytes.len() < enough && self.read_on(held, body, limit).await? {}
+        Ok(())
+    }
+
+    /// The next piece; false when there is none.
+    async fn read_on(
+        &self,
+        held: &mut Held,
+        body: &mut Incoming,
+        limit: usize,
+    ) -> Result<bool, BodyError> {
+        let Some(frame) = body.frame().await else { return Ok(false) };
+        let frame = frame.map_err(|_| BodyError::Broken)?;
+        let Some(data) = frame.data_ref() else { return Ok(true) };
+        let length = held.bytes.len() + data.len();
+        if length > limit {
+            return Err(BodyError::TooLarge(limit));
+        }
+        self.make_room(held, length)?;
+        held.bytes.extend_from_slice(data);
+        Ok(true)
     }
 
     /// Small requests are not counted; there are as many of them as connections, at most.
@@ -184,6 +222,7 @@ impl Body for Answer {
 
 /// One large NZB and some usual requests.
 const BUDGET_MEBIBYTES: usize = 256;
+const STRANGERS_MEBIBYTES: usize = 16;
 /// The method is named within so many bytes of every request seen so far.
 const TELLING: usize = 4096;
 /// Whoever reads events passes it over.

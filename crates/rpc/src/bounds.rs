@@ -39,6 +39,11 @@ pub(crate) fn host(text: &str) -> Result<String, Fault> {
     short("the host", text, LONGEST_HOST)
 }
 
+/// Of a file on this machine.
+pub(crate) fn path(text: &str) -> Result<String, Fault> {
+    short("the path", text, LONGEST_VALUE)
+}
+
 /// What is looked for.
 pub(crate) fn search(text: &str) -> Result<String, Fault> {
     short("what is looked for", text, LONGEST_HOST)

@@ -5,6 +5,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::body::Incoming;
@@ -34,6 +35,7 @@ pub(crate) struct Http<C> {
     pub(crate) service: Arc<Service<C>>,
     pub(crate) brake: Brake,
     pub(crate) bodies: BodyBudget,
+    pub(crate) strangers: BodyBudget,
     pub(crate) stopped: Stopped,
 }
 
@@ -45,7 +47,15 @@ pub(crate) enum Peer {
     Unix(Caller),
 }
 
-type Reply = Response<Answer>;
+/// Why somebody is not believed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Unproven {
+    /// After too many guesses.
+    Wait(Duration),
+    Wrong,
+}
+
+pub(crate) type Reply = Response<Answer>;
 
 impl<C: Control> Http<C> {
     pub(crate) async fn answer(&self, peer: &Peer, request: Request<Incoming>) -> Reply {
@@ -82,6 +92,9 @@ impl<C: Control> Http<C> {
             (&Method::OPTIONS, _) if from_allowed_origin => empty(StatusCode::NO_CONTENT),
             (&Method::GET | &Method::HEAD, Place::Health) => plain(StatusCode::OK, "ok\n"),
             (&Method::GET | &Method::HEAD, Place::Ready) => self.readiness().await,
+            (&Method::GET | &Method::POST, Place::Sab) => {
+                self.answer_sab(peer, route.credentials, request).await
+            }
             (&Method::GET | &Method::POST, _) => {
                 match self.caller(peer, route.credentials, request.headers()) {
                     Ok(caller) => self.answer_caller(&caller, route.place, request).await,
@@ -125,12 +138,19 @@ impl<C: Control> Http<C> {
     }
 
     fn checked(&self, given: &Credentials, address: IpAddr) -> Result<Caller, Box<Reply>> {
+        self.proven(given, address).map_err(|unproven| {
+            Box::new(match unproven {
+                Unproven::Wait(wait) => too_many(wait),
+                Unproven::Wrong => unauthorized(),
+            })
+        })
+    }
+
+    /// The one place where secrets are looked at.
+    pub(crate) fn proven(&self, given: &Credentials, address: IpAddr) -> Result<Caller, Unproven> {
         let now = Instant::now();
         if let Some(wait) = self.brake.wait(now, address, given.account()) {
-            let mut reply = empty(StatusCode::TOO_MANY_REQUESTS);
-            let seconds = HeaderValue::from(wait.as_secs() + 1);
-            reply.headers_mut().insert(header::RETRY_AFTER, seconds);
-            return Err(Box::new(closing(reply)));
+            return Err(Unproven::Wait(wait));
         }
         match auth::caller(&self.settings, given, address) {
             Some(caller) => {
@@ -140,7 +160,7 @@ impl<C: Control> Http<C> {
             None => {
                 self.brake.on_failure(now, address, given.account());
                 tracing::warn!(%address, "wrong login");
-                Err(Box::new(unauthorized()))
+                Err(Unproven::Wrong)
             }
         }
     }
@@ -254,7 +274,7 @@ fn size_of_headers(headers: &HeaderMap) -> usize {
     headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum()
 }
 
-fn is_compressed(headers: &HeaderMap) -> bool {
+pub(crate) fn is_compressed(headers: &HeaderMap) -> bool {
     headers.get(header::CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity")
 }
 
@@ -276,6 +296,13 @@ fn unread(error: &BodyError) -> Reply {
     }
 }
 
+pub(crate) fn too_many(wait: Duration) -> Reply {
+    let mut reply = empty(StatusCode::TOO_MANY_REQUESTS);
+    let seconds = HeaderValue::from(wait.as_secs() + 1);
+    reply.headers_mut().insert(header::RETRY_AFTER, seconds);
+    closing(reply)
+}
+
 /// Clients take a 401 for a wrong password, and nothing else.
 fn unauthorized() -> Reply {
     let mut reply = empty(StatusCode::UNAUTHORIZED);
@@ -292,27 +319,27 @@ fn refused(barred: &Barred) -> Reply {
     closing(plain(status, format!("{barred}\n")))
 }
 
-fn whole(text: Vec<u8>, kind: &'static str) -> Reply {
+pub(crate) fn whole(text: Vec<u8>, kind: &'static str) -> Reply {
     let mut reply = Response::new(Answer::Whole(text.into()));
     set_type(&mut reply, kind);
     reply
 }
 
-fn plain(status: StatusCode, text: impl Into<Bytes>) -> Reply {
+pub(crate) fn plain(status: StatusCode, text: impl Into<Bytes>) -> Reply {
     let mut reply = Response::new(Answer::Whole(text.into()));
     *reply.status_mut() = status;
     set_type(&mut reply, "text/plain; charset=utf-8");
     reply
 }
 
-fn empty(status: StatusCode) -> Reply {
+pub(crate) fn empty(status: StatusCode) -> Reply {
     let mut reply = Response::new(Answer::Whole(Bytes::new()));
     *reply.status_mut() = status;
     reply
 }
 
 /// The rest of what was sent is not worth reading.
-fn closing(mut reply: Reply) -> Reply {
+pub(crate) fn closing(mut reply: Reply) -> Reply {
     reply.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     reply
 }
@@ -338,7 +365,7 @@ fn with_headers(mut reply: Reply, allowed_origin: Option<String>) -> Reply {
     reply
 }
 
-const JSON_TYPE: &str = "application/json";
+pub(crate) const JSON_TYPE: &str = "application/json";
 const XML_TYPE: &str = "text/xml";
 const SAFETY: [(&str, &str); 5] = [
     ("cache-control", "no-store"),

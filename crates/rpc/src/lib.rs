@@ -1,6 +1,6 @@
 //! The control socket and HTTP.
 //!
-//! The only crate that knows the wire names: it turns what clients of two dialects say into calls of
+//! The only crate that knows the wire names: it turns what clients of three dialects say into calls of
 //! one trait, [`Control`], and the answers into what each of them expects.
 //!
 //! - [`Control`]: all that can be asked of the daemon; [`Refusal`]: why it did not
@@ -40,6 +40,7 @@ mod nzbget;
 mod registry;
 mod reply;
 mod route;
+mod sab;
 mod server;
 mod service;
 mod settings;
@@ -59,5 +60,6 @@ pub use control::{Control, Refusal};
 pub use event::Event;
 pub use hub::{Content, Delivery, Hub, Position, Watcher};
 pub use registry::markdown;
+pub use sab::markdown as sab_markdown;
 pub use server::{Server, StartError};
 pub use settings::{Settings, Token, User};

@@ -20,6 +20,8 @@ pub(crate) enum Place {
     Ready,
     /// With the method, where the path names one.
     Rpc(Protocol, Option<String>),
+    /// What clients of SABnzbd call.
+    Sab,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -36,7 +38,7 @@ impl Route {
         // Both prefixes occur, in either order.
         while let Some(part) = parts.peek() {
             let decoded = percent_decoded(part);
-            if *part == "nzbget" {
+            if matches!(*part, "nzbget" | "sabnzbd") {
                 parts.next();
             } else if credentials.is_none() && decoded.contains(&b':') {
                 credentials = Credentials::login(&decoded);
@@ -46,6 +48,7 @@ impl Route {
             }
         }
         let place = match (parts.next(), parts.next(), parts.next()) {
+            (Some("api"), None, None) => Place::Sab,
             (Some("events"), None, None) => Place::Events,
             (Some("rss" | "feed"), None, None) => Place::Feed,
             (Some("healthz"), None, None) => Place::Health,
@@ -138,6 +141,9 @@ mod tests {
             assert_eq!(route.place, rpc(None), "{path}");
             let expected = path.contains('a').then(|| Credentials::login(b"a:b")).flatten();
             assert_eq!(route.credentials, expected, "{path}");
+        }
+        for path in ["/api", "/api/", "/sabnzbd/api", "/sabnzbd/api/", "/a:b/sabnzbd/api"] {
+            assert_eq!(Route::of(path).place, Place::Sab, "{path}");
         }
         assert_eq!(Route::of("/jsonrpc/status").place, rpc(Some("status")));
         assert_eq!(Route::of("/a:b%2Fc/xmlrpc").credentials, Credentials::login(b"a:b/c"));

@@ -78,6 +78,7 @@ impl Server {
                 service: Arc::new(Service { control, hub }),
                 brake: Brake::default(),
                 bodies: BodyBudget::default(),
+                strangers: BodyBudget::for_strangers(),
                 stopped,
             },
             over_tcp: Guests::new(MOST_OVER_TCP),

@@ -42,6 +42,8 @@ pub struct NewJob {
 
 #[derive(Clone)]
 pub enum Content {
+    /// The path of an NZB on this machine; the daemon says from where it takes any.
+    Local(String),
     Nzb(Vec<u8>),
     Url(Url),
 }
@@ -49,6 +51,7 @@ pub enum Content {
 impl std::fmt::Debug for Content {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
+            Self::Local(path) => write!(f, "Local({path:?})"),
             Self::Nzb(bytes) => write!(f, "Nzb({} bytes)", bytes.len()),
             Self::Url(url) => url.fmt(f),
         }

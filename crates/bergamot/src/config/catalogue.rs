@@ -256,7 +256,7 @@ pub(super) static CONTROL: Table = Table {
     name: "control",
     repeated: false,
     about: "How the daemon is controlled: a Unix socket for this machine, and HTTP for programs that \
-            speak NZBGet's language.",
+            speak NZBGet's or SABnzbd's language.",
     keys: &[
         Key {
             name: "socket",
@@ -333,6 +333,25 @@ pub(super) static CONTROL: Table = Table {
                 example: "\"secret\"",
             },
             about: "Gives the right to add NZBs and nothing else.",
+        },
+        Key {
+            name: "api_key",
+            kind: Kind::Secret(CREDENTIAL),
+            default: Fallback::Told { words: "none", example: "\"secret\"" },
+            about: "The API key for programs that speak SABnzbd's language; it gives full control, also as a \
+                    bearer token.",
+        },
+        Key {
+            name: "nzb_key",
+            kind: Kind::Secret(CREDENTIAL),
+            default: Fallback::Told { words: "none", example: "\"secret\"" },
+            about: "A key of the same kind that gives the right to add NZBs and nothing else.",
+        },
+        Key {
+            name: "local_directories",
+            kind: Kind::Texts("a list of paths"),
+            default: Fallback::Is("[]"),
+            about: "Directories, beside the watch folder, from which programs may add NZBs by their path.",
         },
         Key {
             name: "allowed_hosts",

@@ -17,6 +17,11 @@ pub(crate) struct Control {
     pub(crate) full: Access,
     pub(crate) restricted: Access,
     pub(crate) add: Access,
+    /// As SABnzbd's clients have them: for everything, and for adding NZBs alone.
+    pub(crate) api_key: Option<Secret>,
+    pub(crate) nzb_key: Option<Secret>,
+    /// From which NZBs are taken by their path, beside the watch folder.
+    pub(crate) local_directories: Vec<PathBuf>,
     pub(crate) allowed_hosts: Vec<String>,
     pub(crate) allowed_origins: Vec<String>,
 }
@@ -55,6 +60,9 @@ impl Control {
             full,
             restricted: access(&mut fields, "restricted_username", "restricted_password"),
             add: access(&mut fields, "add_username", "add_password"),
+            api_key: secret(&mut fields, "api_key"),
+            nzb_key: secret(&mut fields, "nzb_key"),
+            local_directories: directories(&mut fields, base),
             allowed_hosts: texts(&mut fields, "allowed_hosts"),
             allowed_origins: texts(&mut fields, "allowed_origins"),
         }
@@ -86,8 +94,15 @@ fn address(fields: &mut Fields<'_, '_>) -> Option<SocketAddr> {
 }
 
 fn access(fields: &mut Fields<'_, '_>, username: &str, password: &str) -> Access {
-    let mut secret = |name| fields.text(name).filter(|text| !text.is_empty()).map(Secret::new);
-    Access { username: secret(username), password: secret(password) }
+    Access { username: secret(fields, username), password: secret(fields, password) }
+}
+
+fn secret(fields: &mut Fields<'_, '_>, name: &str) -> Option<Secret> {
+    fields.text(name).filter(|text| !text.is_empty()).map(Secret::new)
+}
+
+fn directories(fields: &mut Fields<'_, '_>, base: &Path) -> Vec<PathBuf> {
+    texts(fields, "local_directories").into_iter().map(|path| base.join(path)).collect()
 }
 
 fn password_of(
@@ -142,6 +157,15 @@ mod tests {
         assert!(problems(open)[0].contains("control.password has to be set"), "{open}");
         let control = config(&format!("{open}password = 'x'")).control;
         assert_eq!(control.full.password, Some(Secret::new("x")));
+    }
+
+    #[test]
+    fn keys_are_secrets_and_directories_begin_at_the_file() {
+        let control =
+            config("[control]\napi_key = 'a'\nnzb_key = ''\nlocal_directories = ['nzbs', '/x']")
+                .control;
+        assert_eq!((control.api_key, control.nzb_key), (Some(Secret::new("a")), None));
+        assert_eq!(control.local_directories, [Path::new("/srv/nzbs"), Path::new("/x")]);
     }
 
     #[test]

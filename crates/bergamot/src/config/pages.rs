@@ -268,6 +268,7 @@ mod tests {
             "time_zone",
             "quota_reset_day",
             "api_key",
+            "nzb_key",
             "rules",
             "category = ",
             "priority = 50",

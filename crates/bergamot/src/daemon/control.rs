@@ -23,6 +23,7 @@ use bergamot_rpc::wish::{
     Which,
 };
 use bergamot_rpc::{Control, Refusal, view};
+use bergamot_store::StoreError;
 use bergamot_types::{ByteRate, JobId, ServerId};
 use bergamot_writer::Root;
 use tokio::sync::{Mutex, Semaphore, mpsc};
@@ -31,6 +32,7 @@ use super::core::Daemon;
 use super::current::Current;
 use super::edits::Edited;
 use super::happening::{Happening, Outbox};
+use super::local_nzb;
 use super::question::{ask, kept};
 use super::reception::{Reception, Wishes};
 use super::server_views::{Files, listed_files};
@@ -125,18 +127,22 @@ impl Control for Handle {
     async fn add(&self, new: NewJob) -> Result<JobId, Refusal> {
         let at_top = new.at_top;
         let (wishes, content) = Wishes::of(new);
+        let settings = self.settings.get();
         if let Content::Url(url) = &content {
-            self.settings.get().check_address(url)?;
+            settings.check_address(url)?;
         }
         let _permit = self.readers.acquire().await.map_err(|_| Refusal::Stopping)?;
         let reception = self.reception.clone();
         let receive = move || match content {
-            Content::Nzb(bytes) => reception.receive(&wishes, &bytes),
-            Content::Url(url) => reception.expect(&wishes, &url),
+            Content::Local(path) => {
+                let read = local_nzb::read(path.as_ref(), &settings.local_directories);
+                let content = read.map_err(|error| Refusal::Invalid(error.to_string()))?;
+                reception.receive(&wishes, &content).map_err(unavailable)
+            }
+            Content::Nzb(bytes) => reception.receive(&wishes, &bytes).map_err(unavailable),
+            Content::Url(url) => reception.expect(&wishes, &url).map_err(unavailable),
         };
-        let received = aside(receive).await?;
-        let record =
-            received.map_err(|error| Refusal::Unavailable(format!("{}: {error}", error.code())))?;
+        let record = aside(receive).await??;
         let id = record.id;
         let promises = self
             .ask(move |daemon| {
@@ -319,6 +325,10 @@ impl Control for Handle {
         self.outbox.tell(Happening::Stop);
         Ok(())
     }
+}
+
+fn unavailable(error: StoreError) -> Refusal {
+    Refusal::Unavailable(format!("{}: {error}", error.code()))
 }
 
 /// What became of an edit, when that is on disk.

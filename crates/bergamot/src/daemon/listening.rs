@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
-use bergamot_rpc::{Access, Hub, Server, Settings, StartError, User};
+use bergamot_rpc::{Access, Hub, Server, Settings, StartError, Token, User};
+use bergamot_types::Secret;
 use tracing::{info, warn};
 
 use super::control::Handle;
@@ -72,12 +73,16 @@ fn settings(control: &config::Control) -> Settings {
             access: level,
         })
     };
+    let keys = [(&control.api_key, Access::Control), (&control.nzb_key, Access::Add)];
+    let token = |(key, access): (&Option<Secret>, Access)| {
+        key.clone().map(|secret| Token { secret, access })
+    };
     Settings {
         socket: None,
         socket_group: control.socket_group,
         listen: control.address.into_iter().collect(),
         users: users.into_iter().filter_map(user).collect(),
-        tokens: Vec::new(),
+        tokens: keys.into_iter().filter_map(token).collect(),
         allowed_hosts: control.allowed_hosts.clone(),
         allowed_origins: control.allowed_origins.clone(),
     }

@@ -51,6 +51,7 @@ mod jobs;
 mod keeper;
 mod listening;
 mod lives;
+mod local_nzb;
 mod memory;
 mod news;
 mod newsgroups;

@@ -58,6 +58,8 @@ pub(super) struct JobSettings {
     pub(super) wants_par2_volumes: bool,
     /// Hosts in private networks from which NZBs may be fetched, or `*` for all of them.
     pub(super) private_hosts: Vec<String>,
+    /// From which NZBs are taken by their path.
+    pub(super) local_directories: Vec<PathBuf>,
 }
 
 impl Settings {
@@ -114,6 +116,11 @@ fn private_hosts(config: &Config) -> Vec<String> {
     config.urls.private_hosts.iter().cloned().chain(feeds).collect()
 }
 
+fn local_directories(config: &Config) -> Vec<PathBuf> {
+    let others = config.control.local_directories.iter().cloned();
+    std::iter::once(config.directories.watch.clone()).chain(others).collect()
+}
+
 impl JobSettings {
     fn new(config: &Config) -> Self {
         Self {
@@ -123,6 +130,7 @@ impl JobSettings {
             accept_duplicates: config.watch.duplicates == Duplicates::Accept,
             wants_par2_volumes: config.download.par2_volumes == Par2Volumes::Always,
             private_hosts: private_hosts(config),
+            local_directories: local_directories(config),
         }
     }
 
@@ -201,6 +209,7 @@ mod tests {
             accept_duplicates: false,
             wants_par2_volumes: false,
             private_hosts: Vec::new(),
+            local_directories: Vec::new(),
         };
         for (category, directory) in [
             (None, "/c"),
@@ -224,6 +233,7 @@ mod tests {
             accept_duplicates: false,
             wants_par2_volumes: false,
             private_hosts: hosts.iter().map(|&host| host.to_owned()).collect(),
+            local_directories: Vec::new(),
         };
         let url = |text| Url::parse(text).unwrap();
         for private in

@@ -1,0 +1,228 @@
+//! From a request over HTTP to its answer: who, what, and only then the file.
+
+use std::net::IpAddr;
+
+use hyper::body::Incoming;
+use hyper::header::{self, HeaderMap};
+use hyper::{Method, Request, StatusCode};
+
+use crate::access::{Access, Caller};
+use crate::auth::{self, Credentials};
+use crate::body::{BodyError, Held};
+use crate::control::Control;
+use crate::fault::Fault;
+use crate::http::{
+    Http, JSON_TYPE, Peer, Reply, Unproven, closing, empty, is_compressed, too_many, whole,
+};
+use crate::registry::Effect;
+use crate::sab::VERSION;
+use crate::sab::complaint::Complaint;
+use crate::sab::given::{Form, Given};
+use crate::sab::mode::{self, Call, Mode};
+use crate::service::{LARGEST, LARGEST_USUAL};
+
+/// Somebody who may call.
+struct Admitted {
+    caller: Caller,
+    /// It was proved by what no page of others could make a browser send.
+    deliberate: bool,
+}
+
+/// Why a request is not looked at any further.
+enum Refused {
+    Complaint(Complaint),
+    Unread(BodyError),
+    Wait(std::time::Duration),
+}
+
+impl<C: Control> Http<C> {
+    pub(crate) async fn answer_sab(
+        &self,
+        peer: &Peer,
+        in_url: Option<Credentials>,
+        request: Request<Incoming>,
+    ) -> Reply {
+        if is_compressed(request.headers()) {
+            return closing(empty(StatusCode::UNSUPPORTED_MEDIA_TYPE));
+        }
+        match self.answered_sab(peer, in_url, request).await {
+            Ok(text) => whole(text, JSON_TYPE),
+            // With any other status Sonarr tells people that nobody is there.
+            Err(Refused::Complaint(complaint)) => whole(written(&complaint), JSON_TYPE),
+            Err(Refused::Wait(wait)) => too_many(wait),
+            Err(Refused::Unread(error)) => unread(&error),
+        }
+    }
+
+    async fn answered_sab(
+        &self,
+        peer: &Peer,
+        in_url: Option<Credentials>,
+        request: Request<Incoming>,
+    ) -> Result<Vec<u8>, Refused> {
+        let (head, body) = request.into_parts();
+        let by_get = head.method == Method::GET;
+        let given = Given::in_query(head.uri.query().unwrap_or_default());
+        let admitted = self.admitted_sab(peer, in_url, &head.headers, &given);
+        let (given, admitted, _held) = match by_get {
+            true => (given, admitted, Held::default()),
+            false => self.with_body(peer, &head.headers, given, admitted, body).await?,
+        };
+        if let Some(text) = self.answered_to_anybody(peer, &given)? {
+            return Ok(text);
+        }
+        let Admitted { caller, deliberate } = admitted?;
+        let mode = mode::find(&given)?;
+        permitted(mode, &caller, deliberate || !by_get)?;
+        let call = Call { control: self.service.control.as_ref(), caller: &caller, given };
+        Ok(mode::dispatch(mode, call).await?)
+    }
+
+    /// The rest of the request. Whoever has not said yet who they are may do so in the form: at its
+    /// beginning for as large a file as anybody, behind it for one that a little room can hold.
+    async fn with_body(
+        &self,
+        peer: &Peer,
+        headers: &HeaderMap,
+        given: Given,
+        admitted: Result<Admitted, Refused>,
+        mut body: Incoming,
+    ) -> Result<(Given, Result<Admitted, Refused>, Held), Refused> {
+        if let Err(Refused::Wait(wait)) = admitted {
+            return Err(Refused::Wait(wait));
+        }
+        let content_type = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+        let form = Form::of(content_type);
+        let limit = match form {
+            Form::Multipart(_) => LARGEST,
+            Form::Urlencoded => LARGEST_USUAL,
+        };
+        let (mut held, mut admitted) = (Held::default(), admitted);
+        if admitted.is_err() {
+            self.strangers.read_up_to(&mut held, &mut body, TELLING, limit).await?;
+            let told = given.with_fields(&form, &held.bytes);
+            admitted = self.admitted_sab(peer, None, headers, &told);
+        }
+        match admitted {
+            Ok(_) => self.bodies.read_up_to(&mut held, &mut body, usize::MAX, limit).await?,
+            Err(Refused::Complaint(Complaint::KeyRequired)) => {
+                let (all, limit) = (usize::MAX, LARGEST_OF_STRANGERS);
+                self.strangers.read_up_to(&mut held, &mut body, all, limit).await?;
+                let told = given.with_fields(&form, &held.bytes);
+                admitted = self.admitted_sab(peer, None, headers, &told);
+            }
+            Err(refused) => return Err(refused),
+        }
+        let given = given.with_form(&form, std::mem::take(&mut held.bytes));
+        Ok((given, admitted, held))
+    }
+
+    fn admitted_sab(
+        &self,
+        peer: &Peer,
+        in_url: Option<Credentials>,
+        headers: &HeaderMap,
+        given: &Given,
+    ) -> Result<Admitted, Refused> {
+        let address = match peer {
+            Peer::Unix(caller) => return Ok(Admitted { caller: caller.clone(), deliberate: true }),
+            Peer::Tcp(address) => address.ip().to_canonical(),
+        };
+        if let Some(caller) = auth::caller_without_password(&self.settings, headers, address) {
+            return Ok(Admitted { caller, deliberate: false });
+        }
+        if let Some(credentials) = in_parameters(given).or(in_url) {
+            let caller = self.proven_sab(&credentials, address)?;
+            return Ok(Admitted { caller, deliberate: true });
+        }
+        let credentials = auth::credentials(None, headers);
+        let credentials = credentials.ok_or(Complaint::KeyRequired)?;
+        let caller = self.proven_sab(&credentials, address)?;
+        // A browser adds a login by itself once it knows it, but never a token.
+        let deliberate = matches!(credentials, Credentials::Token(_));
+        Ok(Admitted { caller, deliberate })
+    }
+
+    fn proven_sab(&self, credentials: &Credentials, address: IpAddr) -> Result<Caller, Refused> {
+        self.proven(credentials, address).map_err(|unproven| match unproven {
+            Unproven::Wait(wait) => Refused::Wait(wait),
+            Unproven::Wrong => Complaint::KeyIncorrect.into(),
+        })
+    }
+
+    /// Clients ask these two before they know any key.
+    fn answered_to_anybody(&self, peer: &Peer, given: &Given) -> Result<Option<Vec<u8>>, Refused> {
+        let (name, value) = match (given.text("mode"), given.optional("key"), peer) {
+            ("version", ..) => ("version", VERSION),
+            ("auth", Some(key), Peer::Tcp(address)) => {
+                let key = Credentials::Token(key.as_bytes().to_vec());
+                let known = self.proven_sab(&key, address.ip().to_canonical());
+                let known = match known {
+                    Ok(caller) if caller.access == Access::Add => "nzbkey",
+                    Ok(_) => "apikey",
+                    Err(Refused::Complaint(_)) => "badkey",
+                    Err(refused) => return Err(refused),
+                };
+                ("auth", known)
+            }
+            ("auth", ..) => ("auth", "apikey"),
+            _ => return Ok(None),
+        };
+        Ok(Some(serde_json::json!({ name: value }).to_string().into_bytes()))
+    }
+}
+
+fn permitted(mode: &Mode, caller: &Caller, may_change: bool) -> Result<(), Complaint> {
+    if caller.access < mode.access {
+        return Err(Complaint::KeyIncorrect);
+    }
+    if mode.effect == Effect::Changes && !may_change {
+        return Err(Complaint::KeyRequired);
+    }
+    Ok(())
+}
+
+fn in_parameters(given: &Given) -> Option<Credentials> {
+    if let Some(key) = given.optional("apikey") {
+        return Some(Credentials::Token(key.as_bytes().to_vec()));
+    }
+    let bytes = |name| given.text(name).as_bytes().to_vec();
+    let password = bytes("ma_password");
+    let login = Credentials::Login { name: bytes("ma_username"), password };
+    given.optional("ma_password").map(|_| login)
+}
+
+fn written(complaint: &Complaint) -> Vec<u8> {
+    let error = serde_json::json!({ "status": false, "error": complaint.to_string() });
+    error.to_string().into_bytes()
+}
+
+fn unread(error: &BodyError) -> Reply {
+    match error {
+        BodyError::Broken => closing(empty(StatusCode::BAD_REQUEST)),
+        BodyError::NoRoom => closing(empty(StatusCode::SERVICE_UNAVAILABLE)),
+        BodyError::TooLarge(limit) => {
+            let complaint = Complaint::Fault(Fault::TooLarge { limit: *limit });
+            let mut reply = whole(written(&complaint), JSON_TYPE);
+            *reply.status_mut() = StatusCode::PAYLOAD_TOO_LARGE;
+            closing(reply)
+        }
+    }
+}
+
+impl From<BodyError> for Refused {
+    fn from(error: BodyError) -> Self {
+        Self::Unread(error)
+    }
+}
+
+impl From<Complaint> for Refused {
+    fn from(complaint: Complaint) -> Self {
+        Self::Complaint(complaint)
+    }
+}
+
+/// The fields that clients put before a file are well within it.
+const TELLING: usize = 64 << 10;
+/// An NZB of some 100,000 articles.
+const LARGEST_OF_STRANGERS: usize = 16 << 20;
