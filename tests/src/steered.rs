@@ -40,6 +40,8 @@ impl Steered {
     pub const USER: &str = "ann";
     /// Clients write it into headers and URLs, and each in its own way.
     pub const PASSWORD: &str = "tängerine & lime";
+    /// For clients of SABnzbd.
+    pub const API_KEY: &str = "0123456789abcdef";
 
     /// # Panics
     /// When it does not start.
@@ -56,10 +58,11 @@ impl Steered {
         let news = News::plain(Arc::new(articles));
         let config = format!(
             "{}\n[control]\nsocket = \"control.sock\"\nport = 0\nusername = \"{}\"\n\
-             password = \"{}\"\n[urls]\nprivate_hosts = [\"127.0.0.1\"]\n",
+             password = \"{}\"\napi_key = \"{}\"\n[urls]\nprivate_hosts = [\"127.0.0.1\"]\n",
             news.section(0, ""),
             Self::USER,
             Self::PASSWORD,
+            Self::API_KEY,
         );
         let mut daemon = Daemon::start(&home, &config);
         let address = daemon.http();

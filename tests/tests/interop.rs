@@ -1,5 +1,5 @@
 //! Peers of other projects. Downloads from real servers: INN and nzbget's own test server, with posts
-//! made by Nyuu; and real clients of NZBGet's interface, each driven by a script that checks what it
+//! made by Nyuu; and real clients of NZBGet's and SABnzbd's interfaces, each driven by a script that checks what it
 //! is answered. `tests/interop/setup` installs them; `./check` runs this with `--ignored`.
 
 use std::fs;
@@ -130,6 +130,18 @@ fn node_nzbget_by_get() {
 }
 
 #[test]
+#[ignore = "needs sabnzbd-api, pysabnzbd and aiosabnzbd; ./check installs them"]
+fn clients_of_sabnzbd_from_pypi() {
+    serve("with_sabnzbd_clients.py", Daemon::finish);
+}
+
+#[test]
+#[ignore = "needs sabnzbd-api and sabnzbd; ./check installs them"]
+fn clients_of_sabnzbd_from_npm() {
+    serve("with_sabnzbd_api.js", Daemon::finish);
+}
+
+#[test]
 #[ignore = "needs feedparser; ./check installs it"]
 fn feedparser_reads_what_was_downloaded() {
     let home = Home::new();
@@ -169,6 +181,7 @@ fn serve(script: &str, end: fn(Daemon) -> Stopped) {
         .env("BERGAMOT_PORT", steered.address.port().to_string())
         .env("BERGAMOT_USER", Steered::USER)
         .env("BERGAMOT_PASSWORD", Steered::PASSWORD)
+        .env("BERGAMOT_API_KEY", Steered::API_KEY)
         .env("BERGAMOT_NZBS", steered.home.path())
         .output()
         .expect("its interpreter is installed");
