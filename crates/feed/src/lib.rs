@@ -26,4 +26,6 @@ pub use polling::{
     Headers, HostRefusal, ItemKey, Judged, Memory, NzbOutcome, Outcome, PollError, Reply, Seen,
     Standing, State, Take, WantedItem, Work, failure_of_status, judge,
 };
-pub use rules::{DupeMode, InvalidRule, JobOptions, Judgement, RuleProblem, Rules, Verdict};
+pub use rules::{
+    DupeMode, InvalidRule, InvalidRules, JobOptions, Judgement, RuleProblem, Rules, Verdict,
+};

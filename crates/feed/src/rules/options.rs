@@ -1,5 +1,7 @@
 //! What a rule can say about the job that an item becomes.
 
+use std::ops::RangeInclusive;
+
 use serde::{Deserialize, Serialize};
 
 use super::parser::RuleProblem;
@@ -43,20 +45,27 @@ impl OptionChange {
         let (name, value) =
             text.split_once(':').ok_or_else(|| RuleProblem::OptionWithoutValue(text.into()))?;
         let (name, value) = (name.trim().to_ascii_lowercase(), value.trim());
-        let invalid = |of| RuleProblem::Value { value: value.into(), of };
-        let number = |of| value.parse::<i32>().map_err(|_| invalid(of));
+        let invalid = |of, allowed| RuleProblem::Value { value: value.into(), of, allowed };
+        let number = |of| value.parse::<i32>().map_err(|_| invalid(of, "a whole number"));
+        let priority = || {
+            let number = number("priority")?;
+            let is_one = PRIORITIES.contains(&number);
+            is_one.then_some(number).ok_or_else(|| invalid("priority", "from -1000 to 1000"))
+        };
         Ok(match name.as_str() {
             "category" | "cat" | "c" => Self::SetCategory(value.into()),
             "dupekey" | "k" => Self::SetDupeKey(value.into()),
             "dupekey+" | "k+" => Self::AppendDupeKey(value.into()),
-            "dupemode" | "m" => {
-                Self::SetDupeMode(dupe_mode(value).ok_or_else(|| invalid("dupemode"))?)
-            }
+            "dupemode" | "m" => Self::SetDupeMode(
+                dupe_mode(value).ok_or_else(|| invalid("dupemode", "score, all or force"))?,
+            ),
             "dupescore" | "s" => Self::SetDupeScore(number("dupescore")?),
             "dupescore+" | "s+" => Self::AddDupeScore(number("dupescore")?),
-            "pause" | "p" => Self::SetPaused(yes_or_no(value).ok_or_else(|| invalid("pause"))?),
-            "priority" | "pr" | "r" => Self::SetPriority(number("priority")?),
-            "priority+" | "pr+" | "r+" => Self::AddPriority(number("priority")?),
+            "pause" | "p" => {
+                Self::SetPaused(yes_or_no(value).ok_or_else(|| invalid("pause", "yes or no"))?)
+            }
+            "priority" | "pr" | "r" => Self::SetPriority(priority()?),
+            "priority+" | "pr+" | "r+" => Self::AddPriority(priority()?),
             _ => return Err(RuleProblem::UnknownOption(name)),
         })
     }
@@ -78,6 +87,9 @@ impl OptionChange {
         }
     }
 }
+
+/// As in the configuration.
+const PRIORITIES: RangeInclusive<i32> = -1000..=1000;
 
 fn add(number: &mut Option<i32>, more: i32) {
     *number = Some(number.unwrap_or(0).saturating_add(more));

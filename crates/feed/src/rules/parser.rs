@@ -1,10 +1,27 @@
 //! From lines to rules.
 
+use std::fmt;
+
 use thiserror::Error;
 
 use super::options::OptionChange;
 use super::term::Term;
 use super::{Command, Condition, Rule};
+
+/// All that is wrong with a text of rules.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct InvalidRules(pub Vec<InvalidRule>);
+
+impl std::error::Error for InvalidRules {}
+
+impl fmt::Display for InvalidRules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, rule) in self.0.iter().enumerate() {
+            write!(f, "{}{rule}", if number > 0 { "; " } else { "" })?;
+        }
+        Ok(())
+    }
+}
 
 /// What is wrong with a rule, and where.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
@@ -20,6 +37,10 @@ pub enum RuleProblem {
     Alternative,
     #[error("it says nothing about items; to mean all of them write *")]
     Empty,
+    #[error("{name} is compared: write {name}:{operator}{rest}")]
+    FieldWithoutColon { name: String, operator: String, rest: String },
+    #[error("a colon has to follow {0}; for a title with that word write +{0}")]
+    NoColon(String),
     #[error("the parentheses do not match")]
     Parentheses,
     #[error("{0:?} has no value")]
@@ -30,31 +51,36 @@ pub enum RuleProblem {
     TooMuch,
     #[error("the options have no closing parenthesis")]
     UnclosedOptions,
-    #[error("there is no field {0:?}")]
+    #[error(
+        "there is no field {0:?}; there are title, category, size, age, season, episode and attr-NAME"
+    )]
     UnknownField(String),
-    #[error("there is no option {0:?}")]
+    #[error(
+        "there is no option {0:?}; there are category, priority, pause, dupekey, dupescore and dupemode"
+    )]
     UnknownOption(String),
-    #[error("{value:?} is no value for {of}")]
-    Value { value: String, of: &'static str },
+    #[error("{value:?} is no value for {of}, which is {allowed}")]
+    Value { value: String, of: &'static str, allowed: &'static str },
 }
 
-pub(super) fn parse(text: &str) -> Result<Vec<Rule>, InvalidRule> {
-    let mut rules = Vec::new();
+pub(super) fn parse(text: &str) -> Result<Vec<Rule>, InvalidRules> {
+    let (mut rules, mut invalid) = (Vec::new(), Vec::new());
     for (number, line) in (1..).zip(text.lines()) {
-        let at = |problem| InvalidRule { line: number, problem };
+        let mut at = |problem| invalid.push(InvalidRule { line: number, problem });
         if text.len() > MOST_BYTES || number as usize > MOST_RULES {
-            return Err(at(RuleProblem::TooMuch));
+            at(RuleProblem::TooMuch);
+            break;
         }
         let line = line.trim();
         if !line.is_empty() && !line.starts_with('#') {
-            rules.push(rule(number, line).map_err(at)?);
+            rule(number, line).map_or_else(&mut at, |rule| rules.push(rule));
         }
     }
-    Ok(rules)
+    if invalid.is_empty() { Ok(rules) } else { Err(InvalidRules(invalid)) }
 }
 
 fn rule(line: u32, text: &str) -> Result<Rule, RuleProblem> {
-    let (command, rest) = command(text);
+    let (command, rest) = command(text)?;
     let (changes, rest) = match rest.strip_prefix('(') {
         Some(rest) if command.is_some() => {
             let (options, rest) = rest.split_once(')').ok_or(RuleProblem::UnclosedOptions)?;
@@ -72,20 +98,23 @@ fn rule(line: u32, text: &str) -> Result<Rule, RuleProblem> {
 }
 
 /// The command, if the line begins with one, and what follows its name.
-fn command(text: &str) -> (Option<Command>, &str) {
+fn command(text: &str) -> Result<(Option<Command>, &str), RuleProblem> {
     let end = text.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(text.len());
-    let command = match text[..end].to_ascii_lowercase().as_str() {
+    let (name, rest) = (&text[..end], text[end..].trim_start());
+    let command = match name.to_ascii_lowercase().as_str() {
         "accept" | "a" => Command::Accept,
         "options" | "o" => Command::Options,
         "reject" | "r" => Command::Reject,
         "require" | "q" => Command::Require,
-        _ => return (None, text),
+        _ => return Ok((None, text)),
     };
-    let rest = text[end..].trim_start();
-    // A title may begin with one of these words; a command is followed by options or a colon.
+    // A title may begin with one of these letters; a command is followed by options or a colon.
     match rest.starts_with(['(', ':']) {
-        true => (Some(command), rest),
-        false => (None, text),
+        true => Ok((Some(command), rest)),
+        false if name.len() > 1 && text[end..].starts_with(char::is_whitespace) => {
+            Err(RuleProblem::NoColon(name.to_owned()))
+        }
+        false => Ok((None, text)),
     }
 }
 

@@ -54,21 +54,11 @@ impl Term {
             return Ok(Self { field: Field::Title, test: Test::Regex(regex(expression)?) });
         }
         let Some((name, value)) = text.split_once(':') else {
+            refuse_missing_colon(text)?;
             return Ok(Self { field: Field::Title, test: text_test(text)? });
         };
         let name = name.to_ascii_lowercase();
-        let field = match name.as_str() {
-            "age" => Field::Age,
-            "category" | "cat" => Field::Category,
-            "episode" => Field::Episode,
-            "season" => Field::Season,
-            "size" => Field::Size,
-            "title" => Field::Title,
-            other => match other.strip_prefix("attr-").filter(|name| !name.is_empty()) {
-                Some(attribute) => Field::Attribute(attribute.into()),
-                None => return Err(RuleProblem::UnknownField(name)),
-            },
-        };
+        let Some(field) = Field::named(&name) else { return Err(RuleProblem::UnknownField(name)) };
         let test = field.test(value)?;
         Ok(Self { field, test })
     }
@@ -90,19 +80,48 @@ impl Term {
 }
 
 impl Field {
+    fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "age" => Self::Age,
+            "category" | "cat" => Self::Category,
+            "episode" => Self::Episode,
+            "season" => Self::Season,
+            "size" => Self::Size,
+            "title" => Self::Title,
+            other => {
+                let attribute = other.strip_prefix("attr-").filter(|name| !name.is_empty())?;
+                Self::Attribute(attribute.into())
+            }
+        })
+    }
+
     fn test(&self, value: &str) -> Result<Test, RuleProblem> {
-        let numbered = |of, parse: fn(&str) -> Option<u64>| {
-            let (comparison, number) = comparison(value);
-            let invalid = || RuleProblem::Value { value: number.into(), of };
-            let number = parse(number).ok_or_else(invalid)?;
-            Ok(Test::Number(comparison.unwrap_or(Comparison::Equal), number))
+        let (comparison, number) = comparison(value);
+        let numbered = |of, allowed, comparison: Option<Comparison>, parsed: Option<u64>| {
+            let invalid = || RuleProblem::Value { value: value.into(), of, allowed };
+            let (comparison, number) = comparison.zip(parsed).ok_or_else(invalid)?;
+            Ok(Test::Number(comparison, number))
         };
+        let or_equal = comparison.or(Some(Comparison::Equal));
         match self {
-            Self::Age => numbered("age", age),
-            Self::Episode => numbered("episode", plain_number),
-            Self::Season => numbered("season", plain_number),
-            Self::Size => numbered("size", |text| Some(text.parse::<ByteCount>().ok()?.0)),
+            // Nothing is just so old or so large.
+            Self::Age => numbered("age", AGES, comparison, age(number)),
+            Self::Size => numbered("size", SIZES, comparison, size(number)),
+            Self::Episode => numbered("episode", NUMBERS, or_equal, plain_number(number)),
+            Self::Season => numbered("season", NUMBERS, or_equal, plain_number(number)),
             Self::Attribute(_) | Self::Category | Self::Title => text_test(value),
+        }
+    }
+}
+
+impl Comparison {
+    fn sign(self) -> &'static str {
+        match self {
+            Self::Above => ">",
+            Self::AtLeast => ">=",
+            Self::AtMost => "<=",
+            Self::Below => "<",
+            Self::Equal => "=",
         }
     }
 }
@@ -138,7 +157,10 @@ fn text_test(value: &str) -> Result<Test, RuleProblem> {
         (Some(Comparison::Equal), text) => Ok(Test::Equal(normalised(text))),
         (Some(comparison), number) => match plain_number(number) {
             Some(number) => Ok(Test::Number(comparison, number)),
-            None => Err(RuleProblem::Value { value: number.into(), of: "a comparison" }),
+            None => {
+                let (value, of) = (number.into(), "a comparison");
+                Err(RuleProblem::Value { value, of, allowed: NUMBERS })
+            }
         },
         (None, "") => Err(RuleProblem::Empty),
         (None, text) => Ok(Test::Words(Mask::new(text))),
@@ -146,19 +168,16 @@ fn text_test(value: &str) -> Result<Test, RuleProblem> {
 }
 
 fn comparison(text: &str) -> (Option<Comparison>, &str) {
-    let signs = [
-        (">=", Comparison::AtLeast),
-        ("<=", Comparison::AtMost),
-        (">", Comparison::Above),
-        ("<", Comparison::Below),
-        ("=", Comparison::Equal),
+    // The longer signs first.
+    let all = [
+        Comparison::AtLeast,
+        Comparison::AtMost,
+        Comparison::Above,
+        Comparison::Below,
+        Comparison::Equal,
     ];
-    for (sign, comparison) in signs {
-        if let Some(rest) = text.strip_prefix(sign) {
-            return (Some(comparison), rest);
-        }
-    }
-    (None, text)
+    let mut found = all.into_iter().filter_map(|it| Some((it, text.strip_prefix(it.sign())?)));
+    found.next().map_or((None, text), |(comparison, rest)| (Some(comparison), rest))
 }
 
 /// Byte by byte and in any case of ASCII, so that no table of Unicode is needed; a Pike machine, so
@@ -170,6 +189,24 @@ fn regex(expression: &str) -> Result<Box<PikeVM>, RuleProblem> {
         .thompson(thompson::Config::new().utf8(false).nfa_size_limit(Some(LARGEST_REGEX)))
         .build(expression);
     machine.map(Box::new).map_err(|error| RuleProblem::Regex(error.to_string()))
+}
+
+/// `season>=2` would look for a title.
+fn refuse_missing_colon(text: &str) -> Result<(), RuleProblem> {
+    let (name, rest) = text.split_at(text.find(['<', '>', '=']).unwrap_or(text.len()));
+    let (Some(comparison), rest) = comparison(rest) else { return Ok(()) };
+    let name = name.to_ascii_lowercase();
+    if Field::named(&name).is_none() {
+        return Ok(());
+    }
+    let (operator, rest) = (comparison.sign().to_owned(), rest.to_owned());
+    Err(RuleProblem::FieldWithoutColon { name, operator, rest })
+}
+
+/// A bare number would be one of bytes, which nobody means.
+fn size(text: &str) -> Option<u64> {
+    let has_unit = text == "0" || text.ends_with(|last: char| last.is_ascii_alphabetic());
+    Some(text.parse::<ByteCount>().ok().filter(|_| has_unit)?.0)
 }
 
 fn plain_number(text: &str) -> Option<u64> {
@@ -192,5 +229,8 @@ fn seconds_between(earlier: UnixTime, later: UnixTime) -> u64 {
     later.0.saturating_sub(earlier.0).max(0).unsigned_abs()
 }
 
+const AGES: &str = "compared, as in age:<2d, with m, h or d";
+const NUMBERS: &str = "a number, as in >=2";
+const SIZES: &str = "compared and has a unit, as in size:>700MB";
 const LARGEST_REGEX: usize = 256 << 10;
 const DEEPEST_REGEX: u32 = 32;
