@@ -46,8 +46,11 @@ pub(super) fn time_left(bytes: u64, rate: u64) -> Option<String> {
     (seconds < ABSURD).then(|| span(seconds))
 }
 
-/// Never 100 before all is there.
+/// Never 100 before all is there, and nothing where nobody knows of how much.
 pub(super) fn percent(remaining: u64, size: u64) -> String {
+    if size == 0 {
+        return "-".to_owned();
+    }
     format!("{} %", thousandths(remaining, size) / 10)
 }
 
@@ -110,7 +113,7 @@ mod tests {
     #[test]
     fn the_last_percent_comes_with_the_last_byte() {
         for (remaining, size, text) in [
-            (0, 0, "100 %"),
+            (0, 0, "-"),
             (0, 10, "100 %"),
             (1, 1_000_000, "99 %"),
             (10, 10, "0 %"),

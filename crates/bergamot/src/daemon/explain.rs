@@ -58,7 +58,8 @@ pub(super) struct JobSituation {
     /// How it ended.
     pub(super) ended: Option<String>,
     pub(super) is_moving: bool,
-    pub(super) is_fetched: bool,
+    /// How it stands with its NZB, until that is there.
+    pub(super) fetching: Option<String>,
 }
 
 impl Situation {
@@ -183,9 +184,8 @@ impl JobSituation {
         if let Some(ended) = &self.ended {
             return ("ended".to_owned(), ended.clone());
         }
-        if !self.is_fetched {
-            let sentence = "Its NZB is being fetched from its address.";
-            return ("fetching".to_owned(), sentence.to_owned());
+        if let Some(fetching) = &self.fetching {
+            return ("fetching".to_owned(), fetching.clone());
         }
         if self.is_moving {
             return (
@@ -328,12 +328,7 @@ mod tests {
 
     #[test]
     fn a_job_is_explained_by_itself_before_the_queue() {
-        let job = JobSituation {
-            remaining: 1000,
-            articles: 9,
-            is_fetched: true,
-            ..JobSituation::default()
-        };
+        let job = JobSituation { remaining: 1000, articles: 9, ..JobSituation::default() };
         for (job, around, code, words) in [
             (
                 JobSituation { ended: Some("Gone.".to_owned()), ..job.clone() },
@@ -358,7 +353,12 @@ mod tests {
             (JobSituation { ahead: 4, ..job.clone() }, busy(), "queued", "4 jobs are before it"),
             (job.clone(), Situation { pause: Some(pause()), ..busy() }, "paused", "ann"),
             (JobSituation { is_moving: true, ..job.clone() }, busy(), "moving", "complete"),
-            (JobSituation { is_fetched: false, ..job }, busy(), "fetching", "fetched"),
+            (
+                JobSituation { fetching: Some("It is fetched.".to_owned()), ..job },
+                busy(),
+                "fetching",
+                "fetched",
+            ),
         ] {
             let explained = job.explain(&around);
             assert_eq!(explained.code, code, "{explained:?}");

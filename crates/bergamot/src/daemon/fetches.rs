@@ -23,12 +23,35 @@ use crate::clock;
 /// How it stands with what is fetched.
 #[derive(Debug, Default)]
 pub(super) struct Fetches {
-    attempts: HashMap<JobId, u32>,
+    attempts: HashMap<JobId, Attempts>,
     running: HashMap<JobId, AbortHandle>,
     calls: HashMap<JobId, CallId>, // which hold their hosts
 }
 
+/// Those that came to nothing.
+#[derive(Debug, Default)]
+struct Attempts {
+    count: u32,
+    why: String, // the last one did
+}
+
 impl Daemon {
+    /// How it stands with the NZB of a job that waits for it.
+    pub(super) fn fetching(&self, job: JobId) -> String {
+        let under_way = "Its NZB is being fetched from its address.".to_owned();
+        let target = self.targets.target(Poll::Url(job));
+        let now = clock::now().instant;
+        let wait = target.map(|target| target.next_due.saturating_duration_since(now).as_secs());
+        match (self.fetches.attempts.get(&job), wait) {
+            _ if self.fetches.running.contains_key(&job) => under_way,
+            (Some(Attempts { why, .. }), Some(seconds)) => {
+                format!("Its NZB did not come: {why}. Asked again in {seconds} s.")
+            }
+            (None, Some(1..)) => "Its NZB waits until its host may be asked.".to_owned(),
+            _ => under_way,
+        }
+    }
+
     /// After a start, with what the last daemon had no time for.
     pub(super) fn fetch_again(&mut self) {
         let left = self.jobs.queued().filter(|record| record.life == Life::Fetching);
@@ -175,8 +198,10 @@ impl Daemon {
             NzbOutcome::Limited(pause) => Some(*pause),
         };
         self.end_call(job, headers, outcome);
-        let attempts = self.fetches.attempts.entry(job).or_default();
+        self.fetches.running.remove(&job);
+        let Attempts { count: attempts, why } = self.fetches.attempts.entry(job).or_default();
         *attempts += u32::from(patience.is_none());
+        why.clone_from(&missed.why);
         let pause = match (patience, missed.again) {
             (Some(pause), _) | (None, Again::After(pause)) => pause,
             _ => FIRST_PAUSE * 3_u32.saturating_pow(attempts.saturating_sub(1)),

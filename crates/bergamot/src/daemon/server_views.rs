@@ -233,7 +233,7 @@ impl Daemon {
             sample: view.probe.map(|it| (it.missing, it.present + it.missing + it.unknown)),
             ended,
             is_moving: matches!(view.state, view::JobState::Post(_)),
-            is_fetched: view.state != view::JobState::Fetching,
+            fetching: (view.state == view::JobState::Fetching).then(|| self.fetching(record.id)),
         }
     }
 
