@@ -32,12 +32,14 @@ pub struct Extent {
     pub offered: ArticleRange,
     /// What was read of it; there may be less in it than numbers.
     pub read: ArticleRange,
+    /// Older ones were read, and there was no room for them.
+    pub is_full: bool,
 }
 
 impl Extent {
-    /// Whether the server has what is older than all that was read.
+    /// Whether the server has what is older than all that was read, and we have room for it.
     pub fn has_older(&self) -> bool {
-        self.offered.first < self.read.first
+        self.offered.first < self.read.first && !self.is_full
     }
 }
 
@@ -62,7 +64,7 @@ impl Cache {
         self.uses += 1;
         let used = self.uses;
         let Batch { extent, anew, newer, older } = batch;
-        let count = newer.len() + older.len();
+        let (count, has_older) = (newer.len() + older.len(), !older.is_empty());
         match self.groups.get_mut(group) {
             Some(cached) if !anew => cached.extend(used, extent, &newer, older),
             _ => {
@@ -72,7 +74,10 @@ impl Cache {
                 self.groups.insert(group.clone(), cached);
             }
         }
-        self.make_room(group);
+        let is_short = self.make_room(group);
+        if let Some(cached) = self.groups.get_mut(group) {
+            cached.extent.is_full |= is_short && has_older;
+        }
         count
     }
 
@@ -81,15 +86,19 @@ impl Cache {
     }
 
     /// Those that nobody has used for the longest time go first; what was just read goes last, and
-    /// then its oldest headers.
-    fn make_room(&mut self, latest: &GroupName) {
+    /// then its oldest headers; whether it came to that.
+    fn make_room(&mut self, latest: &GroupName) -> bool {
         while self.cost() > self.budget {
             let others = self.groups.iter().filter(|(name, _)| *name != latest);
             match others.min_by_key(|(_, cached)| cached.used).map(|(name, _)| name.clone()) {
                 Some(name) => drop(self.groups.remove(&name)),
-                None => return self.shorten(latest),
+                None => {
+                    self.shorten(latest);
+                    return true;
+                }
             }
         }
+        false
     }
 
     fn shorten(&mut self, group: &GroupName) {

@@ -50,7 +50,8 @@ impl Fetch {
     }
 
     /// Only what is above the high-water mark is read. Numbers of another server, numbers that went
-    /// back, and a gap longer than one look all begin the group anew, with its newest headers.
+    /// back or all beyond those known, and a gap longer than one look begin the group anew, with its
+    /// newest headers.
     pub fn plan(&self, server: ServerId, offered: ArticleRange) -> Plan {
         let known =
             self.known.filter(|known| known.server == server && self.goes_on(known, offered));
@@ -74,7 +75,9 @@ impl Fetch {
     }
 
     fn goes_on(&self, known: &Extent, offered: ArticleRange) -> bool {
-        offered.last >= known.read.last && offered.last - known.read.last <= self.most
+        let next = known.read.last.saturating_add(1);
+        let news = offered.last.checked_sub(known.read.last);
+        offered.first <= next && news.is_some_and(|news| news <= self.most)
     }
 
     fn newest(&self, offered: ArticleRange) -> Option<ArticleRange> {
@@ -93,7 +96,8 @@ impl Plan {
         let planned = self.older.or(known.map(|known| known.read)).or(self.newer);
         let first = planned.map_or(offered.last.saturating_add(1), |range| range.first);
         let read = ArticleRange { first, last };
-        let extent = Extent { server, offered, read };
+        let is_full = known.is_some_and(|known| known.is_full);
+        let extent = Extent { server, offered, read, is_full };
         Batch { extent, anew: known.is_none(), newer, older }
     }
 }
@@ -114,6 +118,7 @@ mod tests {
             server: SERVER,
             offered: range(1, last),
             read: range(first, last),
+            is_full: false,
         });
         Fetch { group: GroupName::parse("a.b").unwrap(), known, older: false, most: 100 }
     }
@@ -148,6 +153,12 @@ mod tests {
         assert_eq!(newer(known, range(1, 999)), (true, Some(range(900, 999))));
         assert_eq!(newer(known, range(1, 0)), (true, None));
         assert_eq!(newer(known, range(1, 1101)), (true, Some(range(1002, 1101))), "a gap");
+        assert_eq!(
+            newer(known, range(1002, 1050)),
+            (true, Some(range(1002, 1050))),
+            "all are others"
+        );
+        assert_eq!(newer(known, range(1001, 1000)), (false, None), "all of them expired");
         let plan = fetch(known).plan(ServerId(2), range(1, 2000));
         assert_eq!((plan.known, plan.newer), (None, Some(range(1901, 2000))));
     }

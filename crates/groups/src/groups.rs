@@ -105,10 +105,10 @@ impl<W> Groups<W> {
             self.live.remove(group);
             return Due::Stop;
         }
-        let older = live.wants_older();
-        if let Some(until) = live.rests_until(now, self.settings.debounce).filter(|_| !older) {
+        if let Some(until) = live.rests_until(now, self.settings.debounce) {
             return Due::PutOff(until);
         }
+        let older = live.wants_older();
         live.begin(now);
         debug!(%group, "refresh triggered");
         let known = self.cache.cached(group).map(|cached| cached.extent);

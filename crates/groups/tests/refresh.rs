@@ -276,11 +276,14 @@ fn older_headers_come_when_somebody_pages_to_them() {
     for (cursor, oldest) in [(7_001, 2_001), (2_001, 1)] {
         world.ask(below(cursor));
         let asked = world.asked;
-        world.rest(100 * MILLISECOND);
-        assert_eq!(world.answers.last(), Some(&(asked, Ok(()))), "without waiting for a second");
+        world.rest(SECOND + 100 * MILLISECOND);
+        assert_eq!(world.answers.last(), Some(&(asked, Ok(()))));
         assert_eq!(world.known(), Some((oldest, 12_000)));
     }
     let looks = world.looks.len();
+    let seconds_between = |pair: &[_]| pair[1] - pair[0] >= SECOND;
+    let times: Vec<Instant> = world.looks.iter().map(|look| look.0).collect();
+    assert!(times.windows(2).all(seconds_between), "one look a second, whatever for");
     world.ask(below(50));
     assert_eq!(world.answers.len(), 5, "there is nothing older to wait for");
     world.rest(100 * MILLISECOND);
@@ -297,7 +300,7 @@ fn a_page_asked_for_in_mid_look_has_a_look_of_its_own() {
     let page = world.ask(Need::Below { number: 7_001, count: 10 });
     world.rest(20 * MILLISECOND);
     assert!(world.answers.iter().all(|(waiter, _)| *waiter != page));
-    world.rest(100 * MILLISECOND);
+    world.rest(SECOND + 100 * MILLISECOND);
     assert_eq!(world.answers.last(), Some(&(page, Ok(()))));
     assert_eq!(world.looks.last().unwrap().2, Some(range(2_001, 7_000)));
 }
@@ -341,6 +344,32 @@ fn a_group_larger_than_the_budget_keeps_its_newest() {
     assert!(headers.len() > 500 && extent.has_older());
     assert_eq!(Some(extent.read.first), headers.first());
     assert!(groups.cost() as u64 <= budget.0);
+}
+
+#[test]
+fn where_older_headers_find_no_room_paging_ends() {
+    let budget = ByteCount(100 << 10);
+    let mut groups = Groups::new(Settings { budget, first_read: 300, ..Settings::default() });
+    let (name, start) = (named("huge"), Instant::now());
+    read(&mut groups, start, &name, 100_000);
+    let mut pages = 0;
+    while groups.headers(&name).unwrap().1.has_older() {
+        pages += 1;
+        let now = start + SECOND * 2 * pages;
+        let number = groups.headers(&name).unwrap().1.read.first;
+        groups.request(now, &name, Need::Below { number, count: 100 }, pages);
+        let Due::Fetch(fetch) = groups.due(now, &name) else { panic!("it is to be read") };
+        let plan = fetch.plan(SERVER, range(1, 100_000));
+        let older = plan.older.map(headers).unwrap_or_default();
+        groups.handle_fetched(now, &name, Ok(plan.batch(Headers::default(), older)));
+        while groups.poll_order().is_some() {}
+    }
+    assert!((2..20).contains(&pages), "{pages}");
+    let end = start + SECOND * 100;
+    groups.request(end, &name, Need::Below { number: 1, count: 100 }, 0);
+    let answered = std::iter::from_fn(|| groups.poll_order())
+        .any(|order| order == Order::Answer { waiter: 0, result: Ok(()) });
+    assert!(answered, "with what there is");
 }
 
 #[test]

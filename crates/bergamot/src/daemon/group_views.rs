@@ -125,7 +125,7 @@ mod tests {
 
     fn extent(first: u64) -> Extent {
         let range = |first| ArticleRange { first, last: 100 };
-        Extent { server: ServerId(1), offered: range(first), read: range(51) }
+        Extent { server: ServerId(1), offered: range(first), read: range(51), is_full: false }
     }
 
     fn page(below: Option<u64>, limit: usize, search: Option<&str>) -> (Vec<u64>, Option<u64>) {
