@@ -39,7 +39,8 @@ pub struct Extent {
 impl Extent {
     /// Whether the server has what is older than all that was read, and we have room for it.
     pub fn has_older(&self) -> bool {
-        self.offered.first < self.read.first && !self.is_full
+        // Where a group is empty, servers count from nought.
+        self.offered.first.max(1) < self.read.first && !self.is_full
     }
 }
 

@@ -55,16 +55,18 @@ fn list(session: &mut Session, mut params: Value) -> Result<(), Failure> {
     if params["pattern"].is_null() {
         params["pattern"] = json!("");
     }
+    let limit = params["limit"].as_u64().unwrap_or(u64::MAX);
     let answer = session.ask("groups.list", params)?;
     if session.out.form == Form::Quiet {
         let page: Page<Group> = read(&answer)?;
         let names: String = page.items.iter().map(|group| format!("{}\n", group.name)).collect();
         return session.out.text(&names);
     }
-    session.out.answer(&answer, |look| Ok(groups_page(&read(&answer)?, look)))
+    session.out.answer(&answer, |look| Ok(groups_page(&read(&answer)?, limit, look)))
 }
 
-fn groups_page(page: &Page<Group>, look: Look) -> String {
+/// A page that is not full is the last.
+fn groups_page(page: &Page<Group>, limit: u64, look: Look) -> String {
     let Some(last) = page.items.last() else { return "No group is like that.\n".to_owned() };
     let mut table = Columns::new([left("GROUP"), right("ARTICLES"), flexible("")]);
     for group in &page.items {
@@ -77,7 +79,7 @@ fn groups_page(page: &Page<Group>, look: Look) -> String {
         ]);
     }
     let shown = page.items.len();
-    let more = (shown < page.total)
+    let more = (shown < page.total && shown as u64 >= limit)
         .then(|| format!("{shown} of {}; more with --after {}", page.total, Shown(&last.name)));
     table.page(look) + &faint(more, look)
 }
@@ -267,7 +269,9 @@ mod tests {
                         a.b          10  All\\u{1b} of it\n\
                         a.c           0\n\
                         2 of 3; more with --after a.c\n";
-        assert_eq!(groups_page(&read(&page).unwrap(), Look::plain(80)), expected);
+        let page = read(&page).unwrap();
+        assert_eq!(groups_page(&page, 2, Look::plain(80)), expected);
+        assert!(!groups_page(&page, 50, Look::plain(80)).contains("more"));
     }
 
     #[test]
