@@ -16,6 +16,7 @@ mod privileges;
 mod progress;
 mod signals;
 mod socket;
+mod supervisor;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

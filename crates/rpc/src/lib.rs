@@ -61,5 +61,5 @@ pub use event::Event;
 pub use hub::{Content, Delivery, Hub, Position, Watcher};
 pub use registry::markdown;
 pub use sab::markdown as sab_markdown;
-pub use server::{Server, StartError};
+pub use server::{Doors, Server, StartError};
 pub use settings::{Settings, Token, User};

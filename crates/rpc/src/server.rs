@@ -41,6 +41,13 @@ pub struct Server {
     listeners: Vec<JoinHandle<()>>,
 }
 
+/// Sockets that are open already, instead of those in the settings.
+#[derive(Debug, Default)]
+pub struct Doors {
+    pub control: Option<std::os::unix::net::UnixListener>,
+    pub http: Vec<std::net::TcpListener>,
+}
+
 /// Why nobody can be listened to.
 #[derive(Debug, Error)]
 pub enum StartError {
@@ -65,12 +72,29 @@ impl Server {
         control: Arc<C>,
         hub: Hub,
     ) -> Result<Self, StartError> {
+        Self::start_with(settings, Doors::default(), control, hub).await
+    }
+
+    /// The same with sockets that somebody has opened for us.
+    pub async fn start_with<C: Control>(
+        settings: Settings,
+        doors: Doors,
+        control: Arc<C>,
+        hub: Hub,
+    ) -> Result<Self, StartError> {
         let (socket_path, group) = (settings.socket.clone(), settings.socket_group);
         let mut tcp = Vec::new();
-        for address in &settings.listen {
+        let addresses = if doors.http.is_empty() { &settings.listen[..] } else { &[] };
+        for address in addresses {
             tcp.push(listen(*address, settings.has_password()).await?);
         }
-        let socket = socket_path.map(|path| Socket::bind(&path, group)).transpose()?;
+        for listener in doors.http {
+            tcp.push(take_over(listener, settings.has_password())?);
+        }
+        let socket = match doors.control {
+            Some(listener) => Some(Socket::take_over(listener, group)?),
+            None => socket_path.map(|path| Socket::bind(&path, group)).transpose()?,
+        };
         let (stop, stopped) = Stopped::channel();
         let door = Arc::new(Door {
             http: Http {
@@ -127,6 +151,19 @@ async fn listen(address: SocketAddr, has_password: bool) -> Result<TcpListener, 
         return Err(StartError::NoPassword { address });
     }
     TcpListener::bind(address).await.map_err(|source| StartError::Listen { address, source })
+}
+
+fn take_over(
+    listener: std::net::TcpListener,
+    has_password: bool,
+) -> Result<TcpListener, StartError> {
+    let address = listener.local_addr().unwrap_or_else(|_| ([0, 0, 0, 0], 0).into());
+    if !address.ip().to_canonical().is_loopback() && !has_password {
+        return Err(StartError::NoPassword { address });
+    }
+    let failed = |source| StartError::Listen { address, source };
+    listener.set_nonblocking(true).map_err(failed)?;
+    TcpListener::from_std(listener).map_err(failed)
 }
 
 /// What all connections share.

@@ -41,6 +41,21 @@ impl Socket {
         Ok((socket, listener))
     }
 
+    /// One that somebody else has made, and will take away.
+    pub(crate) fn take_over(
+        listener: std::os::unix::net::UnixListener,
+        group: Option<u32>,
+    ) -> Result<(Self, UnixListener), StartError> {
+        let address = listener.local_addr().ok();
+        let path = address.and_then(|address| address.as_pathname().map(Path::to_owned));
+        let path = path.unwrap_or_default();
+        let failed = |source| StartError::Socket { path: path.clone(), source };
+        listener.set_nonblocking(true).map_err(failed)?;
+        let listener = UnixListener::from_std(listener).map_err(failed)?;
+        let own_user = rustix::process::geteuid().as_raw();
+        Ok((Self { path, identity: None, group, own_user }, listener))
+    }
+
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

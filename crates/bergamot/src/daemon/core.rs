@@ -49,6 +49,7 @@ use crate::clock;
 use crate::config::Config;
 use crate::log_book::LogBook;
 use crate::progress::Progress;
+use crate::supervisor::Supervisor;
 
 /// Runs until it is told to stop.
 pub(crate) async fn run(settings: Settings, log: LogBook) -> anyhow::Result<()> {
@@ -110,6 +111,7 @@ pub(super) struct Daemon {
     pub(super) web: Web,
     pub(super) fetches: Fetches,
     pub(super) chance: SplitMix,
+    pub(super) supervisor: Supervisor,
     pub(super) load_trouble: Option<String>, // why they could not, as far as people know
 }
 
@@ -230,6 +232,7 @@ impl Daemon {
             targets: new_targets(),
             web: Web::new(),
             fetches: Fetches::default(),
+            supervisor: Supervisor::find(|name| std::env::var(name).ok()),
             load_trouble: None,
         };
         for told in left.told {
@@ -284,6 +287,7 @@ impl Daemon {
     async fn converse(&mut self, mut inbox: Inbox) -> anyhow::Result<()> {
         let doors = listening::open(&self.config, &self.handle, &self.hub).await?;
         info!(version = env!("CARGO_PKG_VERSION"), servers = self.servers.len(), "ready");
+        self.supervisor.ready(self.supervised_status());
         self.load_next();
         loop {
             self.on_time();
@@ -313,10 +317,19 @@ impl Daemon {
         Ok(())
     }
 
+    /// One line for those who ask what started it.
+    pub(super) fn supervised_status(&self) -> &'static str {
+        match self.servers.len() {
+            0 => "Waiting for a news server to be added",
+            _ => "Ready",
+        }
+    }
+
     fn next_deadline(&self) -> Option<Instant> {
         let due = [self.engine.poll_timeout(), self.targets.next_wake(), self.pause_end()];
         let to_be_kept = [self.notes.next_deadline(), self.volumes.next_deadline()];
-        due.into_iter().chain(to_be_kept).flatten().min()
+        let watched = [self.supervisor.next_sign()];
+        due.into_iter().chain(to_be_kept).chain(watched).flatten().min()
     }
 
     fn on_time(&mut self) {
@@ -329,6 +342,7 @@ impl Daemon {
         self.end_pauses();
         self.keep_volumes_if_due(now);
         self.see_to_publication(now);
+        self.supervisor.give_sign_if_due(now);
     }
 
     /// When the next pause ends by itself. The calendar may be set, so it is looked at now and then.
@@ -389,6 +403,7 @@ impl Daemon {
     /// What is on disk and on record is kept; what is under way is dropped and asked for again.
     async fn stop(&mut self, mut inbox: Inbox, doors: Server) {
         info!("stopping");
+        self.supervisor.stopping();
         // Whoever is still being answered has until the connections have said goodbye.
         let closing = tokio::spawn(doors.stop());
         self.progress.clear();

@@ -11,11 +11,22 @@ use tracing::{info, warn};
 use super::control::Handle;
 use crate::config::{self, Config, Socket};
 use crate::socket;
+use crate::supervisor;
 
 /// Opens the socket and the port that are configured.
 pub(super) async fn open(config: &Config, handle: &Handle, hub: &Hub) -> anyhow::Result<Server> {
     let settings = Settings { socket: None, ..settings(&config.control) };
     let handle = Arc::new(handle.clone());
+    let doors = supervisor::inherited(|name| std::env::var(name).ok());
+    if doors.control.is_some() || !doors.http.is_empty() {
+        let socket = match &config.control.socket {
+            Socket::At(path) => Some(path.clone()),
+            Socket::None | Socket::Usual => None,
+        };
+        let settings = Settings { socket, ..settings };
+        let server = Server::start_with(settings, doors, handle, hub.clone()).await?;
+        return Ok(told(server));
+    }
     let start = |socket| {
         let settings = Settings { socket, ..settings.clone() };
         Server::start(settings, handle.clone(), hub.clone())
@@ -43,10 +54,14 @@ pub(super) async fn open(config: &Config, handle: &Handle, hub: &Hub) -> anyhow:
             }
         }
     };
+    Ok(told(server))
+}
+
+fn told(server: Server) -> Server {
     let addresses: Vec<_> = server.addresses().iter().map(ToString::to_string).collect();
     let path: Option<PathBuf> = server.socket().map(ToOwned::to_owned);
     info!(http = addresses.join(", "), socket = ?path.unwrap_or_default(), "listening");
-    Ok(server)
+    server
 }
 
 /// There may be another place for it.

@@ -137,6 +137,13 @@ impl Daemon {
 
     /// Takes another configuration, as far as that can be done while running.
     pub(super) fn apply(&mut self, config: Config) -> Result<Reload, Refusal> {
+        self.supervisor.reloading();
+        let reload = self.take_config(config);
+        self.supervisor.ready(self.supervised_status());
+        reload
+    }
+
+    fn take_config(&mut self, config: Config) -> Result<Reload, Refusal> {
         let mut reload = Reload::default();
         for listed in changes(&self.config.listed, &config.listed) {
             match listed.needs_restart() {
