@@ -1,0 +1,263 @@
+//! The image, run as engines run it: first process, root file system read-only, any user.
+//!
+//! `tests/image/run` builds it and says where its root and its configuration lie; `runc` runs it, with
+//! the network of this machine, so that the news server is outside.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use bergamot_tests::{Daemon, News, sample};
+use serde_json::{Value, json};
+
+/// A container that can be started and stopped again and again, with its volumes.
+struct Container {
+    home: tempfile::TempDir,
+    id: String,
+    image: Value,
+    user: (u32, u32),
+    capabilities: &'static [&'static str],
+    variables: Vec<String>,
+}
+
+impl Container {
+    fn new(user: (u32, u32), capabilities: &'static [&'static str], variables: &[&str]) -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let config = std::env::var_os("BERGAMOT_IMAGE_CONFIG").expect("tests/image/run says where");
+        let config = fs::read(config).expect("the configuration of the image");
+        let inspected: Value = serde_json::from_slice(&config).expect("JSON");
+        let container = Self {
+            home: tempfile::tempdir().expect("a directory"),
+            id: format!("bergamot-test-{}-{number}", std::process::id()),
+            image: inspected["Docker"]["config"].clone(),
+            user,
+            capabilities,
+            variables: variables.iter().map(|&text| text.to_owned()).collect(),
+        };
+        for volume in VOLUMES {
+            fs::create_dir(container.volume(volume)).expect("a volume");
+            // As the engine does it: a volume that is new looks as its directory in the image.
+            let mode = fs::Permissions::from_mode(0o777);
+            fs::set_permissions(container.volume(volume), mode).expect("permissions");
+        }
+        container
+    }
+
+    fn volume(&self, name: &str) -> PathBuf {
+        self.home.path().join(name)
+    }
+
+    fn start(&self) -> Daemon {
+        let mut daemon = self.launch();
+        daemon.wait_for(&["INFO ready"]);
+        daemon
+    }
+
+    fn launch(&self) -> Daemon {
+        let bundle = self.home.path().join("config.json");
+        fs::write(bundle, self.bundle().to_string()).expect("a bundle");
+        let mut command = Command::new("runc");
+        command.args(["run", "--bundle"]).arg(self.home.path()).arg(&self.id);
+        Daemon::spawn(command)
+    }
+
+    /// As `docker exec` does, with the program of the image.
+    fn exec(&self, arguments: &[&str]) -> Output {
+        self.exec_command(arguments).output().expect("runc")
+    }
+
+    fn exec_command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new("runc");
+        command.args(["exec", &self.id, "/bin/bergamot"]).args(arguments);
+        command.stdin(Stdio::null());
+        command
+    }
+
+    fn bundle(&self) -> Value {
+        let words = |key: &str| self.image[key].as_array().cloned().unwrap_or_default();
+        let arguments: Vec<_> = words("Entrypoint").into_iter().chain(words("Cmd")).collect();
+        let given = self.variables.iter().map(|text| json!(text));
+        let variables: Vec<_> = words("Env").into_iter().chain(given).collect();
+        let volumes = self.image["Volumes"].as_object().expect("volumes").keys();
+        let volumes = volumes.map(|path| {
+            let source = self.volume(path.trim_start_matches('/'));
+            json!({ "destination": path, "type": "bind", "source": source, "options": ["bind", "rw"] })
+        });
+        let system = [
+            json!({ "destination": "/proc", "type": "proc", "source": "proc" }),
+            json!({ "destination": "/dev", "type": "tmpfs", "source": "tmpfs",
+                    "options": ["nosuid", "mode=755", "size=65536k"] }),
+        ];
+        let rights = json!(self.capabilities);
+        let root = std::env::var("BERGAMOT_IMAGE_ROOT").expect("tests/image/run says where");
+        json!({
+            "ociVersion": "1.0.2",
+            "process": {
+                "terminal": false, "cwd": "/", "args": arguments, "env": variables,
+                "user": { "uid": self.user.0, "gid": self.user.1 },
+                "noNewPrivileges": true,
+                "capabilities": { "bounding": rights, "effective": rights, "permitted": rights },
+            },
+            "root": { "path": root, "readonly": true },
+            "mounts": system.into_iter().chain(volumes).collect::<Vec<_>>(),
+            "linux": { "namespaces": [{ "type": "pid" }, { "type": "mount" }, { "type": "ipc" }] },
+        })
+    }
+
+    /// Owner, group and mode of all that lies in the volumes.
+    fn inventory(&self) -> BTreeMap<PathBuf, (u32, u32, u32)> {
+        let mut found = BTreeMap::new();
+        for volume in VOLUMES {
+            list(self.home.path(), &self.volume(volume), &mut found);
+        }
+        found
+    }
+}
+
+impl Drop for Container {
+    fn drop(&mut self) {
+        // One that stopped is gone already.
+        let _ = Command::new("runc").args(["delete", "--force", &self.id]).output();
+    }
+}
+
+fn list(base: &Path, directory: &Path, found: &mut BTreeMap<PathBuf, (u32, u32, u32)>) {
+    for entry in fs::read_dir(directory).expect("a directory") {
+        let path = entry.expect("an entry").path();
+        let data = fs::symlink_metadata(&path).expect("it is there");
+        let short = path.strip_prefix(base).expect("below").to_owned();
+        found.insert(short, (data.uid(), data.gid(), data.mode() & 0o777));
+        if data.is_dir() {
+            list(base, &path, found);
+        }
+    }
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned()
+}
+
+/// From the first start to a finished download, over a restart, and everything it left behind.
+fn live(container: &Container, owner: (u32, u32), modes: (u32, u32)) {
+    let (posted, nzb, content) = sample("f.bin", 300_000, 50_000);
+    let news = News::plain(Arc::new(posted));
+    let mut daemon = container.start();
+    daemon.expect(&["first start", "/config/control.password"]);
+    daemon.expect(&["listening", "0.0.0.0:"]);
+    let check = &container.image["Healthcheck"]["Test"];
+    assert_eq!(check, &json!(["CMD", "/bin/bergamot", "health"]));
+    let health = container.exec(&["health"]);
+    assert!(health.status.success(), "{}", said(&health));
+    let port = news.port(0).to_string();
+    let added = container.exec(&[
+        "server",
+        "add",
+        "main",
+        "127.0.0.1",
+        "--port",
+        &port,
+        "--encryption",
+        "none",
+    ]);
+    assert!(said(&added).contains("main is added; it answers"), "{}", said(&added));
+    let dropped = container.volume("watch").join("f.nzb");
+    fs::write(&dropped, &nzb).expect("an NZB");
+    chown(&dropped, Some(owner.0), Some(owner.1)).expect("whose it is");
+    daemon.wait_complete("f");
+    let file = container.volume("downloads").join("complete/f/f.bin");
+    assert_eq!(fs::read(file).expect("the file"), content);
+    for (path, (user, group, mode)) in container.inventory() {
+        assert_eq!((user, group), owner, "{}", path.display());
+        assert_eq!(mode & 0o002, 0, "{} is open to all: {mode:o}", path.display());
+    }
+    let mode_of = |path: &str| container.inventory()[Path::new(path)].2;
+    assert_eq!(mode_of("downloads/complete/f/f.bin"), modes.0, "the file");
+    assert_eq!(mode_of("downloads/complete/f"), modes.1, "its directory");
+    for secret in ["config/control.password", "config/bergamot.toml"] {
+        assert_eq!(mode_of(secret), 0o600, "{secret}");
+    }
+    let stopped = daemon.stop();
+    let password = fs::read_to_string(container.volume("config").join("control.password"));
+    let password = password.expect("a password");
+    assert!(!stopped.log.join("\n").contains(password.trim()));
+    assert!(!container.exec(&["health"]).status.success());
+
+    let daemon = container.start();
+    let history = said(&container.exec(&["--json", "history"]));
+    assert!(history.contains("\"f\""), "{history}");
+    daemon.stop();
+}
+
+#[test]
+#[ignore = "tests/image/run builds the image for it"]
+fn started_as_root_it_becomes_who_it_is_told_to_be() {
+    let variables = ["PUID=1234", "PGID=2345", "UMASK=002", "TZ=Europe/Berlin", ANY_PORT];
+    let container = Container::new((0, 0), USUAL_RIGHTS, &variables);
+    live(&container, (1234, 2345), (0o664, 0o775));
+}
+
+#[test]
+#[ignore = "tests/image/run builds the image for it"]
+fn any_user_without_any_rights_will_do() {
+    let container = Container::new((1000, 1000), &[], &["UMASK=022", ANY_PORT]);
+    live(&container, (1000, 1000), (0o644, 0o755));
+}
+
+#[test]
+#[ignore = "tests/image/run builds the image for it"]
+fn root_without_the_right_to_be_somebody_else_is_told_what_to_do() {
+    let container = Container::new((0, 0), &[], &["PUID=1000", "PGID=1000", ANY_PORT]);
+    let stopped = container.launch().finish();
+    assert_eq!(stopped.code, Some(1));
+    assert!(stopped.log.join("\n").contains("--user 1000:1000"), "{:?}", stopped.log);
+    let odd = Container::new((0, 0), USUAL_RIGHTS, &["PUID=ann", ANY_PORT]);
+    assert!(odd.launch().finish().log.join("\n").contains("PUID is \"ann\""));
+}
+
+#[test]
+#[ignore = "tests/image/run builds the image for it"]
+fn what_loses_its_parent_is_buried_by_the_first_process() {
+    let container = Container::new((1000, 1000), &[], &[ANY_PORT]);
+    let daemon = container.start();
+    let mut exec = container.exec_command(&["--json", "watch"]).spawn().expect("runc");
+    let orphan = wait_for(|| {
+        let processes = fs::read_dir("/proc").ok()?.flatten();
+        let mut orphans = processes.filter(|process| {
+            let line = fs::read(process.path().join("cmdline")).unwrap_or_default();
+            line.starts_with(b"/bin/bergamot\0--json\0watch\0")
+        });
+        orphans.next().map(|process| process.path())
+    });
+    exec.kill().expect("runc exec runs");
+    exec.wait().expect("runc exec ends");
+    let number: i32 = orphan.file_name().and_then(|name| name.to_str()).unwrap().parse().unwrap();
+    let process = rustix::process::Pid::from_raw(number).expect("a process");
+    // It may have ended with its output already.
+    let _ = rustix::process::kill_process(process, rustix::process::Signal::KILL);
+    wait_for(|| (!orphan.exists()).then_some(()));
+    daemon.stop();
+}
+
+fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "it does not happen");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+const VOLUMES: [&str; 3] = ["config", "watch", "downloads"];
+/// There may be something on the usual one.
+const ANY_PORT: &str = "BERGAMOT__CONTROL__PORT=0";
+/// What engines leave to root, as far as it matters here.
+const USUAL_RIGHTS: &[&str] =
+    &["CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_SETGID", "CAP_SETUID", "CAP_KILL"];
