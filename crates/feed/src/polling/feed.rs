@@ -204,23 +204,24 @@ impl Feed {
         let is_backlog = is_first_look && !self.settings.backlog;
         let mut brought = Brought::default();
         for item in items {
-            let known = self.memory.seen.fate(item);
+            if let Some(known) = self.memory.seen.fate(item) {
+                self.memory.seen.note(now, item, known);
+                continue;
+            }
+            // Rules take their time, and most of what feeds bring is known.
             let judgement = self.settings.rules.judge(item, now);
-            let fate = match (known, judgement.verdict) {
-                (Some(fate), _) => fate,
-                (None, _) if is_backlog => Fate::Backlog, // whatever rules come later
-                (None, Verdict::Rejected | Verdict::Unmatched) => Fate::Ignored,
-                (None, Verdict::Accepted) if item.url.is_none() => Fate::WithoutNzb,
-                (None, Verdict::Accepted) => Fate::Wanted,
+            let fate = match judgement.verdict {
+                _ if is_backlog => Fate::Backlog, // whatever rules come later
+                Verdict::Rejected | Verdict::Unmatched => Fate::Ignored,
+                Verdict::Accepted if item.url.is_none() => Fate::WithoutNzb,
+                Verdict::Accepted => Fate::Wanted,
             };
             self.memory.seen.note(now, item, fate);
-            if known.is_none() {
-                brought.new += 1;
-                self.note_time(now, item);
-                if fate == Fate::Wanted {
-                    brought.wanted += 1;
-                    self.want(now, item, judgement);
-                }
+            brought.new += 1;
+            self.note_time(now, item);
+            if fate == Fate::Wanted {
+                brought.wanted += 1;
+                self.want(now, item, judgement);
             }
         }
         if brought.new > 0 {
