@@ -1,9 +1,9 @@
 //! Why a text is refused as an NZB.
 
-use std::fmt;
 use std::io;
 
 use bergamot_types::Shown;
+use bergamot_xml::Place;
 use thiserror::Error;
 
 /// Why an NZB is refused. The caller knows which file it was and adds that.
@@ -65,23 +65,6 @@ impl NzbError {
             Self::TooManySegments { .. } => "nzb.too_many_segments",
             Self::Truncated { .. } => "nzb.truncated",
             Self::Unreadable(_) => "nzb.unreadable",
-        }
-    }
-}
-
-/// Where in the text something happened.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Place {
-    pub line: u64,
-    /// The element that began last.
-    pub element: String,
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.element.as_str() {
-            "" => write!(f, "line {}", self.line),
-            element => write!(f, "line {}, near <{}>", self.line, Shown(element)),
         }
     }
 }

@@ -27,7 +27,8 @@ mod warning;
 mod writer;
 mod zip;
 
-pub use error::{NzbError, Place};
+pub use bergamot_xml::Place;
+pub use error::NzbError;
 pub use file::NzbFile;
 pub use label::Label;
 pub use limits::Limits;

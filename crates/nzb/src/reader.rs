@@ -5,10 +5,10 @@ use std::io::{self, BufRead};
 use std::sync::Arc;
 
 use bergamot_types::{GroupName, UnixTime};
-use bergamot_xml::{Failure, Text, attributes, cut, resolve};
-use quick_xml::events::{BytesStart, Event};
+use bergamot_xml::{Broken, Capture, Failure, Place, Step, Text, Walk, attributes, cut, resolve};
+use quick_xml::events::BytesStart;
 
-use crate::error::{NzbError, Place};
+use crate::error::NzbError;
 use crate::file::NzbFile;
 use crate::limits::Limits;
 use crate::nzb::{Meta, Nzb};
@@ -21,34 +21,25 @@ pub fn read(input: impl BufRead, limits: &Limits) -> Result<Nzb, NzbError> {
     let source = source::open(input)?;
     let token_limit = limits.attribute as u64 * TOKEN_FACTOR;
     let text = Text::new(source, limits.size, token_limit).map_err(broken_source)?;
-    let mut reader = quick_xml::Reader::from_reader(text);
-    reader.config_mut().allow_dangling_amp = true;
-    reader.config_mut().expand_empty_elements = true;
-    let mut reading = Reading::new(limits);
+    let mut reading = Reading::new(Walk::new(text, limits.depth), limits);
     let mut buffer = Vec::new();
-    while !reading.is_done() {
-        buffer.clear();
-        reader.get_mut().start_token();
-        let event = reader.read_event_into(&mut buffer);
-        reading.line = reader.get_ref().line();
-        match event {
-            Ok(event) => reading.on_event(event)?,
-            Err(error) => return Err(reading.on_xml_error(error, reader.get_ref())),
+    while let Some(step) = reading.walk.next(&mut buffer).map_err(|it| reading.broken(it))? {
+        match step {
+            Step::Root(tag) => reading.on_root(&tag)?,
+            Step::Start(tag) => reading.on_start(&tag)?,
+            Step::End => reading.on_end()?,
+            Step::Text(text) => reading.on_text(&text),
         }
     }
-    reading.finish(reader.into_inner())
+    reading.finish()
 }
 
 /// What is known between two events.
 struct Reading<'a> {
+    walk: Walk<'a>,
     limits: &'a Limits,
-    line: u64,
-    element: String, // that began last, in lower case
-    depth: usize,
-    has_begun: bool,
-    has_content: bool,
     open: Option<OpenFile>,
-    capture: Option<Capture>,
+    capture: Option<Capture<Wanted>>,
     meta: Meta,
     files: Vec<NzbFile>,
     segments: usize, // of the files closed
@@ -62,14 +53,6 @@ struct OpenFile {
     file: NzbFile,
 }
 
-/// An element whose text is wanted.
-struct Capture {
-    depth: usize,
-    what: Wanted,
-    raw: String, // with references unresolved
-    is_overlong: bool,
-}
-
 enum Wanted {
     Group,
     Meta { kind: String },
@@ -77,14 +60,10 @@ enum Wanted {
 }
 
 impl<'a> Reading<'a> {
-    fn new(limits: &'a Limits) -> Self {
+    fn new(walk: Walk<'a>, limits: &'a Limits) -> Self {
         Self {
+            walk,
             limits,
-            line: 1,
-            element: String::new(),
-            depth: 0,
-            has_begun: false,
-            has_content: false,
             open: None,
             capture: None,
             meta: Meta::default(),
@@ -95,43 +74,14 @@ impl<'a> Reading<'a> {
         }
     }
 
-    fn is_done(&self) -> bool {
-        self.has_begun && self.depth == 0
-    }
-
-    fn on_event(&mut self, event: Event<'_>) -> Result<(), NzbError> {
-        match event {
-            Event::Start(tag) => return self.on_start(&tag),
-            Event::End(_) => return self.on_end(),
-            Event::Text(text) => return self.on_text(&text),
-            Event::CData(text) => return self.on_text(&text.replace('&', "&amp;")),
-            Event::GeneralRef(name) => return self.on_text(&format!("&{};", &*name)),
-            Event::DocType(text) => return self.on_doctype(&text),
-            Event::Eof => return Err(self.on_eof()),
-            Event::Empty(_) | Event::Comment(_) | Event::Decl(_) | Event::PI(_) => {}
-        }
-        self.has_content = true;
-        Ok(())
-    }
-
     fn on_start(&mut self, tag: &BytesStart<'_>) -> Result<(), NzbError> {
-        self.element.clear();
-        self.element.extend(tag.local_name().as_ref().chars().take(LONGEST_ELEMENT));
-        self.element.make_ascii_lowercase();
         self.check_attributes(tag)?;
-        if self.depth == 0 {
-            self.on_root(tag)?;
-        }
-        self.depth += 1;
-        if self.depth > self.limits.depth {
-            return Err(NzbError::TooDeep { at: self.place(), limit: self.limits.depth });
-        }
-        match (self.element.as_str(), self.open.is_some()) {
+        match (self.walk.element(), self.open.is_some()) {
             ("file", false) => self.open_file(tag)?,
             ("group", true) => self.capture(Wanted::Group),
             ("meta", false) => {
                 let kind = self.attribute(tag, "type").to_ascii_lowercase();
-                self.capture(Wanted::Meta { kind: cut(&kind, LONGEST_ELEMENT).to_owned() });
+                self.capture(Wanted::Meta { kind: cut(&kind, LONGEST_KIND).to_owned() });
             }
             ("segment", true) => {
                 let entry = self.segment_entry(tag);
@@ -143,74 +93,51 @@ impl<'a> Reading<'a> {
     }
 
     fn on_root(&mut self, tag: &BytesStart<'_>) -> Result<(), NzbError> {
-        self.has_begun = true;
-        match self.element.as_str() {
+        self.check_attributes(tag)?;
+        match self.walk.element() {
             "nzb" => Ok(()),
             "error" => Err(NzbError::Indexer {
                 code: cut(&self.attribute(tag, "code"), LONGEST_KEPT_ERROR).to_owned(),
                 description: cut(&self.attribute(tag, "description"), LONGEST_KEPT_ERROR)
                     .to_owned(),
             }),
-            other => Err(NzbError::NotNzb { line: self.line, found: format!("<{other}>") }),
+            other => Err(NzbError::NotNzb { line: self.walk.line(), found: format!("<{other}>") }),
         }
     }
 
     fn on_end(&mut self) -> Result<(), NzbError> {
-        self.depth = self.depth.saturating_sub(1);
-        if let Some(capture) = self.capture.take_if(|capture| capture.depth > self.depth) {
+        if let Some(capture) = self.capture.take_if(|capture| capture.has_ended(&self.walk)) {
             return self.on_captured(capture);
         }
-        if let Some(open) = self.open.take_if(|open| open.depth > self.depth) {
+        if let Some(open) = self.open.take_if(|open| open.depth > self.walk.depth()) {
             return self.close_file(open);
         }
         Ok(())
     }
 
-    fn on_text(&mut self, text: &str) -> Result<(), NzbError> {
-        if self.depth == 0 && !text.trim_ascii().is_empty() {
-            return Err(NzbError::NotNzb { line: self.line, found: "text".to_owned() });
-        }
+    fn on_text(&mut self, text: &str) {
         if let Some(capture) = &mut self.capture {
-            let kept = cut(text, LONGEST_CAPTURE - capture.raw.len());
-            capture.is_overlong |= kept.len() < text.len();
-            capture.raw.push_str(kept);
-        }
-        Ok(())
-    }
-
-    /// The document type of NZBs names a file far away, which nobody needs; entities are another
-    /// matter, for a few lines of them can unfold to gigabytes.
-    fn on_doctype(&mut self, text: &str) -> Result<(), NzbError> {
-        self.has_content = true;
-        match text.to_ascii_uppercase().contains("<!ENTITY") {
-            true => Err(NzbError::DtdEntities { line: self.line }),
-            false => Ok(()),
+            capture.push(text);
         }
     }
 
-    fn on_eof(&self) -> NzbError {
-        match self.has_begun || self.has_content {
-            true => NzbError::Truncated { at: self.place() },
-            false => NzbError::Empty,
-        }
-    }
-
-    fn on_xml_error(&self, error: quick_xml::Error, text: &Text<'_>) -> NzbError {
-        let (at, limit) = (self.place(), self.limits.attribute);
-        match (text.failure(), error) {
-            (Some(Failure::Size), _) => NzbError::TooLarge { limit: self.limits.size },
-            (Some(Failure::Tag), _) => {
+    fn broken(&self, broken: Broken) -> NzbError {
+        let (at, line, limit) = (self.place(), self.walk.line(), self.limits.attribute);
+        match broken {
+            Broken::Empty => NzbError::Empty,
+            Broken::Entities => NzbError::DtdEntities { line },
+            Broken::Limit(Failure::Size) => NzbError::TooLarge { limit: self.limits.size },
+            Broken::Limit(Failure::Tag) => {
                 NzbError::AttributeTooLong { at, limit, length: limit * TOKEN_FACTOR as usize }
             }
-            (Some(Failure::Words), _) => {
+            Broken::Limit(Failure::Words) => {
                 NzbError::TextTooLong { at, limit: limit as u64 * TOKEN_FACTOR }
             }
-            (None, quick_xml::Error::Io(error)) => match error.kind() {
-                io::ErrorKind::UnexpectedEof => NzbError::Truncated { at },
-                kind => broken_source(io::Error::new(kind, error)),
-            },
-            (None, quick_xml::Error::Syntax(_)) if text.is_at_end() => NzbError::Truncated { at },
-            (None, error) => NzbError::Malformed { at, source: Box::new(error) },
+            Broken::Malformed(error) => NzbError::Malformed { at, source: Box::new(error) },
+            Broken::Source(error) => broken_source(error),
+            Broken::Text => NzbError::NotNzb { line, found: "text".to_owned() },
+            Broken::TooDeep => NzbError::TooDeep { at, limit: self.limits.depth },
+            Broken::Truncated => NzbError::Truncated { at },
         }
     }
 
@@ -234,16 +161,15 @@ impl<'a> Reading<'a> {
 
     fn resolved(&mut self, raw: &str) -> String {
         let (text, unknown) = resolve(raw);
-        self.warnings.add(Problem::UnknownEntity, self.line, unknown);
+        self.warnings.add(Problem::UnknownEntity, self.walk.line(), unknown);
         text.into_owned()
     }
 
     fn capture(&mut self, what: Wanted) {
-        let (depth, raw) = (self.depth, String::new());
-        self.capture.get_or_insert(Capture { depth, what, raw, is_overlong: false });
+        self.capture.get_or_insert_with(|| Capture::new(&self.walk, what));
     }
 
-    fn on_captured(&mut self, capture: Capture) -> Result<(), NzbError> {
+    fn on_captured(&mut self, capture: Capture<Wanted>) -> Result<(), NzbError> {
         let text = self.resolved(&capture.raw);
         match capture.what {
             Wanted::Group => self.on_group(&text),
@@ -251,7 +177,7 @@ impl<'a> Reading<'a> {
                 let fits = !capture.is_overlong;
                 let value = text.trim();
                 let kept = value.is_empty() || fits && self.meta.add(&kind, value.to_owned());
-                self.warnings.add(Problem::MetaDropped, self.line, u64::from(!kept));
+                self.warnings.add(Problem::MetaDropped, self.walk.line(), u64::from(!kept));
             }
             Wanted::Segment(entry) => return self.on_segment(entry, &text),
         }
@@ -263,7 +189,7 @@ impl<'a> Reading<'a> {
         match GroupName::parse(text) {
             Ok(group) if open.groups.contains(&group) => {}
             Ok(group) if open.groups.len() < MOST_GROUPS => open.groups.push(group),
-            _ => self.warnings.add(Problem::BadGroup, self.line, 1),
+            _ => self.warnings.add(Problem::BadGroup, self.walk.line(), 1),
         }
     }
 
@@ -283,20 +209,20 @@ impl<'a> Reading<'a> {
         let Some(open) = &mut self.open else { return Ok(()) };
         let segments = &mut open.file.segments;
         if entry.number == 0 || entry.number as usize > self.limits.segments {
-            self.warnings.add(Problem::BadNumber, self.line, 1);
+            self.warnings.add(Problem::BadNumber, self.walk.line(), 1);
             entry.number = segments.highest().saturating_add(1);
         }
         if segments.repeats_last(entry) {
-            self.warnings.add(Problem::DuplicateSegment, self.line, 1);
+            self.warnings.add(Problem::DuplicateSegment, self.walk.line(), 1);
             return Ok(());
         }
         if segments.push(entry, id).is_err() {
-            self.warnings.add(Problem::BadMessageId, self.line, 1);
+            self.warnings.add(Problem::BadMessageId, self.walk.line(), 1);
         }
         // Repeated ones must not count, but finding them takes a sort: so only now and then.
         if self.segments + segments.count() > self.limits.segments + self.limits.segments / 8 {
             let dropped = segments.settle();
-            self.warnings.add(Problem::DuplicateSegment, self.line, dropped);
+            self.warnings.add(Problem::DuplicateSegment, self.walk.line(), dropped);
             return self.check_segments();
         }
         Ok(())
@@ -325,7 +251,7 @@ impl<'a> Reading<'a> {
             groups: Arc::default(),
             segments: Segments::new(),
         };
-        self.open = Some(OpenFile { depth: self.depth, groups: Vec::new(), file });
+        self.open = Some(OpenFile { depth: self.walk.depth(), groups: Vec::new(), file });
         Ok(())
     }
 
@@ -333,7 +259,7 @@ impl<'a> Reading<'a> {
         let mut file = open.file;
         file.groups = self.shared_groups(open.groups);
         let dropped = file.segments.settle();
-        self.warnings.add(Problem::DuplicateSegment, self.line, dropped);
+        self.warnings.add(Problem::DuplicateSegment, self.walk.line(), dropped);
         file.segments.shrink_to_fit();
         self.segments += file.segments.count();
         self.files.push(file);
@@ -346,15 +272,15 @@ impl<'a> Reading<'a> {
             return last.groups.clone();
         }
         if self.groups + groups.len() > MOST_GROUPS_OF_ALL {
-            self.warnings.add(Problem::BadGroup, self.line, groups.len() as u64);
+            self.warnings.add(Problem::BadGroup, self.walk.line(), groups.len() as u64);
             return Arc::default();
         }
         self.groups += groups.len();
         groups.into()
     }
 
-    fn finish(mut self, mut text: Text<'_>) -> Result<Nzb, NzbError> {
-        text.drain();
+    fn finish(mut self) -> Result<Nzb, NzbError> {
+        let text = self.walk.into_text();
         if text.failure() == Some(Failure::Size) {
             return Err(NzbError::TooLarge { limit: self.limits.size });
         }
@@ -373,7 +299,7 @@ impl<'a> Reading<'a> {
     }
 
     fn place(&self) -> Place {
-        Place { line: self.line, element: self.element.clone() }
+        self.walk.place()
     }
 }
 
@@ -394,9 +320,7 @@ fn broken_source(error: io::Error) -> NzbError {
 
 /// A tag may have several attributes at their limit before it is too long as a whole.
 const TOKEN_FACTOR: u64 = 4;
-const LONGEST_ELEMENT: usize = 64;
-/// No message-id, group or password needs more.
-const LONGEST_CAPTURE: usize = 4096;
+const LONGEST_KIND: usize = 64;
 const LONGEST_KEPT_ERROR: usize = 256;
 /// A header line has at most 998 bytes (RFC 5536, section 2.2).
 const LONGEST_SUBJECT: usize = 1024;

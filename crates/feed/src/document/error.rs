@@ -1,8 +1,7 @@
 //! Why something is no feed.
 
-use std::fmt;
-
 use bergamot_types::Shown;
+use bergamot_xml::Place;
 use thiserror::Error;
 
 #[derive(Debug, Error)]
@@ -38,18 +37,5 @@ impl DocumentError {
             Self::TooManyItems { .. } => "feed.too_many_items",
             _ => "feed.malformed",
         }
-    }
-}
-
-/// Where in the text, for those who look.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Place {
-    pub line: u64,
-    pub element: String,
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}, element <{}>", self.line, Shown(&self.element))
     }
 }

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use bergamot_types::UnixTime;
 
-pub use error::{DocumentError, Place};
+pub use bergamot_xml::Place;
+pub use error::DocumentError;
 pub use item::Item;
 pub use reader::read;
 

@@ -1,14 +1,14 @@
 //! The one pass over a feed.
 
 use std::borrow::Cow;
-use std::io::{self, Cursor};
+use std::io::Cursor;
 use std::time::Duration;
 
 use bergamot_types::{ByteCount, UnixTime, Url};
-use bergamot_xml::{Failure, Text, attributes, cut, resolve};
-use quick_xml::events::{BytesStart, Event};
+use bergamot_xml::{Broken, Capture, Failure, Step, Text, Walk, attributes, cut, resolve};
+use quick_xml::events::BytesStart;
 
-use super::error::{DocumentError, Place};
+use super::error::DocumentError;
 use super::item::{Item, season_and_episode};
 use super::{Allowance, Document, PageRange};
 use crate::date::parse_date;
@@ -19,40 +19,30 @@ use crate::limits::Limits;
 pub fn read(bytes: &[u8], limits: &Limits) -> Result<Document, DocumentError> {
     let text = Text::new(Box::new(Cursor::new(bytes)), limits.size, LONGEST_TOKEN);
     let text = text.map_err(|_| DocumentError::Empty)?;
-    let mut reader = quick_xml::Reader::from_reader(text);
-    reader.config_mut().allow_dangling_amp = true;
-    reader.config_mut().expand_empty_elements = true;
-    let mut reading = Reading::new(limits);
+    let mut reading = Reading::new(Walk::new(text, limits.depth), limits);
     let mut buffer = Vec::new();
-    while !reading.is_done() {
-        buffer.clear();
-        reader.get_mut().start_token();
-        let event = reader.read_event_into(&mut buffer);
-        reading.line = reader.get_ref().line();
-        match event {
-            Ok(event) => reading.on_event(event)?,
-            Err(error) => return Err(reading.on_xml_error(error, reader.get_ref())),
+    while let Some(step) = reading.walk.next(&mut buffer).map_err(|it| reading.broken(it))? {
+        match step {
+            Step::Root(tag) => reading.on_root(&tag)?,
+            Step::Start(tag) => reading.on_start(&tag)?,
+            Step::End => reading.on_end(),
+            Step::Text(text) => reading.on_text(&text),
         }
     }
-    let mut text = reader.into_inner();
-    text.drain();
-    match text.failure() {
+    let Reading { walk, document, .. } = reading;
+    match walk.into_text().failure() {
         Some(Failure::Size) => Err(DocumentError::TooLarge { limit: limits.size }),
-        _ => Ok(reading.document),
+        _ => Ok(document),
     }
 }
 
 /// What is known between two events.
 struct Reading<'a> {
+    walk: Walk<'a>,
     limits: &'a Limits,
-    line: u64,
-    element: String, // that began last, in lower case
-    depth: usize,
-    has_begun: bool,
-    has_content: bool,
     channel: Option<usize>, // its depth
     open: Option<Draft>,
-    capture: Option<Capture>,
+    capture: Option<Capture<Wanted>>,
     document: Document,
 }
 
@@ -72,13 +62,6 @@ struct Enclosure {
     is_nzb: bool,
 }
 
-/// An element whose text is wanted.
-struct Capture {
-    depth: usize,
-    what: Wanted,
-    raw: String, // with references unresolved
-}
-
 #[derive(Clone, Copy)]
 enum Wanted {
     Category,
@@ -92,56 +75,17 @@ enum Wanted {
 }
 
 impl<'a> Reading<'a> {
-    fn new(limits: &'a Limits) -> Self {
-        Self {
-            limits,
-            line: 1,
-            element: String::new(),
-            depth: 0,
-            has_begun: false,
-            has_content: false,
-            channel: None,
-            open: None,
-            capture: None,
-            document: Document::default(),
-        }
-    }
-
-    fn is_done(&self) -> bool {
-        self.has_begun && self.depth == 0
-    }
-
-    fn on_event(&mut self, event: Event<'_>) -> Result<(), DocumentError> {
-        match event {
-            Event::Start(tag) => return self.on_start(&tag),
-            Event::End(_) => return self.on_end(),
-            Event::Text(text) => return self.on_text(&text),
-            Event::CData(text) => return self.on_text(&text.replace('&', "&amp;")),
-            Event::GeneralRef(name) => return self.on_text(&format!("&{};", &*name)),
-            Event::DocType(text) => return self.on_doctype(&text),
-            Event::Eof => return Err(self.on_eof()),
-            Event::Empty(_) | Event::Comment(_) | Event::Decl(_) | Event::PI(_) => {}
-        }
-        self.has_content = true;
-        Ok(())
+    fn new(walk: Walk<'a>, limits: &'a Limits) -> Self {
+        let document = Document::default();
+        Self { walk, limits, channel: None, open: None, capture: None, document }
     }
 
     fn on_start(&mut self, tag: &BytesStart<'_>) -> Result<(), DocumentError> {
-        self.element.clear();
-        self.element.extend(tag.local_name().as_ref().chars().take(LONGEST_ELEMENT));
-        self.element.make_ascii_lowercase();
-        if self.depth == 0 {
-            self.on_root(tag)?;
-        }
-        self.depth += 1;
-        if self.depth > self.limits.depth {
-            return Err(DocumentError::TooDeep { at: self.place(), limit: self.limits.depth });
-        }
         let prefix = tag.name().prefix().map_or("", |prefix| prefix.into_inner());
         let is_foreign = !matches!(prefix, "" | "atom" | "dc" | "rss");
-        match self.element.as_str() {
+        match self.walk.element() {
             "item" | "entry" if self.open.is_none() => self.open_item()?,
-            "channel" => self.channel = Some(self.depth),
+            "channel" => self.channel = Some(self.walk.depth()),
             "attr" => self.on_newznab(tag),
             "response" => self.on_range(tag),
             "apilimits" => self.on_allowance(tag),
@@ -157,12 +101,11 @@ impl<'a> Reading<'a> {
     }
 
     fn is_child_of(&self, parent: Option<usize>) -> bool {
-        parent.is_some_and(|parent| self.depth == parent + 1)
+        parent.is_some_and(|parent| self.walk.depth() == parent + 1)
     }
 
     fn on_root(&mut self, tag: &BytesStart<'_>) -> Result<(), DocumentError> {
-        self.has_begun = true;
-        match self.element.as_str() {
+        match self.walk.element() {
             "rss" | "rdf" => Ok(()),
             "feed" => {
                 self.channel = Some(1);
@@ -172,7 +115,10 @@ impl<'a> Reading<'a> {
                 code: cut(&attribute(tag, "code"), LONGEST_KEPT_ERROR).to_owned(),
                 description: cut(&attribute(tag, "description"), LONGEST_KEPT_ERROR).to_owned(),
             }),
-            other => Err(DocumentError::NotAFeed { line: self.line, found: format!("<{other}>") }),
+            other => {
+                let (line, found) = (self.walk.line(), format!("<{other}>"));
+                Err(DocumentError::NotAFeed { line, found })
+            }
         }
     }
 
@@ -180,13 +126,13 @@ impl<'a> Reading<'a> {
         if self.document.items.len() == self.limits.items {
             return Err(DocumentError::TooManyItems { limit: self.limits.items });
         }
-        self.open = Some(Draft { depth: self.depth, ..Draft::default() });
+        self.open = Some(Draft { depth: self.walk.depth(), ..Draft::default() });
         Ok(())
     }
 
     fn on_item_child(&mut self, tag: &BytesStart<'_>) {
         let Some(open) = &mut self.open else { return };
-        match self.element.as_str() {
+        match self.walk.element() {
             "category" => {
                 let term = attribute(tag, "term");
                 open.add_category(&term);
@@ -233,43 +179,28 @@ impl<'a> Reading<'a> {
         };
     }
 
-    fn on_end(&mut self) -> Result<(), DocumentError> {
-        self.depth = self.depth.saturating_sub(1);
-        if let Some(capture) = self.capture.take_if(|capture| capture.depth > self.depth) {
+    fn on_end(&mut self) {
+        if let Some(capture) = self.capture.take_if(|capture| capture.has_ended(&self.walk)) {
             self.on_captured(capture);
         }
-        if let Some(open) = self.open.take_if(|open| open.depth > self.depth) {
+        let depth = self.walk.depth();
+        if let Some(open) = self.open.take_if(|open| open.depth > depth) {
             self.document.items.extend(open.finish());
         }
-        self.channel.take_if(|depth| *depth > self.depth);
-        Ok(())
+        self.channel.take_if(|channel| *channel > depth);
     }
 
-    fn on_text(&mut self, text: &str) -> Result<(), DocumentError> {
-        if self.depth == 0 && !text.trim_ascii().is_empty() {
-            return Err(DocumentError::NotAFeed { line: self.line, found: "text".to_owned() });
-        }
+    fn on_text(&mut self, text: &str) {
         if let Some(capture) = &mut self.capture {
-            capture.raw.push_str(cut(text, LONGEST_CAPTURE - capture.raw.len()));
-        }
-        Ok(())
-    }
-
-    /// A few lines of entities can unfold to gigabytes; no other document type matters.
-    fn on_doctype(&mut self, text: &str) -> Result<(), DocumentError> {
-        self.has_content = true;
-        match text.to_ascii_uppercase().contains("<!ENTITY") {
-            true => Err(DocumentError::DtdEntities { line: self.line }),
-            false => Ok(()),
+            capture.push(text);
         }
     }
 
     fn capture(&mut self, what: Wanted) {
-        let (depth, raw) = (self.depth, String::new());
-        self.capture.get_or_insert(Capture { depth, what, raw });
+        self.capture.get_or_insert_with(|| Capture::new(&self.walk, what));
     }
 
-    fn on_captured(&mut self, capture: Capture) {
+    fn on_captured(&mut self, capture: Capture<Wanted>) {
         let text = resolve(&capture.raw).0;
         let text = text.trim();
         match (capture.what, &mut self.open) {
@@ -289,32 +220,23 @@ impl<'a> Reading<'a> {
         }
     }
 
-    fn on_eof(&self) -> DocumentError {
-        match self.has_begun || self.has_content {
-            true => DocumentError::Truncated { at: self.place() },
-            false => DocumentError::Empty,
-        }
-    }
-
-    fn on_xml_error(&self, error: quick_xml::Error, text: &Text<'_>) -> DocumentError {
-        let at = self.place();
-        match (text.failure(), error) {
-            (Some(Failure::Size), _) => DocumentError::TooLarge { limit: self.limits.size },
-            (Some(Failure::Tag | Failure::Words), _) => {
+    fn broken(&self, broken: Broken) -> DocumentError {
+        let (at, line) = (self.walk.place(), self.walk.line());
+        match broken {
+            Broken::Empty => DocumentError::Empty,
+            Broken::Entities => DocumentError::DtdEntities { line },
+            Broken::Limit(Failure::Size) => DocumentError::TooLarge { limit: self.limits.size },
+            Broken::Limit(Failure::Tag | Failure::Words) => {
                 DocumentError::TokenTooLong { at, limit: LONGEST_TOKEN }
             }
-            (None, quick_xml::Error::Io(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                DocumentError::Truncated { at }
+            Broken::Malformed(error) => DocumentError::Malformed { at, source: Box::new(error) },
+            Broken::Source(error) => {
+                DocumentError::Malformed { at, source: Box::new(error.into()) }
             }
-            (None, quick_xml::Error::Syntax(_)) if text.is_at_end() => {
-                DocumentError::Truncated { at }
-            }
-            (None, error) => DocumentError::Malformed { at, source: Box::new(error) },
+            Broken::Text => DocumentError::NotAFeed { line, found: "text".to_owned() },
+            Broken::TooDeep => DocumentError::TooDeep { at, limit: self.limits.depth },
+            Broken::Truncated => DocumentError::Truncated { at },
         }
-    }
-
-    fn place(&self) -> Place {
-        Place { line: self.line, element: self.element.clone() }
     }
 }
 
@@ -399,8 +321,6 @@ fn minutes(text: &str) -> Option<Duration> {
 
 /// Whole articles are sometimes in descriptions.
 const LONGEST_TOKEN: u64 = 4 << 20;
-const LONGEST_ELEMENT: usize = 64;
-const LONGEST_CAPTURE: usize = 4096;
 const LONGEST_KEPT_ERROR: usize = 256;
 const LONGEST_TITLE: usize = 1024;
 const LONGEST_GUID: usize = 2048;
