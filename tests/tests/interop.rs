@@ -142,6 +142,12 @@ fn clients_of_sabnzbd_from_npm() {
 }
 
 #[test]
+#[ignore = "needs prometheus-client; ./check installs it"]
+fn prometheus_client_reads_the_metrics() {
+    serve("with_prometheus_client.py", Daemon::stop);
+}
+
+#[test]
 #[ignore = "needs feedparser; ./check installs it"]
 fn feedparser_reads_what_was_downloaded() {
     let home = Home::new();

@@ -7,9 +7,10 @@ use bergamot_types::{ByteRate, JobId, ServerId};
 use thiserror::Error;
 
 use crate::feeds::{Feed, FeedChoice, FeedError, FeedItem, FeedTrial};
+use crate::metrics::Measured;
 use crate::newsgroup::{Group, GroupQuery, HeaderPage, HeaderQuery, PostJob, PostPage, PostQuery};
 use crate::view::{
-    Config, Explanation, File, Job, LogLine, Page, Quota, Reload, Server, Status, Volume,
+    Config, Explanation, File, Job, LogLine, Page, Quota, Readiness, Reload, Server, Status, Volume,
 };
 use crate::wish::{Edit, LogQuery, NewJob, NewServer, Part, Pause, ServerProbe, Which};
 
@@ -154,6 +155,12 @@ pub trait Control: Send + Sync + 'static {
 
     /// Downloads a post, as [`Control::add`] does an NZB.
     fn queue_post(&self, post: PostJob) -> impl Future<Output = Result<JobId, Refusal>> + Send;
+
+    /// All there is to measure.
+    fn measure(&self) -> impl Future<Output = Result<Measured, Refusal>> + Send;
+
+    /// Whether it can do its work.
+    fn readiness(&self) -> impl Future<Output = Result<Readiness, Refusal>> + Send;
 
     fn shut_down(&self) -> impl Future<Output = Result<(), Refusal>> + Send;
 }

@@ -22,11 +22,13 @@ use crate::fault::Fault;
 use crate::guard::{self, Barred};
 use crate::hub::Position;
 use crate::json_rpc::Envelope;
+use crate::metrics::{self, Flavour, MetricsAccess};
 use crate::reply::Format;
 use crate::route::{Place, Protocol, Route, query_pairs, query_params};
 use crate::service::{Asked, Service};
 use crate::settings::Settings;
 use crate::stopped::Stopped;
+use crate::view::Readiness;
 use crate::xml_rpc;
 
 /// What all requests over HTTP share.
@@ -92,6 +94,11 @@ impl<C: Control> Http<C> {
             (&Method::OPTIONS, _) if from_allowed_origin => empty(StatusCode::NO_CONTENT),
             (&Method::GET | &Method::HEAD, Place::Health) => plain(StatusCode::OK, "ok\n"),
             (&Method::GET | &Method::HEAD, Place::Ready) => self.readiness().await,
+            (&Method::GET, Place::Metrics)
+                if self.settings.metrics.access == MetricsAccess::Open =>
+            {
+                self.metrics(request.headers()).await
+            }
             (&Method::GET | &Method::POST, Place::Sab) => {
                 self.answer_sab(peer, route.credentials, request).await
             }
@@ -110,10 +117,32 @@ impl<C: Control> Http<C> {
         }
     }
 
+    /// Without a server it waits for one, and whoever adds it has to get in; so that is only told.
     async fn readiness(&self) -> Reply {
-        match self.service.control.status().await {
+        match self.service.control.readiness().await {
+            Ok(Readiness { state_is_writable: false, .. }) => plain(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "not ready: the state directory cannot be written to\n",
+            ),
+            Ok(Readiness { has_servers: false, .. }) => {
+                plain(StatusCode::OK, "ready, but no server is configured\n")
+            }
             Ok(_) => plain(StatusCode::OK, "ready\n"),
-            Err(_) => plain(StatusCode::SERVICE_UNAVAILABLE, "not ready\n"),
+            Err(_) => plain(StatusCode::SERVICE_UNAVAILABLE, "not ready: stopping\n"),
+        }
+    }
+
+    async fn metrics(&self, headers: &HeaderMap) -> Reply {
+        let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
+        let flavour = Flavour::wanted(accept.unwrap_or_default());
+        match self.service.control.measure().await {
+            Ok(measured) => {
+                let requests = self.service.counts.requests();
+                let compat = &self.settings.metrics.compat;
+                let text = metrics::write(&measured, &requests, compat, flavour);
+                whole(text, flavour.content_type())
+            }
+            Err(_) => empty(StatusCode::SERVICE_UNAVAILABLE),
         }
     }
 
@@ -174,6 +203,14 @@ impl<C: Control> Http<C> {
         match (place, request.method()) {
             (Place::Events, &Method::GET) => self.events(caller, request.headers()),
             (Place::Feed, &Method::GET) => self.feed(caller).await,
+            (Place::Metrics, &Method::GET)
+                if self.settings.metrics.access != MetricsAccess::Off =>
+            {
+                match caller.access {
+                    Access::Add => empty(StatusCode::FORBIDDEN),
+                    Access::Restricted | Access::Control => self.metrics(request.headers()).await,
+                }
+            }
             (Place::Rpc(protocol, Some(method)), &Method::GET) => {
                 let query = request.uri().query().unwrap_or_default();
                 self.called_by_get(caller, protocol, &method, query).await

@@ -6,6 +6,7 @@
 //! - [`Control`]: all that can be asked of the daemon; [`Refusal`]: why it did not
 //! - [`view`]: what can be seen of it, in the shapes of the native dialect
 //! - [`wish`]: what can be wanted of it; [`newsgroup`]: both, for newsgroups
+//! - [`metrics`]: what can be measured of it
 //! - [`Server`], [`Settings`]: the ways in, and who may come
 //! - [`Hub`], [`Event`]: what watchers are told, as it happens
 //! - [`Client`]: the other end, for the command line
@@ -22,6 +23,7 @@ mod brake;
 mod call;
 mod client;
 mod control;
+mod counts;
 mod event;
 mod fault;
 pub mod feeds;
@@ -34,6 +36,7 @@ mod hub;
 mod json;
 mod json_rpc;
 mod lines;
+pub mod metrics;
 mod native;
 pub mod newsgroup;
 mod nzbget;

@@ -16,6 +16,7 @@ pub(crate) enum Place {
     Events,
     Feed,
     Health,
+    Metrics,
     Nowhere,
     Ready,
     /// With the method, where the path names one.
@@ -52,6 +53,7 @@ impl Route {
             (Some("events"), None, None) => Place::Events,
             (Some("rss" | "feed"), None, None) => Place::Feed,
             (Some("healthz"), None, None) => Place::Health,
+            (Some("metrics"), None, None) => Place::Metrics,
             (Some("readyz"), None, None) => Place::Ready,
             (Some("jsonrpc"), method, None) => rpc(Protocol::Json, method),
             (Some("jsonprpc"), method, None) => rpc(Protocol::JsonP, method),

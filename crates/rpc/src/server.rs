@@ -22,6 +22,7 @@ use tracing::{debug, warn};
 use crate::body::BodyBudget;
 use crate::brake::Brake;
 use crate::control::Control;
+use crate::counts::Counts;
 use crate::guests::{Guests, Place};
 use crate::http::{Http, LARGEST_HEADERS, Peer};
 use crate::hub::Hub;
@@ -99,7 +100,7 @@ impl Server {
         let door = Arc::new(Door {
             http: Http {
                 settings,
-                service: Arc::new(Service { control, hub }),
+                service: Arc::new(Service { control, hub, counts: Counts::default() }),
                 brake: Brake::default(),
                 bodies: BodyBudget::default(),
                 strangers: BodyBudget::for_strangers(),

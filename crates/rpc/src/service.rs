@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::access::Caller;
 use crate::call::Call;
 use crate::control::Control;
+use crate::counts::Counts;
 use crate::fault::Fault;
 use crate::hub::Hub;
 use crate::json::Json;
@@ -14,6 +15,7 @@ use crate::reply::{Format, Reply};
 pub(crate) struct Service<C> {
     pub(crate) control: Arc<C>,
     pub(crate) hub: Hub,
+    pub(crate) counts: Counts,
 }
 
 /// A call as its way in understood it.
@@ -42,7 +44,9 @@ impl<C: Control> Service<C> {
         }
         let control = self.control.as_ref();
         let Asked { caller, format, .. } = *asked;
-        registry::dispatch(entry, Call { control, caller, format, params }).await
+        let outcome = registry::dispatch(entry, Call { control, caller, format, params }).await;
+        self.counts.method(entry, outcome.is_ok());
+        outcome
     }
 }
 

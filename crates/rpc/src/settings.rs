@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use bergamot_types::Secret;
 
 use crate::access::Access;
+use crate::metrics::MetricsSettings;
 
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -23,6 +24,7 @@ pub struct Settings {
     pub allowed_hosts: Vec<String>,
     /// Web pages and browser add-ons that may call from elsewhere.
     pub allowed_origins: Vec<String>,
+    pub metrics: MetricsSettings,
 }
 
 #[derive(Clone, Debug)]
@@ -50,6 +52,7 @@ impl Default for Settings {
             tokens: Vec::new(),
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
+            metrics: MetricsSettings::default(),
         }
     }
 }

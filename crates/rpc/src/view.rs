@@ -437,6 +437,13 @@ pub struct FeedFacts {
     pub priority: i32,
 }
 
+/// Whether the daemon can do its work. That it answers says already that the queue is loaded.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Readiness {
+    pub state_is_writable: bool,
+    pub has_servers: bool,
+}
+
 /// What a reload did.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
 pub struct Reload {

@@ -55,6 +55,7 @@ pub(super) static TABLES: &[&Table] = &[
     &GROUPS,
     &HISTORY,
     &PROBES,
+    &METRICS,
     &LIMITS,
     &LOG,
     &FEEDS,
@@ -440,6 +441,27 @@ pub(super) static PROBES: Table = Table {
             kind: Kind::Time { least: SECOND, most: DAY },
             default: Fallback::Is("\"15 min\""),
             about: "How often for each of the next jobs.",
+        },
+    ],
+};
+
+pub(super) static METRICS: Table = Table {
+    name: "metrics",
+    repeated: false,
+    about: "What `/metrics` on the control port tells Prometheus and the like; see docs/metrics.md.",
+    keys: &[
+        Key {
+            name: "access",
+            kind: Kind::Choice(&["login", "open", "off"]),
+            default: Fallback::Is("\"login\""),
+            about: "Who may read it: those who may see the queue, everybody who reaches the port, or nobody.",
+        },
+        Key {
+            name: "compat",
+            kind: Kind::Texts("a list of \"nzbget\" and \"sabnzbd\""),
+            default: Fallback::Is("[\"nzbget\"]"),
+            about: "Exporters of other programs whose names are there beside our own, for dashboards that \
+                    know them.",
         },
     ],
 };

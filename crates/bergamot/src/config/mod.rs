@@ -28,6 +28,7 @@ mod kind;
 mod limits;
 mod listing;
 mod log;
+mod metrics;
 mod overrides;
 mod pages;
 mod probes;
@@ -90,6 +91,7 @@ pub(crate) struct Config {
     pub(crate) groups: Groups,
     pub(crate) history: History,
     pub(crate) probes: Probes,
+    pub(crate) metrics: bergamot_rpc::metrics::MetricsSettings,
     pub(crate) limits: Limits,
     pub(crate) log: Log,
     /// In the order of the file, which gives them their numbers.
@@ -249,6 +251,7 @@ impl<'text> Reading<'_, 'text> {
             groups: Groups::read(self.table(&catalogue::GROUPS)),
             history: History::read(self.table(&catalogue::HISTORY)),
             probes: Probes::read(self.table(&catalogue::PROBES)),
+            metrics: metrics::read(self.table(&catalogue::METRICS)),
             limits,
             log: Log::read(self.table(&catalogue::LOG), base),
             feeds_table: Feeds::read(self.table(&catalogue::FEEDS), base),
@@ -451,7 +454,7 @@ mod tests {
 
     #[test]
     fn unknown_tables_and_keys_are_errors_that_list_the_known_ones() {
-        let known = "[directories], [watch], [urls], [download], [quota], [control], [groups], [history], [probes], [limits], [log], [feeds], [[server]], \
+        let known = "[directories], [watch], [urls], [download], [quota], [control], [groups], [history], [probes], [metrics], [limits], [log], [feeds], [[server]], \
                      [[category]], [[schedule]], [[feed]]";
         assert_eq!(
             problems("colour = 'red'\n[servers]\n[watch]\nscan-interval = '5 s'"),

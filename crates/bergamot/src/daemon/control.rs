@@ -12,11 +12,13 @@ use bergamot_net::{
     TlsSettings,
 };
 use bergamot_rpc::feeds::{Feed, FeedChoice, FeedError, FeedItem, FeedTrial};
+use bergamot_rpc::metrics::Measured;
 use bergamot_rpc::newsgroup::{
     Group, GroupQuery, HeaderPage, HeaderQuery, PostJob, PostPage, PostQuery,
 };
 use bergamot_rpc::view::{
-    Config, Explanation, File, Job, LogKind, LogLine, Page, Quota, Reload, Status, Volume,
+    Config, Explanation, File, Job, LogKind, LogLine, Page, Quota, Readiness, Reload, Status,
+    Volume,
 };
 use bergamot_rpc::wish::{
     Certificates, Content, Edit, LogQuery, NewJob, NewServer, Part, Pause, Place, ServerProbe,
@@ -37,6 +39,7 @@ use super::question::{ask, kept};
 use super::reception::{Reception, Wishes};
 use super::server_views::{Files, listed_files};
 use super::settings::JobSettings;
+use super::tallies;
 use super::views::disk;
 use crate::config::{self, EditError, Environment};
 use crate::log_book::LogBook;
@@ -319,6 +322,30 @@ impl Control for Handle {
 
     async fn queue_post(&self, post: PostJob) -> Result<JobId, Refusal> {
         self.add_post(post).await
+    }
+
+    async fn measure(&self) -> Result<Measured, Refusal> {
+        let measured = self.ask(|daemon| daemon.measure()).await?;
+        let settings = self.settings.get();
+        aside(move || {
+            let status = Status {
+                complete_disk: disk(&settings.complete),
+                incomplete_disk: disk(&settings.incomplete),
+                ..measured.status
+            };
+            Measured { status, process: tallies::process(), ..measured }
+        })
+        .await
+    }
+
+    async fn readiness(&self) -> Result<Readiness, Refusal> {
+        let asked = self.ask(|daemon| {
+            let state = daemon.config.directories.state.clone();
+            (state, !daemon.config.servers.is_empty())
+        });
+        let (state, has_servers) = asked.await?;
+        let state_is_writable = aside(move || tallies::is_writable(&state)).await?;
+        Ok(Readiness { state_is_writable, has_servers })
     }
 
     async fn shut_down(&self) -> Result<(), Refusal> {

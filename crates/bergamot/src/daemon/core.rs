@@ -42,6 +42,7 @@ use super::recordings::Recordings;
 use super::scribe::Scribe;
 use super::servers::Servers;
 use super::settings::{JobSettings, Retention, Settings};
+use super::tallies::Tallies;
 use super::targets::{Lane, Poll, Targets, new_targets};
 use super::volumes::Volumes;
 use super::web::Web;
@@ -100,6 +101,7 @@ pub(super) struct Daemon {
     pub(super) published: Published,
     pub(super) probes: Probes,
     pub(super) volumes: Volumes,
+    pub(super) tallies: Tallies,
     pub(super) held_since: UnixTime,
     pub(super) scan_waiters: Vec<oneshot::Sender<Result<(), String>>>,
     pub(super) newsgroups: Newsgroups,
@@ -226,6 +228,7 @@ impl Daemon {
             published: Published::default(),
             probes: Probes::default(),
             volumes: Volumes::new(left.volumes),
+            tallies: Tallies::default(),
             scan_waiters: Vec::new(),
             errands: Errands::default(),
             bell: bell.context("cannot start the desk")?,

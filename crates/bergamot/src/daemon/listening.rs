@@ -15,7 +15,8 @@ use crate::supervisor;
 
 /// Opens the socket and the port that are configured.
 pub(super) async fn open(config: &Config, handle: &Handle, hub: &Hub) -> anyhow::Result<Server> {
-    let settings = Settings { socket: None, ..settings(&config.control) };
+    let metrics = config.metrics.clone();
+    let settings = Settings { socket: None, metrics, ..settings(&config.control) };
     let handle = Arc::new(handle.clone());
     let doors = supervisor::inherited(|name| std::env::var(name).ok());
     if doors.control.is_some() || !doors.http.is_empty() {
@@ -100,5 +101,6 @@ fn settings(control: &config::Control) -> Settings {
         tokens: keys.into_iter().filter_map(token).collect(),
         allowed_hosts: control.allowed_hosts.clone(),
         allowed_origins: control.allowed_origins.clone(),
+        ..Settings::default()
     }
 }

@@ -30,6 +30,7 @@ impl Daemon {
             None => info!(job = %id, name = %Shown(&record.name), category, "added"),
             Some(why) => warn!(job = %id, name = %Shown(&record.name), category, "refused: {why}"),
         }
+        self.tally_arrival(&record);
         let is_new = record.outcome.is_none();
         let rivals = if is_new { self.rivals(&record) } else { Vec::new() };
         let better = rivals.iter().any(|rival| rival.is_better);
@@ -146,6 +147,7 @@ impl Daemon {
         // Whoever changed it while it was loaded has overwritten that.
         let has_changed = *known != record;
         self.jobs.retire(job);
+        self.tally_end(job);
         if has_changed {
             self.record(job);
         }
@@ -355,6 +357,7 @@ impl Daemon {
     /// The end of a job is on record: nothing needs it any more.
     fn let_go(&mut self, job: JobId) {
         let active = self.jobs.retire(job);
+        self.tally_end(job);
         self.put_away(job);
         self.tell_state(job);
         let Some(record) = self.jobs.record(job) else { return };

@@ -75,6 +75,7 @@ mod server_views;
 mod servers;
 mod settings;
 mod steering;
+mod tallies;
 mod targets;
 mod told;
 mod trouble;

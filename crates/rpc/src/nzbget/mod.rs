@@ -28,6 +28,7 @@ pub(crate) use files::list_files;
 pub(crate) use groups::{list_groups, post_queue, url_queue};
 pub(crate) use history::history;
 pub(crate) use log::{clear_log, load_log, log, write_log};
-pub(crate) use status::{status, sys_info, system_health, version};
+pub(crate) use outcome::Outcome;
+pub(crate) use status::{VERSION, status, sys_info, system_health, version};
 pub(crate) use steering::*;
 pub(crate) use volumes::{reset_server_volume, server_volumes};

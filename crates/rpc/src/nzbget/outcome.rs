@@ -10,9 +10,9 @@ use crate::nzbget::job_fields::kind;
 use crate::view::{Job, JobState, Mark};
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct Outcome {
-    pub(super) par: &'static str,
-    pub(super) unpack: &'static str,
+pub(crate) struct Outcome {
+    pub(crate) par: &'static str,
+    pub(crate) unpack: &'static str,
     pub(super) moved: &'static str,
     pub(super) script: &'static str,
     pub(super) delete: &'static str,
@@ -21,7 +21,7 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    pub(super) fn of(job: &Job) -> Self {
+    pub(crate) fn of(job: &Job) -> Self {
         let mark = match job.ended.as_ref().and_then(|ended| ended.mark) {
             Some(Mark::Bad) => "BAD",
             Some(Mark::Good) => "GOOD",
@@ -65,7 +65,7 @@ impl Outcome {
     }
 
     /// The word for the whole, by the first rule that matches.
-    pub(super) fn status(&self, job: &Job) -> &'static str {
+    pub(crate) fn status(&self, job: &Job) -> &'static str {
         if kind(job) == "URL" {
             return self.status_of_url();
         }

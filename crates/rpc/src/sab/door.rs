@@ -75,7 +75,9 @@ impl<C: Control> Http<C> {
         let mode = mode::find(&given)?;
         permitted(mode, &caller, deliberate || !by_get)?;
         let call = Call { control: self.service.control.as_ref(), caller: &caller, given };
-        Ok(mode::dispatch(mode, call).await?)
+        let outcome = mode::dispatch(mode, call).await;
+        self.service.counts.mode(mode.row(), outcome.is_ok());
+        Ok(outcome?)
     }
 
     /// The rest of the request. Whoever has not said yet who they are may do so in the form: at its

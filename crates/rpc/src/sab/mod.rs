@@ -22,7 +22,8 @@ mod volumes;
 mod words;
 
 pub use mode::markdown;
+pub(crate) use mode::mode_names;
 
 /// Clients take what they find at the beginning for a version of SABnzbd; from 2.0 on they ask for all
 /// we have.
-const VERSION: &str = concat!("4.5.0-bergamot-", env!("CARGO_PKG_VERSION"));
+pub(crate) const VERSION: &str = concat!("4.5.0-bergamot-", env!("CARGO_PKG_VERSION"));

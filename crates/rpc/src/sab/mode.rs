@@ -38,6 +38,13 @@ pub(super) fn find(given: &Given) -> Result<&'static Mode, Complaint> {
     named.or_else(|| of_mode().find(|row| row.name.is_empty())).ok_or(Complaint::NotImplemented)
 }
 
+impl Mode {
+    /// Its place in the table.
+    pub(super) fn row(&self) -> usize {
+        self.kind as usize
+    }
+}
+
 pub(super) fn answer(value: &impl Serialize) -> Answer {
     Ok(serde_json::to_vec(value).expect("our own values have text for keys"))
 }
@@ -146,6 +153,11 @@ modes! {
         => config::not_implemented;
     Warnings "warnings" "" Restricted Reads "What was wrong lately." => status::warnings;
     WatchedNow "watched_now" "" Restricted Changes "Looks into the watch folder now." => steering::scan;
+}
+
+/// Of each row, in the order of the table.
+pub(crate) fn mode_names() -> impl Iterator<Item = &'static str> {
+    MODES.iter().map(|row| row.mode)
 }
 
 /// The table of `docs/sabnzbd.md`.

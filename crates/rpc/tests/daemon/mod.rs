@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use bergamot_queue::{Cause, Deletion, Stage};
 use bergamot_rpc::feeds::*;
+use bergamot_rpc::metrics::{Arrivals, EndedJobs, Measured, PastSums, Process, QueueSums};
 use bergamot_rpc::newsgroup::*;
 use bergamot_rpc::view::*;
 use bergamot_rpc::wish::*;
@@ -663,6 +664,37 @@ impl Control for StandIn {
     async fn queue_post(&self, post: PostJob) -> Result<JobId, Refusal> {
         self.note(format!("{post:?}"));
         if post.post == "none" { Err(Refusal::NoSuchPost(post.post)) } else { Ok(JobId(11)) }
+    }
+
+    async fn measure(&self) -> Result<Measured, Refusal> {
+        let mut queue = QueueSums::default();
+        for job in self.queue(Which::default()).await?.items {
+            queue.add(job.state, job.paused, job.size);
+        }
+        let mut past = PastSums::default();
+        for job in self.history(Which::default()).await?.items {
+            past.add(&job, job.category.as_deref().unwrap_or_default());
+        }
+        Ok(Measured {
+            status: self.status().await?,
+            servers: self.servers().await?,
+            quotas: self.quotas().await?,
+            queue,
+            past,
+            arrivals: Arrivals { added: 5, refused: 1 },
+            ended: vec![EndedJobs { category: "tv".to_owned(), result: "completed", count: 3 }],
+            process: Process {
+                cpu_seconds: 1.5,
+                open_files: 20,
+                resident_bytes: 10_000_000,
+                threads: 6,
+                virtual_bytes: 100_000_000,
+            },
+        })
+    }
+
+    async fn readiness(&self) -> Result<Readiness, Refusal> {
+        Ok(Readiness { state_is_writable: true, has_servers: true })
     }
 
     async fn shut_down(&self) -> Result<(), Refusal> {

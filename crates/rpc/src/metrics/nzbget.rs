@@ -1,0 +1,119 @@
+//! The names of frebib/nzbget-exporter, so that its dashboards work as they are.
+//!
+//! With its quirks: the two `active` gauges say whether something is paused, and all of them are gauges.
+
+use std::collections::BTreeMap;
+
+use crate::metrics::measured::Measured;
+use crate::metrics::page::Page;
+use crate::metrics::past::PastSums;
+use crate::nzbget::VERSION;
+use crate::view::Status;
+
+pub(super) fn write(page: &mut Page, measured: &Measured) {
+    page.gauge("nzbget_version", "Always 1; the version is its label.")
+        .of(&[("version", VERSION)], 1);
+    status(page, measured);
+    servers(page, measured);
+    history(page, &measured.past);
+}
+
+fn status(page: &mut Page, measured: &Measured) {
+    let status = &measured.status;
+    let quota = |period: &str| {
+        let quotas = measured.quotas.iter().filter(|quota| quota.server.is_none());
+        quotas.filter(|quota| quota.period == period).map(|quota| quota.limit).next().unwrap_or(0)
+    };
+    let mut is = |name: &str, help: &str, value: u64| {
+        page.gauge(&format!("nzbget_{name}"), help).is(value);
+    };
+    is("article_cache_bytes", "Articles in memory.", status.cached);
+    is("disk_free_bytes", "Free space for finished jobs.", status.complete_disk.free);
+    is("disk_min_bytes", "What is kept free.", 0);
+    is("download_limit", "The limit in bytes per second.", status.limit.unwrap_or(0));
+    is("download_paused", "Whether downloads are paused.", status.download_paused.is_some().into());
+    is(
+        "download_time_seconds",
+        "How long something came, since the start.",
+        status.download_seconds,
+    );
+    is("downloaded_total_bytes", "What came since the start.", status.downloaded);
+    is("forced_bytes", "What is left of jobs that run in any case.", status.forced_remaining);
+    is("post_job_count", "Jobs in post-processing.", status.jobs_in_post as u64);
+    is("post_active", "Whether post-processing is paused.", status.post_paused.is_some().into());
+    is("quota_day_bytes", "The quota of a day.", quota("day"));
+    is("quota_month_bytes", "The quota of a month.", quota("month"));
+    is("quota_reached", "Whether a quota is reached.", status.quota_reached.into());
+    is("queue_remaining_bytes", "What is left in the queue.", status.remaining);
+    is("resume_time", "When a pause ends by itself, in seconds since 1970.", resume_time(status));
+    is("scan_active", "Whether the watch folder is paused.", status.scan_paused.is_some().into());
+    is("standby", "Whether nothing is being downloaded.", status.standing_by.into());
+    is("start_time_seconds", "When it was started.", seconds(status.started.0));
+    is("thread_count", "Connections.", status.connections as u64);
+    is("url_count", "Addresses whose NZB is being fetched.", status.urls as u64);
+}
+
+fn resume_time(status: &Status) -> u64 {
+    let pauses = [&status.download_paused, &status.post_paused, &status.scan_paused];
+    let until = pauses.into_iter().flatten().filter_map(|paused| paused.until).min();
+    until.map_or(0, |until| seconds(until.0))
+}
+
+fn seconds(time: i64) -> u64 {
+    u64::try_from(time).unwrap_or(0)
+}
+
+fn servers(page: &mut Page, measured: &Measured) {
+    type Value = fn(&crate::view::Server) -> u64;
+    let families: [(&str, &str, Value); 4] = [
+        ("active", "Whether it is switched on.", |server| server.active.into()),
+        ("total_bytes", "What ever came from it.", |server| server.downloaded),
+        ("total_article_success", "Articles that came from it.", |server| server.good_articles),
+        ("total_article_failed", "Articles it did not give.", |server| server.failed_articles),
+    ];
+    for (name, help, value) in families {
+        let mut family = page.gauge(&format!("nzbget_news_server_{name}"), help);
+        for server in &measured.servers {
+            let labels = [("id", &*server.id.0.to_string()), ("server", &*server.name)];
+            family.of(&labels, value(server));
+        }
+    }
+}
+
+fn history(page: &mut Page, past: &PastSums) {
+    counted(page, "category_count", "category", "Jobs by category.", &past.categories);
+    let mut is = |name: &str, help: &str, value: u64| {
+        page.gauge(&format!("nzbget_history_{name}"), help).is(value);
+    };
+    is("file_size_total_bytes", "The size of all jobs.", past.bytes);
+    is("file_count", "Their files.", past.files);
+    is("file_remaining_count", "Files that are left.", past.remaining_files);
+    is("article_count", "Their articles.", past.articles);
+    is("article_success_count", "Articles that came.", past.good_articles);
+    is("article_failed_count", "Articles that did not.", past.failed_articles);
+    is("download_time_seconds", "How long they were downloaded.", past.download_seconds);
+    is("download_size_bytes", "What came of them.", past.downloaded);
+    is("post_process_time_seconds", "How long they were in post-processing.", past.post_seconds);
+    is("par_time_seconds", "How long they were verified.", 0);
+    is("par_repair_time_seconds", "How long they were repaired.", 0);
+    is("unpack_time_seconds", "How long they were unpacked.", 0);
+    let mut family = page.gauge("nzbget_history_status_count", "Jobs by how they ended.");
+    for ((status, reason), count) in &past.statuses {
+        family.of(&[("reason", reason), ("status", status)], count);
+    }
+    counted(page, "par_status_count", "status", "Jobs by what became of their repair.", &past.par);
+    counted(
+        page,
+        "unpack_status_count",
+        "status",
+        "Jobs by what became of their archives.",
+        &past.unpack,
+    );
+}
+
+fn counted(page: &mut Page, name: &str, label: &str, help: &str, counts: &BTreeMap<String, u64>) {
+    let mut family = page.gauge(&format!("nzbget_history_{name}"), help);
+    for (value, count) in counts {
+        family.of(&[(label, value)], count);
+    }
+}

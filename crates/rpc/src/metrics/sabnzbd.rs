@@ -1,0 +1,99 @@
+//! The names of exportarr for SABnzbd.
+
+use crate::metrics::measured::Measured;
+use crate::metrics::page::Page;
+use crate::sab::VERSION;
+use crate::view::Server;
+
+pub(super) fn write(page: &mut Page, measured: &Measured) {
+    let status = &measured.status;
+    let word = match (status.download_paused.is_some(), measured.queue.downloading) {
+        (true, _) => "Paused",
+        (false, 0) => "Idle",
+        (false, _) => "Downloading",
+    };
+    page.gauge("sabnzbd_info", "Always 1; what it is about is in its labels.")
+        .of(&[TARGET, ("version", VERSION), ("status", word)], 1);
+    queue(page, measured, word);
+    folders(page, measured);
+    servers(page, &measured.servers);
+}
+
+fn queue(page: &mut Page, measured: &Measured, word: &str) {
+    let status = &measured.status;
+    let quota = measured.quotas.iter().find(|quota| quota.server.is_none());
+    let left = quota.map_or(0, |quota| quota.limit.saturating_sub(quota.used));
+    let number = match word {
+        "Idle" => 1,
+        "Paused" => 2,
+        _ => 3,
+    };
+    let paused = status.download_paused.is_some();
+    let mut is = |name: &str, help: &str, value: u64| {
+        page.gauge(&format!("sabnzbd_{name}"), help).of(&[TARGET], value);
+    };
+    is(
+        "downloaded_bytes",
+        "What ever came.",
+        measured.servers.iter().map(|it| it.downloaded).sum(),
+    );
+    is("paused", "Whether downloads are paused.", paused.into());
+    is("paused_all", "Whether everything is.", (paused && status.post_paused.is_some()).into());
+    is("pause_duration_seconds", "How long the pause lasts yet.", pause_left(measured));
+    is("remaining_quota_bytes", "What is left of the quota.", left);
+    is("quota_bytes", "The quota.", quota.map_or(0, |quota| quota.limit));
+    is(
+        "article_cache_articles",
+        "Articles in memory, as far as their bytes tell.",
+        status.cached / USUAL_ARTICLE,
+    );
+    is("article_cache_bytes", "Their bytes.", status.cached);
+    is("speed_bps", "Bytes per second.", status.rate);
+    is("remaining_bytes", "What is left in the queue.", status.remaining);
+    is("total_bytes", "The size of the queue.", measured.queue.bytes);
+    is("queue_length", "Jobs in it.", status.jobs as u64);
+    is("status", "0 unknown, 1 idle, 2 paused, 3 downloading.", number);
+    is(
+        "time_estimate_seconds",
+        "How long it will take.",
+        status.remaining.checked_div(status.rate).unwrap_or(0),
+    );
+    is("warnings", "How many things are wrong.", status.warnings.len() as u64);
+}
+
+fn pause_left(measured: &Measured) -> u64 {
+    let status = &measured.status;
+    let until = status.download_paused.as_ref().and_then(|paused| paused.until);
+    until.map_or(0, |until| u64::try_from(until.0 - status.now.0).unwrap_or(0))
+}
+
+fn folders(page: &mut Page, measured: &Measured) {
+    let status = &measured.status;
+    let disks = [("complete", &status.complete_disk), ("download", &status.incomplete_disk)];
+    let mut family = page.gauge("sabnzbd_disk_used_bytes", "Space that is taken, by folder.");
+    for (folder, disk) in disks {
+        family.of(&[TARGET, ("folder", folder)], disk.total.saturating_sub(disk.free));
+    }
+    let mut family = page.gauge("sabnzbd_disk_total_bytes", "All space, by folder.");
+    for (folder, disk) in disks {
+        family.of(&[TARGET, ("folder", folder)], disk.total);
+    }
+}
+
+fn servers(page: &mut Page, servers: &[Server]) {
+    let mut each = |name: &str, help: &str, value: fn(&Server) -> u64| {
+        let mut family = page.gauge(&format!("sabnzbd_server_{name}"), help);
+        for server in servers {
+            family.of(&[TARGET, ("server", &server.name)], value(server));
+        }
+    };
+    each("downloaded_bytes", "What ever came from it.", |server| server.downloaded);
+    each("articles_total", "Articles it was asked for.", |server| {
+        server.good_articles + server.failed_articles
+    });
+    each("articles_success", "Articles that came.", |server| server.good_articles);
+}
+
+/// Its dashboards want to know which of several programs it is; here there is one.
+const TARGET: (&str, &str) = ("target", "bergamot");
+const USUAL_ARTICLE: u64 = 750_000;
