@@ -335,7 +335,7 @@ fn number_in(status: &str, field: &str) -> u64 {
 }
 
 /// Tests lie in `target/*/deps`, the program one level above, unless the environment names another.
-fn program() -> PathBuf {
+pub fn program() -> PathBuf {
     if let Some(program) = std::env::var_os("BERGAMOT_PROGRAM") {
         return program.into();
     }

@@ -22,7 +22,7 @@ mod trial;
 
 pub use arrivals::Arrivals;
 pub use control::Control;
-pub use daemon::{Daemon, Stopped};
+pub use daemon::{Daemon, Stopped, program};
 pub use home::{Home, sha256};
 pub use library::{Library, Loan};
 pub use news::{News, content_of, sample};

@@ -6,6 +6,7 @@ use bergamot_types::ByteCount;
 use clap::{Args, Parser, Subcommand};
 
 use crate::cli;
+use crate::import::Import;
 
 /// A headless downloader for binary Usenet posts.
 #[derive(Debug, Parser)]
@@ -26,6 +27,8 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: ConfigCommand,
     },
+    /// Move in from NZBGet or SABnzbd: write a configuration like theirs, and say what became of it
+    Import(Import),
     /// Show a whole download on this machine, without account or configuration
     Demo {
         /// How much to download

@@ -10,6 +10,7 @@ mod daemon;
 mod demo;
 mod feeds_once;
 mod first_start;
+mod import;
 mod log;
 mod log_book;
 mod privileges;
@@ -52,6 +53,12 @@ fn run(Arguments { options, command }: Arguments) -> anyhow::Result<Exit> {
         Command::Config { command: ConfigCommand::Sample } => say(&config::sample())?,
         Command::Demo { size, connections, rate } => {
             demo::run(&demo::Settings { size, connections, rate })?
+        }
+        Command::Import(command) => {
+            let told = import::run(&command)?;
+            // Whoever closed standard error does not want to know.
+            let _ = std::io::stderr().write_all(told.aside.as_bytes());
+            say(&told.output)?
         }
         Command::Run(command) => start(&command)?,
         Command::Talk(command) => return Ok(cli::run(options, &command)),

@@ -1,0 +1,177 @@
+//! `bergamot import`: moving in from NZBGet or SABnzbd.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use bergamot_import::{Fate, Finding, Imported, Kind, Place, QueuedNzb, queued_nzbs};
+use bergamot_types::{SafeName, Shown};
+use clap::Args;
+
+use crate::config::{Config, Environment};
+
+#[derive(Args, Debug)]
+pub(crate) struct Import {
+    /// The nzbget.conf or sabnzbd.ini to read
+    file: PathBuf,
+    /// Where to write the configuration; without it it is only shown, without passwords
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Write over a configuration that is there
+    #[arg(long, requires = "output")]
+    force: bool,
+    /// NZBGet's queue directory: its queued NZBs are put into the watch folder. Stop NZBGet first
+    #[arg(long, value_name = "DIR", requires = "output")]
+    queue: Option<PathBuf>,
+}
+
+/// What is to be printed, and what people are to be told beside that.
+pub(crate) struct Told {
+    pub(crate) output: String,
+    pub(crate) aside: String,
+}
+
+pub(crate) fn run(command: &Import) -> anyhow::Result<Told> {
+    let bytes = read(&command.file, LARGEST_CONFIG)?;
+    let place = Place {
+        home: std::env::var("HOME").ok().filter(|home| home.starts_with('/')),
+        file: command.file.to_string_lossy().into_owned(),
+    };
+    let named = || command.file.display().to_string();
+    let imported = match Kind::of(&bytes).with_context(named)? {
+        Kind::Nzbget => bergamot_import::nzbget(&bytes, &place),
+        Kind::Sabnzbd => bergamot_import::sabnzbd(&bytes, &place),
+    };
+    let imported = imported.with_context(named)?;
+    let Some(output) = &command.output else {
+        let aside = report(&imported.findings);
+        return Ok(Told { output: imported.shown_config(), aside });
+    };
+    let config = checked(&imported, output)?;
+    write(output, &imported.config(), command.force)?;
+    let mut text = report(&imported.findings);
+    text.push_str(&format!("\nThe configuration is in {}.\n", output.display()));
+    if let Some(directory) = &command.queue {
+        text.push_str(&take_queue(directory, &config)?);
+    }
+    Ok(Told { output: text, aside: String::new() })
+}
+
+/// What we write, we can read.
+fn checked(imported: &Imported, output: &Path) -> anyhow::Result<Config> {
+    let base = output.parent().filter(|base| !base.as_os_str().is_empty());
+    let base = base.unwrap_or(Path::new("."));
+    let base = base.canonicalize().with_context(|| base.display().to_string())?;
+    Config::parse(imported.config().as_bytes(), &base, &Environment::default()).map_err(
+        |problems| {
+            let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            anyhow::anyhow!("what it says cannot be used here:\n{}", problems.join("\n"))
+        },
+    )
+}
+
+/// There are passwords in it, so it is for its owner alone.
+fn write(path: &Path, text: &str, force: bool) -> anyhow::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600);
+    if !force {
+        let mut file = match options.open(path) {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                bail!("{} is there already; --force writes over it", path.display())
+            }
+            opened => opened.with_context(|| path.display().to_string())?,
+        };
+        file.write_all(text.as_bytes()).and_then(|()| file.sync_all())?;
+        return Ok(());
+    }
+    let beside = path.with_extension("toml.new");
+    let _ = fs::remove_file(&beside); // of a run that was broken off
+    let mut file = options.open(&beside).with_context(|| beside.display().to_string())?;
+    file.write_all(text.as_bytes()).and_then(|()| file.sync_all())?;
+    fs::rename(&beside, path).with_context(|| path.display().to_string())
+}
+
+fn take_queue(directory: &Path, config: &Config) -> anyhow::Result<String> {
+    let path = directory.join("queue");
+    let jobs = queued_nzbs(&read(&path, LARGEST_CONFIG)?)
+        .with_context(|| format!("{} is no queue of NZBGet", path.display()))?;
+    let mut text = String::new();
+    let mut taken = 0;
+    for job in &jobs {
+        match take(job, directory, &config.directories.watch) {
+            Ok(()) => taken += 1,
+            Err(error) => text.push_str(&format!("{}: {error:#}\n", Shown(&job.name))),
+        }
+    }
+    let watch = config.directories.watch.display();
+    text.push_str(&format!("{taken} of {} queued NZBs are in {watch} now.\n", jobs.len()));
+    Ok(text)
+}
+
+/// The name of a folder in the watch folder is the category.
+fn take(job: &QueuedNzb, queue: &Path, watch: &Path) -> anyhow::Result<()> {
+    let content = read(&nzb_of(job, queue), LARGEST_NZB)?;
+    let folder = match &job.category {
+        Some(category) => watch.join(SafeName::from_raw(category).as_str()),
+        None => watch.to_owned(),
+    };
+    fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+    let name = SafeName::from_raw(&format!("{}.nzb", job.name));
+    let path = folder.join(name.as_str());
+    if path.exists() {
+        bail!("{} is there already", path.display());
+    }
+    // Under a name nobody looks at, until all of it is there.
+    let beside = folder.join(format!(".{}.part", name.as_str()));
+    fs::write(&beside, content).with_context(|| beside.display().to_string())?;
+    fs::rename(&beside, &path).with_context(|| path.display().to_string())
+}
+
+/// Where NZBGet has it; or, if its directories were moved, beside its queue.
+fn nzb_of(job: &QueuedNzb, queue: &Path) -> PathBuf {
+    let path = PathBuf::from(&job.path);
+    if path.exists() {
+        return path;
+    }
+    let name = path.file_name().unwrap_or_default();
+    let moved = queue.parent().unwrap_or(Path::new(".")).join("nzb");
+    let in_category = job.category.as_ref().map(|category| moved.join(category).join(name));
+    let places = in_category.into_iter().chain([moved.join(name)]);
+    places.into_iter().find(|place| place.exists()).unwrap_or(path)
+}
+
+/// The most important first: what somebody has to look at.
+fn report(findings: &[Finding]) -> String {
+    let mut text = String::new();
+    for fate in [Fate::Left, Fate::Changed, Fate::Carried, Fate::Needless] {
+        let found: Vec<&Finding> = findings.iter().filter(|it| it.fate == fate).collect();
+        if !found.is_empty() {
+            text.push_str(&format!("{fate}: {}\n", found.len()));
+        }
+        for finding in found {
+            text.push_str(&format!("  {}: {}\n", finding.option, finding.note));
+        }
+    }
+    text
+}
+
+fn read(path: &Path, limit: u64) -> anyhow::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let named = || path.display().to_string();
+    File::open(path)
+        .with_context(named)?
+        .take(limit + 1)
+        .read_to_end(&mut bytes)
+        .with_context(named)?;
+    if bytes.len() as u64 > limit {
+        bail!("{} has more than {limit} bytes", path.display());
+    }
+    Ok(bytes)
+}
+
+/// A little more than what is read of it, so that the reader says what is wrong.
+const LARGEST_CONFIG: u64 = 5 << 20;
+/// As much as may be sent.
+const LARGEST_NZB: u64 = 128 << 20;

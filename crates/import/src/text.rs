@@ -1,0 +1,47 @@
+//! Text of strangers, within bounds.
+
+use std::borrow::Cow;
+
+use crate::ImportError;
+
+/// UTF-8, or else ISO 8859-1, in which every byte is some letter.
+pub(crate) fn decoded(bytes: &[u8]) -> Result<Cow<'_, str>, ImportError> {
+    if bytes.len() > LARGEST {
+        return Err(ImportError::TooLarge { limit: LARGEST });
+    }
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    if bytes.iter().filter(|byte| **byte == b'\n').count() > MOST_LINES {
+        return Err(ImportError::TooManyLines { limit: MOST_LINES });
+    }
+    Ok(match std::str::from_utf8(bytes) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => Cow::Owned(bytes.iter().map(|byte| char::from(*byte)).collect()),
+    })
+}
+
+pub(crate) fn is_yes(value: &str) -> bool {
+    matches!(value.trim().to_ascii_lowercase().as_str(), "yes" | "true" | "on" | "1" | "enable")
+}
+
+/// Without what would break a line or a terminal, and not too long.
+pub(crate) fn harmless(text: &str) -> String {
+    text.chars().filter(|letter| !letter.is_control()).take(LONGEST_SHOWN).collect()
+}
+
+/// The real ones have about 100 kB.
+const LARGEST: usize = 4 << 20;
+const MOST_LINES: usize = 100_000;
+const LONGEST_SHOWN: usize = 200;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_bytes_are_some_text() {
+        assert_eq!(decoded(b"\xef\xbb\xbfa=\xc3\xbc").as_deref(), Ok("a=ü"));
+        assert_eq!(decoded(b"a=\xfc").as_deref(), Ok("a=ü"));
+        assert!(decoded(&vec![b'x'; LARGEST + 1]).is_err());
+        assert!(decoded(&vec![b'\n'; MOST_LINES + 1]).is_err());
+    }
+}

@@ -1,0 +1,135 @@
+//! Moving in from NZBGet and SABnzbd, with the real program.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use bergamot_tests::{Home, program};
+
+const NZBGET: &str = "MainDir=/srv/nzbget\nDestDir=${MainDir}/dst\nInterDir=${MainDir}/inter\nNzbDir=${MainDir}/nzb\n\
+    QueueDir=${MainDir}/queue\nControlIP=127.0.0.1\nControlPort=6790\nControlUsername=ann\n\
+    ControlPassword=planted-control\nServer1.Host=news.example\nServer1.Port=563\nServer1.Encryption=yes\n\
+    Server1.Username=bob\nServer1.Password=planted-server ${MainDir}\nServer1.Connections=20\n\
+    Server1.CertVerification=Strict\nServer2.Host=news.example\nServer2.Level=1\nServer2.Retention=4000\n\
+    Category1.Name=tv\nCategory1.Aliases=series, TV*\nCategory1.Unpack=yes\nDownloadRate=5000\nMonthlyQuota=1000\n\
+    Task1.Time=08:00\nTask1.Command=PauseDownload\nTask2.Time=22:30\nTask2.Command=UnpauseDownload\n\
+    Task3.Time=*\nTask3.Command=Script\nFeed1.Name=indexer\nFeed1.URL=https://x.example/rss?r=planted-feed\n\
+    Feed1.Filter=Reject: french%Accept: show\nFeed1.Interval=15\nUnpack=yes\nKeepHistory=30\nPostScript=x.py\n";
+
+const SABNZBD: &str = "__version__ = 19\n[misc]\nhost = 0.0.0.0\nport = 8080\nusername = ann\npassword = planted-control\n\
+    api_key = planted-api\nnzb_key = planted-nzb\ndownload_dir = /srv/sab/incomplete\ncomplete_dir = /srv/sab/complete\n\
+    dirscan_dir = /srv/sab/watch\nbandwidth_max = 10M\nbandwidth_perc = 50\nquota_size = 500G\nquota_period = m\n\
+    schedlines = 1 0 8 12345 speedlimit 20, 1 30 22 12345 speedlimit 100\nscript_dir = /scripts\n\
+    [servers]\n[[news.example]]\nname = news.example\ndisplayname = first\nhost = news.example\nport = 563\nssl = 1\n\
+    username = bob\npassword = planted-server\nconnections = 20\npriority = 0\nenable = 1\n\
+    [categories]\n[[*]]\nname = *\npriority = 0\n[[tv]]\nname = tv\ndir = shows\nnewzbin = \"series,tv-hd\"\npriority = -100\n\
+    [rss]\n[[feed]]\nuri = https://x.example/rss?r=planted-feed,\nenable = 1\nfilter0 = \"\", \"\", \"\", A, *show*, -100, 1\n";
+
+fn bergamot(home: &Home, arguments: &[&str]) -> Output {
+    let mut command = Command::new(program());
+    command.args(arguments).current_dir(home.path()).env("HOME", "/home/ann");
+    command.output().expect("it runs")
+}
+
+fn said(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn both_configurations_become_ours_and_tell_no_secret() {
+    for (name, text) in [("nzbget.conf", NZBGET), ("sabnzbd.ini", SABNZBD)] {
+        let home = Home::new();
+        fs::write(home.join(name), text).expect("a file");
+        let shown = bergamot(&home, &["import", name]);
+        assert!(shown.status.success(), "{}", said(&shown.stderr));
+        assert!(said(&shown.stdout).contains("[[server]]"));
+        let written = bergamot(&home, &["import", name, "--output", "new.toml"]);
+        assert!(written.status.success(), "{}", said(&written.stderr));
+        for output in [&shown, &written] {
+            let all = said(&output.stdout) + &said(&output.stderr);
+            assert!(!all.contains("planted"), "{name}: {all}");
+            assert!(all.contains("left behind") && all.contains("carried over"), "{name}: {all}");
+        }
+        let config = fs::read_to_string(home.join("new.toml")).expect("it was written");
+        for secret in ["planted-control", "planted-server", "planted-feed"] {
+            assert!(config.contains(secret), "{name}: {secret} is not in {config}");
+        }
+        let mode = fs::metadata(home.join("new.toml")).expect("a file").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let checked = bergamot(&home, &["config", "check", "new.toml"]);
+        assert!(checked.status.success(), "{}{config}", said(&checked.stderr));
+        let again = bergamot(&home, &["import", name, "--output", "new.toml"]);
+        assert!(!again.status.success() && said(&again.stderr).contains("--force"));
+        assert!(bergamot(&home, &["import", name, "-o", "new.toml", "--force"]).status.success());
+    }
+}
+
+#[test]
+fn the_configuration_that_debian_ships_is_understood() {
+    let path = "/etc/nzbget.conf";
+    if !Path::new(path).exists() {
+        println!("skipped: there is no {path}; tests/interop/setup installs it");
+        return;
+    }
+    let home = Home::new();
+    let written = bergamot(&home, &["import", path, "-o", "new.toml"]);
+    assert!(written.status.success(), "{}", said(&written.stderr));
+    let report = said(&written.stdout);
+    for line in ["Server1: it has no host", "Category1: category", "DestDir: directories.complete"]
+    {
+        assert!(report.contains(line), "{line}: {report}");
+    }
+    let config = fs::read_to_string(home.join("new.toml")).expect("it was written");
+    assert!(config.contains("complete = \"/home/ann/downloads/dst\""), "{config}");
+    assert!(bergamot(&home, &["config", "check", "new.toml"]).status.success());
+}
+
+#[test]
+fn queued_nzbs_are_taken_along() {
+    let home = Home::new();
+    let main = home.join("nzbget");
+    for directory in ["nzb/tv", "queue"] {
+        fs::create_dir_all(main.join(directory)).expect("a directory");
+    }
+    let at = |path: &str| main.join(path).display().to_string();
+    fs::write(main.join("nzb/tv/show.nzb.queued"), "<nzb>1</nzb>").expect("a file");
+    fs::write(main.join("nzb/other.nzb.queued"), "<nzb>2</nzb>").expect("a file");
+    fs::write(main.join("nzb/finished.nzb.queued"), "<nzb>3</nzb>").expect("a file");
+    let queue = format!(
+        "nzbget diskstate file version 62\n2\n1\n0\n\n{}\n/i\n\n{}\nshow\ntv\n0,0,0,0,0\n2\n0\n\n/elsewhere\n/i\n\n/elsewhere/other.nzb.queued\n../other\n\n0,0\n3\n0\n\n/x\n/i\n\n/gone.nzb.queued\ngone\n\n0,0\n",
+        at("nzb/tv/show.nzb"),
+        at("nzb/tv/show.nzb.queued"),
+    );
+    fs::write(main.join("queue/queue"), queue).expect("a file");
+    let conf = NZBGET.replace("/srv/nzbget", &main.display().to_string());
+    fs::write(home.join("nzbget.conf"), conf).expect("a file");
+    let arguments = ["import", "nzbget.conf", "-o", "new.toml", "--queue", "nzbget/queue"];
+    let written = bergamot(&home, &arguments);
+    let report = said(&written.stdout);
+    assert!(written.status.success(), "{}", said(&written.stderr));
+    assert!(report.contains("2 of 3 queued NZBs") && report.contains("gone"), "{report}");
+    let read = |path: &str| fs::read_to_string(main.join(path)).unwrap_or_default();
+    assert_eq!(read("nzb/tv/show.nzb"), "<nzb>1</nzb>");
+    let names: Vec<String> = fs::read_dir(main.join("nzb"))
+        .expect("a directory")
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .collect();
+    assert!(names.iter().filter(|name| name.ends_with(".nzb")).count() == 1, "{names:?}");
+    assert!(!home.path().join("nzbget/other.nzb").exists(), "no name leads out of the folder");
+}
+
+#[test]
+fn what_is_neither_is_refused() {
+    let home = Home::new();
+    for (content, told) in [
+        (b"nothing of the kind".to_vec(), "neither"),
+        (vec![0xff; 100], "neither"),
+        (vec![b'x'; 6 << 20], "more than"),
+    ] {
+        fs::write(home.join("x.conf"), content).expect("a file");
+        let refused = bergamot(&home, &["import", "x.conf"]);
+        assert!(!refused.status.success() && said(&refused.stderr).contains(told), "{refused:?}");
+    }
+    assert!(!bergamot(&home, &["import", "nowhere"]).status.success());
+}
