@@ -22,7 +22,7 @@ struct Daemon {
 
 pub(crate) fn start(home: &Path, stage: &Stage) -> anyhow::Result<Box<dyn Running>> {
     let config = write_config(home, stage)?;
-    let program = std::env::current_exe()?.with_file_name("bergamot");
+    let program = bergamot_benches::daemon()?;
     let mut command = stage.under_slow_disk(&program);
     command.arg("run").arg("--config").arg(config);
     let mut process = Process::start(&mut command, &home.join("log"))?;

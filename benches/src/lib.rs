@@ -5,6 +5,8 @@
 
 #![forbid(unsafe_code)]
 
+use std::io;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// One run: its yardstick is whatever is measured first.
@@ -53,6 +55,17 @@ fn time(work: &mut impl FnMut()) -> Duration {
     let start = Instant::now();
     work();
     start.elapsed()
+}
+
+/// The daemon: the one the environment names, or the one that was built beside this program.
+///
+/// # Errors
+/// When nobody knows where this program lies.
+pub fn daemon() -> io::Result<PathBuf> {
+    match std::env::var_os("BERGAMOT_PROGRAM") {
+        Some(program) => Ok(program.into()),
+        None => Ok(std::env::current_exe()?.with_file_name("bergamot")),
+    }
 }
 
 const ROUNDS: usize = 15;

@@ -38,7 +38,7 @@ impl Container {
             image: inspected["Docker"]["config"].clone(),
             user,
             capabilities,
-            variables: variables.iter().map(|&text| text.to_owned()).collect(),
+            variables: variables.iter().chain(&COMMON).map(|&text| text.to_owned()).collect(),
         };
         for volume in VOLUMES {
             fs::create_dir(container.volume(volume)).expect("a volume");
@@ -182,6 +182,9 @@ fn live(container: &Container, owner: (u32, u32), modes: (u32, u32)) {
     for secret in ["config/control.password", "config/bergamot.toml"] {
         assert_eq!(mode_of(secret), 0o600, "{secret}");
     }
+    // No zones are known in the image but those of the program.
+    let check = said(&container.exec(&["config", "check", "/config/bergamot.toml"]));
+    assert!(check.contains("schedule, in Europe/Berlin"), "{check}");
     let stopped = daemon.stop();
     let password = fs::read_to_string(container.volume("config").join("control.password"));
     let password = password.expect("a password");
@@ -197,7 +200,7 @@ fn live(container: &Container, owner: (u32, u32), modes: (u32, u32)) {
 #[test]
 #[ignore = "tests/image/run builds the image for it"]
 fn started_as_root_it_becomes_who_it_is_told_to_be() {
-    let variables = ["PUID=1234", "PGID=2345", "UMASK=002", "TZ=Europe/Berlin", ANY_PORT];
+    let variables = ["PUID=1234", "PGID=2345", "UMASK=002"];
     let container = Container::new((0, 0), USUAL_RIGHTS, &variables);
     live(&container, (1234, 2345), (0o664, 0o775));
 }
@@ -205,25 +208,25 @@ fn started_as_root_it_becomes_who_it_is_told_to_be() {
 #[test]
 #[ignore = "tests/image/run builds the image for it"]
 fn any_user_without_any_rights_will_do() {
-    let container = Container::new((1000, 1000), &[], &["UMASK=022", ANY_PORT]);
+    let container = Container::new((1000, 1000), &[], &["UMASK=022"]);
     live(&container, (1000, 1000), (0o644, 0o755));
 }
 
 #[test]
 #[ignore = "tests/image/run builds the image for it"]
 fn root_without_the_right_to_be_somebody_else_is_told_what_to_do() {
-    let container = Container::new((0, 0), &[], &["PUID=1000", "PGID=1000", ANY_PORT]);
+    let container = Container::new((0, 0), &[], &["PUID=1000", "PGID=1000"]);
     let stopped = container.launch().finish();
     assert_eq!(stopped.code, Some(1));
     assert!(stopped.log.join("\n").contains("--user 1000:1000"), "{:?}", stopped.log);
-    let odd = Container::new((0, 0), USUAL_RIGHTS, &["PUID=ann", ANY_PORT]);
+    let odd = Container::new((0, 0), USUAL_RIGHTS, &["PUID=ann"]);
     assert!(odd.launch().finish().log.join("\n").contains("PUID is \"ann\""));
 }
 
 #[test]
 #[ignore = "tests/image/run builds the image for it"]
 fn what_loses_its_parent_is_buried_by_the_first_process() {
-    let container = Container::new((1000, 1000), &[], &[ANY_PORT]);
+    let container = Container::new((1000, 1000), &[], &[]);
     let daemon = container.start();
     let mut exec = container.exec_command(&["--json", "watch"]).spawn().expect("runc");
     let orphan = wait_for(|| {
@@ -256,8 +259,13 @@ fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
 }
 
 const VOLUMES: [&str; 3] = ["config", "watch", "downloads"];
-/// There may be something on the usual one.
-const ANY_PORT: &str = "BERGAMOT__CONTROL__PORT=0";
+const COMMON: [&str; 5] = [
+    "BERGAMOT__CONTROL__PORT=0", // there may be something on the usual one
+    "BERGAMOT__SCHEDULE__1__FROM=08:00",
+    "BERGAMOT__SCHEDULE__1__TO=09:00",
+    "BERGAMOT__SCHEDULE__1__RATE=500 MB",
+    "TZ=Europe/Berlin",
+];
 /// What engines leave to root, as far as it matters here.
 const USUAL_RIGHTS: &[&str] =
     &["CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_SETGID", "CAP_SETUID", "CAP_KILL"];

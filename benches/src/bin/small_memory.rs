@@ -135,10 +135,7 @@ impl Drop for Daemon {
 
 /// The daemon, which enters the group before it is the daemon.
 fn command(group: Option<&Group>) -> anyhow::Result<Command> {
-    let program = match std::env::var_os("BERGAMOT_PROGRAM") {
-        Some(program) => program.into(),
-        None => std::env::current_exe()?.with_file_name("bergamot"),
-    };
+    let program = bergamot_benches::daemon()?;
     let Some(group) = group else { return Ok(Command::new(program)) };
     let mut command = Command::new("sh");
     command.args(["-c", "echo $$ > \"$0/cgroup.procs\" && exec \"$@\""]);

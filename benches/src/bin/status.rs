@@ -113,7 +113,7 @@ impl Daemon {
              connections = {CONNECTIONS}\n"
         );
         fs::write(&config, text)?;
-        let program = std::env::current_exe()?.with_file_name("bergamot");
+        let program = bergamot_benches::daemon()?;
         let mut command = Command::new(&program);
         command.arg("run").arg("--config").arg(config).stderr(File::create(&log)?);
         let child =
