@@ -16,7 +16,7 @@ use crate::feeds_once::Once;
 #[command(next_help_heading = "Talking to the daemon")]
 pub(crate) struct Options {
     /// Where the daemon is: PATH, unix:PATH, tcp://HOST:PORT or http://USER:PASSWORD@HOST:PORT;
-    /// without it BERGAMOT_HOST, then BERGAMOT_SOCKET, then what bergamot.toml here says, then the usual sockets
+    /// without it BERGAMOT_HOST, then what the file of BERGAMOT_CONFIG says, then BERGAMOT_SOCKET, then what bergamot.toml here says, then the usual sockets
     #[arg(short = 'H', long, global = true, value_name = "PLACE")]
     pub(super) host: Option<Place>,
     /// The configuration of the daemon, to look up its socket there

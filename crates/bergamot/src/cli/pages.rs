@@ -60,8 +60,8 @@ One program is the daemon (`bergamot run`) and all that talks to it. The command
 socket, or over HTTP with `-H`. This page is made from their definitions.
 
 - **Where the daemon is**: `-H`, else the socket of the configuration given with `-c`, else
-  `BERGAMOT_HOST`, else `BERGAMOT_SOCKET`, else `/run/bergamot/bergamot.sock` or
-  `$XDG_RUNTIME_DIR/bergamot.sock`.
+  `BERGAMOT_HOST`, else what the configuration says that `BERGAMOT_CONFIG` names, else `BERGAMOT_SOCKET`,
+  else `/run/bergamot/bergamot.sock` or `$XDG_RUNTIME_DIR/bergamot.sock`.
 - **`--json`** prints what the daemon answers, unchanged, as [rpc.md](rpc.md) tells it: spread out on a
   terminal, on one line otherwise. `watch` and `log -f` print a line for each event or log line, `add` and
   `wait` one for each job.

@@ -14,6 +14,7 @@ pub(crate) struct Environment {
     logins: BTreeMap<String, Option<Secret>>, // one that is no text is none
     keys: BTreeMap<String, Option<Secret>>,   // `BERGAMOT__…`, likewise
     time_zone: Option<Zone>,
+    odd_time_zone: Option<String>,
 }
 
 /// `BERGAMOT_SERVER_<NAME>_…` of one server.
@@ -49,6 +50,13 @@ impl Environment {
     }
 }
 
+impl Environment {
+    /// What `TZ` says, if it is meant to be the name of a zone and is none that we know.
+    pub(super) fn odd_time_zone(&self) -> Option<&str> {
+        self.odd_time_zone.as_deref()
+    }
+}
+
 impl FromIterator<(OsString, OsString)> for Environment {
     /// Takes what `std::env::vars_os` gives. An empty variable counts as none, for that is how many
     /// container files leave one out.
@@ -60,7 +68,10 @@ impl FromIterator<(OsString, OsString)> for Environment {
             };
             let is_empty = value.as_ref().is_some_and(String::is_empty);
             if name == "TZ" {
-                environment.time_zone = value.and_then(|value| zone_of(&value));
+                environment.time_zone = value.as_deref().and_then(zone_of);
+                let is_name = |text: &String| !text.is_empty() && !is_file_or_rule(text);
+                let is_odd = environment.time_zone.is_none();
+                environment.odd_time_zone = value.filter(|text| is_odd && is_name(text));
             } else if (name.starts_with(PREFIX) || name.starts_with(FEED_PREFIX)) && !is_empty {
                 environment.logins.insert(name, value.map(Secret::new));
             } else if is_key(&name) && !is_empty {
@@ -109,6 +120,12 @@ pub(super) fn letters(name: &str) -> String {
 /// A colon before the name is allowed, and means nothing.
 fn zone_of(variable: &str) -> Option<Zone> {
     variable.strip_prefix(':').unwrap_or(variable).parse().ok()
+}
+
+/// As in `:/etc/localtime` and `CET-1CEST` (tzset(3)): those are for other programs.
+fn is_file_or_rule(variable: &str) -> bool {
+    let plain = variable.strip_prefix(':').unwrap_or(variable);
+    plain.starts_with('/') || plain.bytes().any(|byte| byte.is_ascii_digit() || byte == b',')
 }
 
 const PREFIX: &str = "BERGAMOT_SERVER_";

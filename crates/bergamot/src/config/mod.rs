@@ -241,6 +241,12 @@ impl<'text> Reading<'_, 'text> {
         self.each(&catalogue::FEED, |fields| feeds.read(fields));
         let (feeds, feed_warnings) = feeds.finish();
         warnings.extend(feed_warnings);
+        let has_zone = self.document.get("download").is_some_and(|download| {
+            download.get_ref().as_table().is_some_and(|keys| keys.contains_key("time_zone"))
+        });
+        if let Some(name) = environment.odd_time_zone().filter(|_| !has_zone) {
+            warnings.push(Warning::UnknownTimeZone { name: Shown(name).to_string() });
+        }
         Config {
             path: PathBuf::new(),
             watch: Watch::read(self.table(&catalogue::WATCH)),

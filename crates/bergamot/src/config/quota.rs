@@ -150,6 +150,19 @@ mod tests {
     }
 
     #[test]
+    fn a_zone_that_nobody_knows_is_warned_of() {
+        let told = |text: &str, zone: &str| {
+            let config = read_with(text, &environment(&[("TZ", zone)])).unwrap();
+            config.warnings.iter().any(|warning| warning.to_string().contains("TZ is"))
+        };
+        assert!(told("", "Europe/Berln"));
+        assert!(!told("[download]\ntime_zone = 'UTC'", "Europe/Berln"));
+        for fine in ["Europe/Berlin", "", ":/etc/localtime", "CET-1CEST,M3.5.0,M10.5.0/3"] {
+            assert!(!told("", fine), "{fine}");
+        }
+    }
+
+    #[test]
     fn the_file_knows_the_zone_better_than_the_environment() {
         let text = format!("[download]\ntime_zone = 'Asia/Kolkata'\n{TEXT}");
         let config = read_with(&text, &environment(&[("TZ", "Europe/Berlin")])).unwrap();

@@ -17,6 +17,8 @@ pub(crate) enum Warning {
          server and read the login"
     )]
     Unverified { server: String },
+    #[error("TZ is {name}, which is no time zone that is known; days are counted in UTC")]
+    UnknownTimeZone { name: String },
     #[error("{name} is set, but no feed goes by that name")]
     UnusedFeedVariable { name: String },
     #[error("{name} is set, but no server goes by that name")]
