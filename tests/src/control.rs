@@ -1,6 +1,7 @@
 //! A good job.
 
 use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 
 use bergamot_newsd::{Articles, Generated};
@@ -33,9 +34,17 @@ impl Control {
     /// # Panics
     /// When the daemon does not bring every byte.
     pub fn completes(&self, home: &Home, daemon: &mut Daemon) {
+        self.completes_in(&home.join("complete"), home, daemon);
+    }
+
+    /// The same where the complete directory is elsewhere.
+    ///
+    /// # Panics
+    /// When the daemon does not bring every byte.
+    pub fn completes_in(&self, complete: &Path, home: &Home, daemon: &mut Daemon) {
         home.drop_nzb("control.nzb", self.post.nzb());
         daemon.wait_complete("control");
-        let found = fs::read(home.join("complete/control/control.bin")).expect("it is complete");
+        let found = fs::read(complete.join("control/control.bin")).expect("it is complete");
         assert!(found == content_of(&self.post), "the control job is whole");
     }
 }

@@ -183,7 +183,7 @@ fn quota_of(settings: &Settings, scope: Scope) -> Option<&QuotaSettings> {
 impl Engine {
     /// Why nothing is fetched just now, if that is so for all jobs and servers alike.
     pub fn hold(&self) -> Option<Hold> {
-        if self.disk.paused_until().is_some() {
+        if self.disk.is_paused() {
             return Some(Hold::Disk);
         }
         if let Some(until) = self.allowance.reached(None).or_else(|| self.all_used_up()) {

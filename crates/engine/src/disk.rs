@@ -15,6 +15,7 @@ use crate::order::{Failure, Note, Notice, Order, Ticket};
 #[derive(Debug, Default)]
 pub(crate) struct Disk {
     paused_until: Option<Instant>,
+    full: bool, // until somebody says that there is room
     was_paused: bool,
     finishing: BTreeMap<FileKey, Finishing>,
     losses: BTreeMap<FileKey, u8>, // how often the disk lost what a file held
@@ -36,9 +37,9 @@ struct Finishing {
 }
 
 impl Disk {
-    /// Until then nothing is fetched, for it could not be written.
-    pub(crate) fn paused_until(&self) -> Option<Instant> {
-        self.paused_until
+    /// Nothing is fetched, for it could not be written.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.full || self.paused_until.is_some()
     }
 
     /// When something is to be tried again.
@@ -49,7 +50,7 @@ impl Disk {
 
     /// The pause is over, and nothing has been written since.
     pub(crate) fn is_on_trial(&self) -> bool {
-        self.was_paused && self.paused_until.is_none()
+        self.was_paused && !self.is_paused()
     }
 
     pub(crate) fn forget(&mut self, job: JobId) {
@@ -157,7 +158,8 @@ impl Engine {
                 self.disk_works();
                 self.on_job_removed(job);
             }
-            Err(DiskTrouble::Passing | DiskTrouble::Unsynced) => {
+            // A destination that is full holds up nobody else.
+            Err(DiskTrouble::Full | DiskTrouble::Passing | DiskTrouble::Unsynced) => {
                 let unmoved = self.disk.unmoved.entry(job).or_default();
                 let again_in =
                     (PAUSE * (1 << unmoved.tries.min(MOST_DOUBLINGS))).min(LONGEST_PAUSE);
@@ -174,6 +176,7 @@ impl Engine {
 
     fn on_disk_trouble(&mut self, now: Now, job: JobId, trouble: DiskTrouble) {
         match trouble {
+            DiskTrouble::Full => self.hold_disk(),
             DiskTrouble::Passing | DiskTrouble::Unsynced => self.pause_disk(now),
             DiskTrouble::Lasting => self.fail_job(job, Failure::Disk),
         }
@@ -181,8 +184,23 @@ impl Engine {
 
     fn pause_disk(&mut self, now: Now) {
         self.disk.paused_until = Some(now.instant + PAUSE);
+        self.tell_disk_paused(Some(PAUSE));
+    }
+
+    fn hold_disk(&mut self) {
+        self.disk.full = true;
+        self.tell_disk_paused(None);
+    }
+
+    fn tell_disk_paused(&mut self, again_in: Option<Duration>) {
         if !std::mem::replace(&mut self.disk.was_paused, true) {
-            self.tell(Notice::DiskPaused { again_in: PAUSE });
+            self.tell(Notice::DiskPaused { again_in });
+        }
+    }
+
+    pub(crate) fn on_disk_returned(&mut self) {
+        if std::mem::take(&mut self.disk.full) && !self.disk.is_paused() {
+            self.finish_again();
         }
     }
 
@@ -201,6 +219,12 @@ impl Engine {
             return;
         }
         self.disk.paused_until = None;
+        if !self.disk.full {
+            self.finish_again();
+        }
+    }
+
+    fn finish_again(&mut self) {
         for (&file, finishing) in &mut self.disk.finishing {
             if std::mem::take(&mut finishing.failed) {
                 let layout = finishing.layout.clone();

@@ -107,6 +107,7 @@ impl Engine {
         self.count(now, &event);
         match event {
             Event::Connected { connection } => self.on_connected(now, connection),
+            Event::DiskReturned => self.on_disk_returned(),
             Event::DownloadPaused => self.on_download_paused(),
             Event::DownloadResumed => self.on_download_resumed(now),
             Event::Ended { connection, trouble, unanswered } => {

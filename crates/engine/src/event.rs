@@ -24,6 +24,8 @@ pub enum Event {
     Connected {
         connection: ConnectionId,
     },
+    /// A disk that was full takes something again.
+    DiskReturned,
     /// Somebody wants everything to wait, but for jobs of [`FORCE_PRIORITY`](crate::FORCE_PRIORITY).
     DownloadPaused,
     DownloadResumed,
@@ -143,7 +145,9 @@ pub enum Fault {
 /// Why the disk did not do what it was told.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum DiskTrouble {
-    /// May pass: full, read-only, an error of the device.
+    /// No room; [`Event::DiskReturned`] will say when there is.
+    Full,
+    /// May pass: read-only, an error of the device.
     Passing,
     /// Will not: the directory is gone, the file is too large for the file system.
     Lasting,

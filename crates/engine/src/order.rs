@@ -180,7 +180,8 @@ pub enum Notice {
         to: usize,
     },
     DiskPaused {
-        again_in: Duration,
+        /// None until somebody says that it returned.
+        again_in: Option<Duration>,
     },
     DiskResumed,
     /// The job is whole, and its destination does not take it.

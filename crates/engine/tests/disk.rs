@@ -4,14 +4,14 @@ mod by_hand;
 
 use std::time::Duration;
 
-use bergamot_engine::{DiskTrouble, Failure, Notice, ServerSettings, Trouble};
+use bergamot_engine::{DiskTrouble, Event, Failure, Hold, Notice, ServerSettings, Trouble};
 use by_hand::{World, server};
 
 const PASSING: Result<(), DiskTrouble> = Err(DiskTrouble::Passing);
 const LASTING: Result<(), DiskTrouble> = Err(DiskTrouble::Lasting);
 const UNSYNCED: Result<(), DiskTrouble> = Err(DiskTrouble::Unsynced);
 
-const PAUSED: Notice = Notice::DiskPaused { again_in: Duration::from_secs(5) };
+const PAUSED: Notice = Notice::DiskPaused { again_in: Some(Duration::from_secs(5)) };
 
 /// So many connections, each of which has been asked for an article of job 1.
 fn world(connections: usize, articles: u32) -> World {
@@ -73,6 +73,21 @@ fn a_disk_that_works_again_may_fail_again() {
         world.writes(Ok(()));
     }
     assert_eq!(world.told, [PAUSED, Notice::DiskResumed, PAUSED, Notice::DiskResumed]);
+}
+
+#[test]
+fn a_full_disk_is_left_alone_until_somebody_says_that_there_is_room() {
+    let mut world = world(1, 3);
+    world.comes(0);
+    world.writes(Err(DiskTrouble::Full));
+    world.wait(3_600_000);
+    assert_eq!(under_way(&world), 0);
+    assert_eq!(world.engine.hold(), Some(Hold::Disk));
+    world.pass(Event::DiskReturned);
+    assert_eq!((world.engine.hold(), under_way(&world)), (None, 1), "one is the trial");
+    world.comes(0);
+    world.writes(Ok(()));
+    assert_eq!(world.told, [Notice::DiskPaused { again_in: None }, Notice::DiskResumed]);
 }
 
 #[test]

@@ -288,6 +288,11 @@ impl File {
         self.placements.is_disputed(segment)
     }
 
+    /// Whether its room on disk was asked for.
+    pub fn is_reserved(&self) -> bool {
+        self.reserved
+    }
+
     /// The size to reserve on disk, once, when it has become certain.
     pub(crate) fn size_to_reserve(&mut self) -> Option<u64> {
         let size = self.placements.certain_size().filter(|_| !self.reserved)?;

@@ -10,7 +10,8 @@ use crate::feeds::{Feed, FeedChoice, FeedError, FeedItem, FeedTrial};
 use crate::metrics::Measured;
 use crate::newsgroup::{Group, GroupQuery, HeaderPage, HeaderQuery, PostJob, PostPage, PostQuery};
 use crate::view::{
-    Config, Explanation, File, Job, LogLine, Page, Quota, Readiness, Reload, Server, Status, Volume,
+    Config, Disk, Explanation, File, Job, LogLine, Page, Quota, Readiness, Reload, Server, Status,
+    Volume,
 };
 use crate::wish::{Edit, LogQuery, NewJob, NewServer, Part, Pause, ServerProbe, Which};
 
@@ -81,6 +82,15 @@ pub trait Control: Send + Sync + 'static {
         &self,
         server: Option<ServerId>,
         only_custom: bool,
+    ) -> impl Future<Output = Result<(), Refusal>> + Send;
+
+    /// The directories that jobs are written to.
+    fn disks(&self) -> impl Future<Output = Result<Vec<Disk>, Refusal>> + Send;
+
+    /// What one of them, or each, stands on now is the right disk.
+    fn accept_disks(
+        &self,
+        path: Option<String>,
     ) -> impl Future<Output = Result<(), Refusal>> + Send;
 
     /// Of all servers together first, then of each that has one.

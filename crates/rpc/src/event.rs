@@ -122,7 +122,7 @@ mod tests {
     /// One of each kind.
     fn all() -> Vec<(Event, &'static str)> {
         let (job, server, at) = (JobId(7), ServerId(1), UnixTime(1_800_000_000));
-        let disk = || Disk { path: "/data".to_owned(), free: 1, total: 2 };
+        let disk = || Disk { path: "/data".to_owned(), free: 1, total: 2, ..Disk::default() };
         let name = || "one".to_owned();
         let paused = Paused { by: "ann".to_owned(), since: at, until: None, ends: name() };
         let quota =
@@ -176,7 +176,7 @@ mod tests {
             ),
             (
                 Event::Disk { disk: disk(), trouble: None },
-                r#"{"is":"disk","disk":{"path":"/data","free":1,"total":2},"trouble":null}"#,
+                r#"{"is":"disk","disk":{"path":"/data","free":1,"total":2,"reserve":0,"trouble":null},"trouble":null}"#,
             ),
             (
                 Event::FeedChecked { feed: 1, name: name(), new: 5, wanted: 2 },

@@ -11,7 +11,8 @@ use crate::call::Call;
 use crate::control::Control;
 use crate::fault::Fault;
 use crate::native::{
-    self, config, events, feeds, file, groups, history, job, limits, log, queue, servers, system,
+    self, config, events, feeds, file, groups, history, job, limits, log, queue, servers, storage,
+    system,
 };
 use crate::nzbget;
 use crate::reply::Reply;
@@ -275,6 +276,10 @@ methods! {
         => system::list_methods;
     SystemMulticall "system.multicall" Add Changes [must("calls", Array)], "array",
         "Several calls in one, over XML-RPC; elsewhere there are batches." => system::only_by_xml;
+    StorageAccept "storage.accept" Restricted Changes [may("path", Text)], "null",
+        "Takes what a configured directory, or each of them, stands on now for the right disk." => storage::accept;
+    StorageList "storage.list" Restricted Reads [], "array of Disk",
+        "The directories that jobs are written to, and what they have left." => storage::list;
     SystemShutdown "system.shutdown" Restricted Changes [], "null", "Ends the daemon." => system::shutdown;
     SystemStatus "system.status" Restricted Reads [], "Status", "How it is doing." => system::status;
     SystemVersion "system.version" Add Reads [], "string", "The version of bergamot." => system::version;

@@ -79,6 +79,10 @@ pub struct Disk {
     pub path: String,
     pub free: u64,
     pub total: u64,
+    /// What is kept free of it.
+    pub reserve: u64,
+    /// Why nothing can be written there.
+    pub trouble: Option<String>,
 }
 
 /// A job, queued or ended.
@@ -95,6 +99,8 @@ pub struct Job {
     pub category: Option<String>,
     pub priority: i32,
     pub state: JobState,
+    /// Why the disk does not take it yet: a code and a sentence.
+    pub waits_for: Option<String>,
     pub paused: bool,
     #[serde(with = "crate::wire::time")]
     pub added: UnixTime,

@@ -102,6 +102,8 @@ fn every_native_method_answers_as_it_did() {
             }),
         ),
         ("servers.volumes", json!({})),
+        ("storage.accept", json!({ "path": "/data/complete" })),
+        ("storage.list", json!({})),
         ("system.listMethods", json!({})),
         ("system.multicall", json!({})),
         ("system.shutdown", json!({})),

@@ -20,7 +20,7 @@ const ADD: [&str; 9] = [
 /// Only those who control everything may call these.
 const CONTROL: [&str; 3] = ["saveconfig", "servers.add", "servers.remove"];
 /// These change nothing, and may be called by GET.
-const READS: [&str; 47] = [
+const READS: [&str; 48] = [
     "checkupdates",
     "config",
     "config.get",
@@ -59,6 +59,7 @@ const READS: [&str; 47] = [
     "servers.volumes",
     "servervolumes",
     "status",
+    "storage.list",
     "sysinfo",
     "system.listMethods",
     "system.status",

@@ -56,6 +56,9 @@ pub struct Record {
     /// How often a daemon died that had it in hand.
     #[serde(default, skip_serializing_if = "is_default")]
     pub starts: u32,
+    /// How often it came back by itself after the disk had failed it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub returns: u32,
     /// Files that were finished before there was a journal; later ones are in there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub finished: Vec<FinishedFile>,
@@ -120,6 +123,7 @@ impl Record {
             directory: None,
             life: Life::Queued,
             starts: 0,
+            returns: 0,
             finished: Vec::new(),
             outcome: None,
         }

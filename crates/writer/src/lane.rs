@@ -87,7 +87,9 @@ impl<B: AsRef<[u8]>> Lane<B> {
             }
             Task::Reserve { file, size } => {
                 let result = self.with_part(&dir, file, |part| part.reserve(size.0));
-                (None, result.map(|_| Outcome::Done))
+                let outcome =
+                    |(_, is_its_own)| if is_its_own { Outcome::Done } else { Outcome::Sparse };
+                (None, result.map(outcome))
             }
             _ => unreachable!("`Writer::submit` brings the others elsewhere"),
         };

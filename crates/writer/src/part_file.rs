@@ -58,14 +58,17 @@ impl PartFile {
 
     /// Sets the space aside, where the file system can; a sparse file is as good as none elsewhere.
     ///
-    /// Never shrinks the file.
-    pub fn reserve(&self, size: u64) -> Result<(), DiskError> {
-        if size <= self.size()? {
-            return Ok(());
+    /// Never shrinks the file. Whether the space is its own now.
+    pub fn reserve(&self, size: u64) -> Result<bool, DiskError> {
+        let stat = fs::fstat(&self.file).map_err(|errno| self.error(errno, 0))?;
+        if size <= stat.st_size.cast_unsigned() {
+            return Ok(allocated(&stat) >= size);
         }
         match self.kernel.fallocate(self.file.as_fd(), size) {
-            Ok(()) => Ok(()),
-            Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => self.reserve_sparsely(size),
+            Ok(()) => Ok(true),
+            Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
+                self.reserve_sparsely(size).map(|()| false)
+            }
             Err(errno) => Err(self.error(errno, size)),
         }
     }
@@ -146,6 +149,11 @@ impl PartFile {
     }
 }
 
+/// What a file takes up on its disk.
+pub(crate) fn allocated(stat: &fs::Stat) -> u64 {
+    stat.st_blocks.cast_unsigned().saturating_mul(BLOCK)
+}
+
 /// A file to write to, and its name for messages.
 pub(crate) struct Target<'a> {
     pub(crate) file: BorrowedFd<'a>,
@@ -184,6 +192,9 @@ impl Target<'_> {
 
 /// The end of a file waits for at most about this much, and a disk that turns has enough to sort.
 const FLUSHED_AT_ONCE: u64 = 32 << 20;
+
+/// The unit of `st_blocks`, whatever the file system's own blocks are (stat(2)).
+const BLOCK: u64 = 512;
 
 const COPIED_AT_ONCE: usize = 256 << 10;
 /// In a row, without a byte written: more than any burst of signals.

@@ -13,6 +13,7 @@ use crate::folder::Folder;
 use crate::job_dir::JobDir;
 use crate::kernel::{Kernel, Linux};
 use crate::names::Names;
+use crate::part_file::allocated;
 
 /// The incomplete directory or a destination.
 ///
@@ -29,6 +30,11 @@ impl Root {
     /// The directory must exist.
     pub fn open(path: &Path) -> Result<Self, DiskError> {
         Self::with_kernel(path, Arc::new(Linux))
+    }
+
+    /// The device it is on.
+    pub fn device(&self) -> u64 {
+        self.devices.own
     }
 
     /// Makes the directory, and those above it, where they are missing.
@@ -68,6 +74,16 @@ impl Root {
     /// The directory a job had before a restart.
     pub fn reopen(&self, name: &SafeName) -> Result<JobDir, DiskError> {
         JobDir::open(self.clone(), &self.folder()?, name.clone())
+    }
+
+    /// What the files in the directory of a job take up on the disk, as far as they can be seen.
+    pub fn allocated(&self, name: &SafeName) -> Result<ByteCount, DiskError> {
+        let folder = self.subfolder(name)?;
+        let mut sum = 0_u64;
+        for (name, _) in folder.entries()? {
+            sum += folder.stat(&name)?.map_or(0, |stat| allocated(&stat));
+        }
+        Ok(ByteCount(sum))
     }
 
     pub fn free_space(&self) -> Result<ByteCount, DiskError> {

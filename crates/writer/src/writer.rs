@@ -96,6 +96,8 @@ pub enum Outcome {
     Done,
     /// The name that a finished file or job was given.
     Named(SafeName),
+    /// The file grows as it is written: no room could be set aside.
+    Sparse,
 }
 
 impl<B: AsRef<[u8]> + Send + 'static> Writer<B> {

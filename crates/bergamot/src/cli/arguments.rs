@@ -125,6 +125,11 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: ServerCommand,
     },
+    /// Look at the disks that jobs are written to
+    Storage {
+        #[command(subcommand)]
+        command: StorageCommand,
+    },
     /// Show all that is known of a job
     Show {
         job: u32,
@@ -357,6 +362,18 @@ pub(crate) struct AddServer {
     /// Do not connect to it to see whether it accepts the login
     #[arg(long)]
     pub(super) unchecked: bool,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum StorageCommand {
+    /// Take what is mounted now for the right disk, after one was replaced or is not used any more
+    Accept {
+        /// A configured directory; without it, all of them
+        path: Option<PathBuf>,
+    },
+    /// List the directories and what they have left
+    #[command(visible_alias = "ls")]
+    List,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]

@@ -35,6 +35,7 @@ mod session;
 mod show;
 mod status;
 mod steer;
+mod storage;
 mod wait;
 mod watch;
 mod words;
@@ -163,6 +164,7 @@ fn carry_out(session: &mut Session, command: &Command) -> Result<(), Failure> {
         Command::Server { command } => server::server(session, command),
         Command::Show { job, files } => show::show(session, *job, *files),
         Command::Status => status::status(session),
+        Command::Storage { command } => storage::storage(session, command),
         Command::Stop => status::stop(session),
         Command::Wait { jobs } => wait::wait(session, jobs),
         Command::Watch => watch::watch(session),

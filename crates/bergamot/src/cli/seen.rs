@@ -41,6 +41,8 @@ pub(super) struct Job {
     pub(super) category: Option<String>,
     pub(super) priority: i32,
     pub(super) state: State,
+    #[serde(default)]
+    pub(super) waits_for: Option<String>,
     pub(super) paused: bool,
     pub(super) added: Moment,
     pub(super) size: u64,
@@ -141,6 +143,10 @@ pub(super) struct Disk {
     pub(super) path: String,
     pub(super) free: u64,
     pub(super) total: u64,
+    #[serde(default)]
+    pub(super) reserve: u64,
+    #[serde(default)]
+    pub(super) trouble: Option<String>,
 }
 
 #[derive(Clone, Debug, Deserialize)]

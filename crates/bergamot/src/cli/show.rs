@@ -27,6 +27,7 @@ fn job_page(job: &Job, look: Look) -> String {
     let text = |text: &str| Shown(text).to_string();
     fields.push("job", job.id.to_string());
     fields.push("state", state(job));
+    fields.push_if_any("waits for", job.waits_for.as_deref().map(text));
     if let Some(ended) = &job.ended {
         fields.push_if_any("why", ended.reason.as_deref().map(text));
         fields.push("ended", when(ended.at.0, look));

@@ -89,6 +89,9 @@ pub(super) fn queue(status: &Status) -> String {
 }
 
 fn disk(disk: &Disk) -> Cell {
+    if let Some(trouble) = &disk.trouble {
+        return Cell::tinted(Tint::Bad, Shown(trouble).to_string());
+    }
     let tint = if disk.free < LITTLE { Tint::Uneasy } else { Tint::Plain };
     let (free, total) = (words::size(disk.free), words::size(disk.total));
     Cell::tinted(tint, format!("{free} of {total} free in {}", Shown(&disk.path)))

@@ -22,7 +22,7 @@ pub(crate) struct Listed {
 impl Listed {
     /// Whether it is read when the daemon starts and never again.
     pub(crate) fn needs_restart(&self) -> bool {
-        let tables = ["directories.", "control.", "log."];
+        let tables = ["directories.", "control.", "log.", "storage.umask"];
         let keys = [
             "watch.scan_interval",
             "watch.inotify",

@@ -36,6 +36,7 @@ mod problem;
 mod quota;
 mod schedule;
 mod server;
+mod storage;
 mod units;
 mod urls;
 mod warning;
@@ -67,6 +68,7 @@ pub(crate) use problem::{ConfigError, Problem};
 pub(crate) use quota::Quota;
 pub(crate) use schedule::Schedule;
 pub(crate) use server::Server;
+pub(crate) use storage::Storage;
 pub(crate) use units::{show_time, time};
 pub(crate) use urls::Urls;
 pub(crate) use warning::Warning;
@@ -91,6 +93,7 @@ pub(crate) struct Config {
     pub(crate) groups: Groups,
     pub(crate) history: History,
     pub(crate) probes: Probes,
+    pub(crate) storage: Storage,
     pub(crate) metrics: bergamot_rpc::metrics::MetricsSettings,
     pub(crate) limits: Limits,
     pub(crate) log: Log,
@@ -257,6 +260,7 @@ impl<'text> Reading<'_, 'text> {
             groups: Groups::read(self.table(&catalogue::GROUPS)),
             history: History::read(self.table(&catalogue::HISTORY)),
             probes: Probes::read(self.table(&catalogue::PROBES)),
+            storage: Storage::read(self.table(&catalogue::STORAGE)),
             metrics: metrics::read(self.table(&catalogue::METRICS)),
             limits,
             log: Log::read(self.table(&catalogue::LOG), base),
@@ -460,7 +464,7 @@ mod tests {
 
     #[test]
     fn unknown_tables_and_keys_are_errors_that_list_the_known_ones() {
-        let known = "[directories], [watch], [urls], [download], [quota], [control], [groups], [history], [probes], [metrics], [limits], [log], [feeds], [[server]], \
+        let known = "[directories], [watch], [urls], [download], [quota], [control], [groups], [history], [probes], [storage], [metrics], [limits], [log], [feeds], [[server]], \
                      [[category]], [[schedule]], [[feed]]";
         assert_eq!(
             problems("colour = 'red'\n[servers]\n[watch]\nscan-interval = '5 s'"),

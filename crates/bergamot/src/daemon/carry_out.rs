@@ -6,8 +6,8 @@ use bergamot_engine::{ConnectionId, Event, Failure, HealthAction, Notice, Order,
 use bergamot_net::{Connection, Fetch};
 use bergamot_nzb::better_name;
 use bergamot_queue::{
-    Cause, Ending, FileKey, FileState, Layout, Life, Losses, Permille, Retry, SegmentState, Stage,
-    Step, cause_of,
+    Cause, Ending, FileKey, FileState, Layout, Life, Losses, Permille, SegmentState, Stage, Step,
+    cause_of,
 };
 use bergamot_types::{ByteCount, JobId, MessageId, SafeName, ServerId, Shown};
 use bergamot_writer::{Piece, Task};
@@ -56,7 +56,7 @@ impl Daemon {
             Order::RecallErrand { errand } => self.recall_errand(errand),
             Order::Reserve { file, size } => {
                 let task = Task::Reserve { file: file.file, size: ByteCount(size) };
-                self.at_disk(file.job, AtDisk::Reserve, task);
+                self.at_disk(file.job, AtDisk::Reserve(file), task);
             }
             Order::Revoke { connection } => {
                 if let Some(known) = self.connections.get(&connection) {
@@ -175,7 +175,7 @@ impl Daemon {
                 (cause, self.what_is_missing(job, cause, lost.len()))
             }
         };
-        if let Retry::After(pause) = cause.retry() {
+        if let Some(pause) = self.return_pause(job, cause, &reason) {
             return self.put_back(job, pause, &reason);
         }
         let mut outcome = self.outcome(job, Ending::Failed(cause), &reason);
@@ -280,7 +280,10 @@ impl Daemon {
             }
             Notice::DiskPaused { again_in } => {
                 let why = self.progress.last_disk_error().unwrap_or("the disk is in trouble");
-                warn!(again_in = ?again_in, "paused: {why}");
+                match again_in {
+                    Some(again_in) => warn!(?again_in, "paused: {why}"),
+                    None => warn!("paused until there is room: {why}"),
+                }
                 self.tell_disk(Some(why.to_owned()));
             }
             Notice::DiskResumed => {

@@ -17,7 +17,7 @@ use bergamot_rpc::newsgroup::{
     Group, GroupQuery, HeaderPage, HeaderQuery, PostJob, PostPage, PostQuery,
 };
 use bergamot_rpc::view::{
-    Config, Explanation, File, Job, LogKind, LogLine, Page, Quota, Readiness, Reload, Status,
+    Config, Disk, Explanation, File, Job, LogKind, LogLine, Page, Quota, Readiness, Reload, Status,
     Volume,
 };
 use bergamot_rpc::wish::{
@@ -33,6 +33,7 @@ use tokio::sync::{Mutex, Semaphore, mpsc};
 use super::core::Daemon;
 use super::current::Current;
 use super::edits::Edited;
+use super::grounds::Grounds;
 use super::happening::{Happening, Outbox};
 use super::local_nzb;
 use super::question::{ask, kept};
@@ -55,6 +56,7 @@ pub(crate) struct Handle {
     pub(super) config: PathBuf,
     pub(super) config_turn: Arc<Mutex<()>>, // of those who change it
     pub(super) readers: Arc<Semaphore>,     // of NZBs at the same time
+    pub(super) grounds: Grounds,
 }
 
 impl Handle {
@@ -83,8 +85,10 @@ impl Handle {
 
     /// Where jobs of that category go. Made beside the loop, for a share may take its time.
     async fn destination(&self, category: Option<String>) -> Result<Arc<Root>, Refusal> {
-        let path = self.settings.get().destination(category.as_deref());
-        let made = aside(move || Root::create(&path)).await?;
+        let (settings, grounds) = (self.settings.get(), self.grounds.clone());
+        let category = category.as_deref();
+        let (path, ground) = (settings.destination(category), settings.ground(category).to_owned());
+        let made = aside(move || grounds.root(&path, &ground)).await?;
         made.map(Arc::new)
             .map_err(|error| Refusal::Unavailable(format!("{}: {error}", error.code())))
     }
@@ -93,10 +97,10 @@ impl Handle {
 impl Control for Handle {
     async fn status(&self) -> Result<Status, Refusal> {
         let status = self.ask(|daemon| daemon.status()).await?;
-        let settings = self.settings.get();
+        let (settings, grounds) = (self.settings.get(), self.grounds.clone());
         aside(move || Status {
-            complete_disk: disk(&settings.complete),
-            incomplete_disk: disk(&settings.incomplete),
+            complete_disk: disk(&settings.complete, settings.reserve, &grounds),
+            incomplete_disk: disk(&settings.incomplete, settings.reserve, &grounds),
             ..status
         })
         .await
@@ -239,6 +243,27 @@ impl Control for Handle {
         self.ask(move |daemon| daemon.reset_volumes(server, only_custom)).await?
     }
 
+    async fn disks(&self) -> Result<Vec<Disk>, Refusal> {
+        let (settings, grounds) = (self.settings.get(), self.grounds.clone());
+        let look = move |path: &Path| disk(path, settings.reserve, &grounds);
+        let settings = self.settings.get();
+        aside(move || settings.grounds().into_iter().map(look).collect()).await
+    }
+
+    async fn accept_disks(&self, path: Option<String>) -> Result<(), Refusal> {
+        let settings = self.settings.get();
+        let known = settings.grounds();
+        let is_meant = |known: &&Path| path.as_ref().is_none_or(|path| *known == Path::new(path));
+        let meant: Vec<_> = known.into_iter().filter(is_meant).map(Path::to_owned).collect();
+        if meant.is_empty() {
+            let path = path.unwrap_or_default();
+            return Err(Refusal::Invalid(format!("{path} is no configured directory")));
+        }
+        let grounds = self.grounds.clone();
+        aside(move || meant.iter().for_each(|path| grounds.accept(path))).await?;
+        self.ask(|daemon| daemon.survey()).await
+    }
+
     async fn quotas(&self) -> Result<Vec<Quota>, Refusal> {
         self.ask(|daemon| daemon.quota_views()).await
     }
@@ -326,11 +351,11 @@ impl Control for Handle {
 
     async fn measure(&self) -> Result<Measured, Refusal> {
         let measured = self.ask(|daemon| daemon.measure()).await?;
-        let settings = self.settings.get();
+        let (settings, grounds) = (self.settings.get(), self.grounds.clone());
         aside(move || {
             let status = Status {
-                complete_disk: disk(&settings.complete),
-                incomplete_disk: disk(&settings.incomplete),
+                complete_disk: disk(&settings.complete, settings.reserve, &grounds),
+                incomplete_disk: disk(&settings.incomplete, settings.reserve, &grounds),
                 ..measured.status
             };
             Measured { status, process: tallies::process(), ..measured }

@@ -26,6 +26,7 @@ use super::errands::Errands;
 use super::feeds::FeedRoom;
 use super::fetches::Fetches;
 use super::file_ids::FileIds;
+use super::grounds::Grounds;
 use super::happening::{Happening, Inbox, Outbox};
 use super::jobs::{Farewell, Jobs};
 use super::keeper::Keeper;
@@ -42,6 +43,7 @@ use super::recordings::Recordings;
 use super::scribe::Scribe;
 use super::servers::Servers;
 use super::settings::{JobSettings, Retention, Settings};
+use super::storage::Storage;
 use super::tallies::Tallies;
 use super::targets::{Lane, Poll, Targets, new_targets};
 use super::volumes::Volumes;
@@ -114,6 +116,7 @@ pub(super) struct Daemon {
     pub(super) fetches: Fetches,
     pub(super) chance: SplitMix,
     pub(super) supervisor: Supervisor,
+    pub(super) storage: Storage,
     pub(super) load_trouble: Option<String>, // why they could not, as far as people know
 }
 
@@ -141,7 +144,7 @@ pub(super) enum AtDisk {
         job: JobId,
         number: u64,
     },
-    Reserve,
+    Reserve(FileKey),
     Settle {
         job: JobId,
         farewell: Option<Farewell>,
@@ -166,13 +169,16 @@ impl Daemon {
         let writer = Writer::start(bergamot_writer::Settings::default(), move |order| {
             done.tell(Happening::Disk(order));
         });
+        let reserve = settings.jobs.reserve;
         let job_settings = Current::new(settings.jobs);
         let mut jobs = Jobs::default();
         found.records.into_iter().for_each(|record| jobs.insert(record));
         let reception = Reception::new(spool.clone(), job_settings.clone(), jobs.bottom());
         let bell = Desk::start(settings.intake, reception.clone(), outbox.clone());
         let journals = spool.clone();
-        let keeper = Keeper::start(spool.clone(), job_settings.clone(), outbox.clone());
+        let (grounds, grounds_told) = Grounds::open(&settings.state);
+        let keeper =
+            Keeper::start(spool.clone(), job_settings.clone(), grounds.clone(), outbox.clone());
         let handle = Handle {
             outbox: outbox.clone(),
             reception: reception.clone(),
@@ -181,6 +187,7 @@ impl Daemon {
             config: settings.config_file.clone(),
             config_turn: Arc::default(),
             readers: Arc::new(Semaphore::new(MOST_READERS)),
+            grounds: grounds.clone(),
         };
         let mut daemon = Self {
             handle,
@@ -236,9 +243,10 @@ impl Daemon {
             web: Web::new(),
             fetches: Fetches::default(),
             supervisor: Supervisor::find(|name| std::env::var(name).ok()),
+            storage: Storage::new(grounds, reserve),
             load_trouble: None,
         };
-        for told in left.told {
+        for told in left.told.into_iter().chain(grounds_told) {
             warn!("{told}");
             daemon.warnings.push(told);
         }
@@ -378,6 +386,7 @@ impl Daemon {
             Happening::SampleDrawn { job, drawn } => self.on_sample_drawn(job, drawn),
             Happening::Scanned { next } => self.on_scanned(next),
             Happening::Stop => {}
+            Happening::Surveyed(survey) => self.on_surveyed(*survey),
             Happening::WatchFolderTouched => {
                 self.targets.due_now(clock::now().instant, Poll::WatchFolder);
             }

@@ -53,6 +53,10 @@ pub(super) struct JobSituation {
     pub(super) waiting: Vec<(usize, String)>,
     /// So many seconds, until its articles may be everywhere.
     pub(super) rests: Option<u64>,
+    /// What it has to get over, if it is something else.
+    pub(super) rests_for: Option<String>,
+    /// Why the disk does not take it.
+    pub(super) held: Option<String>,
     /// How many of a sample of its articles are nowhere to be had.
     pub(super) sample: Option<(u32, u32)>,
     /// How it ended.
@@ -196,11 +200,16 @@ impl JobSituation {
         if self.paused {
             return ("paused".to_owned(), "The job is paused; a resume ends that.".to_owned());
         }
+        if let Some(why) = &self.held {
+            return ("disk".to_owned(), format!("It waits for the disk: {why}."));
+        }
         if let Some(seconds) = self.rests {
             let time = Duration::from_secs(seconds);
-            let sentence =
-                format!("Its articles may not have reached every server; it waits {time:?}.");
-            return ("propagating".to_owned(), sentence);
+            let (code, why) = match &self.rests_for {
+                Some(why) => ("resting", why.as_str()),
+                None => ("propagating", "Its articles may not have reached every server"),
+            };
+            return (code.to_owned(), format!("{why}; it waits {time:?}."));
         }
         if self.requests > 0 {
             let left = ByteCount(self.remaining);
@@ -338,6 +347,12 @@ mod tests {
             ),
             (JobSituation { paused: true, ..job.clone() }, busy(), "paused", "a resume ends"),
             (JobSituation { rests: Some(90), ..job.clone() }, busy(), "propagating", "waits 90s"),
+            (
+                JobSituation { held: Some("no room".to_owned()), rests: Some(9), ..job.clone() },
+                busy(),
+                "disk",
+                "It waits for the disk: no room",
+            ),
             (
                 JobSituation { requests: 1, lost: 2, ..job.clone() },
                 busy(),

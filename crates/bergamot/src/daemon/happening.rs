@@ -15,6 +15,7 @@ use super::keeper::Loaded;
 use super::parcel::Parcel;
 use super::probes::JobSample;
 use super::question::Question;
+use super::storage::Survey;
 use super::web::Fetched;
 
 #[derive(Debug)]
@@ -70,6 +71,8 @@ pub(crate) enum Happening {
         next: Duration,
     },
     Stop,
+    /// Somebody has looked at the volumes.
+    Surveyed(Box<Survey>),
     /// There may be something new in the watch folder.
     WatchFolderTouched,
 }

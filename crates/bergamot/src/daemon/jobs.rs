@@ -23,7 +23,8 @@ pub(crate) struct Jobs {
     waiting: BTreeSet<Place>, // of these, whose articles are not read in, and could be
     loading: HashMap<JobId, i32>, // with their priorities
     active: HashMap<JobId, ActiveJob>,
-    resting: BTreeMap<JobId, Instant>, // until when
+    resting: BTreeMap<JobId, Rest>,
+    held: BTreeMap<JobId, Held>,
     history: BTreeMap<Reverse<u64>, JobId>,
 }
 
@@ -36,6 +37,22 @@ pub(crate) struct ActiveJob {
     pub(crate) segments: usize,
     pub(crate) losses_told: u32,
     pub(crate) farewell: Option<Farewell>,
+}
+
+/// A job that is tried later.
+#[derive(Debug)]
+struct Rest {
+    until: Instant,
+    /// None where its articles may not be everywhere yet.
+    why: Option<String>,
+}
+
+/// A job that the disk has no room for.
+#[derive(Debug)]
+struct Held {
+    why: String,
+    /// Until somebody has looked at the disk again.
+    is_out: bool,
 }
 
 /// What is said of a job that is complete.
@@ -172,6 +189,7 @@ impl Jobs {
         self.waiting.remove(&place);
         self.loading.remove(&job);
         self.resting.remove(&job);
+        self.held.remove(&job);
         if let Some(outcome) = &record.outcome {
             self.history.insert(Reverse(outcome.sequence), job);
         }
@@ -200,8 +218,8 @@ impl Jobs {
     }
 
     /// The next job to load, if there is not enough to do before its turn.
-    pub(crate) fn next_to_load(&mut self) -> Option<Record> {
-        let place = *self.waiting.first()?;
+    pub(crate) fn next_to_load(&self) -> Option<JobId> {
+        let place = self.waiting.first()?;
         let before = |other: i32| other >= place.priority.0;
         let busy = self.active.iter().filter_map(|(id, job)| Some((self.records.get(id)?, job)));
         let busy = busy.filter(|(record, _)| !record.paused && before(record.priority));
@@ -215,9 +233,65 @@ impl Jobs {
         if segments >= ENOUGH_SEGMENTS || busy.count() + loading >= ENOUGH_JOBS {
             return None;
         }
-        self.waiting.remove(&place);
-        self.loading.insert(place.job, place.priority.0);
-        self.records.get(&place.job).cloned()
+        Some(place.job)
+    }
+
+    pub(crate) fn take_to_load(&mut self, job: JobId) -> Option<Record> {
+        let record = self.records.get(&job)?.clone();
+        self.waiting.remove(&Place::of(&record));
+        self.loading.insert(job, record.priority);
+        Some(record)
+    }
+
+    /// It waits for room, for this reason; whether it did not yet.
+    pub(crate) fn hold(&mut self, job: JobId, why: String) -> bool {
+        let Some(record) = self.records.get(&job).filter(|record| record.outcome.is_none()) else {
+            return false;
+        };
+        self.waiting.remove(&Place::of(record));
+        self.held.insert(job, Held { why, is_out: true }).is_none()
+    }
+
+    /// The disk was looked at again: each may be tried.
+    pub(crate) fn release_held(&mut self) {
+        let jobs: Vec<_> = self.held.keys().copied().collect();
+        for job in jobs {
+            if let Some(held) = self.held.get_mut(&job) {
+                held.is_out = false;
+            }
+            self.consider(job);
+        }
+    }
+
+    /// Why it waits for the disk.
+    pub(crate) fn held_for(&self, job: JobId) -> Option<&str> {
+        self.held.get(&job).map(|held| held.why.as_str())
+    }
+
+    pub(crate) fn held_count(&self) -> usize {
+        self.held.len()
+    }
+
+    /// It gives up its turn without another.
+    pub(crate) fn stop(&mut self, job: JobId) {
+        self.active.remove(&job);
+    }
+
+    pub(crate) fn active_jobs(&self) -> impl Iterator<Item = JobId> {
+        self.active.keys().copied()
+    }
+
+    /// Those whose articles are in the engine, in their order.
+    pub(crate) fn active_records(&self) -> Vec<&Record> {
+        let mut active: Vec<_> = self.active.keys().filter_map(|id| self.records.get(id)).collect();
+        active.sort_by_key(|record| Place::of(record));
+        active
+    }
+
+    /// Those that may be begun, or wait for room, in their order.
+    pub(crate) fn waiting_records(&self) -> impl Iterator<Item = &Record> {
+        let held = self.held.keys().filter_map(|job| self.records.get(job));
+        self.waiting.iter().filter_map(|place| self.records.get(&place.job)).chain(held)
     }
 
     /// Whether it is still wanted. One that is deleted stays in the queue until that is on disk.
@@ -227,21 +301,26 @@ impl Jobs {
     }
 
     /// It is downloaded again, but not before then.
-    pub(crate) fn put_back(&mut self, job: JobId, until: Instant) {
+    pub(crate) fn put_back(&mut self, job: JobId, until: Instant, why: &str) {
         self.active.remove(&job);
-        self.resting.insert(job, until);
+        self.resting.insert(job, Rest { until, why: Some(why.to_owned()) });
     }
 
     /// It is not loaded before then.
     pub(crate) fn rest(&mut self, job: JobId, until: Instant) {
         if let Some(record) = self.records.get(&job) {
             self.waiting.remove(&Place::of(record));
-            self.resting.insert(job, until);
+            self.resting.insert(job, Rest { until, why: None });
         }
     }
 
     pub(crate) fn rests_until(&self, job: JobId) -> Option<Instant> {
-        self.resting.get(&job).copied()
+        self.resting.get(&job).map(|rest| rest.until)
+    }
+
+    /// Why it rests, where that is not for its articles to spread.
+    pub(crate) fn rests_for(&self, job: JobId) -> Option<&str> {
+        self.resting.get(&job)?.why.as_deref()
     }
 
     /// It may be loaded again.
@@ -257,6 +336,7 @@ impl Jobs {
     }
 
     pub(crate) fn start(&mut self, id: JobId, job: ActiveJob) {
+        self.held.remove(&id);
         self.active.insert(id, job);
     }
 
@@ -277,7 +357,8 @@ impl Jobs {
         let Some(record) = self.records.get(&job) else { return };
         let is_elsewhere = self.active.contains_key(&job)
             || self.loading.contains_key(&job)
-            || self.resting.contains_key(&job);
+            || self.resting.contains_key(&job)
+            || self.held.get(&job).is_some_and(|held| held.is_out);
         let is_waiting = record.outcome.is_none() && record.life != Life::Fetching;
         if is_waiting && !record.paused && !is_elsewhere {
             self.waiting.insert(Place::of(record));

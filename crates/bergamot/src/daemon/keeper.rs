@@ -13,6 +13,7 @@ use bergamot_types::{JobId, SafeName};
 use bergamot_writer::{DiskError, JobDir, Root};
 
 use super::current::Current;
+use super::grounds::Grounds;
 use super::happening::{Happening, Outbox};
 use super::recovery::{Lying, Recovered, recover};
 use super::settings::JobSettings;
@@ -27,6 +28,10 @@ pub(crate) enum Loaded {
     Done(Box<Record>),
     /// It never will be, and that is on record.
     Failed(Box<Record>),
+    /// There is no room for it, or what it is to lie on is not there.
+    Held {
+        why: String,
+    },
     Ready(Box<Ready>),
     /// The disk has to come back first.
     Waits {
@@ -37,16 +42,28 @@ pub(crate) enum Loaded {
 
 /// Why a job cannot be downloaded.
 enum Hindrance {
+    /// Its own: others may have another.
+    Disk(String),
     Lasting(Cause, String),
     Passing(String),
 }
 
 impl From<DiskError> for Hindrance {
     fn from(error: DiskError) -> Self {
+        let waits_for_a_disk = matches!(
+            error,
+            DiskError::DestinationMissing { .. }
+                | DiskError::Full { .. }
+                | DiskError::OtherDisk { .. }
+                | DiskError::Unmounted { .. }
+        );
+        if waits_for_a_disk {
+            return Self::Disk(format!("{}: {error}", error.code()));
+        }
         let why = format!("{}: {error}", error.code());
         match trouble::of_disk(&error) {
             DiskTrouble::Lasting => Self::Lasting(Cause::Disk, why),
-            DiskTrouble::Passing | DiskTrouble::Unsynced => Self::Passing(why),
+            DiskTrouble::Full | DiskTrouble::Passing | DiskTrouble::Unsynced => Self::Passing(why),
         }
     }
 }
@@ -104,10 +121,11 @@ impl Keeper {
     pub(crate) fn start(
         spool: Arc<Spool>,
         settings: Current<JobSettings>,
+        grounds: Grounds,
         outbox: Outbox,
     ) -> std::io::Result<Self> {
         let (sender, errands) = mpsc::channel();
-        let worker = Worker { spool, settings, outbox, boot: BootId::read() };
+        let worker = Worker { spool, settings, grounds, outbox, boot: BootId::read() };
         vital_thread("keeper", move || worker.run(&errands))?;
         Ok(Self(sender))
     }
@@ -180,6 +198,7 @@ struct Opened {
 struct Worker {
     spool: Arc<Spool>,
     settings: Current<JobSettings>,
+    grounds: Grounds,
     outbox: Outbox,
     boot: BootId,
 }
@@ -323,6 +342,7 @@ impl Worker {
                 Loaded::Ready(Box::new(ready))
             }
             Ok(None) => Loaded::Done(record),
+            Err(Hindrance::Disk(why)) => Loaded::Held { why },
             Err(Hindrance::Passing(why)) => Loaded::Waits { record, why },
             Err(Hindrance::Lasting(cause, why)) => {
                 let mut failed = record.clone();
@@ -347,9 +367,10 @@ impl Worker {
         let file = self.spool.nzb(record.id)?;
         let nzb = bergamot_nzb::read(BufReader::new(file), &Limits::default())?;
         let settings = self.settings.get();
-        let incomplete = Root::create(&settings.incomplete)?;
-        let destination = settings.destination(record.category.as_deref());
-        let destination = Root::create(&destination)?;
+        let incomplete = self.grounds.root(&settings.incomplete, &settings.incomplete)?;
+        let category = record.category.as_deref();
+        let destination =
+            self.grounds.root(&settings.destination(category), settings.ground(category))?;
         let (journal, replay) = self.journal(record)?;
         let Some(directory) = self.reopen(record, &replay, &incomplete, &destination)? else {
             self.spool.update(record)?;

@@ -106,15 +106,6 @@ impl Daemon {
         }
     }
 
-    pub(super) fn load_next(&mut self) {
-        if self.targets.target(Poll::Loading).is_some() {
-            return;
-        }
-        while let Some(record) = self.jobs.next_to_load() {
-            self.keeper.load(record);
-        }
-    }
-
     pub(super) fn on_loaded(&mut self, job: JobId, loaded: Loaded) {
         // It may have ended meanwhile.
         if self.jobs.loaded(job) {
@@ -128,6 +119,7 @@ impl Daemon {
                     announce_failure(&record, Path::new(record.directory.as_deref().unwrap_or("")));
                     self.note_ended_elsewhere(*record);
                 }
+                Loaded::Held { why } => self.hold_back(job, why),
                 Loaded::Waits { record, why } => self.on_unloadable(&record, why),
             }
         } else if let Loaded::Ready(ready) = loaded
@@ -199,6 +191,7 @@ impl Daemon {
             job,
             ActiveJob { directory, destination, started, segments, losses_told: 0, farewell: None },
         );
+        self.tell_room();
         if has_changed {
             self.record(job);
         }
@@ -234,6 +227,7 @@ impl Daemon {
         name: &SafeName,
     ) {
         let totals = self.engine.job(job).map(|job| job.totals()).unwrap_or_default();
+        self.note_room_taken(&destination);
         let Some(known) = self.jobs.get_mut(job) else { return };
         known.destination = destination;
         let path = path_of(&known.destination, name);
@@ -253,7 +247,7 @@ impl Daemon {
         self.put_away(job);
         self.jobs.step(job, Step::PutBack);
         let until = clock::now().instant + pause;
-        self.jobs.put_back(job, until);
+        self.jobs.put_back(job, until, why);
         self.do_once(Poll::Rest(job), until);
         self.events.push_back(Event::JobRemoved(job));
         self.tell_state(job);
@@ -357,6 +351,7 @@ impl Daemon {
     /// The end of a job is on record: nothing needs it any more.
     fn let_go(&mut self, job: JobId) {
         let active = self.jobs.retire(job);
+        self.tell_room();
         self.tally_end(job);
         self.put_away(job);
         self.tell_state(job);
@@ -376,7 +371,8 @@ impl Daemon {
     }
 
     /// What is only needed while a job is downloaded.
-    fn put_away(&mut self, job: JobId) {
+    pub(super) fn put_away(&mut self, job: JobId) {
+        self.forget_files_of(job);
         self.write_notes_of(job);
         self.notes.forget(job);
         self.scribe.close(job);

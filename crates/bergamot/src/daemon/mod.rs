@@ -21,6 +21,8 @@
 //! - `feeds`, `feed_calls`, `feed_memory`, `feed_views`: what indexers offer; `outgoing`: a feed of our own
 //! - `memory`, `settings`, `current`, `servers`: what it is told beforehand, and may be told anew
 //! - `probes`: whether jobs that wait are there
+//! - `storage`, `grounds`: room for jobs, and the disks their directories stand on; `returns`: who comes
+//!   back by itself
 //! - `targets`: what is done again and again, and when
 //! - `vital_thread`: how those threads are started
 
@@ -43,6 +45,7 @@ mod feed_views;
 mod feeds;
 mod fetches;
 mod file_ids;
+mod grounds;
 mod group_control;
 mod group_views;
 mod happening;
@@ -70,11 +73,13 @@ mod reception;
 mod recordings;
 mod recovery;
 mod reports;
+mod returns;
 mod scribe;
 mod server_views;
 mod servers;
 mod settings;
 mod steering;
+mod storage;
 mod tallies;
 mod targets;
 mod told;

@@ -3,8 +3,9 @@
 use bergamot_engine::{ConnectionId, Event, Fault, Ticket};
 use bergamot_net::{Buffer, Report};
 use bergamot_queue::Part;
+use bergamot_storage::VolumeId;
 use bergamot_types::ByteCount;
-use bergamot_writer::{Done, Outcome};
+use bergamot_writer::{DiskError, Done, Outcome};
 use bergamot_yenc::Check;
 use tracing::{debug, field, info, warn};
 
@@ -90,6 +91,9 @@ impl Daemon {
         let result = trouble(&done.result);
         if let Err(error) = done.result.as_ref() {
             self.progress.on_disk_error(format!("{}: {error}", error.code()));
+            if matches!(error, DiskError::Full { .. }) {
+                self.on_full(self.volume_of(&what));
+            }
         }
         match (what, done.result) {
             (AtDisk::DeleteFiles { mut record, and_record }, result) => {
@@ -121,7 +125,8 @@ impl Daemon {
                 self.tell_engine(Event::JobMoved { job, result });
             }
             (AtDisk::Write(ticket), _) => self.tell_engine(Event::Written { ticket, result }),
-            (AtDisk::Reserve, _) => {}
+            (AtDisk::Reserve(_), Ok(Outcome::Done)) => {}
+            (AtDisk::Reserve(file), _) => self.note_loose(file),
             (AtDisk::Sync { job, number }, Ok(_)) => self.scribe.vouch(job, number),
             (AtDisk::Sync { .. }, Err(_)) => {}
             (AtDisk::Settle { job, farewell }, settled) => {
@@ -132,6 +137,16 @@ impl Daemon {
                     announce(record, farewell);
                 }
             }
+        }
+    }
+}
+
+impl Daemon {
+    /// Where it was to be written.
+    fn volume_of(&self, what: &AtDisk) -> Option<VolumeId> {
+        match what {
+            AtDisk::FinishJob { destination, .. } => Some(VolumeId(destination.device())),
+            _ => self.incomplete_volume(),
         }
     }
 }

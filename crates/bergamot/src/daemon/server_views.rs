@@ -103,7 +103,8 @@ impl Daemon {
         if self.pauses.download.is_some() {
             return self.pauses.download.clone();
         }
-        let (by, until, ends) = match self.engine.hold()? {
+        let is_stuck = self.is_stuck_for_room();
+        let (by, until, ends) = match self.engine.hold().or(is_stuck.then_some(Hold::Disk))? {
             Hold::Disk => ("the disk", None, "room on the disk"),
             Hold::Paused => return None,
             Hold::Quota { until } => ("the quota", until, "the next period of the quota"),
@@ -175,7 +176,7 @@ impl Daemon {
             pause: self.pauses.download.clone(),
             hold,
             loading: self.load_trouble.clone(),
-            disk: None,
+            disk: self.is_stuck_for_room().then(|| self.why_nothing_fits()),
             servers: self
                 .engine
                 .servers()
@@ -230,6 +231,8 @@ impl Daemon {
                 .jobs
                 .rests_until(record.id)
                 .map(|until| until.saturating_duration_since(clock::now().instant).as_secs()),
+            rests_for: self.jobs.rests_for(record.id).map(str::to_owned),
+            held: self.jobs.held_for(record.id).map(str::to_owned),
             sample: view.probe.map(|it| (it.missing, it.present + it.missing + it.unknown)),
             ended,
             is_moving: matches!(view.state, view::JobState::Post(_)),

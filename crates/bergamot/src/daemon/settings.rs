@@ -8,6 +8,7 @@ use std::time::Duration;
 use bergamot_limit::Zone;
 use bergamot_net::http::{Reach, is_public};
 use bergamot_rpc::Refusal;
+use bergamot_storage::Reserve;
 use bergamot_types::{SafeName, Url};
 
 use super::memory;
@@ -60,6 +61,8 @@ pub(super) struct JobSettings {
     pub(super) private_hosts: Vec<String>,
     /// From which NZBs are taken by their path.
     pub(super) local_directories: Vec<PathBuf>,
+    /// What is kept free on each volume.
+    pub(super) reserve: Reserve,
 }
 
 impl Settings {
@@ -131,6 +134,7 @@ impl JobSettings {
             wants_par2_volumes: config.download.par2_volumes == Par2Volumes::Always,
             private_hosts: private_hosts(config),
             local_directories: local_directories(config),
+            reserve: config.storage.reserve,
         }
     }
 
@@ -175,6 +179,25 @@ impl JobSettings {
         std::iter::once(self.complete.as_path()).chain(categories)
     }
 
+    /// Every directory that jobs are written to, each once.
+    pub(super) fn grounds(&self) -> Vec<&Path> {
+        let mut all = vec![self.incomplete.as_path()];
+        for path in self.destinations() {
+            if !all.contains(&path) {
+                all.push(path);
+            }
+        }
+        all
+    }
+
+    /// The configured directory that the finished jobs of a category come to lie in.
+    pub(super) fn ground(&self, category: Option<&str>) -> &Path {
+        match category.and_then(|name| self.category(name)) {
+            Some(known) => &known.directory,
+            None => &self.complete,
+        }
+    }
+
     /// Where the finished jobs of a category go. One that nobody configured gets a directory of its
     /// own name, made safe.
     pub(super) fn destination(&self, category: Option<&str>) -> PathBuf {
@@ -210,6 +233,7 @@ mod tests {
             wants_par2_volumes: false,
             private_hosts: Vec::new(),
             local_directories: Vec::new(),
+            reserve: Reserve::Usual,
         };
         for (category, directory) in [
             (None, "/c"),
@@ -234,6 +258,7 @@ mod tests {
             wants_par2_volumes: false,
             private_hosts: hosts.iter().map(|&host| host.to_owned()).collect(),
             local_directories: Vec::new(),
+            reserve: Reserve::Usual,
         };
         let url = |text| Url::parse(text).unwrap();
         for private in

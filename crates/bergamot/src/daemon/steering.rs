@@ -168,6 +168,7 @@ impl Daemon {
             ..settings.jobs
         });
         self.retention = settings.retention;
+        self.storage.set_reserve(config.storage.reserve);
         if self.config.download.rate != config.download.rate {
             self.chosen_rate = None; // the last word counts
             drop(self.keep_choices());

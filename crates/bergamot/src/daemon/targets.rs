@@ -31,6 +31,8 @@ pub(super) enum Poll {
     Screen,
     /// Whether a server can be reached that nobody asks.
     Server(ServerId),
+    /// How much room the volumes have left.
+    Storage,
     /// The NZB of this job is to be fetched.
     Url(JobId),
     WatchFolder,
@@ -92,6 +94,10 @@ impl Daemon {
             }
             Poll::Screen => self.speak(),
             Poll::Server(server) => self.probe_server(server),
+            Poll::Storage => {
+                self.end_for_good(target);
+                self.survey();
+            }
             Poll::Url(job) => self.fetch(job),
             Poll::WatchFolder => self.ring(),
         }

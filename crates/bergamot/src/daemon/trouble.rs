@@ -41,12 +41,14 @@ fn of_refusal(refusal: Refusal) -> Trouble {
 
 pub(crate) fn of_disk(error: &DiskError) -> DiskTrouble {
     match error {
+        DiskError::Full { .. } => DiskTrouble::Full,
         DiskError::Broken { .. }
         | DiskError::DestinationMissing { .. }
-        | DiskError::Full { .. }
+        | DiskError::OtherDisk { .. }
         | DiskError::ReadOnly { .. }
         | DiskError::Stopped { .. }
-        | DiskError::TooManyFiles { .. } => DiskTrouble::Passing,
+        | DiskError::TooManyFiles { .. }
+        | DiskError::Unmounted { .. } => DiskTrouble::Passing,
         DiskError::BadName { .. }
         | DiskError::CopyDiffers { .. }
         | DiskError::FileTooLarge { .. }

@@ -5,10 +5,12 @@ use bergamot_rpc::view::{
     Disk, Ended, Job, JobState, Mark, Page, Parameter, ServerArticles, Status,
 };
 use bergamot_rpc::wish::Which;
+use bergamot_storage::Reserve;
 use bergamot_store::Record;
 use bergamot_types::{JobId, SafeName, ServerId};
 
 use super::core::Daemon;
+use super::grounds::Grounds;
 use crate::clock;
 
 impl Daemon {
@@ -94,6 +96,7 @@ impl Daemon {
             category: record.category.as_deref().map(str::to_owned),
             priority: record.priority,
             state: self.state_of(record),
+            waits_for: self.jobs.held_for(record.id).map(str::to_owned),
             paused: record.paused,
             added: record.added,
             size: record.contents.bytes.0,
@@ -282,10 +285,17 @@ fn is_wanted(record: &Record, which: &Which) -> bool {
 }
 
 /// Of a directory that need not be there yet.
-pub(super) fn disk(path: &std::path::Path) -> Disk {
+pub(super) fn disk(path: &std::path::Path, reserve: Reserve, grounds: &Grounds) -> Disk {
+    let trouble = grounds.check(path).err().map(|error| format!("{}: {error}", error.code()));
     let nearest = path.ancestors().find(|path| path.exists()).unwrap_or(path);
     let space = bergamot_writer::space(nearest).unwrap_or_default();
-    Disk { path: path.to_string_lossy().into_owned(), free: space.free.0, total: space.total.0 }
+    Disk {
+        path: path.to_string_lossy().into_owned(),
+        free: space.free.0,
+        total: space.total.0,
+        reserve: reserve.of(space.total).0,
+        trouble,
+    }
 }
 
 fn mark(mark: bergamot_store::Mark) -> Option<Mark> {

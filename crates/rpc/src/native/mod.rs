@@ -12,6 +12,7 @@ pub(crate) mod log;
 pub(crate) mod queue;
 mod results;
 pub(crate) mod servers;
+pub(crate) mod storage;
 pub(crate) mod system;
 
 use serde::Deserialize;

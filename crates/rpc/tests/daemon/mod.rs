@@ -133,6 +133,7 @@ pub(crate) fn queued() -> Job {
         category: Some("tv".to_owned()),
         priority: 50,
         state: JobState::Downloading,
+        waits_for: None,
         paused: false,
         added: NOW,
         size: 5_000_000_000,
@@ -249,7 +250,13 @@ fn file(id: u64, index: u32, name: &str, state: FileState) -> File {
 }
 
 fn disk(path: &str) -> Disk {
-    Disk { path: path.to_owned(), free: 6_000_000_000, total: 9_000_000_000 }
+    Disk {
+        path: path.to_owned(),
+        free: 6_000_000_000,
+        total: 9_000_000_000,
+        reserve: 1_000_000_000,
+        trouble: None,
+    }
 }
 
 fn feed_error() -> FeedError {
@@ -490,6 +497,15 @@ impl Control for StandIn {
         only_custom: bool,
     ) -> Result<(), Refusal> {
         self.note(format!("reset {server:?}, only custom: {only_custom}"));
+        Ok(())
+    }
+
+    async fn disks(&self) -> Result<Vec<Disk>, Refusal> {
+        Ok(vec![disk("/data/incomplete"), disk("/data/complete")])
+    }
+
+    async fn accept_disks(&self, path: Option<String>) -> Result<(), Refusal> {
+        self.note(format!("accept {path:?}"));
         Ok(())
     }
 

@@ -80,7 +80,7 @@ impl<'a> Disk<'a> {
         }
         if self.day.disk.full.iter().any(|(from, to)| now >= *from && now < *to) {
             self.fire(Kind::DiskFull);
-            return (now, Err(DiskTrouble::Passing));
+            return (now, Err(DiskTrouble::Full));
         }
         if self.day.kinds.contains(&Kind::DiskSlow) {
             self.fire(Kind::DiskSlow);

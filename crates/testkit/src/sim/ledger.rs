@@ -113,7 +113,8 @@ impl<'a> Ledger<'a> {
                     self.book.on_written(entry.key, good, *result)?;
                 }
             }
-            Event::DownloadPaused
+            Event::DiskReturned
+            | Event::DownloadPaused
             | Event::DownloadResumed
             | Event::FilePaused(_)
             | Event::FileResumed(_)

@@ -59,6 +59,7 @@ impl Log {
     fn add_event(&mut self, event: &Event) {
         match event {
             Event::Connected { connection } => self.add(&[1, connection.0]),
+            Event::DiskReturned => self.add(&[19]),
             Event::DownloadPaused => self.add(&[40]),
             Event::DownloadResumed => self.add(&[41]),
             Event::Ended { connection, trouble, unanswered } => {

@@ -120,6 +120,8 @@ enum Happening {
     /// Of the job with that index.
     ProbeWanted(usize),
     Removed(JobId),
+    /// A disk that was full takes something again; it outlives whoever waits for it.
+    RoomOnDisk,
     Suspend(Duration),
     Wished(Wish),
 }
@@ -167,6 +169,9 @@ impl<'a> World<'a> {
             for (index, job) in self.day.jobs.iter().enumerate() {
                 self.agenda.plan(job.added / 2, Happening::ProbeWanted(index));
             }
+        }
+        for (_, to) in &self.day.disk.full {
+            self.agenda.plan(*to, Happening::RoomOnDisk);
         }
         for (at, wish) in &self.day.wishes {
             self.agenda.plan(*at, Happening::Wished(wish.clone()));
@@ -236,6 +241,7 @@ impl<'a> World<'a> {
                 Ok(())
             }
             Happening::Engine(event) => self.tell(event, watcher),
+            Happening::RoomOnDisk => self.tell(Event::DiskReturned, watcher),
             Happening::ErrandOver(errand, trouble) => {
                 let Some(event) = self.ledger.curious().end_errand(errand, trouble) else {
                     return Ok(());

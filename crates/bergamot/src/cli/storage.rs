@@ -1,0 +1,71 @@
+//! `storage`
+
+use bergamot_types::Shown;
+use serde_json::json;
+
+use super::arguments::StorageCommand;
+use super::columns::{Cell, Columns, flexible, left, right};
+use super::failure::Failure;
+use super::look::{Look, Tint};
+use super::seen::{Disk, read};
+use super::session::Session;
+use super::words;
+
+pub(super) fn storage(session: &mut Session, command: &StorageCommand) -> Result<(), Failure> {
+    match command {
+        StorageCommand::Accept { path } => {
+            let path = path.as_ref().map(|path| path.to_string_lossy().into_owned());
+            let answer = session.ask("storage.accept", json!({ "path": path }))?;
+            session.out.answer(&answer, |_| Ok("From now on this is as it should be.\n".to_owned()))
+        }
+        StorageCommand::List => {
+            let answer = session.ask("storage.list", json!({}))?;
+            let disks: Vec<Disk> = read(&answer)?;
+            session.out.answer(&answer, |look| Ok(page(&disks, look)))
+        }
+    }
+}
+
+fn page(disks: &[Disk], look: Look) -> String {
+    let heads =
+        [left("DIRECTORY"), right("FREE"), right("TOTAL"), right("KEPT"), flexible("STATE")];
+    let mut table = Columns::new(heads);
+    for disk in disks {
+        let state = match &disk.trouble {
+            Some(trouble) => Cell::tinted(Tint::Bad, Shown(trouble).to_string()),
+            None if disk.free < disk.reserve => Cell::tinted(Tint::Uneasy, "full"),
+            None => "ready".into(),
+        };
+        table.push([
+            Shown(&disk.path).to_string().into(),
+            words::size(disk.free).into(),
+            words::size(disk.total).into(),
+            words::size(disk.reserve).into(),
+            state,
+        ]);
+    }
+    table.page(look)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_directory_says_whether_it_can_be_used() {
+        let disks: Vec<Disk> = read(&json!([
+            { "path": "/a", "free": 5_000_000_000_u64, "total": 9_000_000_000_u64,
+              "reserve": 1_000_000_000_u64, "trouble": null },
+            { "path": "/b", "free": 5_000, "total": 9_000_000, "reserve": 6_000, "trouble": null },
+            { "path": "/c", "free": 0, "total": 0, "reserve": 0, "trouble": "not mounted" },
+        ]))
+        .unwrap();
+        assert_eq!(
+            page(&disks, Look::plain(80)),
+            "DIRECTORY     FREE    TOTAL     KEPT  STATE\n\
+             /a         5.00 GB  9.00 GB  1.00 GB  ready\n\
+             /b          5.0 kB   9.0 MB   6.0 kB  full\n\
+             /c             0 B      0 B      0 B  not mounted\n"
+        );
+    }
+}

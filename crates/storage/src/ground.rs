@@ -1,0 +1,135 @@
+//! What a directory stands on, and whether that is still there.
+//!
+//! Device numbers change from start to start and fsids are made up by some file systems, but where in
+//! the tree something is mounted stays. So that is what is remembered: the place of the mount, of which
+//! kind it is, and which directory of its file system is seen there. The last two tell a container whose
+//! host has lost the share: then the bind mount is still there and shows the host's own disk.
+
+use std::path::{Path, PathBuf};
+
+use crate::mounts::{Mount, Mounts};
+
+/// Remembered of a directory from its first use.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
+pub struct Ground {
+    pub mount: PathBuf,
+    pub root: PathBuf,
+    pub kind: String,
+}
+
+/// What is to be thought of a directory.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Verdict {
+    /// All is as it was.
+    Firm,
+    /// It was never used, or stands on a nearer mount than before: this is to be remembered.
+    New(Ground),
+    /// Something else is mounted there than was.
+    Replaced { was: Ground, is: Ground },
+    /// What was mounted at this place, or should be, is not.
+    Unmounted(PathBuf),
+}
+
+/// `promised` are the places where something ought to be mounted; they count only as long as nothing
+/// is remembered, so that a person who says that all is well has the last word.
+pub fn judge(
+    path: &Path,
+    remembered: Option<&Ground>,
+    mounts: &Mounts,
+    promised: &[PathBuf],
+) -> Verdict {
+    // Without a table nothing can be said; then all is as it ever was.
+    let Some(mount) = mounts.below(path) else { return Verdict::Firm };
+    let is = Ground::of(mount);
+    let Some(was) = remembered else {
+        return match mounts.lacking(path, promised) {
+            Some(point) => Verdict::Unmounted(point.to_owned()),
+            None => Verdict::New(is),
+        };
+    };
+    if is.mount == was.mount {
+        // What the system itself stands on may be made anew, as that of a container is.
+        let is_same = is.mount == Path::new("/") || (&is.root, &is.kind) == (&was.root, &was.kind);
+        return match is_same {
+            true => Verdict::Firm,
+            false => Verdict::Replaced { was: was.clone(), is },
+        };
+    }
+    match was.mount.starts_with(&is.mount) && path.starts_with(&was.mount) {
+        true => Verdict::Unmounted(was.mount.clone()),
+        false => Verdict::New(is),
+    }
+}
+
+impl Ground {
+    fn of(mount: &Mount) -> Self {
+        // One and the same share may be mounted by either version.
+        let kind = if mount.kind == "nfs4" { "nfs" } else { &mount.kind };
+        Self { mount: mount.point.clone(), root: mount.root.clone(), kind: kind.to_owned() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mounts(lines: &[(&str, &str, &str)]) -> Mounts {
+        let line = |(root, point, kind): &(&str, &str, &str)| {
+            format!("1 0 8:1 {root} {point} rw - {kind} x rw\n")
+        };
+        Mounts::parse(lines.iter().map(line).collect::<String>().as_bytes())
+    }
+
+    fn first(path: &str, mounts: &Mounts) -> Ground {
+        match judge(Path::new(path), None, mounts, &[]) {
+            Verdict::New(ground) => ground,
+            verdict => panic!("{verdict:?}"),
+        }
+    }
+
+    const SYSTEM: (&str, &str, &str) = ("/", "/", "ext4");
+    const SHARE: (&str, &str, &str) = ("/", "/mnt/nas", "nfs4");
+
+    #[test]
+    fn a_share_that_is_not_mounted_is_missed() {
+        let (path, with) = ("/mnt/nas/downloads", mounts(&[SYSTEM, SHARE]));
+        let was = first(path, &with);
+        let judged = |mounts: &Mounts| judge(Path::new(path), Some(&was), mounts, &[]);
+        assert_eq!(judged(&with), Verdict::Firm);
+        assert_eq!(judged(&mounts(&[SYSTEM, ("/", "/mnt/nas", "nfs")])), Verdict::Firm);
+        let unmounted = Verdict::Unmounted("/mnt/nas".into());
+        assert_eq!(judged(&mounts(&[SYSTEM])), unmounted);
+        assert_eq!(judged(&mounts(&[SYSTEM, ("/", "/mnt", "tmpfs")])), unmounted);
+        assert_eq!(judged(&Mounts::default()), Verdict::Firm, "nobody can tell");
+    }
+
+    #[test]
+    fn a_container_whose_host_lost_the_share_sees_another_file_system() {
+        let was = first("/downloads/a", &mounts(&[SYSTEM, ("/", "/downloads", "ext4")]));
+        for other in [("/mnt/usb", "/downloads", "ext4"), ("/", "/downloads", "btrfs")] {
+            let found =
+                judge(Path::new("/downloads/a"), Some(&was), &mounts(&[SYSTEM, other]), &[]);
+            assert!(matches!(found, Verdict::Replaced { .. }), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn what_the_system_stands_on_may_change() {
+        let was = first("/srv/downloads", &mounts(&[SYSTEM]));
+        let found =
+            |table: &[_]| judge(Path::new("/srv/downloads"), Some(&was), &mounts(table), &[]);
+        assert_eq!(found(&[("/", "/", "overlay")]), Verdict::Firm);
+        let nearer = found(&[SYSTEM, ("/", "/srv", "xfs")]);
+        assert!(matches!(nearer, Verdict::New(ground) if ground.mount == Path::new("/srv")));
+    }
+
+    #[test]
+    fn fstab_is_believed_until_something_is_remembered() {
+        let (path, promised) = (Path::new("/mnt/nas/a"), ["/mnt/nas".into()]);
+        let bare = mounts(&[SYSTEM]);
+        assert_eq!(judge(path, None, &bare, &promised), Verdict::Unmounted("/mnt/nas".into()));
+        let accepted = Ground::of(bare.below(path).unwrap());
+        assert_eq!(judge(path, Some(&accepted), &bare, &promised), Verdict::Firm);
+    }
+}
