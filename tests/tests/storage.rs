@@ -3,11 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on stops here")]
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 
 use bergamot_newsd::{Articles, Generated, Manners, Options};
-use bergamot_tests::{Control, Daemon, Home, Mounted, News, content_of, sha256};
+use bergamot_tests::{Control, Daemon, Home, Mounted, News, can_trace, content_of, sha256};
 use bergamot_types::{ByteCount, ByteRate};
 use serde_json::{Value, json};
 
@@ -157,4 +159,47 @@ fn a_job_that_is_complete_waits_for_its_share() {
     assert_there(&complete, "slow", &slow);
     control.completes_in(&complete, &home, &mut daemon);
     daemon.stop();
+}
+
+#[test]
+fn files_and_directories_get_the_modes_that_are_configured() {
+    let (home, control) = (Home::new(), Control::new());
+    let post = post(8, 100_000);
+    let news = News::plain(articles(&[&post], &control));
+    let modes = "[storage]\nfile_mode = '0640'\ndirectory_mode = '0750'\n";
+    let config = format!("{modes}{}", news.section(0, ""));
+    let mut daemon = Daemon::start(&home, &config);
+    home.drop_nzb("x.nzb", post.nzb());
+    daemon.wait_complete("x");
+    let mode = |path: &str| fs::metadata(home.join(path)).unwrap().permissions().mode() & 0o7777;
+    assert_eq!(mode("complete/x"), 0o750);
+    assert_eq!(mode("complete/x/x.bin"), 0o640);
+    control.completes(&home, &mut daemon);
+    daemon.stop();
+}
+
+#[test]
+fn a_share_that_refuses_modes_is_told_of_once_and_fails_nothing() {
+    if !can_trace() {
+        println!("skipped: nothing may be traced here");
+        return;
+    }
+    let (home, control) = (Home::new(), Control::new());
+    let post = post(9, 100_000);
+    let news = News::plain(articles(&[&post], &control));
+    let config = format!("[storage]\nfile_mode = '0640'\n{}", news.section(0, ""));
+    let mut command = Command::new("strace");
+    command.args(["-D", "-f", "-qq", "-o"]).arg(home.join("trace"));
+    command.args(["-e", "trace=fchmod", "-e", "inject=fchmod:error=EPERM"]);
+    command.arg(Daemon::command().get_program());
+    let mut daemon = Daemon::launch(&home, &config, command);
+    assert!(daemon.comes_up());
+    home.drop_nzb("x.nzb", post.nzb());
+    daemon.wait_complete("x");
+    assert_there(&home.join("complete"), "x", &post);
+    control.completes(&home, &mut daemon);
+    let told = daemon.stop().log;
+    assert!(fs::read_to_string(home.join("trace")).unwrap().contains("INJECTED"), "it was refused");
+    let told = told.iter().filter(|line| line.contains("permissions cannot be set")).count();
+    assert_eq!(told, 1, "once for the volume");
 }

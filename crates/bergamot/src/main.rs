@@ -8,6 +8,7 @@ mod clock;
 mod config;
 mod daemon;
 mod demo;
+mod doctor;
 mod feeds_once;
 mod first_start;
 mod import;
@@ -90,6 +91,9 @@ fn start(command: &Run) -> anyhow::Result<()> {
         let hint = if is_missing { "; --create writes one" } else { "" };
         anyhow::anyhow!("{error}{hint}")
     })?;
+    if let Some(mask) = config.storage.umask {
+        rustix::process::umask(rustix::fs::Mode::from_raw_mode(mask.0));
+    }
     let book = log_book::LogBook::default();
     log::start(&config.log, book.clone())?;
     if let Some(remark) = remark {

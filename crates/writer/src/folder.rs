@@ -11,6 +11,7 @@ use rustix::io::Errno;
 
 use crate::error::{DiskError, Obstacle};
 use crate::kernel::Kernel;
+use crate::modes::Modes;
 
 /// The handle of a directory; files in it are reached by name relative to it.
 ///
@@ -21,6 +22,7 @@ pub(crate) struct Folder {
     handle: OwnedFd,
     path: PathBuf, // for messages; never opened again
     kernel: Arc<dyn Kernel>,
+    modes: Modes,
 }
 
 /// What became of an attempt to rename.
@@ -34,9 +36,13 @@ pub(crate) enum Renamed {
 
 impl Folder {
     /// The path is the user's own and may well lead through links.
-    pub(crate) fn open_path(path: &Path, kernel: Arc<dyn Kernel>) -> Result<Self, Errno> {
+    pub(crate) fn open_path(
+        path: &Path,
+        kernel: Arc<dyn Kernel>,
+        modes: Modes,
+    ) -> Result<Self, Errno> {
         let handle = fs::open(path, FOLDER - OFlags::NOFOLLOW, Mode::empty())?;
-        Ok(Self { handle, path: path.to_owned(), kernel })
+        Ok(Self { handle, path: path.to_owned(), kernel, modes })
     }
 
     pub(crate) fn kernel(&self) -> &Arc<dyn Kernel> {
@@ -54,9 +60,12 @@ impl Folder {
     /// The directory of that name, but nothing that a link of that name leads to.
     pub(crate) fn subfolder(&self, name: &OsStr) -> Result<Self, DiskError> {
         match fs::openat(&self.handle, name, FOLDER, Mode::empty()) {
-            Ok(handle) => {
-                Ok(Self { handle, path: self.path.join(name), kernel: self.kernel.clone() })
-            }
+            Ok(handle) => Ok(Self {
+                handle,
+                path: self.path.join(name),
+                kernel: self.kernel.clone(),
+                modes: self.modes.clone(),
+            }),
             Err(Errno::NOTDIR | Errno::LOOP) => Err(self.obstructed(name)),
             Err(errno) => Err(self.error(errno, name)),
         }
@@ -65,7 +74,15 @@ impl Folder {
     /// Makes a directory; `false` when the name is taken, by whatever it may be.
     pub(crate) fn make_folder(&self, name: &OsStr) -> Result<bool, DiskError> {
         match fs::mkdirat(&self.handle, name, Mode::from_raw_mode(0o777)) {
-            Ok(()) => Ok(true),
+            Ok(()) => {
+                // Through a handle, so that no link put in its place is followed.
+                if self.modes.sets_directories()
+                    && let Ok(made) = self.subfolder(name)
+                {
+                    self.modes.set_on_directory(&made, &made.path);
+                }
+                Ok(true)
+            }
             Err(Errno::EXIST) => Ok(false),
             Err(errno) => Err(self.error(errno, name)),
         }
@@ -106,7 +123,10 @@ impl Folder {
     pub(crate) fn create(&self, name: &OsStr) -> Result<Option<OwnedFd>, DiskError> {
         let flags = FILE | OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
         match fs::openat(&self.handle, name, flags, Mode::from_raw_mode(0o666)) {
-            Ok(file) => Ok(Some(file)),
+            Ok(file) => {
+                self.modes.set_on_file(&file, &self.path);
+                Ok(Some(file))
+            }
             Err(Errno::EXIST) => Ok(None),
             Err(errno) => Err(self.error(errno, name)),
         }

@@ -17,6 +17,7 @@ mod job_dir;
 mod kernel;
 mod lane;
 mod line;
+mod modes;
 mod moving;
 mod names;
 mod part_cache;
@@ -27,6 +28,7 @@ mod writer;
 
 pub use error::{DiskError, Obstacle};
 pub use job_dir::{JobDir, Piece};
+pub use modes::Modes;
 pub use part_file::PartFile;
 pub use root::{Root, Space, free_space, space};
 pub use writer::{Done, Order, Outcome, Settings, Task, Writer};

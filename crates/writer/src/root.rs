@@ -12,6 +12,7 @@ use crate::error::DiskError;
 use crate::folder::Folder;
 use crate::job_dir::JobDir;
 use crate::kernel::{Kernel, Linux};
+use crate::modes::Modes;
 use crate::names::Names;
 use crate::part_file::allocated;
 
@@ -24,12 +25,18 @@ pub struct Root {
     path: PathBuf,
     devices: Devices,
     kernel: Arc<dyn Kernel>,
+    modes: Modes,
 }
 
 impl Root {
     /// The directory must exist.
     pub fn open(path: &Path) -> Result<Self, DiskError> {
         Self::with_kernel(path, Arc::new(Linux))
+    }
+
+    /// With these permissions for all that is made in it.
+    pub fn with_modes(self, modes: Modes) -> Self {
+        Self { modes, ..self }
     }
 
     /// The device it is on.
@@ -56,7 +63,7 @@ impl Root {
         let missing = || DiskError::DestinationMissing { path: path.to_owned() };
         let path = path.canonicalize().map_err(|_| missing())?;
         let devices = Devices::of(&path).ok_or_else(missing)?;
-        Ok(Self { path, devices, kernel })
+        Ok(Self { path, devices, kernel, modes: Modes::default() })
     }
 
     pub fn path(&self) -> &Path {
@@ -92,7 +99,7 @@ impl Root {
 
     pub(crate) fn folder(&self) -> Result<Folder, DiskError> {
         let missing = || DiskError::DestinationMissing { path: self.path.clone() };
-        let folder = match Folder::open_path(&self.path, self.kernel.clone()) {
+        let folder = match Folder::open_path(&self.path, self.kernel.clone(), self.modes.clone()) {
             Ok(folder) => folder,
             Err(Errno::NOENT | Errno::NOTDIR | Errno::STALE) => return Err(missing()),
             Err(errno) => return Err(DiskError::new(errno, &self.path, 0, rustix::fs::CWD)),

@@ -37,6 +37,8 @@ pub(crate) struct Options {
 pub(crate) enum Command {
     /// Add NZBs to the queue
     Add(Add),
+    /// Try out directories, servers and this machine as the user who asks, and say what to mend
+    Doctor,
     /// Say why the queue, or a job, is slow, waits or failed
     Explain { job: Option<u32> },
     /// Look at the feeds of indexers

@@ -41,7 +41,7 @@ mod watch;
 mod words;
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use arguments::FeedsCommand;
@@ -54,6 +54,7 @@ use session::{Form, Session};
 
 use crate::clock;
 use crate::config::{Config, ConfigError, Environment, show_time};
+use crate::doctor;
 use crate::feeds_once::{self, Once};
 
 /// Does what is said, and tells what goes wrong.
@@ -62,6 +63,11 @@ pub(crate) fn run(options: Options, command: &Command) -> Exit {
         give_up_after(time);
     }
     let done = match command {
+        Command::Doctor => match examine(&options) {
+            Ok(true) => return Exit::Ok,
+            Ok(false) => return Exit::Other,
+            Err(error) => Err(error.into()),
+        },
         Command::Feeds { command: FeedsCommand::Run(once) } => read_feeds(options, once),
         command => open(options).and_then(|mut session| carry_out(&mut session, command)),
     };
@@ -74,6 +80,24 @@ pub(crate) fn run(options: Options, command: &Command) -> Exit {
         Command::Health => Exit::Other,
         _ => failure.exit(),
     }
+}
+
+/// Whether all is well. No daemon is asked: what matters is what this user can do.
+fn examine(options: &Options) -> anyhow::Result<bool> {
+    let variable = std::env::var_os("BERGAMOT_CONFIG").filter(|path| !path.is_empty());
+    let given = options.config.clone().or_else(|| variable.map(PathBuf::from));
+    let path = given.unwrap_or_else(|| PathBuf::from("bergamot.toml"));
+    let config = Config::read(&path, &std::env::vars_os().collect::<Environment>())?;
+    let findings = doctor::examine(&config)?;
+    let text = match options.json {
+        true => serde_json::to_string(&findings)? + "\n",
+        false => doctor::page(&findings),
+    };
+    if !options.quiet {
+        // A reader that has seen enough is no error.
+        let _ = std::io::stdout().write_all(text.as_bytes());
+    }
+    Ok(doctor::is_well(&findings))
 }
 
 /// A daemon that runs reads what is due by itself.
@@ -142,6 +166,7 @@ fn places(options: Options) -> Result<Vec<Place>, Failure> {
 fn carry_out(session: &mut Session, command: &Command) -> Result<(), Failure> {
     match command {
         Command::Add(add) => add::add(session, add),
+        Command::Doctor => unreachable!("`run` does it without a daemon"),
         Command::Explain { job } => explain::explain(session, *job),
         Command::Feeds { command } => feeds::feeds(session, command),
         Command::Groups { command } => groups::groups(session, command),

@@ -22,7 +22,14 @@ pub(crate) struct Listed {
 impl Listed {
     /// Whether it is read when the daemon starts and never again.
     pub(crate) fn needs_restart(&self) -> bool {
-        let tables = ["directories.", "control.", "log.", "storage.umask"];
+        let tables = [
+            "directories.",
+            "control.",
+            "log.",
+            "storage.umask",
+            "storage.file_mode",
+            "storage.directory_mode",
+        ];
         let keys = [
             "watch.scan_interval",
             "watch.inotify",

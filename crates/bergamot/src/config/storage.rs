@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use bergamot_storage::Reserve;
+use bergamot_writer::Modes;
 
 use super::fields::Fields;
 
@@ -31,6 +32,11 @@ impl FromStr for Mode {
 }
 
 impl Storage {
+    pub(crate) fn modes(&self) -> Modes {
+        let bits = |mode: Option<Mode>| mode.map(|mode| mode.0);
+        Modes::new(bits(self.file_mode), bits(self.directory_mode))
+    }
+
     pub(super) fn read(mut fields: Fields<'_, '_>) -> Self {
         let mut storage = Self {
             reserve: fields.size_if_any("reserve").map_or(Reserve::Usual, Reserve::Bytes),

@@ -176,7 +176,8 @@ impl Daemon {
         let reception = Reception::new(spool.clone(), job_settings.clone(), jobs.bottom());
         let bell = Desk::start(settings.intake, reception.clone(), outbox.clone());
         let journals = spool.clone();
-        let (grounds, grounds_told) = Grounds::open(&settings.state);
+        let (grounds, grounds_told) =
+            Grounds::open(&settings.state, settings.config.storage.modes());
         let keeper =
             Keeper::start(spool.clone(), job_settings.clone(), grounds.clone(), outbox.clone());
         let handle = Handle {

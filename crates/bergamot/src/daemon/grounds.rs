@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bergamot_storage::{Ground, Mounts, Verdict, judge, promised_mounts};
 use bergamot_store::{Kept, StateFile};
-use bergamot_writer::{DiskError, Root};
+use bergamot_writer::{DiskError, Modes, Root};
 use serde::{Deserialize, Serialize};
 
 /// The one way in which the daemon makes a directory of the user's.
@@ -21,6 +21,7 @@ pub(crate) struct Grounds(Arc<Inner>);
 struct Inner {
     file: StateFile<Remembered>,
     known: Mutex<Remembered>,
+    modes: Modes,
 }
 
 /// By the directories as they are configured.
@@ -43,15 +44,15 @@ impl Kept for Remembered {
 
 impl Grounds {
     /// What cannot be read is set aside, and the reason told; then everything is seen for the first time.
-    pub(crate) fn open(state: &Path) -> (Self, Option<String>) {
+    pub(crate) fn open(state: &Path, modes: Modes) -> (Self, Option<String>) {
         let (file, known, told) = StateFile::open(state);
-        (Self(Arc::new(Inner { file, known: Mutex::new(known) })), told)
+        (Self(Arc::new(Inner { file, known: Mutex::new(known), modes })), told)
     }
 
     /// The directory, which is made if need be. `ground` is the configured one it lies in, or is.
     pub(crate) fn root(&self, path: &Path, ground: &Path) -> Result<Root, DiskError> {
         let new = self.judged(ground)?;
-        let root = Root::create(path)?;
+        let root = Root::create(path)?.with_modes(self.0.modes.clone());
         if let Some(new) = new {
             self.remember(ground, new);
         }

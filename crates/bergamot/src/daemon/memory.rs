@@ -26,6 +26,12 @@ impl Plan {
     }
 }
 
+/// What limits all of us, and what is left of `wanted` then.
+pub(crate) fn budget(wanted: ByteCount) -> (Option<ByteCount>, ByteCount) {
+    let limit = group_limit(|path| std::fs::read_to_string(path).ok());
+    (limit, within(limit, wanted))
+}
+
 /// The budget where all of us may have only so much: page cache and the program itself want some.
 pub(super) fn within(limit: Option<ByteCount>, budget: ByteCount) -> ByteCount {
     limit.map_or(budget, |limit| ByteCount((limit.0 / 3).clamp(LEAST, budget.0.max(LEAST))))

@@ -90,6 +90,8 @@ mod volumes;
 mod web;
 
 pub(crate) use core::run;
+pub(crate) use grounds::Grounds;
 pub(crate) use happening::{Happening, Outbox};
 pub(crate) use jobs::Jobs;
+pub(crate) use memory::budget as memory_budget;
 pub(crate) use settings::Settings;

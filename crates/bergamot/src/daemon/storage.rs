@@ -44,10 +44,13 @@ struct Questions {
     begun: Vec<(JobId, SafeName)>,
 }
 
+/// A volume, or why a directory cannot be used.
+type Seen = Result<(VolumeId, Space), String>;
+
 /// What was seen.
 #[derive(Debug)]
 pub(crate) struct Survey {
-    volumes: Vec<(PathBuf, Result<(VolumeId, Space), String>)>,
+    volumes: Vec<(PathBuf, Seen)>,
     begun: BTreeMap<JobId, ByteCount>,
 }
 
@@ -338,7 +341,7 @@ fn look(grounds: &Grounds, questions: &Questions) -> Survey {
     Survey { volumes, begun: questions.begun.iter().filter_map(measured).collect() }
 }
 
-fn look_at(grounds: &Grounds, path: &Path) -> Result<(VolumeId, Space), String> {
+fn look_at(grounds: &Grounds, path: &Path) -> Seen {
     grounds.check(path).map_err(|error| format!("{}: {error}", error.code()))?;
     // It need not be there yet; then it is made where the nearest one above it is.
     let stat = path.ancestors().find_map(|path| Some((path, path.metadata().ok()?)));

@@ -1,0 +1,48 @@
+//! The permissions of what is made.
+
+use std::collections::HashSet;
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::fs::{Mode, fchmod, fstat};
+use tracing::warn;
+
+/// As somebody wants them, whatever the umask; none is what the umask leaves.
+///
+/// Shares may have their own rules and refuse: that is told once for each volume, and fails nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Modes {
+    file: Option<u32>,
+    directory: Option<u32>,
+    refused: Arc<Mutex<HashSet<u64>>>, // devices of which people were told
+}
+
+impl Modes {
+    pub fn new(file: Option<u32>, directory: Option<u32>) -> Self {
+        Self { file, directory, refused: Arc::default() }
+    }
+
+    pub(crate) fn set_on_file(&self, file: impl AsFd, path: &Path) {
+        self.set(self.file, file, path);
+    }
+
+    pub(crate) fn sets_directories(&self) -> bool {
+        self.directory.is_some()
+    }
+
+    pub(crate) fn set_on_directory(&self, directory: impl AsFd, path: &Path) {
+        self.set(self.directory, directory, path);
+    }
+
+    fn set(&self, wanted: Option<u32>, on: impl AsFd, path: &Path) {
+        let Some(mode) = wanted else { return };
+        let Err(errno) = fchmod(&on, Mode::from_raw_mode(mode)) else { return };
+        let device = fstat(&on).map_or(0, |stat| stat.st_dev);
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        if refused.insert(device) {
+            let path = path.display();
+            warn!(%path, "permissions cannot be set on this volume ({errno}); its own rules hold");
+        }
+    }
+}
