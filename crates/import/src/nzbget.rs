@@ -244,6 +244,9 @@ impl Mapping<'_> {
                 continue;
             }
             match name {
+                "Cipher" => {
+                    self.report.left(option, "suites have other names here; see server.cipher");
+                }
                 "Notes" => self.report.needless(option, "notes are for people"),
                 "CertVerification" => {
                     self.report.changed(

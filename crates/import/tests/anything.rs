@@ -12,6 +12,8 @@ fn check(bytes: &[u8]) {
     for imported in [nzbget(bytes, &place()), sabnzbd(bytes, &place())].into_iter().flatten() {
         let told = format!("{}{:?}", imported.shown_config(), imported.findings);
         assert!(!told.contains("planted"), "{told}");
+        let config = imported.config();
+        assert!(config.parse::<toml::Table>().is_ok(), "what is written can be read: {config}");
     }
 }
 
