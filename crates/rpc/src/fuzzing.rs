@@ -3,6 +3,7 @@
 use crate::arguments::Arguments;
 use crate::json::Json;
 use crate::json_rpc::{Message, Request};
+use crate::sab;
 use crate::xml_reader::read_call;
 
 /// A message of JSON-RPC, down to the flattened parameters.
@@ -15,6 +16,11 @@ pub fn json(bytes: &[u8]) {
     for request in requests.into_iter().filter_map(|json| Request::read(json).ok()) {
         let _ = Arguments::flattened(request.params);
     }
+}
+
+/// A form of SABnzbd's dialect, with its file; the first line is the content type.
+pub fn form(bytes: &[u8]) {
+    sab::read_form(bytes);
 }
 
 /// A call of XML-RPC, likewise.

@@ -108,6 +108,14 @@ impl Given {
     }
 }
 
+/// For tests that feed it anything at all.
+pub(crate) fn read_form(bytes: &[u8]) {
+    let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(0);
+    let form = Form::of(std::str::from_utf8(&bytes[..end]).ok());
+    let given = Given::in_query("mode=addfile").with_form(&form, bytes[end..].to_vec());
+    let _ = (jobs(&given.list("value")), given.two_values().is_ok());
+}
+
 /// Each of the jobs named once; what is no id names none.
 pub(super) fn jobs(ids: &[&str]) -> Vec<JobId> {
     let mut jobs: Vec<JobId> = Vec::new();

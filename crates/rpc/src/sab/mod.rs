@@ -21,6 +21,7 @@ mod steering;
 mod volumes;
 mod words;
 
+pub(crate) use given::read_form;
 pub use mode::markdown;
 pub(crate) use mode::mode_names;
 

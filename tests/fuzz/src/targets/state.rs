@@ -92,3 +92,11 @@ impl Directory for Memory {
         Ok(())
     }
 }
+
+/// Configurations of other programs, and NZBGet's queue.
+pub(super) fn import(bytes: &[u8]) {
+    let place = bergamot_import::Place::default();
+    let _ = (bergamot_import::Kind::of(bytes), bergamot_import::queued_nzbs(bytes));
+    let _ = bergamot_import::nzbget(bytes, &place).map(|imported| imported.config());
+    let _ = bergamot_import::sabnzbd(bytes, &place).map(|imported| imported.config());
+}

@@ -1,5 +1,9 @@
 //! What programs send to the control interfaces.
 
+pub(super) fn form(bytes: &[u8]) {
+    bergamot_rpc::fuzzing::form(bytes);
+}
+
 pub(super) fn json(bytes: &[u8]) {
     bergamot_rpc::fuzzing::json(bytes);
 }
