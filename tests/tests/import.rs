@@ -120,6 +120,19 @@ fn queued_nzbs_are_taken_along() {
 }
 
 #[test]
+fn what_cannot_be_used_is_written_and_told() {
+    let home = Home::new();
+    let odd = format!("{NZBGET}Server1.Host=news.example:563\n");
+    fs::write(home.join("nzbget.conf"), odd).expect("a file");
+    let written = bergamot(&home, &["import", "nzbget.conf", "-o", "new.toml"]);
+    assert!(!written.status.success());
+    let told = said(&written.stderr);
+    assert!(told.contains("server.host") && told.contains("carried over"), "{told}");
+    assert!(!told.contains("planted"), "{told}");
+    assert!(home.join("new.toml").exists());
+}
+
+#[test]
 fn what_is_neither_is_refused() {
     let home = Home::new();
     for (content, told) in [

@@ -51,25 +51,29 @@ pub(crate) fn run(command: &Import) -> anyhow::Result<Told> {
     };
     let config = checked(&imported, output)?;
     write(output, &imported.config(), command.force)?;
+    let path = output.display();
+    let config = config.map_err(|problems| {
+        let report = report(&imported.findings);
+        anyhow::anyhow!("{report}\n{path} is written, but has to be put right first:\n{problems}")
+    })?;
     let mut text = report(&imported.findings);
-    text.push_str(&format!("\nThe configuration is in {}.\n", output.display()));
+    text.push_str(&format!("\nThe configuration is in {path}.\n"));
     if let Some(directory) = &command.queue {
         text.push_str(&take_queue(directory, &config)?);
     }
     Ok(Told { output: text, aside: String::new() })
 }
 
-/// What we write, we can read.
-fn checked(imported: &Imported, output: &Path) -> anyhow::Result<Config> {
+/// Or what our own reader has against it: a path or a host may be none here.
+fn checked(imported: &Imported, output: &Path) -> anyhow::Result<Result<Config, String>> {
     let base = output.parent().filter(|base| !base.as_os_str().is_empty());
     let base = base.unwrap_or(Path::new("."));
     let base = base.canonicalize().with_context(|| base.display().to_string())?;
-    Config::parse(imported.config().as_bytes(), &base, &Environment::default()).map_err(
-        |problems| {
-            let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
-            anyhow::anyhow!("what it says cannot be used here:\n{}", problems.join("\n"))
-        },
-    )
+    let config = Config::parse(imported.config().as_bytes(), &base, &Environment::default());
+    Ok(config.map_err(|problems| {
+        let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        problems.join("\n")
+    }))
 }
 
 /// There are passwords in it, so it is for its owner alone.

@@ -127,25 +127,7 @@ impl Mapping<'_> {
     }
 
     fn control(&mut self) {
-        let password = self.options.verbatim("ControlPassword");
-        match self.options.text("ControlIP").as_deref() {
-            Some(path) if path.starts_with('/') => {
-                self.draft.table("control").text("socket", path).text("address", "");
-                self.report.carried("ControlIP", "control.socket");
-            }
-            Some(address) => match (address.parse::<core::net::IpAddr>(), &password) {
-                (Ok(ip), None) if !ip.is_loopback() => self.report.left(
-                    "ControlIP",
-                    "others could reach it without a password; set control.password, then control.address",
-                ),
-                (Ok(ip), _) => {
-                    self.draft.table("control").text("address", ip.to_string());
-                    self.report.carried("ControlIP", "control.address");
-                }
-                (Err(_), _) => self.report.left("ControlIP", "it is no IP address"),
-            },
-            None => {}
-        }
+        self.control_address();
         if let Some(port) =
             self.options.number("ControlPort").filter(|port| (1..=65_535).contains(port))
         {
@@ -174,6 +156,28 @@ impl Mapping<'_> {
                 "AuthorizedIP",
                 "no address is let in without a password; give each program one",
             );
+        }
+    }
+
+    fn control_address(&mut self) {
+        let password = self.options.verbatim("ControlPassword");
+        match self.options.text("ControlIP").as_deref() {
+            Some(path) if path.starts_with('/') => {
+                self.draft.table("control").text("socket", path).text("address", "");
+                self.report.carried("ControlIP", "control.socket");
+            }
+            Some(address) => match (address.parse::<core::net::IpAddr>(), &password) {
+                (Ok(ip), None) if !ip.is_loopback() => self.report.left(
+                    "ControlIP",
+                    "others could reach it without a password; set control.password, then control.address",
+                ),
+                (Ok(ip), _) => {
+                    self.draft.table("control").text("address", ip.to_string());
+                    self.report.carried("ControlIP", "control.address");
+                }
+                (Err(_), _) => self.report.left("ControlIP", "it is no IP address"),
+            },
+            None => {}
         }
     }
 
@@ -260,52 +264,58 @@ impl Mapping<'_> {
     }
 
     fn categories(&mut self) {
-        let append = self.options.flag("AppendCategoryDir").unwrap_or(true);
-        let complete = self.options.path("DestDir");
-        let mut names = Vec::new();
-        for number in self.options.numbered("Category") {
-            let option = |name: &str| format!("Category{number}.{name}");
-            let Some(name) = self.options.text(&option("Name")) else { continue };
-            if names.iter().any(|known: &String| known.eq_ignore_ascii_case(&name)) {
-                self.report.left(option("Name"), "there is another of that name");
+        let numbers = self.options.numbered("Category");
+        let name_of = |number: &u32| self.options.text(&format!("Category{number}.Name"));
+        // A name counts before an alias, wherever they stand.
+        let all: Vec<String> = numbers.iter().filter_map(name_of).collect();
+        let mut taken: Vec<String> = Vec::new();
+        for number in numbers {
+            let Some(name) = name_of(&number) else { continue };
+            if taken.iter().any(|known| known.eq_ignore_ascii_case(&name)) {
+                let option = format!("Category{number}.Name");
+                self.report.left(option, "there is another of that name");
                 continue;
             }
-            names.push(name.clone());
-            let own = self.options.path(&option("DestDir"));
-            let common = complete.clone().filter(|_| !append);
-            let aliases = self.options.text(&option("Aliases")).unwrap_or_default();
-            let table = self.draft.another("category");
-            table.text("name", name);
-            if let Some(directory) = own.or(common).filter(|path| !path.starts_with('~')) {
-                table.text("directory", directory);
-            }
-            let (plain, wild) = aliases_of(&aliases);
-            let plain: Vec<String> = plain
-                .into_iter()
-                .filter(|alias| names.iter().all(|known| !known.eq_ignore_ascii_case(alias)))
-                .collect();
-            names.extend(plain.iter().cloned());
-            if !plain.is_empty() {
-                table.set("aliases", Value::Texts(plain));
-            }
-            self.report.carried(format!("Category{number}"), "category");
-            if !wild.is_empty() {
-                self.report.left(
-                    option("Aliases"),
-                    format!("there are no patterns in aliases: {}", wild.join(", ")),
-                );
-            }
-            for name in ["Extensions", "DefScript", "PostScript"] {
-                if self.options.text(&option(name)).is_some() {
-                    self.report.left(option(name), "there are no scripts");
-                }
-            }
-            if self.options.flag(&option("Unpack")) == Some(true) {
-                self.report.left(option("Unpack"), NO_UNPACKING);
-            }
+            taken.push(name.clone());
+            self.category(number, name, &all, &mut taken);
         }
         if self.options.flag("AppendCategoryDir").is_some() {
             self.report.carried("AppendCategoryDir", "category.directory");
+        }
+    }
+
+    fn category(&mut self, number: u32, name: String, all: &[String], taken: &mut Vec<String>) {
+        let option = |name: &str| format!("Category{number}.{name}");
+        let append = self.options.flag("AppendCategoryDir").unwrap_or(true);
+        let common = self.options.path("DestDir").filter(|_| !append);
+        let directory = self.options.path(&option("DestDir")).or(common);
+        let aliases = self.options.text(&option("Aliases")).unwrap_or_default();
+        let (plain, wild) = aliases_of(&aliases);
+        let is_free = |alias: &String| {
+            all.iter().chain(taken.iter()).all(|known| !known.eq_ignore_ascii_case(alias))
+        };
+        let plain: Vec<String> = plain.into_iter().filter(is_free).collect();
+        taken.extend(plain.iter().cloned());
+        let table = self.draft.another("category");
+        table.text("name", name);
+        if let Some(directory) = directory.filter(|path| !path.starts_with('~')) {
+            table.text("directory", directory);
+        }
+        if !plain.is_empty() {
+            table.set("aliases", Value::Texts(plain));
+        }
+        self.report.carried(format!("Category{number}"), "category");
+        if !wild.is_empty() {
+            let note = format!("there are no patterns in aliases: {}", wild.join(", "));
+            self.report.left(option("Aliases"), note);
+        }
+        for name in ["Extensions", "DefScript", "PostScript"] {
+            if self.options.text(&option(name)).is_some() {
+                self.report.left(option(name), "there are no scripts");
+            }
+        }
+        if self.options.flag(&option("Unpack")) == Some(true) {
+            self.report.left(option("Unpack"), NO_UNPACKING);
         }
     }
 
@@ -472,6 +482,8 @@ fn weekdays(text: &str) -> Option<u8> {
 /// Those that are names, and those that are patterns.
 fn aliases_of(list: &str) -> (Vec<String>, Vec<String>) {
     let aliases = list.split([',', ';']).map(str::trim).filter(|alias| !alias.is_empty());
+    let mut seen = std::collections::BTreeSet::new();
+    let aliases = aliases.filter(|alias| seen.insert(alias.to_ascii_lowercase()));
     let (wild, plain): (Vec<_>, Vec<_>) =
         aliases.map(str::to_owned).partition(|alias| alias.contains(['*', '?']));
     (plain, wild)
