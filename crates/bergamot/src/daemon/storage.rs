@@ -311,7 +311,10 @@ impl Daemon {
         let pause = match waits {
             true => (WAITING << self.storage.unchanged.min(MOST_DOUBLINGS)).min(LONGEST),
             false if self.jobs.active_jobs().next().is_some() => RUNNING,
-            false => return,
+            false => {
+                self.targets.remove(Poll::Storage);
+                return;
+            }
         };
         let at = clock::now().instant + Duration::from_secs(pause);
         // It may be planned for later than it is wanted now.
