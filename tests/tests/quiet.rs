@@ -32,7 +32,7 @@ fn it_falls_asleep_again_when_its_work_is_done() {
     let config = format!("[download]\nidle = \"1 s\"\n{}", news.section(0, ""));
     let mut daemon = Daemon::start(&home, &config);
     control.completes(&home, &mut daemon);
-    sleep(SETTLING + Duration::from_secs(2));
+    sleep(SETTLING + LAST_THREAD);
     let before = daemon.activity();
     sleep(WATCHED);
     assert_eq!(daemon.activity(), before);
