@@ -938,7 +938,7 @@ pub(super) static FEED: Table = Table {
             name: "allow_private",
             kind: Kind::Flag,
             default: Fallback::Is("false"),
-            about: "Whether it may be in, or lead into, a private network.",
+            about: "Whether what it leads to may be in a private network; its own address always may.",
         },
     ],
 };
