@@ -19,13 +19,23 @@ use crate::stopped::Stopped;
 
 /// Memory for requests that are being read, of all clients together.
 #[derive(Clone, Debug)]
-pub(crate) struct BodyBudget(Arc<Semaphore>);
+pub(crate) struct BodyBudget {
+    pieces: Arc<Semaphore>,
+    piece: usize, // in bytes; what is smaller is not counted
+}
 
 /// A request in memory, and the room it takes.
 #[derive(Default)]
 pub(crate) struct Held {
     pub(crate) bytes: Vec<u8>,
     _room: Option<OwnedSemaphorePermit>,
+}
+
+impl Held {
+    /// Its bytes go on in the room of another budget.
+    pub(crate) fn leave_room(&mut self) {
+        self._room = None;
+    }
 }
 
 #[derive(Debug, Error)]
@@ -40,19 +50,19 @@ pub(crate) enum BodyError {
 
 impl Default for BodyBudget {
     fn default() -> Self {
-        Self::of(BUDGET_MEBIBYTES)
+        Self::of(BUDGET, MEBIBYTE)
     }
 }
 
 impl BodyBudget {
-    fn of(mebibytes: usize) -> Self {
-        Self(Arc::new(Semaphore::new(mebibytes)))
+    fn of(bytes: usize, piece: usize) -> Self {
+        Self { pieces: Arc::new(Semaphore::new(bytes / piece)), piece }
     }
 
     /// For those who may yet prove who they are, with a key that comes behind an NZB. They share little
     /// room, so that they take none from the others.
     pub(crate) fn for_strangers() -> Self {
-        Self::of(STRANGERS_MEBIBYTES)
+        Self::of(STRANGERS, SMALL_PIECE)
     }
 
     /// Only a request that begins like one with an NZB may be larger than usual.
@@ -105,14 +115,15 @@ impl BodyBudget {
 
     /// Small requests are not counted; there are as many of them as connections, at most.
     fn make_room(&self, held: &mut Held, length: usize) -> Result<(), BodyError> {
-        let wanted = length >> 20;
+        let wanted = length / self.piece;
         let got = held._room.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
         if wanted <= got {
             return Ok(());
         }
         // In steps, so that a vector that doubles stays within what it has.
         let step = u32::try_from((wanted - got).max(got)).map_err(|_| BodyError::NoRoom)?;
-        let more = self.0.clone().try_acquire_many_owned(step).map_err(|_| BodyError::NoRoom)?;
+        let more =
+            self.pieces.clone().try_acquire_many_owned(step).map_err(|_| BodyError::NoRoom)?;
         match &mut held._room {
             Some(room) => room.merge(more),
             None => held._room = Some(more),
@@ -221,8 +232,11 @@ impl Body for Answer {
 }
 
 /// One large NZB and some usual requests.
-const BUDGET_MEBIBYTES: usize = 256;
-const STRANGERS_MEBIBYTES: usize = 16;
+const BUDGET: usize = 256 * MEBIBYTE;
+const MEBIBYTE: usize = 1 << 20;
+const STRANGERS: usize = 16 * MEBIBYTE;
+/// All connections together may bring 8 MiB of these.
+const SMALL_PIECE: usize = 64 << 10;
 /// The method is named within so many bytes of every request seen so far.
 const TELLING: usize = 4096;
 /// Whoever reads events passes it over.

@@ -157,6 +157,7 @@ fn it_removes_and_tries_again() {
     for (query, asked) in [
         ("mode=queue&name=delete&del_files=1&value=SABnzbd_nzo_7", "Delete(Finally) [7]"),
         ("mode=history&name=delete&del_files=0&value=SABnzbd_nzo_5&archive=1", "History(Hide) [5]"),
+        ("mode=history&name=delete&del_files=0&value=SABnzbd_nzo_4&archive=0", "History(Hide) [4]"),
         (
             "mode=history&name=delete&del_files=1&value=SABnzbd_nzo_4&archive=0",
             "History(Delete) [4]",

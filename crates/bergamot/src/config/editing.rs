@@ -1,9 +1,11 @@
 //! Servers that are added to the file and taken out of it, while all else in it stays as people
 //! wrote it.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use bergamot_rpc::wish::NewServer;
@@ -23,6 +25,8 @@ pub(crate) enum EditError {
     Broken(#[from] ConfigError),
     #[error("the environment has made the server {0}; only it can take it away")]
     FromEnvironment(String),
+    #[error("only a person can change servers that are written like these in the file")]
+    Entangled,
     #[error("the file has no server called {0}")]
     NotThere(String),
     #[error("{}", told(.0))]
@@ -42,7 +46,8 @@ pub(crate) fn add_server(
         return Err(EditError::AlreadyThere(Shown(&server.name).to_string()));
     }
     let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-    replace(path, environment, &format!("{text}{gap}\n{}", lines_of(server)))
+    let wanted = names(&config).chain([server.name.as_str()]).collect();
+    replace(path, environment, &format!("{text}{gap}\n{}", lines_of(server)), &wanted)
 }
 
 /// Takes a server out; the configuration without it.
@@ -53,10 +58,17 @@ pub(crate) fn remove_server(
 ) -> Result<Config, EditError> {
     let (text, config) = read(path, environment)?;
     match without(&text, name) {
-        Some(text) => replace(path, environment, &text),
+        Some(text) => {
+            let is_other = |other: &&str| other.to_lowercase() != name.to_lowercase();
+            replace(path, environment, &text, &names(&config).filter(is_other).collect())
+        }
         None if find(&config, name) => Err(EditError::FromEnvironment(Shown(name).to_string())),
         None => Err(EditError::NotThere(Shown(name).to_string())),
     }
+}
+
+fn names(config: &Config) -> impl Iterator<Item = &str> {
+    config.servers.iter().map(|server| server.name.as_str())
 }
 
 fn find(config: &Config, name: &str) -> bool {
@@ -72,34 +84,60 @@ fn read(path: &Path, environment: &Environment) -> Result<(String, Config), Edit
     Ok((text, config))
 }
 
-/// Writes another text, if it is good.
-fn replace(path: &Path, environment: &Environment, text: &str) -> Result<Config, EditError> {
+/// Writes another text, if it is good and has these servers.
+fn replace(
+    path: &Path,
+    environment: &Environment,
+    text: &str,
+    wanted: &BTreeSet<&str>,
+) -> Result<Config, EditError> {
     let base = path.parent().unwrap_or(Path::new("/"));
     let config = Config::parse(text.as_bytes(), base, environment).map_err(EditError::Unfit)?;
+    if names(&config).collect::<BTreeSet<_>>() != *wanted {
+        return Err(EditError::Entangled);
+    }
     let unwritable = |error| EditError::Unwritable { path: path.to_owned(), error };
     write(path, text.as_bytes()).map_err(unwritable)?;
     Ok(Config { path: path.to_owned(), ..config })
 }
 
-/// A file that is mounted by itself cannot be replaced, only written over.
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     // Whoever made it a link wants it to stay one.
     let path = fs::canonicalize(path)?;
-    let permissions = fs::metadata(&path)?.permissions();
-    let directory = path.parent().unwrap_or(Path::new("/"));
-    let replaced = tempfile::Builder::new().prefix(".bergamot").tempfile_in(directory);
-    let replaced = replaced.and_then(|mut file| {
-        file.write_all(bytes)?;
-        file.as_file().set_permissions(permissions)?;
-        file.as_file().sync_all()?;
-        file.persist(&path).map_err(|error| error.error)
-    });
-    if replaced.is_ok() {
-        return Ok(());
+    match put_in_place(&path, bytes) {
+        Err(error) if is_fixed(&error) => write_over(&path, bytes),
+        result => result,
     }
-    let mut file = fs::File::options().write(true).truncate(true).open(&path)?;
+}
+
+fn put_in_place(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    // There may be passwords in it now, which are nobody else's business.
+    let mode = fs::metadata(path)?.permissions().mode() & 0o700;
+    let directory = path.parent().unwrap_or(Path::new("/"));
+    let mut file = tempfile::Builder::new().prefix(".bergamot").tempfile_in(directory)?;
     file.write_all(bytes)?;
-    file.sync_all()
+    file.as_file().set_permissions(Permissions::from_mode(mode))?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error).map(drop)
+}
+
+/// A file that is mounted by itself, or lies where nothing may be made, cannot be replaced, only
+/// written over. A full disk is another matter.
+fn is_fixed(error: &io::Error) -> bool {
+    use io::ErrorKind::{CrossesDevices, PermissionDenied, ReadOnlyFilesystem, ResourceBusy};
+    matches!(error.kind(), CrossesDevices | PermissionDenied | ReadOnlyFilesystem | ResourceBusy)
+}
+
+/// What was there comes back if the disk does not take it all.
+fn write_over(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let before = fs::read(path)?;
+    let over = |bytes: &[u8]| {
+        let mut file = fs::File::options().write(true).open(path)?;
+        file.write_all(bytes)?;
+        file.set_len(bytes.len() as u64)?;
+        file.sync_all()
+    };
+    over(bytes).inspect_err(|_| drop(over(&before)))
 }
 
 fn lines_of(server: &NewServer) -> String {

@@ -296,6 +296,7 @@ impl Control for Handle {
     }
 
     async fn reload(&self) -> Result<Reload, Refusal> {
+        let _turn = self.config_turn.lock().await;
         let path = self.config.clone();
         let read = aside(move || {
             config::Config::read(&path, &std::env::vars_os().collect::<Environment>())

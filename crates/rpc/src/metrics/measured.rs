@@ -32,8 +32,8 @@ impl QueueSums {
         let count = match state {
             JobState::Fetching => &mut self.fetching,
             JobState::Post(_) => &mut self.post,
-            JobState::Downloading => &mut self.downloading,
             _ if is_paused => &mut self.paused,
+            JobState::Downloading => &mut self.downloading,
             _ => &mut self.queued,
         };
         *count += 1;

@@ -35,6 +35,13 @@ enum Refused {
     Wait(std::time::Duration),
 }
 
+impl Refused {
+    /// They have said nothing of who they are.
+    fn is_silence(&self) -> bool {
+        matches!(self, Self::Complaint(Complaint::KeyRequired))
+    }
+}
+
 impl<C: Control> Http<C> {
     pub(crate) async fn answer_sab(
         &self,
@@ -90,9 +97,11 @@ impl<C: Control> Http<C> {
         admitted: Result<Admitted, Refused>,
         mut body: Incoming,
     ) -> Result<(Given, Result<Admitted, Refused>, Held), Refused> {
-        if let Err(Refused::Wait(wait)) = admitted {
-            return Err(Refused::Wait(wait));
-        }
+        // Who has not said anything yet may do so in the form; a wrong key stays wrong.
+        let admitted = match admitted {
+            Err(refused) if !refused.is_silence() => return Err(refused),
+            admitted => admitted,
+        };
         let content_type = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         let form = Form::of(content_type);
         let limit = match form {
@@ -106,8 +115,11 @@ impl<C: Control> Http<C> {
             admitted = self.admitted_sab(peer, None, headers, &told);
         }
         match admitted {
-            Ok(_) => self.bodies.read_up_to(&mut held, &mut body, usize::MAX, limit).await?,
-            Err(Refused::Complaint(Complaint::KeyRequired)) => {
+            Ok(_) => {
+                held.leave_room();
+                self.bodies.read_up_to(&mut held, &mut body, usize::MAX, limit).await?;
+            }
+            Err(refused) if refused.is_silence() => {
                 let (all, limit) = (usize::MAX, LARGEST_OF_STRANGERS);
                 self.strangers.read_up_to(&mut held, &mut body, all, limit).await?;
                 let told = given.with_fields(&form, &held.bytes);

@@ -253,8 +253,9 @@ pub(super) async fn delete<C: Control>(call: Call<'_, C>) -> Answer {
         "completed" => with_status(call.control, Some("Completed")).await?,
         _ => jobs(&call.given.list("value")),
     };
-    let edit = match call.given.text("archive") {
-        "0" => HistoryEdit::Delete,
+    // Files go only where both are said: they cannot be had back.
+    let edit = match (call.given.text("archive"), call.given.text("del_files")) {
+        ("0", "1") => HistoryEdit::Delete,
         _ => HistoryEdit::Hide,
     };
     if !found.is_empty() {

@@ -105,7 +105,7 @@ modes! {
     GetFiles "get_files" "" Restricted Reads "The files of the job `value`." => files::files;
     GetScripts "get_scripts" "" Restricted Reads "`None`." => config::scripts;
     HistoryDelete "history" "delete" Restricted Changes
-        "Hides jobs, or forgets them with `archive=0`; `value` is a list of ids, `all`, `failed` or `completed`."
+        "Hides jobs, or forgets them and their files with `archive=0` and `del_files=1`; `value` is a list of ids, `all`, `failed` or `completed`."
         => history::delete;
     HistoryMark "history" "mark_as_completed" Restricted Changes "Marks failed jobs as successes."
         => history::mark_as_completed;
