@@ -37,8 +37,11 @@ impl Modes {
 
     fn set(&self, wanted: Option<u32>, on: impl AsFd, path: &Path) {
         let Some(mode) = wanted else { return };
-        let Err(errno) = fchmod(&on, Mode::from_raw_mode(mode)) else { return };
-        let device = fstat(&on).map_or(0, |stat| stat.st_dev);
+        let stat = fstat(&on).ok();
+        // A directory that hands its group on to what is in it goes on doing so.
+        let inherited = stat.map_or(0, |stat| stat.st_mode & SET_GROUP);
+        let Err(errno) = fchmod(&on, Mode::from_raw_mode(mode | inherited)) else { return };
+        let device = stat.map_or(0, |stat| stat.st_dev);
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         if refused.insert(device) {
             let path = path.display();
@@ -46,3 +49,5 @@ impl Modes {
         }
     }
 }
+
+const SET_GROUP: u32 = 0o2000;

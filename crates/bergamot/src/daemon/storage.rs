@@ -117,8 +117,9 @@ impl Daemon {
         match self.storage.guard.admit(&claims) {
             // Sizes are what an NZB claims; whoever forces a job knows better.
             Err(shortage) if !is_forced || shortage.latched => {
-                let at =
-                    if shortage.volume == here { &settings.incomplete } else { &settings.complete };
+                let ground = settings.ground(record.category.as_deref());
+                let is_here = shortage.volume == here;
+                let at = if is_here { settings.incomplete.as_path() } else { ground };
                 Err(format!("disk.full: {}: {shortage}", Shown(&at.to_string_lossy())))
             }
             _ => Ok(()),

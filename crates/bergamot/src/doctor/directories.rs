@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -46,17 +46,17 @@ fn in_directory(path: &Path) -> Finding {
         return missing(path);
     }
     match write_and_rename(path) {
-        Ok(metadata) => {
+        Ok(Trial { metadata, takes_modes }) => {
             let (mode, user, group) = (metadata.mode() & 0o7777, metadata.uid(), metadata.gid());
             let fact = format!("files get mode {mode:04o} and belong to {user}:{group}");
-            match fs::set_permissions(path, fs::Permissions::from_mode(mode_of(path))) {
-                Err(error) if error.kind() == ErrorKind::PermissionDenied => Finding::warning(
+            match takes_modes {
+                true => Finding::good(shown(path), fact),
+                false => Finding::warning(
                     shown(path),
                     format!("{fact}; modes cannot be set"),
                     "None is needed, unless storage.file_mode or directory_mode is set: shares have \
                      their own rules.",
                 ),
-                _ => Finding::good(shown(path), fact),
             }
         }
         Err((what, error)) => Finding::problem(
@@ -68,9 +68,10 @@ fn in_directory(path: &Path) -> Finding {
     }
 }
 
-/// As it is, so that nothing changes by trying.
-fn mode_of(path: &Path) -> u32 {
-    path.metadata().map_or(0o755, |metadata| metadata.mode() & 0o7777)
+/// What became of a file that was made.
+struct Trial {
+    metadata: fs::Metadata,
+    takes_modes: bool,
 }
 
 fn missing(path: &Path) -> Finding {
@@ -85,7 +86,7 @@ fn missing(path: &Path) -> Finding {
     }
 }
 
-fn write_and_rename(path: &Path) -> Result<fs::Metadata, (&'static str, io::Error)> {
+fn write_and_rename(path: &Path) -> Result<Trial, (&'static str, io::Error)> {
     let (first, second) = (trial(path, "a"), trial(path, "b"));
     let tried = (|| {
         let mut file = File::create_new(&first).map_err(|error| ("make", error))?;
@@ -96,10 +97,17 @@ fn write_and_rename(path: &Path) -> Result<fs::Metadata, (&'static str, io::Erro
         if found != CONTENT {
             return Err(("read back", io::Error::other("it holds something else")));
         }
-        second.metadata().map_err(|error| ("look at", error))
+        let metadata = second.metadata().map_err(|error| ("look at", error))?;
+        let takes_modes = fs::set_permissions(&second, metadata.permissions()).is_ok();
+        Ok(Trial { metadata, takes_modes })
     })();
     remove(&[first, second]);
     tried
+}
+
+/// Never over what somebody else has put there.
+fn create(path: &Path) -> std::io::Result<()> {
+    File::create_new(path)?.write_all(CONTENT)
 }
 
 /// How a finished job gets there, and whether files can have a second name beside it.
@@ -109,7 +117,7 @@ fn between(from: &Path, to: &Path) -> Option<Finding> {
         return None;
     }
     let (source, target) = (trial(from, "move"), trial(to, "move"));
-    fs::write(&source, CONTENT).ok()?;
+    create(&source).ok()?;
     let renamed = fs::rename(&source, &target);
     let finding = match renamed {
         Ok(()) => {
@@ -139,7 +147,7 @@ fn of_inotify(path: &Path) -> Option<Finding> {
     let heard = (|| -> Result<bool, Errno> {
         let watch = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
         inotify::add_watch(&watch, path, WatchFlags::CREATE)?;
-        fs::write(&file, CONTENT).map_err(|_| Errno::ACCESS)?;
+        create(&file).map_err(|_| Errno::ACCESS)?;
         let mut buffer = [0; 4096];
         for _ in 0..NOTICE_TRIES {
             match rustix::io::read(&watch, &mut buffer) {

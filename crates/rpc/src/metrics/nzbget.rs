@@ -29,7 +29,7 @@ fn status(page: &mut Page, measured: &Measured) {
     };
     is("article_cache_bytes", "Articles in memory.", status.cached);
     is("disk_free_bytes", "Free space for finished jobs.", status.complete_disk.free);
-    is("disk_min_bytes", "What is kept free.", 0);
+    is("disk_min_bytes", "What is kept free.", status.complete_disk.reserve);
     is("download_limit", "The limit in bytes per second.", status.limit.unwrap_or(0));
     is("download_paused", "Whether downloads are paused.", status.download_paused.is_some().into());
     is(

@@ -79,7 +79,7 @@ modes! {
         "Takes the NZB in the field `name` or `nzbfile` of a form; `nzbname`, `cat`, `priority`, `pp`, `password`."
         => add::add_file;
     AddLocalFile "addlocalfile" "" Add Changes
-        "Takes the NZB at the path `name`, which has to be in the watch folder." => add::add_local_file;
+        "Takes the NZB at the path `name`, which has to be in the watch folder or in one of `control.local_directories`." => add::add_local_file;
     AddUrl "addurl" "" Add Changes "Fetches the NZB from the address `name`." => add::add_url;
     ChangeCat "change_cat" "" Restricted Changes "Gives the job `value` the category `value2`."
         => queue_edit::change_category;
