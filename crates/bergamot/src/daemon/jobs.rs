@@ -272,6 +272,11 @@ impl Jobs {
         self.held.len()
     }
 
+    /// How many were found not to fit since the disk was looked at.
+    pub(crate) fn passed_over(&self) -> usize {
+        self.held.values().filter(|held| held.is_out).count()
+    }
+
     /// It gives up its turn without another.
     pub(crate) fn stop(&mut self, job: JobId) {
         self.active.remove(&job);

@@ -90,6 +90,9 @@ impl Daemon {
             return;
         }
         while let Some(job) = self.jobs.next_to_load() {
+            if self.jobs.passed_over() >= MOST_PASSED_OVER {
+                break;
+            }
             if !self.storage.is_fresh(clock::now().instant) {
                 return self.survey();
             }
@@ -366,6 +369,9 @@ const RUNNING: u64 = 10;
 const WAITING: u64 = 5;
 const LONGEST: u64 = 60;
 const MOST_DOUBLINGS: u32 = 4;
+
+/// What is so far back in the queue waits for those before it, whatever its size.
+const MOST_PASSED_OVER: usize = 64;
 
 /// Jobs whose files are measured: as many as may be begun at once.
 const MOST_MEASURED: usize = 64;
