@@ -196,13 +196,43 @@ fn serving(posts: &[Arc<Generated>]) -> News {
     News::start([Options { articles: Arc::new(articles), ..Options::default() }])
 }
 
+fn four_files() -> Arc<Generated> {
+    let names = ["a.bin", "b.bin", "c.bin", "d.bin"];
+    let of_three = |post: Generated, name| post.file(name, ByteCount(60_000));
+    Arc::new(names.into_iter().fold(Generated::new(9, ByteCount(20_000)), of_three))
+}
+
+#[test]
+fn files_of_a_job_that_waits_for_its_turn_can_be_chosen() {
+    let post = four_files();
+    let news = serving(std::slice::from_ref(&post));
+    let mut it = Steered::start(&news);
+    // A paused job is not read in.
+    let job = it.add("files", &post, json!({ "paused": true }));
+    let ids: Vec<_> = {
+        let files = it.call("listfiles", json!([0, 0, job]));
+        files.as_array().unwrap().iter().map(|file| file["ID"].clone()).collect()
+    };
+    let mut edit = |command: &str, id: &Value| {
+        assert_eq!(it.call("editqueue", json!([command, "", [id]])), true, "{command}");
+    };
+    edit("FilePause", &ids[0]);
+    edit("FilePause", &ids[1]);
+    edit("FileResume", &ids[1]);
+    edit("FileDelete", &ids[2]);
+    let refused = it.call("file.pause", json!({ "job": job, "files": [4] })).to_string();
+    assert!(refused.contains("no file"), "{refused}");
+    it.call("job.resume", json!({ "jobs": [job] }));
+    it.daemon.wait_for(&["INFO started", &format!("job={job} ")]);
+    it.call("file.resume", json!({ "job": job, "files": [0] }));
+    it.daemon.wait_complete("files");
+    let names: Vec<_> = it.home.inventory("complete/files").into_keys().collect();
+    assert_eq!(names, ["a.bin", "b.bin", "d.bin"].map(std::path::PathBuf::from));
+}
+
 #[test]
 fn what_was_said_of_files_holds_after_a_kill() {
-    let mut post = Generated::new(9, ByteCount(20_000));
-    for name in ["a.bin", "b.bin", "c.bin", "d.bin"] {
-        post = post.file(name, ByteCount(60_000));
-    }
-    let post = Arc::new(post);
+    let post = four_files();
     let news = serving(std::slice::from_ref(&post));
     let mut it = Steered::start(&news);
     it.call("queue.pause", json!({}));

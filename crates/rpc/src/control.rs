@@ -34,6 +34,12 @@ pub trait Control: Send + Sync + 'static {
     /// The files of one job that is queued, or of all whose articles are read in.
     fn files(&self, job: Option<JobId>) -> impl Future<Output = Result<Vec<File>, Refusal>> + Send;
 
+    /// Whose these are, by the numbers that `files` gave them.
+    fn jobs_of_files(
+        &self,
+        files: Vec<u64>,
+    ) -> impl Future<Output = Result<Vec<JobId>, Refusal>> + Send;
+
     /// When this returns, the job outlives the process and the power. One that was refused as a
     /// duplicate, or whose NZB cannot be read, is in the history under the id returned.
     fn add(&self, new: NewJob) -> impl Future<Output = Result<JobId, Refusal>> + Send;

@@ -122,13 +122,17 @@ impl Control for Handle {
         let Some(job) = job else { return self.ask(|daemon| daemon.file_views()).await };
         match self.ask(move |daemon| daemon.files_of(job)).await?? {
             Files::Known(files) => Ok(files),
-            Files::InSpool { first, paused } => {
+            Files::InSpool { first, paused, choices } => {
                 let reception = self.reception.clone();
                 let read = aside(move || reception.nzb(job)).await?;
                 let nzb = read.map_err(Refusal::Unavailable)?;
-                Ok(listed_files(job, &nzb, first, paused))
+                Ok(listed_files(job, &nzb, first, paused, &choices))
             }
         }
+    }
+
+    async fn jobs_of_files(&self, files: Vec<u64>) -> Result<Vec<JobId>, Refusal> {
+        self.ask(move |daemon| daemon.jobs_of_files(&files)).await
     }
 
     async fn add(&self, new: NewJob) -> Result<JobId, Refusal> {

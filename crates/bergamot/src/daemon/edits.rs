@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use bergamot_engine::{Event, FORCE_PRIORITY};
-use bergamot_queue::{Deletion, Ending, FileKey};
+use bergamot_queue::{Deletion, Ending, FileKey, Life};
 use bergamot_rpc::Refusal;
 use bergamot_rpc::view::{Mark, Parameter};
 use bergamot_rpc::wish::{Delete, Edit, FileEdit, HistoryEdit, Place, SortKey};
@@ -324,11 +324,14 @@ impl Daemon {
     }
 
     fn edit_files(&mut self, job: JobId, files: &[u32], what: FileEdit) -> Edited {
-        let count = self.engine.job(job).map(|known| known.files().len()).ok_or_else(|| {
-            Refusal::Impossible(format!("the files of job {job} are not read in yet"))
-        })?;
+        let record = self.jobs.record(job).ok_or(Refusal::NoSuchJob(job))?;
+        if record.life == Life::Fetching {
+            return Err(Refusal::Impossible(format!("the NZB of job {job} has not come yet")));
+        }
+        let count = record.contents.files;
+        let is_loaded = self.engine.job(job).is_some();
         for &file in files {
-            if file as usize >= count {
+            if file >= count {
                 return Err(Refusal::NoSuchFile(file.into()));
             }
             let key = FileKey { job, file };
@@ -343,7 +346,10 @@ impl Daemon {
             if let Some(record) = self.jobs.record_mut(job) {
                 record.choose(|choices| choose(choices, file));
             }
-            self.tell_engine(event);
+            // One that waits for its turn is read in with what its record says.
+            if is_loaded {
+                self.tell_engine(event);
+            }
         }
         Ok(self.promise(job))
     }

@@ -1,6 +1,6 @@
 //! Numbers for files, as NZBGet's programs want them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use bergamot_types::JobId;
 
@@ -9,11 +9,13 @@ use bergamot_types::JobId;
 pub(super) struct FileIds {
     last: u32,
     first_of: HashMap<JobId, u32>,
+    /// By the first number of each: whose it is, and the last number.
+    runs: BTreeMap<u32, (JobId, u32)>,
 }
 
 impl Default for FileIds {
     fn default() -> Self {
-        Self { last: BEFORE_FIRST, first_of: HashMap::new() }
+        Self { last: BEFORE_FIRST, first_of: HashMap::new(), runs: BTreeMap::new() }
     }
 }
 
@@ -30,11 +32,20 @@ impl FileIds {
         let first = self.last + 1;
         self.last += files;
         self.first_of.insert(job, first);
+        self.runs.insert(first, (job, self.last));
         first
     }
 
+    /// Whose file it is, if somebody asked for it before.
+    pub(super) fn job_of(&self, file: u32) -> Option<JobId> {
+        let (_, (job, last)) = self.runs.range(..=file).next_back()?;
+        (file <= *last).then_some(*job)
+    }
+
     pub(super) fn forget(&mut self, job: JobId) {
-        self.first_of.remove(&job);
+        if let Some(first) = self.first_of.remove(&job) {
+            self.runs.remove(&first);
+        }
     }
 }
 
@@ -51,7 +62,12 @@ mod tests {
         let base = 1 << 30;
         assert_eq!((ids.first(JobId(7), 3), ids.first(JobId(2), 5)), (base, base + 3));
         assert_eq!(ids.first(JobId(7), 3), base);
+        let owners =
+            [base - 1, base, base + 2, base + 3, base + 7, base + 8].map(|id| ids.job_of(id));
+        let (seven, two) = (Some(JobId(7)), Some(JobId(2)));
+        assert_eq!(owners, [None, seven, seven, two, two, None]);
         ids.forget(JobId(2));
+        assert_eq!(ids.job_of(base + 3), None);
         assert_eq!(ids.first(JobId(3), 1), base + 8);
         ids.last = i32::MAX as u32;
         assert_eq!(ids.first(JobId(4), 2), base);

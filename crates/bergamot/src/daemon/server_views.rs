@@ -1,5 +1,6 @@
 //! What can be seen of servers and quotas.
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use bergamot_engine::{Hold, ServerStatus, Wait};
@@ -9,7 +10,7 @@ use bergamot_nzb::{Nzb, NzbFile};
 use bergamot_queue::{FileState, Life};
 use bergamot_rpc::Refusal;
 use bergamot_rpc::view::{self, Explanation, File, Job, Paused, Quota, Server};
-use bergamot_store::Record;
+use bergamot_store::{FileChoices, Record};
 use bergamot_types::{JobId, ServerId, UnixTime};
 
 use super::core::Daemon;
@@ -127,12 +128,21 @@ impl Daemon {
     pub(super) fn files_of(&mut self, job: JobId) -> Result<Files, Refusal> {
         let record = self.jobs.record(job).ok_or(Refusal::NoSuchJob(job))?;
         let (count, paused) = (record.contents.files, record.paused);
+        let choices = record.file_choices.as_deref().cloned().unwrap_or_default();
         let is_queued = record.outcome.is_none() && record.life != Life::Fetching;
         Ok(match self.known_files(job) {
             Some(files) => Files::Known(files),
-            None if is_queued => Files::InSpool { first: self.file_ids.first(job, count), paused },
+            None if is_queued => {
+                Files::InSpool { first: self.file_ids.first(job, count), paused, choices }
+            }
             None => Files::Known(Vec::new()),
         })
+    }
+
+    pub(super) fn jobs_of_files(&self, files: &[u64]) -> Vec<JobId> {
+        let job_of = |file: &u64| self.file_ids.job_of(u32::try_from(*file).ok()?);
+        let jobs: BTreeSet<JobId> = files.iter().filter_map(job_of).collect();
+        jobs.into_iter().collect()
     }
 
     fn known_files(&mut self, job: JobId) -> Option<Vec<File>> {
@@ -263,12 +273,20 @@ pub(super) enum Files {
     InSpool {
         first: u32,
         paused: bool,
+        choices: FileChoices,
     },
 }
 
 /// What the NZB of a job that waits says of its files.
-pub(super) fn listed_files(job: JobId, nzb: &Nzb, first: u32, paused: bool) -> Vec<File> {
+pub(super) fn listed_files(
+    job: JobId,
+    nzb: &Nzb,
+    first: u32,
+    paused: bool,
+    choices: &FileChoices,
+) -> Vec<File> {
     let view = |(index, file): (u32, &NzbFile)| {
+        let is_dropped = choices.dropped().binary_search(&index).is_ok();
         let name = file.name().unwrap_or_default().to_owned();
         File {
             id: u64::from(first) + u64::from(index),
@@ -278,11 +296,14 @@ pub(super) fn listed_files(job: JobId, nzb: &Nzb, first: u32, paused: bool) -> V
             name,
             name_confirmed: false,
             size: file.bytes(),
-            remaining: file.bytes(),
-            paused,
+            remaining: if is_dropped { 0 } else { file.bytes() },
+            paused: paused || choices.paused().binary_search(&index).is_ok(),
             posted: file.date,
             active: 0,
-            state: view::FileState::Wanted,
+            state: match is_dropped {
+                true => view::FileState::Incomplete,
+                false => view::FileState::Wanted,
+            },
         }
     };
     (0..).zip(&nzb.files).map(view).collect()

@@ -1,6 +1,6 @@
 //! `editqueue`: a command, one parameter, and the ids it is about.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
 use bergamot_types::JobId;
 
@@ -218,23 +218,23 @@ async fn edit_files<C: Control>(control: &C, command: Command) -> Result<bool, F
         return Err(Fault::parameter("no ids are given"));
     }
     let wanted: HashSet<u64> = command.ids.iter().copied().map(u64::from).collect();
-    let mut found: BTreeMap<JobId, Vec<u32>> = BTreeMap::new();
-    let mut known = HashSet::new();
-    for file in control.files(None).await?.iter().filter(|file| wanted.contains(&file.id)) {
-        known.insert(file.id);
-        if command.means(file) {
-            found.entry(file.job).or_default().push(file.index);
-        }
-    }
+    let jobs = control.jobs_of_files(wanted.iter().copied().collect()).await?;
+    let is_known = !jobs.is_empty();
     let mut any = false;
-    for (job, files) in found {
+    for job in jobs {
+        let Ok(listed) = control.files(Some(job)).await else { continue };
+        let meant = listed.iter().filter(|file| wanted.contains(&file.id) && command.means(file));
+        let files: Vec<u32> = meant.map(|file| file.index).collect();
+        if files.is_empty() {
+            continue;
+        }
         let edit = match split {
             true => Edit::Split { files, name: bounds::name(&command.parameter)? },
             false => Edit::Files { files, what },
         };
         any |= control.edit(vec![job], edit).await?.iter().any(Result::is_ok);
     }
-    if what == FileEdit::Delete && known.is_empty() {
+    if what == FileEdit::Delete && !is_known {
         // Homarr asks with the ids of jobs.
         let jobs = command.ids.into_iter().map(JobId).collect();
         any = control.edit(jobs, Edit::Delete(Delete::ToHistory)).await?.iter().any(Result::is_ok);
