@@ -36,12 +36,12 @@ use super::edits::Edited;
 use super::grounds::Grounds;
 use super::happening::{Happening, Outbox};
 use super::local_nzb;
+use super::places::Places;
 use super::question::{ask, kept};
 use super::reception::{Reception, Wishes};
 use super::server_views::{Files, listed_files};
 use super::settings::JobSettings;
 use super::tallies;
-use super::views::disk;
 use crate::config::{self, EditError, Environment};
 use crate::log_book::LogBook;
 
@@ -57,6 +57,7 @@ pub(crate) struct Handle {
     pub(super) config_turn: Arc<Mutex<()>>, // of those who change it
     pub(super) readers: Arc<Semaphore>,     // of NZBs at the same time
     pub(super) grounds: Grounds,
+    pub(super) places: Places,
 }
 
 impl Handle {
@@ -83,11 +84,21 @@ impl Handle {
         Ok(())
     }
 
+    /// The disks are asked beside the loop.
+    async fn with_disks(&self, status: Status) -> Status {
+        let settings = self.settings.get();
+        let disk = |path| self.places.disk(path, settings.reserve);
+        let (complete_disk, incomplete_disk) =
+            tokio::join!(disk(&settings.complete), disk(&settings.incomplete));
+        Status { complete_disk, incomplete_disk, ..status }
+    }
+
     /// Where jobs of that category go. Made beside the loop, for a share may take its time.
     async fn destination(&self, category: Option<String>) -> Result<Arc<Root>, Refusal> {
         let (settings, grounds) = (self.settings.get(), self.grounds.clone());
         let category = category.as_deref();
         let (path, ground) = (settings.destination(category), settings.ground(category).to_owned());
+        self.places.answers(&ground).await?;
         let made = aside(move || grounds.root(&path, &ground)).await?;
         made.map(Arc::new)
             .map_err(|error| Refusal::Unavailable(format!("{}: {error}", error.code())))
@@ -97,13 +108,7 @@ impl Handle {
 impl Control for Handle {
     async fn status(&self) -> Result<Status, Refusal> {
         let status = self.ask(|daemon| daemon.status()).await?;
-        let (settings, grounds) = (self.settings.get(), self.grounds.clone());
-        aside(move || Status {
-            complete_disk: disk(&settings.complete, settings.reserve, &grounds),
-            incomplete_disk: disk(&settings.incomplete, settings.reserve, &grounds),
-            ..status
-        })
-        .await
+        Ok(self.with_disks(status).await)
     }
 
     async fn queue(&self, which: Which) -> Result<Page<Job>, Refusal> {
@@ -248,10 +253,12 @@ impl Control for Handle {
     }
 
     async fn disks(&self) -> Result<Vec<Disk>, Refusal> {
-        let (settings, grounds) = (self.settings.get(), self.grounds.clone());
-        let look = move |path: &Path| disk(path, settings.reserve, &grounds);
         let settings = self.settings.get();
-        aside(move || settings.grounds().into_iter().map(look).collect()).await
+        let mut disks = Vec::new();
+        for path in settings.grounds() {
+            disks.push(self.places.disk(path, settings.reserve).await);
+        }
+        Ok(disks)
     }
 
     async fn accept_disks(&self, path: Option<String>) -> Result<(), Refusal> {
@@ -356,16 +363,9 @@ impl Control for Handle {
 
     async fn measure(&self) -> Result<Measured, Refusal> {
         let measured = self.ask(|daemon| daemon.measure()).await?;
-        let (settings, grounds) = (self.settings.get(), self.grounds.clone());
-        aside(move || {
-            let status = Status {
-                complete_disk: disk(&settings.complete, settings.reserve, &grounds),
-                incomplete_disk: disk(&settings.incomplete, settings.reserve, &grounds),
-                ..measured.status
-            };
-            Measured { status, process: tallies::process(), ..measured }
-        })
-        .await
+        let status = self.with_disks(measured.status).await;
+        let process = aside(tallies::process).await?;
+        Ok(Measured { status, process, ..measured })
     }
 
     async fn readiness(&self) -> Result<Readiness, Refusal> {
@@ -374,7 +374,7 @@ impl Control for Handle {
             (state, !daemon.config.servers.is_empty())
         });
         let (state, has_servers) = asked.await?;
-        let state_is_writable = aside(move || tallies::is_writable(&state)).await?;
+        let state_is_writable = self.places.is_writable(state).await;
         Ok(Readiness { state_is_writable, has_servers })
     }
 

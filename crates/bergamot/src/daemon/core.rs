@@ -36,6 +36,7 @@ use super::notes::Notes;
 use super::outages::Outages;
 use super::pace::Pace;
 use super::pauses::Pauses;
+use super::places::Places;
 use super::probes::Probes;
 use super::publication::Published;
 use super::reception::Reception;
@@ -180,6 +181,7 @@ impl Daemon {
             Grounds::open(&settings.state, settings.config.storage.modes());
         let keeper =
             Keeper::start(spool.clone(), job_settings.clone(), grounds.clone(), outbox.clone());
+        let places = Places::new(grounds.clone());
         let handle = Handle {
             outbox: outbox.clone(),
             reception: reception.clone(),
@@ -188,7 +190,8 @@ impl Daemon {
             config: settings.config_file.clone(),
             config_turn: Arc::default(),
             readers: Arc::new(Semaphore::new(MOST_READERS)),
-            grounds: grounds.clone(),
+            grounds,
+            places: places.clone(),
         };
         let mut daemon = Self {
             handle,
@@ -244,7 +247,7 @@ impl Daemon {
             web: Web::new(),
             fetches: Fetches::default(),
             supervisor: Supervisor::find(|name| std::env::var(name).ok()),
-            storage: Storage::new(grounds, reserve),
+            storage: Storage::new(places, reserve),
             load_trouble: None,
         };
         for told in left.told.into_iter().chain(grounds_told) {

@@ -26,6 +26,7 @@ pub(crate) struct Jobs {
     resting: BTreeMap<JobId, Rest>,
     held: BTreeMap<JobId, Held>,
     history: BTreeMap<Reverse<u64>, JobId>,
+    past_changes: u64, // in what ended, as far as anybody could tell
 }
 
 /// A job whose articles are in the engine.
@@ -76,6 +77,7 @@ impl Jobs {
             }
         }
         self.records.insert(id, record);
+        self.past_changes += 1;
         self.consider(id);
     }
 
@@ -90,7 +92,9 @@ impl Jobs {
 
     /// For all but its place in the queue, its pause and its end.
     pub(crate) fn record_mut(&mut self, job: JobId) -> Option<&mut Record> {
-        self.records.get_mut(&job)
+        let record = self.records.get_mut(&job)?;
+        self.past_changes += u64::from(record.outcome.is_some());
+        Some(record)
     }
 
     /// Goes on with its life.
@@ -126,6 +130,11 @@ impl Jobs {
 
     pub(crate) fn queued_count(&self) -> usize {
         self.queue.len()
+    }
+
+    /// As long as this is the same, so is all that ended.
+    pub(crate) fn past_changes(&self) -> u64 {
+        self.past_changes
     }
 
     /// The newest first.
@@ -193,12 +202,14 @@ impl Jobs {
         if let Some(outcome) = &record.outcome {
             self.history.insert(Reverse(outcome.sequence), job);
         }
+        self.past_changes += 1;
         self.active.remove(&job)
     }
 
     /// Out of history and back into the queue.
     pub(crate) fn revive(&mut self, job: JobId) {
         let Some(record) = self.records.get_mut(&job) else { return };
+        self.past_changes += 1;
         if let Some(outcome) = record.outcome.take() {
             self.history.remove(&Reverse(outcome.sequence));
         }

@@ -21,8 +21,8 @@
 //! - `feeds`, `feed_calls`, `feed_memory`, `feed_views`: what indexers offer; `outgoing`: a feed of our own
 //! - `memory`, `settings`, `current`, `servers`: what it is told beforehand, and may be told anew
 //! - `probes`: whether jobs that wait are there
-//! - `storage`, `grounds`: room for jobs, and the disks their directories stand on; `returns`: who comes
-//!   back by itself
+//! - `storage`, `grounds`: room for jobs, and the disks their directories stand on; `places`, `looks`: how
+//!   directories are looked at whose disk may not answer; `returns`: who comes back by itself
 //! - `targets`: what is done again and again, and when
 //! - `vital_thread`: how those threads are started
 
@@ -55,6 +55,7 @@ mod keeper;
 mod listening;
 mod lives;
 mod local_nzb;
+mod looks;
 mod memory;
 mod news;
 mod newsgroups;
@@ -65,6 +66,7 @@ mod outgoing;
 mod pace;
 mod parcel;
 mod pauses;
+mod places;
 mod probes;
 mod publication;
 mod question;

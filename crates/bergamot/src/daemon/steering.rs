@@ -167,6 +167,7 @@ impl Daemon {
             incomplete: self.job_settings.get().incomplete.clone(),
             ..settings.jobs
         });
+        self.forget_past_sums();
         self.retention = settings.retention;
         self.storage.set_reserve(config.storage.reserve);
         if self.config.download.rate != config.download.rate {

@@ -4,30 +4,29 @@
 //! run, and while jobs wait for room. With nothing to do nobody looks.
 
 use std::collections::{BTreeMap, HashSet};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use bergamot_engine::{Event, FORCE_PRIORITY, Hold};
 use bergamot_queue::{FileKey, FileState, Life, Step};
 use bergamot_rpc::Event as News;
-use bergamot_storage::{Claim, Guard, Reserve, Space, VolumeId};
+use bergamot_storage::{Claim, Guard, Reserve, VolumeId};
 use bergamot_store::Record;
 use bergamot_types::{ByteCount, JobId, SafeName, Shown};
 use bergamot_writer::Root;
 use tracing::{debug, info, warn};
 
 use super::core::Daemon;
-use super::grounds::Grounds;
 use super::happening::Happening;
+use super::places::{Away, Places, Seen};
 use super::targets::Poll;
 use crate::clock;
 
 #[derive(Debug)]
 pub(super) struct Storage {
-    pub(super) grounds: Grounds,
+    places: Places,
     guard: Guard,
-    seen: BTreeMap<PathBuf, Result<VolumeId, String>>,
+    seen: BTreeMap<PathBuf, Result<VolumeId, Away>>,
     begun: BTreeMap<JobId, ByteCount>, // what jobs that wait have on the disk already
     loose: HashSet<FileKey>,           // files that grow as they are written
     surveyed: Option<Instant>,
@@ -44,9 +43,6 @@ struct Questions {
     begun: Vec<(JobId, SafeName)>,
 }
 
-/// A volume, or why a directory cannot be used.
-type Seen = Result<(VolumeId, Space), String>;
-
 /// What was seen.
 #[derive(Debug)]
 pub(crate) struct Survey {
@@ -55,9 +51,9 @@ pub(crate) struct Survey {
 }
 
 impl Storage {
-    pub(super) fn new(grounds: Grounds, reserve: Reserve) -> Self {
+    pub(super) fn new(places: Places, reserve: Reserve) -> Self {
         Self {
-            grounds,
+            places,
             guard: Guard::new(reserve),
             seen: BTreeMap::new(),
             begun: BTreeMap::new(),
@@ -78,8 +74,11 @@ impl Storage {
         self.surveyed.is_some_and(|at| now < at + FRESH)
     }
 
-    fn volume(&self, path: &Path) -> Result<VolumeId, String> {
-        self.seen.get(path).cloned().unwrap_or_else(|| Err("nobody has looked at it".to_owned()))
+    fn volume(&self, path: &Path) -> Result<VolumeId, Away> {
+        self.seen.get(path).cloned().unwrap_or_else(|| {
+            let why = "nobody has looked at it".to_owned();
+            Err(Away { why, is_silent: true, last: None })
+        })
     }
 }
 
@@ -111,8 +110,9 @@ impl Daemon {
     fn admit(&mut self, job: JobId) -> Result<(), String> {
         let Some(record) = self.jobs.record(job) else { return Ok(()) };
         let settings = self.job_settings.get();
-        let here = self.storage.volume(&settings.incomplete)?;
-        let there = self.storage.volume(settings.ground(record.category.as_deref()))?;
+        let volume = |path| self.storage.volume(path).map_err(|away| away.why);
+        let here = volume(settings.incomplete.as_path())?;
+        let there = volume(settings.ground(record.category.as_deref()))?;
         let size = self.size_of(record);
         let done = self.storage.begun.get(&job).copied().unwrap_or_default();
         let claims = claims(here, there, size.0.saturating_sub(done.0), size.0);
@@ -175,9 +175,10 @@ impl Daemon {
             grounds: settings.grounds().into_iter().map(Path::to_owned).collect(),
             begun: begun.take(MOST_MEASURED).collect(),
         };
-        let (grounds, outbox) = (self.storage.grounds.clone(), self.outbox.clone());
-        tokio::task::spawn_blocking(move || {
-            outbox.tell(Happening::Surveyed(Box::new(look(&grounds, &questions))));
+        let (places, outbox) = (self.storage.places.clone(), self.outbox.clone());
+        tokio::spawn(async move {
+            let survey = look(&places, questions).await;
+            outbox.tell(Happening::Surveyed(Box::new(survey)));
         });
     }
 
@@ -189,11 +190,13 @@ impl Daemon {
         let mut spaces = BTreeMap::new();
         self.storage.seen.clear();
         for (path, found) in survey.volumes {
-            let volume = found.map(|(volume, space)| {
-                spaces.insert(volume, space);
-                volume
-            });
-            self.storage.seen.insert(path, volume);
+            // What is known of one that is silent holds on.
+            let known = match &found {
+                Ok(known) => Some(*known),
+                Err(away) => away.last,
+            };
+            spaces.extend(known);
+            self.storage.seen.insert(path, found.map(|(volume, _)| volume));
         }
         let spaces: Vec<_> = spaces.into_iter().collect();
         let running = self.running_claims();
@@ -227,7 +230,8 @@ impl Daemon {
                 }
             }
             Ok(_) => {}
-            Err(why) => {
+            Err(away) if away.is_silent => {}
+            Err(Away { why, .. }) => {
                 let mut running: Vec<_> = self.jobs.active_jobs().collect();
                 running.retain(|job| self.may_be_stopped(*job));
                 for job in running {
@@ -338,25 +342,23 @@ fn claims(here: VolumeId, there: VolumeId, left: u64, whole: u64) -> Vec<Claim> 
     claims
 }
 
-fn look(grounds: &Grounds, questions: &Questions) -> Survey {
-    let volumes =
-        questions.grounds.iter().map(|path| (path.clone(), look_at(grounds, path))).collect();
-    let incomplete = Root::open(&questions.incomplete);
-    let measured = |(job, name): &(JobId, SafeName)| {
-        Some((*job, incomplete.as_ref().ok()?.allocated(name).ok()?))
-    };
-    Survey { volumes, begun: questions.begun.iter().filter_map(measured).collect() }
-}
-
-fn look_at(grounds: &Grounds, path: &Path) -> Seen {
-    grounds.check(path).map_err(|error| format!("{}: {error}", error.code()))?;
-    // It need not be there yet; then it is made where the nearest one above it is.
-    let stat = path.ancestors().find_map(|path| Some((path, path.metadata().ok()?)));
-    let (there, metadata) =
-        stat.ok_or_else(|| "disk.dest_missing: no such directory".to_owned())?;
-    let space =
-        bergamot_writer::space(there).map_err(|error| format!("{}: {error}", error.code()))?;
-    Ok((VolumeId(metadata.dev()), Space { free: space.free, total: space.total }))
+async fn look(places: &Places, questions: Questions) -> Survey {
+    let Questions { incomplete, grounds, begun } = questions;
+    let looks: Vec<_> = grounds
+        .into_iter()
+        .map(|path| {
+            let places = places.clone();
+            tokio::spawn(async move {
+                let seen = places.seen(&path).await;
+                (path, seen)
+            })
+        })
+        .collect();
+    let mut volumes = Vec::new();
+    for look in looks {
+        volumes.extend(look.await);
+    }
+    Survey { volumes, begun: places.measured(&incomplete, begun).await }
 }
 
 /// What was seen holds so long: others write too, but not so much.

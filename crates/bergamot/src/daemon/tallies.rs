@@ -14,6 +14,8 @@ pub(super) struct Tallies {
     pub(super) arrivals: Arrivals,
     /// By category and result.
     ended: BTreeMap<(String, &'static str), u64>,
+    /// Of the history as it was at that change of it.
+    past: Option<(u64, PastSums)>,
 }
 
 impl Daemon {
@@ -43,18 +45,41 @@ impl Daemon {
         }
     }
 
-    /// The disks and the process are asked beside the loop.
-    pub(super) fn measure(&mut self) -> Measured {
-        let mut queue = QueueSums::default();
-        for record in self.jobs.queued() {
-            queue.add(self.state_of(record), record.paused, record.contents.bytes.0);
+    /// Whoever measures comes every few seconds, and a history is long and seldom changes.
+    fn past_sums(&mut self) -> PastSums {
+        let changes = self.jobs.past_changes();
+        match &self.tallies.past {
+            Some((at, sums)) if *at == changes => sums.clone(),
+            _ => {
+                let sums = self.sum_up_past();
+                self.tallies.past = Some((changes, sums.clone()));
+                sums
+            }
         }
+    }
+
+    fn sum_up_past(&self) -> PastSums {
         let mut past = PastSums::default();
         let shown = |record: &&Record| record.outcome.as_ref().is_some_and(|it| !it.hidden);
         for record in self.jobs.past().filter(shown).take(PastSums::MOST) {
             let category = self.measured_category(record.category.as_deref());
             past.add(&self.job_view(record), &category);
         }
+        past
+    }
+
+    /// Its categories may have other names now.
+    pub(super) fn forget_past_sums(&mut self) {
+        self.tallies.past = None;
+    }
+
+    /// The disks and the process are asked beside the loop.
+    pub(super) fn measure(&mut self) -> Measured {
+        let mut queue = QueueSums::default();
+        for record in self.jobs.queued() {
+            queue.add(self.state_of(record), record.paused, record.contents.bytes.0);
+        }
+        let past = self.past_sums();
         let ended = self.tallies.ended.iter().map(|((category, result), count)| EndedJobs {
             category: category.clone(),
             result,

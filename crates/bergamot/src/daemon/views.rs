@@ -5,12 +5,10 @@ use bergamot_rpc::view::{
     Disk, Ended, Job, JobState, Mark, Page, Parameter, ServerArticles, Status,
 };
 use bergamot_rpc::wish::Which;
-use bergamot_storage::Reserve;
 use bergamot_store::Record;
 use bergamot_types::{JobId, SafeName, ServerId};
 
 use super::core::Daemon;
-use super::grounds::Grounds;
 use crate::clock;
 
 impl Daemon {
@@ -282,20 +280,6 @@ fn is_wanted(record: &Record, which: &Which) -> bool {
         .as_ref()
         .is_none_or(|text| record.name.to_lowercase().contains(&text.to_lowercase()));
     in_category && found
-}
-
-/// Of a directory that need not be there yet.
-pub(super) fn disk(path: &std::path::Path, reserve: Reserve, grounds: &Grounds) -> Disk {
-    let trouble = grounds.check(path).err().map(|error| format!("{}: {error}", error.code()));
-    let nearest = path.ancestors().find(|path| path.exists()).unwrap_or(path);
-    let space = bergamot_writer::space(nearest).unwrap_or_default();
-    Disk {
-        path: path.to_string_lossy().into_owned(),
-        free: space.free.0,
-        total: space.total.0,
-        reserve: reserve.of(space.total).0,
-        trouble,
-    }
 }
 
 fn mark(mark: bergamot_store::Mark) -> Option<Mark> {
