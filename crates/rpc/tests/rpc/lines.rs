@@ -1,14 +1,12 @@
 //! JSON by lines over the Unix socket, and events on every way.
 
-mod daemon;
-
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 
+use crate::daemon::{self, Running, StandIn, body_of, status_of};
 use bergamot_rpc::{Client, Event, Hub, Position, Server, Settings, StartError};
-use daemon::{Running, StandIn, body_of, status_of};
 use serde_json::{Value, json};
 
 /// Says all of it, closes its half, and reads to the end.

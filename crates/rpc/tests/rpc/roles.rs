@@ -1,8 +1,6 @@
 //! Who may call what: every level, every method, on every way in.
 
-mod daemon;
-
-use daemon::{Running, body_of, status_of, three_users};
+use crate::daemon::{self, Running, body_of, status_of, three_users};
 use serde_json::{Value, json};
 
 /// Whoever may only add, may call these.

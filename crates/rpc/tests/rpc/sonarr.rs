@@ -1,10 +1,8 @@
 //! All that Sonarr asks, in the words it uses, and read by its rules.
 
-mod daemon;
-
 use std::collections::HashMap;
 
-use daemon::{Running, body_of, status_of, three_users};
+use crate::daemon::{self, Running, body_of, status_of, three_users};
 use serde_json::{Value, json};
 
 /// As Sonarr sends it; an `error` of any kind is an exception there.

@@ -1,10 +1,8 @@
 //! Who may do what in SABnzbd's dialect, and by which way.
 
-mod daemon;
-
+use crate::daemon::{self, Running, body_of, status_of, three_users};
 use bergamot_rpc::{Access, Settings, Token};
 use bergamot_types::Secret;
-use daemon::{Running, body_of, status_of, three_users};
 
 fn start() -> Running {
     let token = |access: Access| Token { secret: Secret::new(format!("{access}-key")), access };

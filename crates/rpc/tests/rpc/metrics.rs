@@ -1,15 +1,13 @@
 //! What `/metrics`, `/healthz` and `/readyz` say, and to whom.
 
-mod daemon;
-
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
+use crate::daemon::{self, body_of, status_of, three_users};
 use bergamot_rpc::Settings;
 use bergamot_rpc::metrics::{Compat, MetricsAccess, MetricsSettings};
-use daemon::{body_of, status_of, three_users};
 
 fn settings(access: MetricsAccess) -> Settings {
     let metrics = MetricsSettings { access, compat: vec![Compat::Nzbget, Compat::Sabnzbd] };

@@ -1,13 +1,11 @@
 //! Clients that take their time. It is virtual: where all wait, the clock jumps ahead.
 
-mod daemon;
-
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::daemon::StandIn;
 use bergamot_rpc::{Hub, Server, Settings};
-use daemon::StandIn;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::Instant;

@@ -1,10 +1,8 @@
 //! All that Sonarr asks of SABnzbd, in the words it uses, and read by its rules.
 
-mod daemon;
-
+use crate::daemon::{self, Running, body_of, status_of};
 use bergamot_rpc::{Access, Settings, Token};
 use bergamot_types::Secret;
-use daemon::{Running, body_of, status_of};
 use serde_json::Value;
 
 /// It fails on any other.

@@ -1,7 +1,5 @@
 //! A daemon made of fixed answers, behind the real server.
 
-#![allow(dead_code)] // each test uses what it needs of it
-
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;

@@ -1,8 +1,8 @@
 //! Every command of `editqueue`, and what the daemon is asked to do for it.
 
-mod daemon;
-
 use serde_json::{Value, json};
+
+use crate::daemon;
 
 /// The command with its parameter and ids, whether it says that something was done, and what was.
 type Row = (&'static str, &'static str, &'static [u32], Result<bool, i64>, &'static [&'static str]);

@@ -1,14 +1,12 @@
 //! Every mode of SABnzbd's dialect, and what came of it. `BLESS=1` writes the files anew.
 
-mod daemon;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use crate::daemon::{self, Running, body_of, status_of};
 use bergamot_rpc::{Access, Settings, Token};
 use bergamot_types::Secret;
-use daemon::{Running, body_of, status_of};
 use serde_json::Value;
 
 /// A name for the file, and what is asked.

@@ -1,12 +1,10 @@
 //! What strangers send over HTTP, and what must come of it.
 
-mod daemon;
-
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 
+use crate::daemon::{self, StandIn, body_of, status_of, three_users};
 use bergamot_rpc::{Control, Hub, Server, Settings, StartError};
-use daemon::{StandIn, body_of, status_of, three_users};
 use proptest::prelude::*;
 use serde_json::Value;
 

@@ -1,7 +1,5 @@
 //! Every method, called over the socket, and what came of it. `BLESS=1` writes the files anew.
 
-mod daemon;
-
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
@@ -9,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use bergamot_rpc::ClientError;
 use serde_json::{Value, json};
+
+use crate::daemon;
 
 #[test]
 fn every_native_method_answers_as_it_did() {
