@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bergamot_newsd::{Articles, Generated};
 use bergamot_rpc::{Client, ClientError};
-use bergamot_tests::{Daemon, Home, News, content_of};
+use bergamot_tests::{Daemon, Home, Mounted, News, content_of};
 use bergamot_types::ByteCount;
 use bergamot_webd::{Answer, Site};
 use flate2::Compression;
@@ -69,7 +69,8 @@ impl Grabbing {
     }
 
     fn assert_complete(&mut self, name: &str, post: &Generated) {
-        self.daemon.wait_complete(name.rsplit('/').next().unwrap());
+        let last = name.rsplit('/').next().unwrap();
+        self.daemon.expect(&["INFO complete", &format!("name={last} ")]);
         let found = fs::read(self.home.join("complete").join(name).join("data.bin")).unwrap();
         assert!(found == content_of(post), "{name} is whole");
     }
@@ -141,24 +142,30 @@ fn an_nzb_is_fetched_named_and_downloaded() {
             .header("X-DNZB-Failure", &format!("http://x/f?apikey={KEY}"))
             .header("X-DNZB-ProperName", "Some Show")
             .body(plain.clone()),
-        "/packed" => Answer::new(200).header("X-DNZB-Name", "Packed").body(packed.clone()),
+        "/packed" => Answer::new(200)
+            .header("X-DNZB-Name", "Packed")
+            .header("X-DNZB-Category", "tv")
+            .body(packed.clone()),
         "/get/Encoded.nzb" => {
             Answer::new(200).header("Content-Encoding", "gzip").body(encoded.clone())
         }
         _ => Answer::new(404),
     })
     .unwrap();
-    let mut it = Grabbing::start(&posts, site);
+    let urls = "private_hosts = ['127.0.0.1']\n[[category]]\nname = 'tv'\npriority = 50";
+    let mut it = Grabbing::start_with(&posts, site, urls);
     let job = it.add("/plain");
     it.assert_complete("tv/Some Show", &posts[0]);
     let known = it.job(job);
-    assert_eq!(known["category"], "tv");
+    assert_eq!((&known["category"], &known["priority"]), (&json!("tv"), &json!(50)));
     assert!(known["url"].as_str().unwrap().ends_with("/plain?***"), "{known}");
     let parameters = known["parameters"].to_string();
     assert!(parameters.contains("*DNZB:ProperName"), "{parameters}");
     assert!(parameters.contains("http://x/f?***"), "{parameters}");
-    it.add("/packed");
-    it.assert_complete("Packed", &posts[1]);
+    let params = json!({ "url": it.url("/packed"), "priority": 3 });
+    let packed = it.call("queue.add", params)["job"].as_u64().unwrap();
+    it.assert_complete("tv/Packed", &posts[1]);
+    assert_eq!(it.job(packed)["priority"], 3, "somebody has said so");
     it.add("/get/Encoded.nzb");
     it.assert_complete("Encoded", &posts[2]);
     // What people say counts before what the server says; and the same articles are not fetched twice.
@@ -265,6 +272,36 @@ fn each_nzb_of_an_archive_becomes_a_job() {
         let failed = items.iter().find(|job| job["name"] == name).unwrap();
         assert!(failed["ended"]["reason"].as_str().unwrap().starts_with(reason), "{failed}");
     }
+    it.stop();
+}
+
+#[test]
+fn an_archive_that_the_disk_does_not_take_is_fetched_again_when_it_does() {
+    let Some(disk) = Mounted::new("1m") else { return };
+    let posts = [post(1), post(2), post(3)];
+    let nzbs = posts.each_ref().map(|post| post.nzb());
+    let large = format!("{}<!--{}-->", nzbs[2], " ".repeat(2 << 20));
+    let archive = zip(&[
+        ("one.nzb", nzbs[0].as_bytes()),
+        ("broken.nzb", b"<nzb><file"),
+        ("two.nzb", nzbs[1].as_bytes()),
+        ("large.nzb", large.as_bytes()),
+    ]);
+    let site = Site::start(move |_| Answer::new(200).body(archive.clone())).unwrap();
+    let state = format!("[directories]\nstate = '{}'", disk.path().join("state").display());
+    let urls = format!("private_hosts = ['127.0.0.1']\n{state}");
+    let mut it = Grabbing::start_with(&posts, site, &urls);
+    let job = it.add("/archive.zip");
+    it.daemon.wait_for(&["WARN not fetched", "state.full"]);
+    it.assert_complete("two", &posts[1]);
+    assert_eq!(it.job(job)["state"]["is"], "fetching", "the disk is not its fault");
+    it.daemon.wait_for(&["WARN not fetched", "state.full"]);
+    assert_eq!(it.site.requests().len(), 1, "nobody is asked for what would not fit");
+    disk.remount("size=64m");
+    it.assert_complete("one", &posts[0]);
+    it.assert_complete("large", &posts[2]);
+    let history = it.call("history.list", json!({}));
+    assert_eq!(history["items"].as_array().unwrap().len(), 4, "none twice: {history}");
     it.stop();
 }
 

@@ -27,6 +27,9 @@ pub struct Record {
     pub category: Option<Arc<str>>,
     #[serde(default, skip_serializing_if = "is_default")]
     pub priority: i32,
+    /// Nobody has said what it is, so the category that its NZB brings may.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub priority_is_open: bool,
     /// Its place among jobs of the same priority: the least is next.
     pub rank: i64,
     #[serde(with = "plain")]
@@ -109,6 +112,7 @@ impl Record {
             name: name.into(),
             category: None,
             priority: 0,
+            priority_is_open: false,
             rank: i64::from(id.0),
             added,
             source: source.into(),
@@ -209,6 +213,7 @@ mod tests {
             Record::new(JobId(7), "a \"name\" = [odd]\n", UnixTime(1_800_000_000), "x.nzb", print);
         record.category = Some("tv".into());
         record.priority = -100;
+        record.priority_is_open = true;
         record.password = Some(Secret::new("hunter2"));
         record.url = Some("http://example.org/x.nzb".into());
         record.parameters.set("drone", "17");

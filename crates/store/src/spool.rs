@@ -10,7 +10,7 @@ use bergamot_types::JobId;
 
 use crate::commit::{Draft, commit};
 use crate::directory::{Directory, Folder};
-use crate::durable::{at, publish_now, sync_names};
+use crate::durable::{at, draft_of, prepare, publish_now, sync_names};
 use crate::error::StoreError;
 use crate::fingerprint::Fingerprint;
 use crate::frame::{BootId, Owner};
@@ -151,6 +151,15 @@ impl Spool {
     pub fn put_nzb(&self, job: JobId, nzb: &mut dyn Read) -> Result<(), StoreError> {
         let draft = Draft { name: name(job, NZB), content: Box::new(nzb) };
         commit(&*self.directory, vec![vec![draft]]).pop().unwrap_or(Ok(()))
+    }
+
+    /// Whether the NZB of a job would fit, without one; nothing of the trial is left.
+    pub fn try_room(&self, job: JobId, size: u64) -> Result<(), StoreError> {
+        let name = name(job, NZB);
+        let tried = prepare(&*self.directory, &name, &mut io::repeat(b' ').take(size));
+        // Whatever is left is cleared away at the next start.
+        let _ = self.directory.remove(&draft_of(&name));
+        tried
     }
 
     /// From now on the articles of this job are known, though its record is still on its way.

@@ -69,6 +69,7 @@ impl Daemon {
             Edit::Pause => Ok(self.pause_job(job, true)),
             Edit::Resume => Ok(self.pause_job(job, false)),
             Edit::SetPriority(priority) => {
+                self.close_priority(job);
                 let changed = self.jobs.place(job, *priority, To::Here);
                 if *priority >= FORCE_PRIORITY {
                     self.jobs.end_rest(job);
@@ -84,6 +85,13 @@ impl Daemon {
             | Edit::Split { .. } => {
                 Err(Refusal::Impossible(format!("job {job} is not one for that")))
             }
+        }
+    }
+
+    /// What people say of it counts before what comes with the NZB.
+    fn close_priority(&mut self, job: JobId) {
+        if let Some(record) = self.jobs.record_mut(job) {
+            record.priority_is_open = false;
         }
     }
 
@@ -187,7 +195,7 @@ impl Daemon {
     }
 
     /// From history back into the queue, at its end.
-    fn try_again(&mut self, job: JobId, from_the_start: bool) -> Edited {
+    pub(super) fn try_again(&mut self, job: JobId, from_the_start: bool) -> Edited {
         if self.jobs.is_queued(job) {
             return Err(Refusal::Impossible(format!("job {job} has just ended")));
         }
@@ -267,7 +275,7 @@ impl Daemon {
     }
 
     /// The places of these jobs have changed; the promise is that of the one that was meant.
-    fn placed(&mut self, changed: Vec<JobId>, meant: JobId) -> Option<Promise> {
+    pub(super) fn placed(&mut self, changed: Vec<JobId>, meant: JobId) -> Option<Promise> {
         for job in changed.into_iter().filter(|job| *job != meant) {
             self.tell_place(job);
             self.record(job);

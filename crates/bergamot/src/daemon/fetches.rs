@@ -1,12 +1,13 @@
 //! Jobs whose NZB is still to come from its address.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bergamot_feed::{CallId, Failure, FailureKind, Headers, HostRefusal, ItemKey, NzbOutcome};
 use bergamot_poll::Wanted;
 use bergamot_queue::{Deletion, Ending, Life, Step};
-use bergamot_store::Record;
+use bergamot_store::{Record, Spool};
 use bergamot_types::{JobId, Shown, Url};
 use tokio::task::AbortHandle;
 use tracing::{info, warn};
@@ -14,7 +15,8 @@ use tracing::{info, warn};
 use super::core::Daemon;
 use super::feeds::{ITEM, instant_of};
 use super::happening::Happening;
-use super::parcel::{Arrived, Parcel};
+use super::parcel::Arrived;
+use super::ranks::To;
 use super::reception::provisional_name;
 use super::targets::{Lane, Poll};
 use super::web::{Account, Again, Fetched, Missed};
@@ -33,6 +35,8 @@ pub(super) struct Fetches {
 struct Attempts {
     count: u32,
     why: String, // the last one did
+    /// What the disk did not take of it, in bytes: no host is asked again before it does.
+    unwritten: Option<u64>,
 }
 
 impl Daemon {
@@ -73,9 +77,16 @@ impl Daemon {
         }
         let (web, outbox) = (self.web.clone(), self.outbox.clone());
         let (reception, reach) = (self.reception.clone(), self.job_settings.get().reach(&url));
+        let unwritten = self.fetches.attempts.get(&job).and_then(|attempts| attempts.unwritten);
+        let spool = self.spool.clone();
         let running = tokio::spawn(async move {
-            let unpack = move |response| reception.unpack(&record, response);
-            let fetched = web.fetch(&url, reach, unpack).await;
+            let others = outbox.clone();
+            let accept = move |other| others.tell(Happening::Accepted(Box::new(other)));
+            let unpack = move |response| reception.unpack(&record, response, &accept);
+            let fetched = match has_room(spool, job, unwritten).await {
+                Ok(()) => web.fetch(&url, reach, unpack).await,
+                Err(missed) => Fetched { headers: Headers::default(), result: Err(missed) },
+            };
             outbox.tell(Happening::Fetched { job, fetched: Box::new(fetched) });
         });
         self.fetches.running.insert(job, running.abort_handle());
@@ -136,17 +147,14 @@ impl Daemon {
         self.targets.put_off(Poll::Url(job), clock::now().instant);
     }
 
-    pub(super) fn on_fetched(&mut self, job: JobId, fetched: Fetched<Parcel>) {
+    pub(super) fn on_fetched(&mut self, job: JobId, fetched: Fetched<Arrived>) {
         let Some((record, url)) = self.to_be_fetched(job) else { return self.drop_what_came(job) };
         let Fetched { headers, result } = fetched;
         match result {
-            Ok(parcel) => {
+            Ok(arrived) => {
                 self.end_call(job, &headers, NzbOutcome::Fine);
                 self.stop_fetching(job);
-                self.take_in(record, &url, parcel.arrived);
-                for other in parcel.others {
-                    drop(self.on_accepted(other));
-                }
+                self.take_in(record, &url, arrived);
             }
             Err(missed) => self.on_missed(&record, &headers, &missed),
         }
@@ -164,9 +172,13 @@ impl Daemon {
     /// From here on it is a job like any other.
     fn take_in(&mut self, mut record: Record, url: &Url, arrived: Arrived) {
         let job = record.id;
+        let brings_category = record.category.is_none();
         fill_in(&mut record, url, arrived);
         let settings = self.job_settings.get();
         let known = record.category.as_deref().and_then(|name| settings.category(name));
+        let priority = known.map(|known| known.priority);
+        let priority = priority.filter(|_| brings_category && record.priority_is_open);
+        record.priority_is_open = false;
         record.category = known.map(|known| known.name.as_str().into()).or(record.category);
         info!(%job, name = %Shown(&record.name), size = %record.contents.bytes, "fetched");
         let twin = self.twin(&record);
@@ -180,6 +192,10 @@ impl Daemon {
             return self.end(job, Ending::Deleted(Deletion::Copy), &why);
         }
         self.record(job);
+        if let Some(priority) = priority {
+            let changed = self.jobs.place(job, priority, To::Here);
+            drop(self.placed(changed, job));
+        }
         self.let_propagate(job);
         self.jobs.wait_again(job);
         self.tell_changed(job);
@@ -190,8 +206,14 @@ impl Daemon {
     fn on_missed(&mut self, record: &Record, headers: &Headers, missed: &Missed) {
         let (now, job, item) = (clock::now().instant, record.id, item_of(record));
         let outcome = host_outcome(missed, item.as_ref());
-        // What a feed has taken waits as long as its host wants it to.
+        let unwritten = match missed.again {
+            Again::OnceWritable(size) => Some(size),
+            _ => None,
+        };
+        // What a feed has taken waits as long as its host wants it to, and no address is to blame for
+        // the disk.
         let patience = match &outcome {
+            _ if unwritten.is_some() => Some(DISK_PAUSE),
             _ if item.is_none() => None,
             NzbOutcome::Denied { .. } => Some(LONG_PAUSE),
             NzbOutcome::Fine => None,
@@ -199,14 +221,16 @@ impl Daemon {
         };
         self.end_call(job, headers, outcome);
         self.fetches.running.remove(&job);
-        let Attempts { count: attempts, why } = self.fetches.attempts.entry(job).or_default();
-        *attempts += u32::from(patience.is_none());
-        why.clone_from(&missed.why);
+        let known = self.fetches.attempts.entry(job).or_default();
+        known.count += u32::from(patience.is_none());
+        known.why.clone_from(&missed.why);
+        known.unwritten = unwritten;
+        let attempts = known.count;
         let pause = match (patience, missed.again) {
             (Some(pause), _) | (None, Again::After(pause)) => pause,
             _ => FIRST_PAUSE * 3_u32.saturating_pow(attempts.saturating_sub(1)),
         };
-        let is_last = *attempts >= MOST_ATTEMPTS || missed.again == Again::Never;
+        let is_last = attempts >= MOST_ATTEMPTS || missed.again == Again::Never;
         if is_last && patience.is_none() {
             return self.end(job, Ending::Failed(missed.cause), &missed.why);
         }
@@ -215,8 +239,21 @@ impl Daemon {
     }
 }
 
+/// Each fetch counts with the indexer, so it is not tried on a disk that is known to be full.
+async fn has_room(spool: Arc<Spool>, job: JobId, size: Option<u64>) -> Result<(), Missed> {
+    let Some(size) = size else { return Ok(()) };
+    let tried = tokio::task::spawn_blocking(move || spool.try_room(job, size)).await;
+    match tried {
+        Ok(Err(error)) => Err(Missed {
+            again: Again::OnceWritable(size),
+            ..Missed::soon(format!("{}: {error}", error.code()))
+        }),
+        _ => Ok(()),
+    }
+}
+
 /// The item of a feed that the job was made of.
-fn item_of(record: &Record) -> Option<ItemKey> {
+pub(super) fn item_of(record: &Record) -> Option<ItemKey> {
     record.parameters.get(ITEM)?.parse().ok()
 }
 
@@ -256,6 +293,9 @@ fn fill_in(record: &mut Record, url: &Url, arrived: Arrived) {
 
 /// For what waits for somebody else, who wakes it.
 const LONG_PAUSE: Duration = Duration::from_secs(60 * 60);
+
+/// For what the disk has no room for.
+const DISK_PAUSE: Duration = Duration::from_secs(5);
 
 /// For what waits for its turn at a host, should nobody wake it.
 const UNTIL_WOKEN: Duration = Duration::from_secs(60);

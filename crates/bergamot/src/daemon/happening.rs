@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use super::errands::Returned;
 use super::feeds::FeedNews;
 use super::keeper::Loaded;
-use super::parcel::Parcel;
+use super::parcel::Arrived;
 use super::probes::JobSample;
 use super::question::Question;
 use super::storage::Survey;
@@ -39,7 +39,7 @@ pub(crate) enum Happening {
     /// An NZB came from its address, or did not.
     Fetched {
         job: JobId,
-        fetched: Box<Fetched<Parcel>>,
+        fetched: Box<Fetched<Arrived>>,
     },
     /// Somebody comes back from a server with what he was sent for, or without.
     ErrandReturned(Box<Returned>),

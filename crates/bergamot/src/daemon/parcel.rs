@@ -9,22 +9,15 @@ use bergamot_queue::Cause;
 use bergamot_store::{Contents, Dupe, Fingerprint, Record, StoreError};
 use bergamot_types::{JobId, Secret, Shown, Url};
 use flate2::bufread::MultiGzDecoder;
+use tracing::warn;
 
 use super::nzb_job::{contents, fingerprint};
 use super::reception::{Reception, Wishes, explained, job_name};
-use super::web::{Account, Missed};
+use super::web::{Account, Again, Missed};
 
-/// An NZB that has come and is in the spool.
+/// An NZB that has come and is in the spool: what is known of its job that was not known before.
 #[derive(Clone, Debug)]
-pub(crate) struct Parcel {
-    pub(super) arrived: Arrived,
-    /// Jobs of other NZBs that came along, spooled as well.
-    pub(super) others: Vec<Record>,
-}
-
-/// What is known of a job now that was not known before.
-#[derive(Clone, Debug)]
-pub(super) struct Arrived {
+pub(crate) struct Arrived {
     pub(super) fingerprint: Fingerprint,
     pub(super) contents: Contents,
     pub(super) name: String,
@@ -35,18 +28,23 @@ pub(super) struct Arrived {
 }
 
 impl Reception {
-    /// Puts what has come for a job into the spool.
-    pub(super) fn unpack(&self, record: &Record, response: Response) -> Result<Parcel, Missed> {
+    /// Puts what has come for a job into the spool. Jobs of other NZBs that came along are handed over
+    /// as soon as they are in there, for what comes next may fail.
+    pub(super) fn unpack(
+        &self,
+        record: &Record,
+        response: Response,
+        accept: &dyn Fn(Record),
+    ) -> Result<Arrived, Missed> {
         let headers = Headers::of(&response);
         let body = out_of_gzip(response.into_body())?;
         if Zip::is_one(&body) {
-            return self.unpack_archive(record, &headers, &body);
+            return self.unpack_archive(record, &headers, &body, accept);
         }
         let nzb = bergamot_nzb::read(body.as_slice(), &Limits::default())
             .map_err(|error| not_an_nzb(&error, &headers))?;
         self.put(record.id, &body)?;
-        let arrived = self.arrived(&nzb, &headers, headers.name.as_deref());
-        Ok(Parcel { arrived, others: Vec::new() })
+        Ok(self.arrived(&nzb, &headers, headers.name.as_deref()))
     }
 
     /// The first good NZB is that of the job; each other becomes a job of its own. Those come first,
@@ -56,37 +54,35 @@ impl Reception {
         record: &Record,
         headers: &Headers,
         bytes: &[u8],
-    ) -> Result<Parcel, Missed> {
+        accept: &dyn Fn(Record),
+    ) -> Result<Arrived, Missed> {
         let zip = Zip::open(bytes)
             .map_err(|error| Missed::never(Cause::Refused, format!("{}: {error}", error.code())))?;
-        let members: Vec<_> = zip.members().iter().filter(|member| member.is_nzb()).collect();
-        if members.is_empty() {
-            let why = "url.not_nzb: the ZIP archive holds no NZB".to_owned();
-            return Err(Missed::never(Cause::Refused, why));
-        }
-        if members.len() > MOST_NZBS {
-            let why = format!("zip.too_many: the ZIP archive holds more than {MOST_NZBS} NZBs");
-            return Err(Missed::never(Cause::Refused, why));
-        }
-        let (mut own, mut others) = (None, Vec::new());
+        let mut own: Option<(Nzb, Vec<u8>, &Member)> = None;
+        let mut broken = Vec::new();
         let mut left = MOST_UNPACKED;
-        for member in members {
-            let content = content(&zip, member, &mut left);
-            let read = content.as_deref().map_err(Clone::clone).and_then(|bytes| {
-                bergamot_nzb::read(bytes, &Limits::default()).map_err(|error| explained(&error))
-            });
-            match (read, content) {
-                (Ok(nzb), Ok(content)) if own.is_none() => own = Some((nzb, content, member)),
-                (_, content) => others.extend(self.receive_member(record, member, content)?),
+        for member in nzbs_of(&zip)? {
+            match (content(&zip, member, &mut left).and_then(read), &own) {
+                (Err(why), _) => broken.push((member, why)),
+                (Ok((nzb, content)), None) => own = Some((nzb, content, member)),
+                (Ok((nzb, content)), Some((first, ..)))
+                    if fingerprint(&nzb) != fingerprint(first) =>
+                {
+                    self.receive_member(record, member, &content)?.into_iter().for_each(accept);
+                }
+                // It is there twice.
+                (Ok(_), Some(_)) => {}
             }
         }
-        let Some((nzb, content, member)) = own else {
+        if let Some((_, content, _)) = &own {
+            self.put(record.id, content)?;
+        }
+        self.refuse_members(record, &broken, accept);
+        let (nzb, _, member) = own.ok_or_else(|| {
             let why = "url.not_nzb: no NZB of the ZIP archive can be used".to_owned();
-            return Err(Missed::never(Cause::Refused, why));
-        };
-        self.put(record.id, &content)?;
-        let arrived = self.arrived(&nzb, headers, Some(member.file_name()));
-        Ok(Parcel { arrived, others })
+            Missed::never(Cause::Refused, why)
+        })?;
+        Ok(self.arrived(&nzb, headers, Some(member.file_name())))
     }
 
     /// None if it was received before, when the archive came for the first time.
@@ -94,24 +90,31 @@ impl Reception {
         &self,
         record: &Record,
         member: &Member,
-        content: Result<Vec<u8>, String>,
+        content: &[u8],
     ) -> Result<Option<Record>, Missed> {
-        let wishes = Wishes {
-            file_name: member.file_name().to_owned(),
-            source: format!("job {} {}", record.id, Shown(&member.name)),
-            category: record.category.as_deref().map(str::to_owned),
-            priority: Some(record.priority),
-            paused: record.paused,
-            password: record.password.clone(),
-            dupe: Dupe { mode: record.dupe.mode, ..Dupe::default() },
-            ..Wishes::default()
-        };
-        let received = match content {
-            Ok(content) if self.has_come(&wishes.source, &content) => return Ok(None),
-            Ok(content) => self.receive(&wishes, &content),
-            Err(why) => self.refuse(&wishes, &[], &why),
-        };
-        received.map(Some).map_err(|error| full(&error))
+        let wishes = wishes_of(record, member);
+        if self.has_come(&wishes.source, content) {
+            return Ok(None);
+        }
+        self.receive(&wishes, content).map(Some).map_err(|error| unwritten(&error, content))
+    }
+
+    /// Only people learn of these, so nothing is tried again for their sake: they come last, and what
+    /// the disk does not take of them is told in the log alone.
+    fn refuse_members(
+        &self,
+        record: &Record,
+        members: &[(&Member, String)],
+        accept: &dyn Fn(Record),
+    ) {
+        for (member, why) in members {
+            match self.refuse(&wishes_of(record, member), &[], why) {
+                Ok(refused) => accept(refused),
+                Err(error) => {
+                    warn!(job = %record.id, member = %Shown(&member.name), "{why}; {error}")
+                }
+            }
+        }
     }
 
     fn has_come(&self, source: &str, content: &[u8]) -> bool {
@@ -121,7 +124,7 @@ impl Reception {
     }
 
     fn put(&self, job: JobId, nzb: &[u8]) -> Result<(), Missed> {
-        self.spool.put_nzb(job, &mut Cursor::new(nzb)).map_err(|error| full(&error))
+        self.spool.put_nzb(job, &mut Cursor::new(nzb)).map_err(|error| unwritten(&error, nzb))
     }
 
     fn arrived(&self, nzb: &Nzb, headers: &Headers, file_name: Option<&str>) -> Arrived {
@@ -136,6 +139,36 @@ impl Reception {
             password: password.into_iter().flatten().next().or(label.password),
             parameters: headers.parameters.clone(),
         }
+    }
+}
+
+fn wishes_of(record: &Record, member: &Member) -> Wishes {
+    Wishes {
+        file_name: member.file_name().to_owned(),
+        source: format!("job {} {}", record.id, Shown(&member.name)),
+        category: record.category.as_deref().map(str::to_owned),
+        priority: (!record.priority_is_open).then_some(record.priority),
+        paused: record.paused,
+        password: record.password.clone(),
+        dupe: Dupe { mode: record.dupe.mode, ..Dupe::default() },
+        ..Wishes::default()
+    }
+}
+
+fn nzbs_of<'z>(zip: &'z Zip<'_>) -> Result<Vec<&'z Member>, Missed> {
+    let members: Vec<_> = zip.members().iter().filter(|member| member.is_nzb()).collect();
+    let why = match members.len() {
+        0 => "url.not_nzb: the ZIP archive holds no NZB".to_owned(),
+        1..=MOST_NZBS => return Ok(members),
+        _ => format!("zip.too_many: the ZIP archive holds more than {MOST_NZBS} NZBs"),
+    };
+    Err(Missed::never(Cause::Refused, why))
+}
+
+fn read(content: Vec<u8>) -> Result<(Nzb, Vec<u8>), String> {
+    match bergamot_nzb::read(content.as_slice(), &Limits::default()) {
+        Ok(nzb) => Ok((nzb, content)),
+        Err(error) => Err(explained(&error)),
     }
 }
 
@@ -247,8 +280,11 @@ fn not_an_nzb(error: &NzbError, headers: &Headers) -> Missed {
 }
 
 /// The disk may take it later.
-fn full(error: &StoreError) -> Missed {
-    Missed::soon(format!("{}: {error}", error.code()))
+fn unwritten(error: &StoreError, content: &[u8]) -> Missed {
+    Missed {
+        again: Again::OnceWritable(content.len() as u64),
+        ..Missed::soon(format!("{}: {error}", error.code()))
+    }
 }
 
 const DNZB_NAMES: [&str; 8] =

@@ -150,6 +150,7 @@ impl Reception {
         record.url = Some(url.reveal().into());
         record.source = format!("url {url}").into();
         record.life = Life::Fetching;
+        record.priority_is_open = wishes.priority.is_none() && record.category.is_none();
         self.spool(&record, &mut std::io::empty())?;
         Ok(record)
     }

@@ -43,6 +43,8 @@ pub(crate) struct Missed {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Again {
     Never,
+    /// It came, and the disk did not take it; so many bytes have to fit first.
+    OnceWritable(u64),
     Soon,
     /// The server has said when.
     After(Duration),
