@@ -70,12 +70,18 @@ impl Headers {
         true
     }
 
-    /// Adds what is newer.
+    /// Adds what is newer. Most looks bring little to a group that is large, so there is some room
+    /// to spare: else all of it would be moved each time.
     pub(crate) fn append(&mut self, newer: &Headers) {
+        if self.text.capacity() - self.text.len() < newer.text.len() {
+            self.text.reserve_exact(newer.text.len() + self.text.len() / SPARE);
+        }
+        if self.rows.capacity() - self.rows.len() < newer.rows.len() {
+            self.rows.reserve_exact(newer.rows.len() + self.rows.len() / SPARE);
+        }
         for header in newer.iter() {
             self.push_header(header);
         }
-        self.shrink();
     }
 
     /// Gives back what no header needs.
@@ -154,6 +160,9 @@ impl Headers {
         &self.text[span.start as usize..][..usize::from(span.length)]
     }
 }
+
+/// Such a part of what is there may be room for more.
+const SPARE: usize = 16;
 
 const NO_DATE: i64 = i64::MIN;
 
