@@ -336,6 +336,25 @@ fn an_item_waits_as_long_as_its_indexer_wants_it_to() {
 }
 
 #[test]
+fn what_was_given_up_is_tried_again_by_command() {
+    let (site, news) = indexer_that_answers(&["a.show"], Some(Answer::new(404)));
+    let (home, names) = (Home::new(), vec!["a.show".to_owned()]);
+    let mut daemon = Daemon::start(&home, &config(&site, &news, TAKE_ALL));
+    daemon.wait_for(&["WARN failed", "a.show", "url.status"]);
+    let retry = || {
+        let mut command = Daemon::command();
+        command.arg("-H").arg(home.join("control.sock")).args(["feeds", "retry", "indexer"]);
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    let base = site.url("");
+    site.turn_to(move |request| listing(request, &base, &names, &[post(0)]));
+    assert_eq!(retry(), "Tried again: 0 items, 1 jobs.\n");
+    daemon.wait_complete("a.show");
+    assert_eq!(retry(), "Nothing of this feed was given up.\n");
+    daemon.stop();
+}
+
+#[test]
 fn rules_are_tried_out_without_taking_anything() {
     let mut following = Following::start(&["a.show", "b.show"], "");
     following.daemon.wait_for(&["INFO checked", "new=2", "wanted=0"]);

@@ -23,8 +23,8 @@ pub use limits::Limits;
 pub use outgoing::{Channel, Finished, write_rss};
 pub use polling::{
     CallId, Event, Failure, FailureKind, Fate, FeedId, FeedMemory, FeedSettings, Feeds, Fetch,
-    Headers, HostRefusal, ItemKey, Judged, Memory, NzbOutcome, Outcome, PollError, Reply, Seen,
-    Standing, State, Take, WantedItem, Work, failure_of_status, judge,
+    Headers, HostRefusal, ItemKey, Judge, Judged, Memory, NzbOutcome, Outcome, PollError, Reply,
+    Seen, Standing, State, Take, WantedItem, Work, failure_of_status,
 };
 pub use rules::{
     DupeMode, InvalidRule, InvalidRules, JobOptions, Judgement, RuleProblem, Rules, Verdict,

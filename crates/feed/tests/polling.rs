@@ -96,11 +96,21 @@ impl World {
         self.feeds.end_nzb(self.now, call, &Headers::default(), outcome);
     }
 
-    fn begin_take(&mut self, feed: FeedId) -> Take {
+    fn begin_takes(&mut self, feed: FeedId) -> Vec<Take> {
         match self.feeds.begin(self.now, feed) {
-            Work::Take(take) => take,
+            Work::Take(takes) => takes,
             other => panic!("{other:?}"),
         }
+    }
+
+    /// Only the first of those that could be taken together.
+    fn begin_take(&mut self, feed: FeedId) -> Take {
+        self.begin_takes(feed).swap_remove(0)
+    }
+
+    /// Of the first feed.
+    fn wanted(&self) -> usize {
+        self.feeds.standing(self.now, ONE).expect("it is there").wanted
     }
 
     fn later(&mut self, feed: FeedId) -> i64 {
@@ -262,7 +272,8 @@ fn rules_decide_and_new_rules_look_again() {
     world.feeds.configure(settings("Accept: two"));
     assert_eq!(world.fetch_and_answer(&body), "two");
     let mut world = world.restart(settings("Accept: *"));
-    let judged = world.feeds.judge(world.now, ONE, parsed(&body));
+    let judge = world.feeds.judge(ONE).expect("it is there");
+    let judged = judge.dry_run(world.now, parsed(&body));
     let fates: Vec<_> = judged.iter().map(|judged| judged.fate).collect();
     assert_eq!(fates, [Some(Fate::Taken), Some(Fate::Taken)]);
     world.bring(ONE, &body);
@@ -332,7 +343,7 @@ fn a_page_that_fails_leaves_everything_as_it_was() {
     let body = rss(&[("one", 1_799_000_000)], "<newznab:response offset='0' total='9'/>");
     world.bring(ONE, &body);
     world.answer(ONE, 500, Headers::default(), "");
-    assert_eq!(world.feeds.wanted().count(), 0);
+    assert_eq!(world.wanted(), 0);
     world.pass(HOUR);
     assert_eq!(world.fetch(ONE).url.reveal(), "http://a.example/api?t=x", "from the first page");
 }
@@ -532,6 +543,11 @@ fn an_item_that_the_disk_does_not_take_is_tried_again() {
     let given_up = Event::GivenUp { feed: ONE, title: "broken".into() };
     assert_eq!(world.events().last(), Some(&given_up));
     assert!(world.due(ONE) > Some(0));
+    let mut world = world.restart(vec![feed("a", "http://a.example/rss")]);
+    assert_eq!(world.feeds.standing(world.now, ONE).unwrap().given_up, 1);
+    assert_eq!(world.feeds.retry(world.now, ONE), 1, "somebody put it right");
+    assert_eq!(world.take(ONE), "broken");
+    assert_eq!(world.feeds.retry(world.now, ONE), 0);
 
     let mut world = World::new(vec![feed("a", "http://a.example/rss")]);
     world.bring(ONE, &rss(&[("late", 1_799_000_000)], ""));
@@ -568,10 +584,12 @@ fn what_became_a_job_before_the_process_ended_is_not_taken_again() {
     let mut world = World::new(settings());
     world.bring(ONE, &rss(&[("one", 1_799_000_000), ("two", 1_799_000_000)], ""));
     // The job is in the spool, and the process ends before that is written here.
-    let key = world.begin_take(ONE).key.to_string();
+    let key = world.begin_take(ONE).key;
     let mut world = world.restart(settings());
-    assert_eq!(world.feeds.wanted().count(), 2);
-    world.feeds.on_taken(&key.parse().unwrap());
+    assert_eq!(world.wanted(), 2);
+    let again = world.begin_take(ONE).key;
+    assert_eq!(again, key.to_string().parse().unwrap(), "by which the job is found");
+    world.feeds.on_take(world.now, &again, Ok(()), &mut world.chance);
     assert_eq!(world.take(ONE), "two");
     assert!(world.due(ONE) > Some(0));
 }
@@ -661,7 +679,7 @@ proptest! {
             };
             let items: String = look.iter().map(item).collect();
             world.bring(ONE, &format!("<rss><channel>{items}</channel></rss>"));
-            while world.feeds.wanted().next().is_some() {
+            while world.wanted() > 0 {
                 taken.push(world.take(ONE).replace([' ', '_', '-'], ".").replace("...", "."));
             }
             world.pass(8 * DAY);
@@ -671,4 +689,99 @@ proptest! {
         taken.dedup();
         prop_assert_eq!(taken.len(), count);
     }
+}
+
+#[test]
+fn items_are_taken_together_until_one_has_to_wait() {
+    let settings = || vec![feed("a", "http://a.example/rss")];
+    let mut world = World::new(settings());
+    let names: Vec<_> = (0..100).map(|number| format!("item{number}")).collect();
+    let items: Vec<_> = names.iter().map(|name| (name.as_str(), 1_799_000_000)).collect();
+    world.bring(ONE, &rss(&items, ""));
+    let takes = world.begin_takes(ONE);
+    assert_eq!(takes.len(), 64);
+    for Take { key, .. } in &takes[..10] {
+        world.feeds.on_take(world.now, key, Ok(()), &mut world.chance);
+    }
+    let full = Err(failure(FailureKind::Transient));
+    world.feeds.on_take(world.now, &takes[10].key, full, &mut world.chance);
+    assert_eq!(world.feeds.errors().count(), 1, "one stands for all");
+    assert!((60..=76).contains(&world.due(ONE).unwrap()));
+    let mut world = world.restart(settings());
+    world.pass(76);
+    let left: Vec<_> = (0..2)
+        .flat_map(|_| {
+            let takes = world.begin_takes(ONE);
+            for Take { key, .. } in &takes {
+                world.feeds.on_take(world.now, key, Ok(()), &mut world.chance);
+            }
+            takes
+        })
+        .map(|take| take.item.title.to_string())
+        .collect();
+    assert_eq!(left, names[10..], "each once, in their order");
+}
+
+#[test]
+fn a_feed_cannot_want_more_than_it_may_and_comes_back_for_the_rest() {
+    let mut world = World::new(vec![feed("a", "http://a.example/rss")]);
+    let page = |from: usize, to: usize| {
+        let names: Vec<_> = (from..to).map(|number| format!("item{number}")).collect();
+        let items: Vec<_> = names.iter().map(|name| (name.as_str(), 1_799_000_000)).collect();
+        rss(&items, "")
+    };
+    let tagged = || Headers { etag: Some("x".into()), ..Headers::default() };
+    world.answer(ONE, 200, tagged(), &page(0, 9_999));
+    world.fail_to_take(ONE, FailureKind::Transient);
+    world.feeds.fetch_now(ONE);
+    world.answer(ONE, 200, tagged(), &page(9_990, 10_010));
+    assert_eq!(world.feeds.standing(world.now, ONE).unwrap().wanted, 10_000);
+    world.pass(76);
+    world.take(ONE);
+    world.fail_to_take(ONE, FailureKind::Transient);
+    world.feeds.fetch_now(ONE);
+    let fetch = world.fetch(ONE);
+    assert_eq!(fetch.etag, None, "what was left out is to be offered again");
+    let body = page(9_990, 10_010);
+    let reply = Reply::read(200, tagged(), body.as_bytes(), &Limits::default());
+    let reply = reply.judged(world.now, &fetch.judge);
+    world.feeds.on_fetched(world.now, fetch.call, reply, &mut world.chance);
+    assert_eq!(world.events().last(), Some(&Event::Checked { feed: ONE, new: 1, wanted: 1 }));
+}
+
+#[test]
+fn what_was_asked_under_other_settings_is_asked_again() {
+    let newznab = |offset: u32, name: &str| {
+        let range = format!("<newznab:response offset='{offset}' total='3'/>");
+        rss(&[(name, 1_799_000_000)], &range)
+    };
+    let before = || vec![feed("a", "http://a.example/rss")];
+    let after = || vec![with_rules(feed("a", "http://a.example/rss"), "Reject: old*")];
+    let mut world = World::new(before());
+    world.bring(ONE, &newznab(0, "old.one"));
+    let second = world.fetch(ONE);
+    assert!(second.url.target().contains("offset=1"), "{}", second.url.target());
+    world.feeds.configure(after());
+    let body = newznab(1, "old.two");
+    let reply = Reply::read(200, Headers::default(), body.as_bytes(), &Limits::default());
+    let reply = reply.judged(world.now, &second.judge);
+    world.feeds.on_fetched(world.now, second.call, reply, &mut world.chance);
+    let standing = world.feeds.standing(world.now, ONE).unwrap();
+    assert_eq!((standing.seen, standing.last_fetched), (0, None), "half of it counts for nothing");
+    for (offset, name) in [(0, "old.one"), (1, "old.two"), (2, "new.three")] {
+        let fetch = world.fetch(ONE);
+        assert_eq!(fetch.url.target().contains("offset="), offset > 0);
+        let body = newznab(offset, name);
+        let reply = Reply::read(200, Headers::default(), body.as_bytes(), &Limits::default());
+        world.feeds.on_fetched(world.now, fetch.call, reply, &mut world.chance);
+    }
+    assert_eq!(world.events().last(), Some(&Event::Checked { feed: ONE, new: 3, wanted: 1 }));
+
+    world.take(ONE);
+    world.feeds.fetch_now(ONE);
+    let fetch = world.fetch(ONE);
+    world.feeds.configure(before());
+    let refused = Reply::read(401, Headers::default(), b"", &Limits::default());
+    world.feeds.on_fetched(world.now, fetch.call, refused, &mut world.chance);
+    assert_eq!(world.state(ONE), State::Waiting, "that was the former key");
 }

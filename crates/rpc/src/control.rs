@@ -6,7 +6,7 @@ use std::time::Duration;
 use bergamot_types::{ByteRate, JobId, ServerId};
 use thiserror::Error;
 
-use crate::feeds::{Feed, FeedChoice, FeedError, FeedItem, FeedTrial};
+use crate::feeds::{Feed, FeedChoice, FeedError, FeedItem, FeedRetry, FeedTrial};
 use crate::metrics::Measured;
 use crate::newsgroup::{Group, GroupQuery, HeaderPage, HeaderQuery, PostJob, PostPage, PostQuery};
 use crate::view::{
@@ -147,6 +147,12 @@ pub trait Control: Send + Sync + 'static {
         &self,
         feed: Option<FeedChoice>,
     ) -> impl Future<Output = Result<(), Refusal>> + Send;
+
+    /// Tries again what was given up of a feed: items, and jobs whose NZB did not come.
+    fn retry_feed(
+        &self,
+        feed: FeedChoice,
+    ) -> impl Future<Output = Result<FeedRetry, Refusal>> + Send;
 
     /// What went wrong, the newest first.
     fn feed_errors(&self) -> impl Future<Output = Result<Vec<FeedError>, Refusal>> + Send;

@@ -33,6 +33,8 @@ pub struct Feed {
     pub seen: usize,
     /// Items that are to become jobs.
     pub wanted: usize,
+    /// Items that could not; `feeds.retry` tries them again.
+    pub given_up: usize,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
@@ -104,6 +106,15 @@ pub struct FeedError {
     pub feed: String,
     pub code: String,
     pub message: String,
+}
+
+/// What of a feed is tried again.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+pub struct FeedRetry {
+    /// Items that had not become jobs.
+    pub items: usize,
+    /// Jobs that had ended because their NZB did not come.
+    pub jobs: usize,
 }
 
 /// Which feed somebody means.

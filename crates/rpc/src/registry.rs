@@ -141,6 +141,9 @@ methods! {
             must("url", Text), may("rules", Text), may("category", Text), may("priority", Integer),
             may("paused", Boolean)
         ], "array of FeedItem", "The same for a feed and rules that are not configured." => feeds::preview;
+    FeedsRetry "feeds.retry" Restricted Changes [must("feed", Text)], "{items, jobs}",
+        "Tries again what a feed has given up: items that could not become jobs, and jobs whose NZB did not come. Says how many of each."
+        => feeds::retry;
     FilePause "file.pause" Restricted Changes [must("job", Integer), must("files", Array)], "Results",
         "Pauses files of a job, by their places in its NZB." => file::pause;
     FileRemove "file.remove" Restricted Changes [must("job", Integer), must("files", Array)], "Results",

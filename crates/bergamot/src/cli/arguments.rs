@@ -215,6 +215,11 @@ pub(crate) enum FeedsCommand {
         #[arg(long, value_name = "FILE")]
         rules_file: Option<PathBuf>,
     },
+    /// Try again what was given up: items that could not become jobs, and jobs whose NZB did not come
+    Retry {
+        /// Its name or number
+        feed: String,
+    },
     /// Read what is due and end; a daemon that runs is asked to do it
     Run(Once),
     /// Show what a feed offers, and what its rules make of each item; nothing is taken

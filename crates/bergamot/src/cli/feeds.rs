@@ -48,6 +48,21 @@ struct Item {
     category: Option<String>,
 }
 
+#[derive(Clone, Copy, Debug, Deserialize)]
+struct Retried {
+    items: usize,
+    jobs: usize,
+}
+
+impl Retried {
+    fn page(self) -> String {
+        match (self.items, self.jobs) {
+            (0, 0) => "Nothing of this feed was given up.\n".to_owned(),
+            (items, jobs) => format!("Tried again: {items} items, {jobs} jobs.\n"),
+        }
+    }
+}
+
 pub(super) fn feeds(session: &mut Session, command: &FeedsCommand) -> Result<(), Failure> {
     match command {
         FeedsCommand::Errors => errors(session),
@@ -64,6 +79,11 @@ pub(super) fn feeds(session: &mut Session, command: &FeedsCommand) -> Result<(),
             };
             let answer = session.ask("feeds.preview", json!({ "url": url, "rules": rules }))?;
             show_items(session, &answer)
+        }
+        FeedsCommand::Retry { feed } => {
+            let answer = session.ask("feeds.retry", json!({ "feed": feed }))?;
+            let retried: Retried = read(&answer)?;
+            session.out.answer(&answer, |_| Ok(retried.page()))
         }
         FeedsCommand::Run(_) => Err(Failure::Usage("this is not for the daemon".to_owned())),
         FeedsCommand::Show { feed } => {

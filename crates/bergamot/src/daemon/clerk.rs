@@ -187,6 +187,8 @@ fn run(files: &Files, errands: &mpsc::Receiver<Errand>, outbox: &Outbox) {
             Errand::Feeds(memory, done) => {
                 let result = files.feeds.write(&memory);
                 let result = result.map_err(|error| format!("{}: {error}", error.code()));
+                // The loop would have to copy what it changes as long as it is shared.
+                drop(memory);
                 let _ = done.send(result);
             }
             Errand::Rss(path, text) => match write_whole(&path, &text) {

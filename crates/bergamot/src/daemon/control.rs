@@ -11,7 +11,7 @@ use bergamot_net::{
     BufferPool, ConnectLimits, Connection, Encryption, IpVersion, Report, Server, ServerSettings,
     TlsSettings,
 };
-use bergamot_rpc::feeds::{Feed, FeedChoice, FeedError, FeedItem, FeedTrial};
+use bergamot_rpc::feeds::{Feed, FeedChoice, FeedError, FeedItem, FeedRetry, FeedTrial};
 use bergamot_rpc::metrics::Measured;
 use bergamot_rpc::newsgroup::{
     Group, GroupQuery, HeaderPage, HeaderQuery, PostJob, PostPage, PostQuery,
@@ -335,6 +335,14 @@ impl Control for Handle {
 
     async fn fetch_feeds(&self, feed: Option<FeedChoice>) -> Result<(), Refusal> {
         self.ask(move |daemon| daemon.fetch_feeds(feed.as_ref())).await?
+    }
+
+    async fn retry_feed(&self, feed: FeedChoice) -> Result<FeedRetry, Refusal> {
+        let (retried, promises) = self.ask(move |daemon| daemon.retry_feed(&feed)).await??;
+        for promise in promises {
+            kept(promise).await?;
+        }
+        Ok(retried)
     }
 
     async fn feed_errors(&self) -> Result<Vec<FeedError>, Refusal> {

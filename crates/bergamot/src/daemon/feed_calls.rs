@@ -2,10 +2,10 @@
 
 use bergamot_feed::{Failure, FailureKind, Fetch, Headers, Limits, Outcome, Reply};
 use bergamot_net::http::{Client, HttpError, Reach, Request, Response};
-use bergamot_types::Url;
+use bergamot_types::{UnixTime, Url};
 
-/// Asks for a feed, and reads what comes.
-pub(super) async fn fetch(client: &Client, fetch: &Fetch) -> Reply {
+/// Asks for a feed, reads what comes, and judges it.
+pub(super) async fn fetch(client: &Client, now: UnixTime, fetch: Fetch) -> Reply {
     // Whoever configured it vouches for its own address; where it leads to is another matter.
     let reach = if fetch.allow_private { Reach::Anywhere } else { Reach::FirstAnywhere };
     let request = Request {
@@ -14,15 +14,22 @@ pub(super) async fn fetch(client: &Client, fetch: &Fetch) -> Reply {
         last_modified: fetch.last_modified.as_deref(),
         ..Request::new(&fetch.url)
     };
-    reply(&fetch.url, client.get(request).await).await
+    let answer = client.get(request).await;
+    let judge = fetch.judge;
+    reply(&fetch.url, answer, move |reply| reply.judged(now, &judge)).await
 }
 
 /// The same for an address that anybody may have named.
 pub(super) async fn look(client: &Client, url: &Url, reach: Reach) -> Reply {
-    reply(url, client.get(Request { reach, ..Request::new(url) }).await).await
+    let answer = client.get(Request { reach, ..Request::new(url) }).await;
+    reply(url, answer, |reply| reply).await
 }
 
-async fn reply(url: &Url, answer: Result<Response, HttpError>) -> Reply {
+async fn reply(
+    url: &Url,
+    answer: Result<Response, HttpError>,
+    then: impl FnOnce(Reply) -> Reply + Send + 'static,
+) -> Reply {
     let response = match answer {
         Ok(response) => response,
         Err(error) => return Reply::failed(failure(&error)),
@@ -30,7 +37,7 @@ async fn reply(url: &Url, answer: Result<Response, HttpError>) -> Reply {
     // A feed may have megabytes; the loop's threads have others to serve.
     let read = move || {
         let headers = headers(&response);
-        Reply::read(response.status(), headers, response.body(), &Limits::default())
+        then(Reply::read(response.status(), headers, response.body(), &Limits::default()))
     };
     let mut reply = tokio::task::spawn_blocking(read).await.unwrap_or_else(|_| {
         let (code, message) = ("feed.unread".into(), "it could not be read".into());

@@ -54,13 +54,17 @@ impl Day {
         loop {
             match self.feeds.begin(self.now, feed) {
                 Work::Later(until) => self.now = until,
-                Work::Take(take) => {
-                    self.taken.push(take.item.title.to_string());
-                    self.feeds.on_take(self.now, &take.key, Ok(()), &mut self.chance);
+                Work::Take(takes) => {
+                    for take in takes {
+                        self.taken.push(take.item.title.to_string());
+                        self.feeds.on_take(self.now, &take.key, Ok(()), &mut self.chance);
+                    }
                 }
                 Work::Fetch(fetch) => {
-                    let reply = self.runtime.block_on(feed_calls::fetch(&self.client, &fetch));
-                    self.feeds.on_fetched(self.now, fetch.call, reply, &mut self.chance);
+                    let (now, call) = (self.now, fetch.call);
+                    let reply = feed_calls::fetch(&self.client, now, fetch);
+                    let reply = self.runtime.block_on(reply);
+                    self.feeds.on_fetched(now, call, reply, &mut self.chance);
                     return;
                 }
                 Work::Nothing => panic!("{feed} may do nothing"),

@@ -1,20 +1,24 @@
 //! What can be seen of the feeds, and tried out.
 
 use bergamot_feed::{
-    Fate, FeedId, FeedSettings, JobOptions, Judged, Outcome, PollError, Reply, Rules, State,
-    Verdict,
+    Document, Fate, FeedId, FeedSettings, JobOptions, Judge, Judged, Outcome, PollError, Reply,
+    Rules, State, Verdict,
 };
 use bergamot_net::http::Reach;
+use bergamot_queue::Ending;
 use bergamot_rpc::Refusal;
 use bergamot_rpc::feeds::{
-    Feed, FeedChoice, FeedError, FeedFate, FeedItem, FeedState, FeedTrial, FeedVerdict,
+    Feed, FeedChoice, FeedError, FeedFate, FeedItem, FeedRetry, FeedState, FeedTrial, FeedVerdict,
 };
+use bergamot_store::Record;
 use bergamot_types::Url;
 
-use super::control::Handle;
+use super::control::{Handle, aside};
 use super::core::Daemon;
 use super::feed_calls;
 use super::feeds::dupe_mode;
+use super::fetches::item_of;
+use super::question::Promise;
 use super::targets::Poll;
 use crate::clock;
 
@@ -41,6 +45,7 @@ impl Daemon {
             failures: standing.failures,
             seen: standing.seen,
             wanted: standing.wanted,
+            given_up: standing.given_up,
         })
     }
 
@@ -60,6 +65,30 @@ impl Daemon {
             self.targets.due_now(now, Poll::Feed(id));
         }
         Ok(())
+    }
+
+    /// Tries again what was given up of a feed: items, and jobs whose NZB did not come.
+    pub(super) fn retry_feed(
+        &mut self,
+        choice: &FeedChoice,
+    ) -> Result<(FeedRetry, Vec<Promise>), Refusal> {
+        let (id, now) = (self.chosen(choice)?, clock::now());
+        let Some(key) = self.feeds.machine.settings(id).map(FeedSettings::key) else {
+            return Err(Refusal::Stopping);
+        };
+        let items = self.feeds.machine.retry(now.date, id);
+        let mut promises: Vec<_> = self.promise_feeds().into_iter().collect();
+        self.targets.due_now(now.instant, Poll::Feed(id));
+        let is_of_feed = |record: &Record| item_of(record).is_some_and(|item| item.feed == key);
+        let has_failed = |record: &Record| matches!(record.ending(), Some(Ending::Failed(_)));
+        let given_up = self.jobs.past().filter(|record| record.lacks_nzb() && has_failed(record));
+        let given_up = given_up.filter(|record| is_of_feed(record)).map(|record| record.id);
+        let mut jobs = 0;
+        for job in given_up.collect::<Vec<_>>() {
+            promises.extend(self.try_again(job, false)?);
+            jobs += 1;
+        }
+        Ok((FeedRetry { items, jobs }, promises))
     }
 
     /// Whoever asks for one feed wants to know why nothing will come of it.
@@ -105,10 +134,9 @@ impl Handle {
         let reach = if settings.allow_private { Reach::Anywhere } else { Reach::FirstAnywhere };
         let reply = self.look(settings.url, reach).await?;
         let document = document_of(reply)?;
-        let judged = self
-            .ask(move |daemon| daemon.feeds.machine.judge(clock::now().date, id, document))
-            .await?;
-        Ok(judged.into_iter().map(item_view).collect())
+        let judge = self.ask(move |daemon| daemon.feeds.machine.judge(id)).await?;
+        let judge = judge.ok_or(Refusal::Stopping)?;
+        aside(move || item_views(&judge, document)).await
     }
 
     pub(super) async fn try_feed(&self, trial: FeedTrial) -> Result<Vec<FeedItem>, Refusal> {
@@ -116,8 +144,8 @@ impl Handle {
         // Anybody may have named that address, as with those of NZBs.
         let reach = self.settings.get().reach(&settings.url);
         let reply = self.look(settings.url.clone(), reach).await?;
-        let judged = bergamot_feed::judge(settings, clock::now().date, document_of(reply)?);
-        Ok(judged.into_iter().map(item_view).collect())
+        let document = document_of(reply)?;
+        aside(move || item_views(&Judge::new(&settings), document)).await
     }
 
     /// One call, within what its host allows.
@@ -147,7 +175,7 @@ impl Handle {
     }
 }
 
-fn document_of(reply: Reply) -> Result<bergamot_feed::Document, Refusal> {
+fn document_of(reply: Reply) -> Result<Document, Refusal> {
     match reply.outcome {
         Outcome::Document(document) => Ok(document),
         Outcome::Failed(failure) => {
@@ -176,6 +204,10 @@ fn settings_of(trial: FeedTrial) -> Result<FeedSettings, Refusal> {
         pages: 1,
         allow_private: false,
     })
+}
+
+fn item_views(judge: &Judge, document: Document) -> Vec<FeedItem> {
+    judge.dry_run(clock::now().date, document).into_iter().map(item_view).collect()
 }
 
 fn item_view(judged: Judged) -> FeedItem {

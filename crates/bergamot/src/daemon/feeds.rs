@@ -1,6 +1,6 @@
 //! Feeds: what is due, what it brought, and what becomes of it.
 //!
-//! Each feed is a target of the one scheduler. A run of it is one call, or one item that becomes a job,
+//! Each feed is a target of the one scheduler. A run of it is one call, or some items that become jobs,
 //! and ends when what is remembered of it is on disk: so an item is on record as wanted before there
 //! is a job of it, and the job carries the item's key. After a sudden end in between, the item is
 //! wanted still, and the job is found.
@@ -16,7 +16,6 @@ use bergamot_queue::DupeMode;
 use bergamot_rpc::view::Parameter;
 use bergamot_rpc::wish::{Content, NewJob};
 use bergamot_rpc::{Control, Event as News, Refusal};
-use bergamot_store::Record;
 use bergamot_types::{Shown, UnixTime};
 use tokio::sync::oneshot;
 use tracing::{debug, info, warn};
@@ -24,6 +23,7 @@ use tracing::{debug, info, warn};
 use super::core::Daemon;
 use super::feed_calls;
 use super::happening::Happening;
+use super::question::Promise;
 use super::targets::{Lane, Poll};
 use crate::clock;
 use crate::config::Config;
@@ -48,10 +48,10 @@ pub(crate) enum FeedNews {
         feed: FeedId,
         result: Result<(), String>,
     },
+    /// What became of each item that was to become a job.
     Taken {
         feed: FeedId,
-        item: ItemKey,
-        result: Result<(), Failure>,
+        results: Vec<(ItemKey, Result<(), Failure>)>,
     },
 }
 
@@ -120,9 +120,9 @@ impl Daemon {
                 self.targets.put_off(Poll::Feed(id), clock::now().instant + SOON);
                 self.set_feed_target(id);
             }
-            Work::Take(take) => {
+            Work::Take(takes) => {
                 self.feeds.runs += 1;
-                self.take_item(id, take);
+                self.take_items(id, takes);
             }
         }
     }
@@ -131,32 +131,33 @@ impl Daemon {
         debug!(%feed, url = %fetch.url, "asked");
         let (web, outbox) = (self.web.clone(), self.outbox.clone());
         tokio::spawn(async move {
-            let reply = Box::new(feed_calls::fetch(web.client(), &fetch).await);
-            outbox.tell(Happening::Feed(FeedNews::Fetched { feed, call: fetch.call, reply }));
+            let (now, call) = (clock::now().date, fetch.call);
+            let reply = Box::new(feed_calls::fetch(web.client(), now, fetch).await);
+            outbox.tell(Happening::Feed(FeedNews::Fetched { feed, call, reply }));
         });
     }
 
     /// By the way that everybody takes who adds an NZB by its address.
-    fn take_item(&self, feed: FeedId, take: Take) {
-        let Take { key, item } = take;
-        let outbox = self.outbox.clone();
-        let done = move |item, result| {
-            outbox.tell(Happening::Feed(FeedNews::Taken { feed, item, result }));
-        };
-        if self.has_job_of(&key) {
-            return done(key, Ok(()));
-        }
-        let handle = self.handle.clone();
+    fn take_items(&self, feed: FeedId, takes: Vec<Take>) {
+        let (handle, outbox) = (self.handle.clone(), self.outbox.clone());
+        let has_job = |take: &Take| self.jobs.of_item(&take.key.to_string()).is_some();
+        let takes: Vec<_> = takes.into_iter().map(|take| (has_job(&take), take)).collect();
         tokio::spawn(async move {
-            let added = handle.add(new_job(&key, item)).await;
-            done(key, added.map(drop).map_err(|refusal| failure(&refusal)));
+            let mut results = Vec::with_capacity(takes.len());
+            for (has_job, Take { key, item }) in takes {
+                let added = match has_job {
+                    true => Ok(()),
+                    false => handle.add(new_job(&key, &item)).await.map(drop),
+                };
+                let result = added.map_err(|refusal| failure(&refusal));
+                let has_to_wait = matches!(&result, Err(it) if it.kind == FailureKind::Transient);
+                results.push((key, result));
+                if has_to_wait {
+                    break;
+                }
+            }
+            outbox.tell(Happening::Feed(FeedNews::Taken { feed, results }));
         });
-    }
-
-    fn has_job_of(&self, item: &ItemKey) -> bool {
-        let key = item.to_string();
-        let is_it = |record: &Record| record.parameters.get(ITEM) == Some(key.as_str());
-        self.jobs.records().any(is_it)
     }
 
     pub(super) fn on_feed(&mut self, news: FeedNews) {
@@ -166,8 +167,10 @@ impl Daemon {
                 self.feeds.machine.on_fetched(now, call, *reply, &mut self.chance);
                 self.after_feed(feed);
             }
-            FeedNews::Taken { feed, item, result } => {
-                self.feeds.machine.on_take(now, &item, result, &mut self.chance);
+            FeedNews::Taken { feed, results } => {
+                for (item, result) in results {
+                    self.feeds.machine.on_take(now, &item, result, &mut self.chance);
+                }
                 self.after_feed(feed);
             }
             FeedNews::Kept { feed, result } => {
@@ -188,11 +191,7 @@ impl Daemon {
 
     /// Whether there is something to be written; then the run of that feed ends when it is.
     fn keep_feeds(&mut self, feed: Option<FeedId>) -> bool {
-        if !self.feeds.machine.take_change() {
-            return false;
-        }
-        let (sender, kept) = oneshot::channel();
-        self.clerk.keep_feeds(self.feeds.machine.memory(), sender);
+        let Some(kept) = self.promise_feeds() else { return false };
         let Some(feed) = feed else { return true };
         let outbox = self.outbox.clone();
         tokio::spawn(async move {
@@ -200,6 +199,15 @@ impl Daemon {
             outbox.tell(Happening::Feed(FeedNews::Kept { feed, result }));
         });
         true
+    }
+
+    /// What is remembered, if it has changed, comes to the disk.
+    pub(super) fn promise_feeds(&mut self) -> Option<Promise> {
+        self.feeds.machine.take_change().then(|| {
+            let (sender, kept) = oneshot::channel();
+            self.clerk.keep_feeds(self.feeds.machine.memory(), sender);
+            kept
+        })
     }
 
     fn end_feed_run(&mut self, feed: FeedId) {
@@ -267,8 +275,8 @@ impl Daemon {
     }
 }
 
-fn new_job(key: &ItemKey, item: WantedItem) -> NewJob {
-    let WantedItem { title, url, options, .. } = item;
+fn new_job(key: &ItemKey, item: &WantedItem) -> NewJob {
+    let WantedItem { title, url, options, .. } = item.clone();
     NewJob {
         name: title.replace(['/', '\\'], "_"),
         content: Content::Url(url),
@@ -346,8 +354,8 @@ mod tests {
         let text = format!("<rss><channel>{item}</channel></rss>");
         let reply = Reply::read(200, Default::default(), text.as_bytes(), &Limits::default());
         feeds.on_fetched(now, fetch.call, reply, &mut SplitMix::seeded(1));
-        let Work::Take(take) = feeds.begin(now, one) else { panic!("it is wanted") };
-        take
+        let Work::Take(mut takes) = feeds.begin(now, one) else { panic!("it is wanted") };
+        takes.swap_remove(0)
     }
 
     #[test]
@@ -359,7 +367,7 @@ mod tests {
             ("/absolute", "_absolute"),
         ] {
             let Take { key, item } = offered(title);
-            let new = new_job(&key, item);
+            let new = new_job(&key, &item);
             assert_eq!(new.name, name);
             let parameter = Parameter { name: ITEM.to_owned(), value: key.to_string() };
             assert_eq!(new.parameters, [parameter]);

@@ -10,6 +10,7 @@ use bergamot_store::Record;
 use bergamot_types::{ByteCount, JobId};
 use bergamot_writer::{JobDir, Root};
 
+use super::feeds::ITEM;
 use super::ranks::{self, Place};
 
 /// All records: those of the queue in its order, and history, the newest first.
@@ -26,7 +27,8 @@ pub(crate) struct Jobs {
     resting: BTreeMap<JobId, Rest>,
     held: BTreeMap<JobId, Held>,
     history: BTreeMap<Reverse<u64>, JobId>,
-    past_changes: u64, // in what ended, as far as anybody could tell
+    past_changes: u64,               // in what ended, as far as anybody could tell
+    items: HashMap<Box<str>, JobId>, // of feeds, by their keys
 }
 
 /// A job whose articles are in the engine.
@@ -76,18 +78,21 @@ impl Jobs {
                 self.queue.insert(Place::of(&record));
             }
         }
+        if let Some(item) = record.parameters.get(ITEM) {
+            self.items.insert(item.into(), id);
+        }
         self.records.insert(id, record);
         self.past_changes += 1;
         self.consider(id);
     }
 
-    pub(crate) fn record(&self, job: JobId) -> Option<&Record> {
-        self.records.get(&job)
+    /// The job that was made of an item of a feed.
+    pub(crate) fn of_item(&self, key: &str) -> Option<JobId> {
+        self.items.get(key).copied()
     }
 
-    /// In no order, queued and ended.
-    pub(crate) fn records(&self) -> impl Iterator<Item = &Record> {
-        self.records.values()
+    pub(crate) fn record(&self, job: JobId) -> Option<&Record> {
+        self.records.get(&job)
     }
 
     /// For all but its place in the queue, its pause and its end.
@@ -222,8 +227,12 @@ impl Jobs {
     /// Without a trace.
     pub(crate) fn forget(&mut self, job: JobId) -> Option<ActiveJob> {
         let active = self.retire(job);
-        if let Some(outcome) = self.records.remove(&job).and_then(|record| record.outcome) {
+        let Some(record) = self.records.remove(&job) else { return active };
+        if let Some(outcome) = record.outcome {
             self.history.remove(&Reverse(outcome.sequence));
+        }
+        if let Some(item) = record.parameters.get(ITEM) {
+            self.items.remove(item);
         }
         active
     }

@@ -1,19 +1,20 @@
 //! One feed: what it is to be asked, and what its answers change.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bergamot_poll::adaptive;
 use bergamot_types::{SplitMix, UnixTime, Url};
 
 use super::host::later;
+use super::judge::{Finding, Judge};
 use super::memory::{FeedMemory, PollError, WantedItem};
 use super::pace::back_off;
-use super::print::print;
 use super::reply::{Failure, FailureKind, Headers};
 use super::seen::Fate;
 use super::settings::FeedSettings;
-use crate::document::{Document, Item};
-use crate::rules::{JobOptions, Judgement, Verdict};
+use crate::document::{Document, Item, PageRange};
+use crate::rules::{JobOptions, Verdict};
 
 #[derive(Debug)]
 pub(super) struct Feed {
@@ -24,6 +25,8 @@ pub(super) struct Feed {
     pub(super) is_running: bool,
     /// When the call was due that now waits for another to the same host.
     pub(super) waiting_since: Option<UnixTime>,
+    /// Changes with the settings: what was asked before does not hold after.
+    pub(super) edition: u64,
     by_hand: bool,
     chain: Option<Chain>,
 }
@@ -32,7 +35,7 @@ pub(super) struct Feed {
 #[derive(Debug)]
 struct Chain {
     headers: Headers, // of the first page
-    items: Vec<Item>,
+    items: Vec<(Item, Finding)>,
     pages: u32,
 }
 
@@ -41,13 +44,15 @@ struct Chain {
 pub(super) struct Brought {
     pub(super) new: usize,
     pub(super) wanted: usize,
+    /// Wanted, and too many beside those that wait already.
+    left_out: usize,
 }
 
 /// What a feed may do now.
 #[derive(Debug)]
 pub(super) enum Next {
     Fetch { url: Url, conditional: bool },
-    Take(WantedItem),
+    Take(Vec<Arc<WantedItem>>),
 }
 
 /// How it stands with a feed.
@@ -64,6 +69,8 @@ pub struct Standing {
     pub failures: u32,
     pub seen: usize,
     pub wanted: usize,
+    /// Items that could not become jobs.
+    pub given_up: usize,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -90,6 +97,7 @@ impl Feed {
             stopped: None,
             is_running: false,
             waiting_since: None,
+            edition: 0,
             by_hand: false,
             chain: None,
         }
@@ -106,6 +114,10 @@ impl Feed {
             (memory.failures, memory.attempts, memory.last_error) = (0, 0, None);
         }
         Self::new(settings, Some(memory))
+    }
+
+    pub(super) fn of_edition(self, edition: u64) -> Self {
+        Self { edition, ..self }
     }
 
     pub(super) fn fetch_now(&mut self) {
@@ -128,17 +140,22 @@ impl Feed {
         }
     }
 
-    /// What was due first.
+    /// What was due first: a call, or some items in the order in which they came.
     pub(super) fn next(&self, now: UnixTime) -> Option<Next> {
         let due = self.due(now).filter(|due| *due <= now)?;
-        let is_take_due = |item: &&WantedItem| sane(item.not_before, now) <= now;
-        let take = self.memory.wanted.iter().filter(is_take_due).min_by_key(|item| item.not_before);
-        match take {
-            Some(item) if self.chain.is_none() && sane(item.not_before, now) <= due => {
-                Some(Next::Take(item.clone()))
+        let is_due = |item: &&Arc<WantedItem>| sane(item.not_before, now) <= now;
+        let takes = self.memory.wanted.iter().filter(is_due);
+        let first = takes.clone().map(|item| sane(item.not_before, now)).min();
+        match first {
+            Some(first) if self.chain.is_none() && first <= due => {
+                Some(Next::Take(takes.take(MOST_TAKEN_TOGETHER).cloned().collect()))
             }
             _ => Some(self.fetch()),
         }
+    }
+
+    pub(super) fn judge(&self) -> Judge {
+        Judge::with(&self.settings, &self.memory.seen)
     }
 
     fn fetch(&self) -> Next {
@@ -165,63 +182,87 @@ impl Feed {
         now: UnixTime,
         headers: &Headers,
         document: Document,
+        findings: Vec<Finding>,
     ) -> Option<Brought> {
-        let has_more = self.has_more(&document);
+        let Document { title, ttl, items, range, .. } = document;
         let is_first_page = self.chain.is_none();
         let first = || Chain { headers: headers.clone(), items: Vec::new(), pages: 0 };
         let mut chain = self.chain.take().unwrap_or_else(first);
         if is_first_page {
-            self.memory.title = document.title;
-            self.memory.ttl = document.ttl.map_or(0, |ttl| ttl.as_secs());
+            self.memory.title = title;
+            self.memory.ttl = ttl.map_or(0, |ttl| ttl.as_secs());
         }
-        chain.items.extend(document.items);
+        let before = chain.items.len();
+        chain.items.extend(self.with_findings(now, items, findings));
         chain.pages += 1;
+        let has_more = range.is_some_and(|range| self.has_more(range, &chain.items[before..]));
         if has_more && chain.pages < self.settings.pages && chain.items.len() < MOST_ITEMS {
             self.chain = Some(chain);
             return None;
         }
-        let brought = self.take_in(now, &chain.items);
-        self.memory.etag = chain.headers.etag;
-        self.memory.last_modified = chain.headers.last_modified;
+        let brought = self.take_in(now, chain.items);
+        let is_all = brought.left_out == 0;
+        // What was left out has to be offered again.
+        self.memory.etag = chain.headers.etag.filter(|_| is_all);
+        self.memory.last_modified = chain.headers.last_modified.filter(|_| is_all);
         self.succeed(now);
         Some(brought)
     }
 
-    fn has_more(&self, document: &Document) -> bool {
-        let Some(range) = document.range else { return false };
-        let count = document.items.len() as u64;
-        let knows = |item: &Item| self.memory.seen.fate(item).is_some();
+    fn with_findings(
+        &self,
+        now: UnixTime,
+        items: Vec<Item>,
+        findings: Vec<Finding>,
+    ) -> Vec<(Item, Finding)> {
+        let mut findings = findings.into_iter();
+        let judge = self.judge();
+        let paired = items.into_iter().map(|item| {
+            let finding = findings.next().unwrap_or_else(|| judge.finding(now, &item));
+            (item, finding)
+        });
+        paired.collect()
+    }
+
+    fn has_more(&self, range: PageRange, items: &[(Item, Finding)]) -> bool {
+        let count = items.len() as u64;
+        let knows =
+            |(_, finding): &(Item, Finding)| self.memory.seen.fate(finding.prints).is_some();
         let is_first_look = self.memory.last_fetched.is_none();
         count > 0
             && range.offset.saturating_add(count) < range.total
             && (self.settings.backlog || !is_first_look)
             && !self.settings.url.target().contains("offset=")
-            && !document.items.iter().any(knows)
+            && !items.iter().any(knows)
     }
 
-    fn take_in(&mut self, now: UnixTime, items: &[Item]) -> Brought {
+    fn take_in(&mut self, now: UnixTime, items: Vec<(Item, Finding)>) -> Brought {
         let is_first_look = self.memory.last_fetched.is_none();
         let is_backlog = is_first_look && !self.settings.backlog;
         let mut brought = Brought::default();
-        for item in items {
-            if let Some(known) = self.memory.seen.fate(item) {
-                self.memory.seen.note(now, item, known);
+        for (item, Finding { prints, judgement }) in items {
+            if let Some(known) = self.memory.seen.fate(prints) {
+                self.memory.seen.note(now, prints, known);
                 continue;
             }
-            // Rules take their time, and most of what feeds bring is known.
-            let judgement = self.settings.rules.judge(item, now);
+            // What was known when it was judged may have been forgotten since.
+            let judgement = judgement.unwrap_or_else(|| self.judge().judgement(now, &item));
             let fate = match judgement.verdict {
                 _ if is_backlog => Fate::Backlog, // whatever rules come later
                 Verdict::Rejected | Verdict::Unmatched => Fate::Ignored,
                 Verdict::Accepted if item.url.is_none() => Fate::WithoutNzb,
                 Verdict::Accepted => Fate::Wanted,
             };
-            self.memory.seen.note(now, item, fate);
+            if fate == Fate::Wanted && self.memory.wanted.len() >= MOST_WANTED {
+                brought.left_out += 1;
+                continue;
+            }
+            self.memory.seen.note(now, prints, fate);
             brought.new += 1;
-            self.note_time(now, item);
+            self.note_time(now, &item);
             if fate == Fate::Wanted {
                 brought.wanted += 1;
-                self.want(now, item, judgement);
+                self.want(now, prints.guid, item, judgement.options);
             }
         }
         if brought.new > 0 {
@@ -239,30 +280,17 @@ impl Feed {
         times.drain(..times.len().saturating_sub(adaptive::ITEMS_COUNTED));
     }
 
-    fn want(&mut self, now: UnixTime, item: &Item, judgement: Judgement) {
-        let Some(url) = &item.url else { return };
-        self.memory.wanted.push(WantedItem {
-            guid: print(&item.guid),
-            title: item.title.clone(),
-            url: url.clone(),
+    fn want(&mut self, now: UnixTime, guid: u64, item: Item, options: JobOptions) {
+        let Some(url) = item.url else { return };
+        self.memory.wanted.push(Arc::new(WantedItem {
+            guid,
+            title: item.title,
+            url,
             size: item.size.map(|size| size.0),
-            options: self.options(judgement.options),
+            options,
             attempts: 0,
             not_before: now,
-        });
-    }
-
-    /// What the rules say, and where they are silent the feed.
-    pub(super) fn options(&self, options: JobOptions) -> JobOptions {
-        let own = self.settings.options.clone();
-        JobOptions {
-            category: options.category.or(own.category),
-            priority: options.priority.or(own.priority),
-            paused: options.paused.or(own.paused),
-            dupe_key: options.dupe_key.or(own.dupe_key),
-            dupe_score: options.dupe_score.or(own.dupe_score),
-            dupe_mode: options.dupe_mode.or(own.dupe_mode),
-        }
+        }));
     }
 
     fn succeed(&mut self, now: UnixTime) {
@@ -336,18 +364,47 @@ impl Feed {
         chance: &mut SplitMix,
     ) -> (PollError, Option<Box<str>>) {
         let error = self.error(now, failure);
-        let Some(item) = self.memory.wanted.iter_mut().find(|item| item.guid == guid) else {
+        let Some(at) = self.memory.wanted.iter().position(|item| item.guid == guid) else {
             return (error, None);
         };
         if failure.kind == FailureKind::Transient {
+            let item = Arc::make_mut(&mut self.memory.wanted[at]);
             item.attempts = item.attempts.saturating_add(1);
-            item.not_before = later(now, back_off(item.attempts, chance));
+            let until = later(now, back_off(item.attempts, chance));
+            self.put_off_takes(until);
             return (error, None);
         }
+        let item = self.memory.wanted.remove(at);
         let title = item.title.clone();
-        self.memory.wanted.retain(|item| item.guid != guid);
-        self.memory.seen.set_fate(guid, Fate::Failed);
+        self.give_up(item);
         (error, Some(title))
+    }
+
+    /// What hinders one just now hinders the others too.
+    fn put_off_takes(&mut self, until: UnixTime) {
+        for item in self.memory.wanted.iter_mut().filter(|item| item.not_before < until) {
+            Arc::make_mut(item).not_before = until;
+        }
+    }
+
+    fn give_up(&mut self, item: Arc<WantedItem>) {
+        self.memory.seen.set_fate(item.guid, Fate::Failed);
+        if self.memory.given_up.len() >= MOST_GIVEN_UP {
+            self.memory.given_up.pop_front();
+        }
+        self.memory.given_up.push_back(item);
+    }
+
+    /// What was given up is wanted again; how many that are.
+    pub(super) fn retry(&mut self, now: UnixTime) -> usize {
+        let items = std::mem::take(&mut self.memory.given_up);
+        let count = items.len();
+        for item in items {
+            self.memory.seen.set_fate(item.guid, Fate::Wanted);
+            let item = WantedItem { attempts: 0, not_before: now, ..Arc::unwrap_or_clone(item) };
+            self.memory.wanted.push(Arc::new(item));
+        }
+        count
     }
 
     /// Until a person changes something.
@@ -372,8 +429,14 @@ fn sane(date: UnixTime, now: UnixTime) -> UnixTime {
     if date > later(now, LONGEST_AHEAD) { now } else { date }
 }
 
+/// Beside each other in one run, with one record of them all.
+const MOST_TAKEN_TOGETHER: usize = 64;
+/// Of one feed at a time, as many as one document can bring.
+const MOST_WANTED: usize = MOST_ITEMS;
 /// In one window; then it waits for the next.
 const ATTEMPTS: u32 = 3;
+/// That can be asked for again; they are few, for only addresses that are none are given up.
+const MOST_GIVEN_UP: usize = 200;
 /// Of all pages together, as of one document.
 const MOST_ITEMS: usize = 10_000;
 const LONGEST_AHEAD: Duration = Duration::from_secs(366 * 24 * 60 * 60);

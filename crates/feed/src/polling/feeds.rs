@@ -1,6 +1,7 @@
 //! All feeds, and the hosts they share.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bergamot_types::{JobId, SplitMix, UnixTime, Url};
@@ -8,13 +9,11 @@ use thiserror::Error;
 
 use super::feed::{Feed, Next, Standing, State};
 use super::host::{Host, host_of, later};
+use super::judge::Judge;
 use super::memory::{FeedMemory, ItemKey, Memory, PollError, Waits, WantedItem};
 use super::pace::{back_off, retry_after, wait_for_calls, waits_of};
 use super::reply::{Failure, FailureKind, Headers, Outcome, Reply};
-use super::seen::Fate;
 use super::settings::{FeedId, FeedSettings};
-use crate::document::{Document, Item};
-use crate::rules::Judgement;
 
 /// After every call that ends, and after [`Feeds::configure`]: poll events until `None`, write
 /// [`Feeds::memory`] down if [`Feeds::take_change`] says so, and only then begin anything else.
@@ -24,6 +23,7 @@ pub struct Feeds {
     hosts: HashMap<Box<str>, Host>,
     calls: HashMap<CallId, Call>,
     last_call: u64,
+    last_edition: u64,
     log: Memory, // without feeds: only its errors
     events: VecDeque<Event>,
     has_changed: bool,
@@ -36,15 +36,23 @@ pub struct CallId(u64);
 #[derive(Debug)]
 struct Call {
     host: Box<str>,
-    feed: Option<Box<str>>, // by its key: its number may have changed meanwhile
+    feed: Option<Caller>,
+}
+
+/// A feed by its key, for its number may change while it is called.
+#[derive(Debug)]
+struct Caller {
+    key: Box<str>,
+    edition: u64,
 }
 
 /// What a feed may do now.
 #[derive(Debug)]
 pub enum Work {
     Fetch(Fetch),
-    /// An item is to become a job, which then fetches its NZB by itself.
-    Take(Take),
+    /// Items are to become jobs, in this order, which then fetch their NZBs by themselves. One that
+    /// fails for a reason that may pass ends the run: the others come later.
+    Take(Vec<Take>),
     /// Not before then.
     Later(UnixTime),
     /// Until it is configured otherwise, or woken.
@@ -58,12 +66,14 @@ pub struct Fetch {
     pub etag: Option<Box<str>>,
     pub last_modified: Option<Box<str>>,
     pub allow_private: bool,
+    /// For [`Reply::judged`].
+    pub judge: Judge,
 }
 
 #[derive(Debug)]
 pub struct Take {
     pub key: ItemKey,
-    pub item: WantedItem,
+    pub item: Arc<WantedItem>,
 }
 
 /// How the fetch of an NZB went, as far as its host is concerned.
@@ -118,16 +128,6 @@ pub enum HostRefusal {
     Held { host: Box<str>, until: UnixTime },
 }
 
-/// An item of a feed with what would become of it.
-#[derive(Clone, Debug)]
-pub struct Judged {
-    pub item: Item,
-    /// With what the feed itself says filled in.
-    pub judgement: Judgement,
-    /// None if it is new.
-    pub fate: Option<Fate>,
-}
-
 impl Feeds {
     pub fn new(memory: Memory, settings: Vec<FeedSettings>) -> Self {
         let Memory { feeds, errors, hosts } = memory;
@@ -154,14 +154,16 @@ impl Feeds {
             host.denied_by.take_if(|feed| changed(feed));
         }
         for (id, settings) in numbered(settings) {
+            self.last_edition += 1;
+            let edition = self.last_edition;
             let feed = match former.remove(&settings.key()) {
-                None => Feed::new(settings, None),
+                None => Feed::new(settings, None).of_edition(edition),
                 Some(mut feed) if !settings.differs_from(&feed.settings) => {
                     feed.settings = settings;
                     feed
                 }
                 Some(former) => {
-                    let mut feed = Feed::restored(settings, former.memory);
+                    let mut feed = Feed::restored(settings, former.memory).of_edition(edition);
                     feed.is_running = former.is_running;
                     feed
                 }
@@ -206,6 +208,13 @@ impl Feeds {
         }
     }
 
+    /// What was given up is wanted again, of this feed; how many items that are.
+    pub fn retry(&mut self, now: UnixTime, feed: FeedId) -> usize {
+        let count = self.feeds.get_mut(&feed).map_or(0, |feed| feed.retry(now));
+        self.has_changed |= count > 0;
+        count
+    }
+
     /// When to call [`Feeds::begin`]. None until something else happens.
     pub fn next_due(&self, now: UnixTime, id: FeedId) -> Option<UnixTime> {
         let feed = self.feeds.get(&id)?;
@@ -228,15 +237,16 @@ impl Feeds {
         }
         let (url, conditional) = match feed.next(now) {
             None => return Work::Later(due),
-            Some(Next::Take(item)) => {
+            Some(Next::Take(items)) => {
                 feed.is_running = true;
-                let key = ItemKey { feed: feed.settings.key(), guid: item.guid };
-                return Work::Take(Take { key, item });
+                let key = |guid| ItemKey { feed: feed.settings.key(), guid };
+                let take = |item: Arc<WantedItem>| Take { key: key(item.guid), item };
+                return Work::Take(items.into_iter().map(take).collect());
             }
             Some(Next::Fetch { url, conditional }) => (url, conditional),
         };
-        let key = feed.settings.key();
-        match self.begin_call(now, &url, Some(key), false) {
+        let caller = Caller { key: feed.settings.key(), edition: feed.edition };
+        match self.begin_call(now, &url, Some(caller), false) {
             Ok(call) => self.start(id, call, url, conditional),
             Err(HostRefusal::Denied { .. }) => Work::Nothing,
             Err(HostRefusal::Held { until, .. }) => Work::Later(until),
@@ -260,6 +270,7 @@ impl Feeds {
             etag: memory.etag.clone().filter(|_| conditional),
             last_modified: memory.last_modified.clone().filter(|_| conditional),
             allow_private: feed.settings.allow_private,
+            judge: feed.judge(),
         })
     }
 
@@ -324,7 +335,7 @@ impl Feeds {
         &mut self,
         now: UnixTime,
         url: &Url,
-        feed: Option<Box<str>>,
+        feed: Option<Caller>,
         is_nzb: bool,
     ) -> Result<CallId, HostRefusal> {
         let name = host_of(url);
@@ -355,17 +366,30 @@ impl Feeds {
     }
 
     pub fn on_fetched(&mut self, now: UnixTime, call: CallId, reply: Reply, chance: &mut SplitMix) {
-        let Some(Call { host, feed: key }) = self.end_call(call) else { return };
+        let Some(Call { host, feed: caller }) = self.end_call(call) else { return };
         self.heed(now, &host, &reply);
+        let Some(caller) = caller else { return self.wake_next(now, &host) };
+        let is_current = |(_, feed): &(FeedId, &mut Feed)| feed.edition == caller.edition;
+        let is_current = self.feed_called(Some(&caller.key)).as_ref().is_some_and(is_current);
+        let key = is_current.then_some(&*caller.key);
         if let Outcome::Failed(failure) = &reply.outcome {
-            self.on_host_failure(now, &host, key.as_deref(), failure, &reply.headers, chance);
+            self.on_host_failure(now, &host, key, failure, &reply.headers, chance);
         }
         self.wake_next(now, &host);
-        let Some((id, feed)) = self.feed_called(key.as_deref()) else { return };
+        let Some((id, feed)) = self.feed_called(Some(&caller.key)) else { return };
         feed.is_running = false;
-        match reply.outcome {
+        // Asked under other settings, be it in the middle of several pages: it is asked again.
+        if is_current {
+            self.on_answer(now, id, reply, chance);
+        }
+    }
+
+    fn on_answer(&mut self, now: UnixTime, id: FeedId, reply: Reply, chance: &mut SplitMix) {
+        let Some(feed) = self.feeds.get_mut(&id) else { return };
+        let Reply { headers, outcome, findings } = reply;
+        match outcome {
             Outcome::Document(document) => {
-                if let Some(brought) = feed.on_document(now, &reply.headers, document) {
+                if let Some(brought) = feed.on_document(now, &headers, document, findings) {
                     let (new, wanted) = (brought.new, brought.wanted);
                     self.events.push_back(Event::Checked { feed: id, new, wanted });
                     self.has_changed = true;
@@ -406,26 +430,6 @@ impl Feeds {
                 self.events.extend(event);
             }
         }
-    }
-
-    /// A job of this item exists, whoever made it.
-    pub fn on_taken(&mut self, item: &ItemKey) {
-        let is_wanted = |feed: &Feed| feed.memory.wanted.iter().any(|w| w.guid == item.guid);
-        if let Some((_, feed)) = self.feed_called(Some(&item.feed))
-            && is_wanted(feed)
-        {
-            feed.on_taken(item.guid);
-            self.has_changed = true;
-        }
-    }
-
-    /// Items that are to become jobs and have not yet.
-    pub fn wanted(&self) -> impl Iterator<Item = (ItemKey, &WantedItem)> {
-        self.feeds.values().flat_map(|feed| {
-            let key = feed.settings.key();
-            let key = move |guid| ItemKey { feed: key.clone(), guid };
-            feed.memory.wanted.iter().map(move |item| (key(item.guid), item))
-        })
     }
 
     pub fn poll_event(&mut self) -> Option<Event> {
@@ -475,6 +479,7 @@ impl Feeds {
             failures: feed.memory.failures,
             seen: feed.memory.seen.count(),
             wanted: feed.memory.wanted.len(),
+            given_up: feed.memory.given_up.len(),
         })
     }
 
@@ -486,10 +491,9 @@ impl Feeds {
         stopped.or(feed.memory.last_error.as_ref()).cloned()
     }
 
-    /// What would become of what a feed offers: a dry run.
-    pub fn judge(&self, now: UnixTime, id: FeedId, document: Document) -> Vec<Judged> {
-        let Some(feed) = self.feeds.get(&id) else { return Vec::new() };
-        judge_with(feed, now, document)
+    /// For a dry run.
+    pub fn judge(&self, id: FeedId) -> Option<Judge> {
+        self.feeds.get(&id).map(Feed::judge)
     }
 
     fn end_call(&mut self, call: CallId) -> Option<Call> {
@@ -584,21 +588,6 @@ impl Feeds {
         let found = self.feeds.iter_mut().find(|(_, feed)| Some(&*feed.settings.key()) == key);
         found.map(|(id, feed)| (*id, feed))
     }
-}
-
-/// The same for settings that are only tried out.
-pub fn judge(settings: FeedSettings, now: UnixTime, document: Document) -> Vec<Judged> {
-    judge_with(&Feed::new(settings, None), now, document)
-}
-
-fn judge_with(feed: &Feed, now: UnixTime, document: Document) -> Vec<Judged> {
-    let judged = |item: Item| {
-        let mut judgement = feed.settings.rules.judge(&item, now);
-        judgement.options = feed.options(judgement.options);
-        let fate = feed.memory.seen.fate(&item);
-        Judged { item, judgement, fate }
-    };
-    document.items.into_iter().map(judged).collect()
 }
 
 fn numbered(settings: Vec<FeedSettings>) -> impl Iterator<Item = (FeedId, FeedSettings)> {

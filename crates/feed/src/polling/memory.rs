@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use bergamot_poll::adaptive;
-use bergamot_types::{ByteCount, UnixTime, Url};
+use bergamot_types::{UnixTime, Url};
 use serde::{Deserialize, Serialize};
 
 use super::seen::Seen;
@@ -56,7 +57,9 @@ pub struct FeedMemory {
     pub last_error: Option<PollError>,
     pub seen: Seen,
     /// Items that are to become jobs.
-    pub wanted: Vec<WantedItem>,
+    pub wanted: Vec<Arc<WantedItem>>,
+    /// Items that were to, and could not; somebody may ask for them again.
+    pub(super) given_up: VecDeque<Arc<WantedItem>>,
 }
 
 impl Default for FeedMemory {
@@ -77,6 +80,7 @@ impl Default for FeedMemory {
             last_error: None,
             seen: Seen::default(),
             wanted: Vec::new(),
+            given_up: VecDeque::new(),
         }
     }
 }
@@ -93,12 +97,6 @@ pub struct WantedItem {
     pub(super) attempts: u32,
     #[serde(with = "seconds")]
     pub(super) not_before: UnixTime,
-}
-
-impl WantedItem {
-    pub fn byte_count(&self) -> Option<ByteCount> {
-        self.size.map(ByteCount)
-    }
 }
 
 /// By which a job knows the item it came from.

@@ -9,6 +9,7 @@
 mod feed;
 mod feeds;
 mod host;
+mod judge;
 mod memory;
 mod pace;
 mod print;
@@ -17,7 +18,8 @@ mod seen;
 mod settings;
 
 pub use feed::{Standing, State};
-pub use feeds::{CallId, Event, Feeds, Fetch, HostRefusal, Judged, NzbOutcome, Take, Work, judge};
+pub use feeds::{CallId, Event, Feeds, Fetch, HostRefusal, NzbOutcome, Take, Work};
+pub use judge::{Judge, Judged};
 pub use memory::{FeedMemory, ItemKey, Memory, PollError, WantedItem};
 pub use reply::{Failure, FailureKind, Headers, Outcome, Reply, failure_of_status};
 pub use seen::{Fate, Seen};

@@ -1,5 +1,8 @@
 //! What a server answered, as far as feeds are concerned.
 
+use bergamot_types::UnixTime;
+
+use super::judge::{Finding, Judge};
 use crate::document::{self, Document, DocumentError};
 use crate::limits::Limits;
 
@@ -8,6 +11,8 @@ use crate::limits::Limits;
 pub struct Reply {
     pub headers: Headers,
     pub outcome: Outcome,
+    /// About each item of the document, once it was judged.
+    pub(super) findings: Vec<Finding>,
 }
 
 #[derive(Debug)]
@@ -62,11 +67,20 @@ impl Reply {
                 Err(error) => Outcome::Failed(failure_of(&error)),
             },
         };
-        Self { headers, outcome }
+        Self { headers, outcome, findings: Vec::new() }
     }
 
     pub fn failed(failure: Failure) -> Self {
-        Self { headers: Headers::default(), outcome: Outcome::Failed(failure) }
+        let outcome = Outcome::Failed(failure);
+        Self { headers: Headers::default(), outcome, findings: Vec::new() }
+    }
+
+    /// Does in advance what takes time; without it, the machine does it when it gets the reply.
+    pub fn judged(mut self, now: UnixTime, judge: &Judge) -> Self {
+        if let Outcome::Document(document) = &self.outcome {
+            self.findings = document.items.iter().map(|item| judge.finding(now, item)).collect();
+        }
+        self
     }
 }
 

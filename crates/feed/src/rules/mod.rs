@@ -8,6 +8,8 @@ mod options;
 mod parser;
 mod term;
 
+use std::sync::Arc;
+
 use bergamot_types::UnixTime;
 
 pub use options::{DupeMode, JobOptions};
@@ -17,10 +19,10 @@ use crate::document::Item;
 use options::OptionChange;
 use term::Term;
 
-/// The rules of one feed, in their order.
+/// The rules of one feed, in their order. A copy costs nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
-    rules: Vec<Rule>,
+    rules: Arc<[Rule]>,
 }
 
 /// What the rules make of an item.
@@ -70,13 +72,13 @@ enum Condition {
 impl Rules {
     /// Blank lines and those that begin with `#` are passed over.
     pub fn parse(text: &str) -> Result<Self, InvalidRules> {
-        parser::parse(text).map(|rules| Self { rules })
+        parser::parse(text).map(|rules| Self { rules: rules.into() })
     }
 
     /// Without a rule that accepts, everything is accepted that no rule rejects.
     pub fn judge(&self, item: &Item, now: UnixTime) -> Judgement {
         let mut options = JobOptions::default();
-        for rule in &self.rules {
+        for rule in &*self.rules {
             let matches = rule.condition.holds(item, now);
             let verdict = match (rule.command, matches) {
                 (Command::Accept | Command::Options, true) => {

@@ -65,6 +65,11 @@ pub(crate) async fn fetch<C: Control>(mut call: Call<'_, C>) -> Result<Reply, Fa
     call.answer(&())
 }
 
+pub(crate) async fn retry<C: Control>(mut call: Call<'_, C>) -> Result<Reply, Fault> {
+    let Which { feed } = call.named()?;
+    call.answer(&call.control.retry_feed(feed).await?)
+}
+
 pub(crate) async fn errors<C: Control>(mut call: Call<'_, C>) -> Result<Reply, Fault> {
     let Nothing {} = call.named()?;
     call.answer(&call.control.feed_errors().await?)

@@ -25,6 +25,7 @@ fn every_native_method_answers_as_it_did() {
             "feeds.preview",
             json!({ "url": "https://indexer.example/api?apikey=planted", "rules": "Accept: show" }),
         ),
+        ("feeds.retry", json!({ "feed": 1 })),
         ("file.pause", json!({ "job": 7, "files": [0, 1] })),
         ("file.remove", json!({ "job": 7, "files": [0] })),
         ("file.resume", json!({ "job": 99, "files": [0] })),

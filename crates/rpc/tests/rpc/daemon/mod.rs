@@ -596,6 +596,7 @@ impl Control for StandIn {
             failures: 1,
             seen: 100,
             wanted: 2,
+            given_up: 1,
         }])
     }
 
@@ -615,6 +616,11 @@ impl Control for StandIn {
     async fn fetch_feeds(&self, feed: Option<FeedChoice>) -> Result<(), Refusal> {
         self.note(format!("{feed:?}"));
         Ok(())
+    }
+
+    async fn retry_feed(&self, feed: FeedChoice) -> Result<FeedRetry, Refusal> {
+        self.note(format!("{feed:?}"));
+        Ok(FeedRetry { items: 1, jobs: 2 })
     }
 
     async fn feed_errors(&self) -> Result<Vec<FeedError>, Refusal> {
