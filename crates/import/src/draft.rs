@@ -42,6 +42,20 @@ impl Draft {
         self.tables.last_mut().expect("one was just put there")
     }
 
+    /// A category that something else speaks of has to be there, by its name or as an alias.
+    pub(crate) fn ensure_category(&mut self, name: &str) {
+        let is_it = |text: &String| text.to_lowercase() == name.to_lowercase();
+        let names_it = |(key, value): &(&str, Value)| match (*key, value) {
+            ("name", Value::Text(text)) => is_it(text),
+            ("aliases", Value::Texts(texts)) => texts.iter().any(is_it),
+            _ => false,
+        };
+        let mut categories = self.tables.iter().filter(|table| table.header == "[[category]]");
+        if !categories.any(|table| table.keys.iter().any(names_it)) {
+            self.another("category").text("name", name);
+        }
+    }
+
     pub(crate) fn written(&self, with_secrets: bool) -> String {
         let mut text = String::new();
         for table in self.tables.iter().filter(|table| !table.keys.is_empty()) {
@@ -115,6 +129,17 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_category_is_added_only_where_none_goes_by_its_name() {
+        let mut draft = Draft::default();
+        let aliases = Value::Texts(vec!["TV > HD".to_owned()]);
+        draft.another("category").text("name", "Series").set("aliases", aliases);
+        for name in ["series", "tv > hd", "films", "Films"] {
+            draft.ensure_category(name);
+        }
+        assert!(draft.written(false).ends_with("\n\n[[category]]\nname = \"films\"\n"));
+    }
 
     #[test]
     fn secrets_are_only_in_the_file_itself() {

@@ -351,12 +351,14 @@ impl Mapping<'_> {
             let filter =
                 self.options.verbatim(&option("Filter")).unwrap_or_default().replace('%', "\n");
             let rules = bergamot_feed::Rules::parse(&filter);
+            let category = self.options.text(&option("Category"));
+            category.iter().for_each(|category| self.draft.ensure_category(category));
             let table = self.draft.another("feed");
             table.text("name", name).secret("url", url);
             if let Some(minutes) = self.options.number(&option("Interval")).filter(|it| *it > 0) {
                 table.text("interval", format!("{} min", minutes.min(7 * 24 * 60)));
             }
-            if let Some(category) = self.options.text(&option("Category")) {
+            if let Some(category) = category {
                 table.text("category", category);
             }
             if let Some(priority) = self.options.number(&option("Priority")) {

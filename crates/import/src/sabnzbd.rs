@@ -284,7 +284,10 @@ impl Mapping<'_> {
             let rules = rules
                 .map(|rules| rules.join("\n"))
                 .filter(|rules| bergamot_feed::Rules::parse(rules).is_ok());
-            let (active, category) = (values.flag("enable") == Some(true), values.take("cat"));
+            let active = values.flag("enable") == Some(true);
+            let category =
+                values.take("cat").filter(|name| !["", "*", "Default"].contains(&name.as_str()));
+            category.iter().for_each(|category| self.draft.ensure_category(category));
             let option = format!("rss/{section}");
             for url in urls {
                 let table = self.draft.another("feed");

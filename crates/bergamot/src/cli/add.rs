@@ -53,16 +53,30 @@ fn concerns_all(failure: &Failure) -> bool {
 
 fn add_one(session: &mut Session, add: &Add, source: &str) -> Result<(u32, Exit), Failure> {
     let answer = session.ask("queue.add", params(add, source)?)?;
-    let id = answer["job"].as_u64().and_then(|id| u32::try_from(id).ok()).unwrap_or_default();
-    // What is refused as a copy or as unreadable ends at once, and is known by its id all the same.
+    let id = id_of(&answer);
+    Ok((id, tell(session, &answer, id, add.wait)?))
+}
+
+/// What became of a job that was just given. What is refused as a copy or as unreadable ends at once,
+/// and is known by its id all the same; `is_awaited`: somebody else tells that.
+pub(super) fn tell(
+    session: &mut Session,
+    answer: &Value,
+    id: u32,
+    is_awaited: bool,
+) -> Result<Exit, Failure> {
     let job: Job = read(&session.ask("job.get", json!({ "job": id }))?)?;
     match session.out.form {
-        Form::Json => session.out.json(&answer)?,
+        Form::Json => session.out.json(answer)?,
         Form::Quiet => session.out.text(&format!("{id}\n"))?,
-        Form::People if add.wait && job.ended.is_some() => {}
+        Form::People if is_awaited && job.ended.is_some() => {}
         Form::People => session.out.text(&told(&job))?,
     }
-    Ok((id, job.state.exit().unwrap_or(Exit::Ok)))
+    Ok(job.state.exit().unwrap_or(Exit::Ok))
+}
+
+pub(super) fn id_of(answer: &Value) -> u32 {
+    answer["job"].as_u64().and_then(|id| u32::try_from(id).ok()).unwrap_or_default()
 }
 
 fn told(job: &Job) -> String {

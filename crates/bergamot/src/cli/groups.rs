@@ -4,8 +4,10 @@ use bergamot_types::Shown;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::add::{id_of, tell};
 use super::arguments::{GroupCommand, PostChoice};
 use super::columns::{Cell, Columns, flexible, left, right};
+use super::exit::Exit;
 use super::failure::Failure;
 use super::look::{Look, Tint};
 use super::seen::{Moment, Page, read};
@@ -31,14 +33,16 @@ pub(super) fn groups(session: &mut Session, command: &GroupCommand) -> Result<()
         }
         GroupCommand::Posts(choice) => posts(session, choice),
         GroupCommand::Queue { group, posts, category, priority, paused } => {
+            let mut worst = Exit::Ok;
             for post in posts {
                 let params = json!({
                     "group": group, "post": post, "category": category, "priority": priority,
                     "paused": paused,
                 });
-                queue(session, params)?;
+                let exit = queue(session, params)?;
+                worst = if worst == Exit::Ok { exit } else { worst };
             }
-            Ok(())
+            if worst == Exit::Ok { Ok(()) } else { Err(Failure::Told(worst)) }
         }
     }
 }
@@ -244,13 +248,9 @@ fn faint(text: Option<String>, look: Look) -> String {
     text.map_or(String::new(), |text| format!("{}\n", look.tint(Tint::Faint, &text)))
 }
 
-fn queue(session: &mut Session, params: Value) -> Result<(), Failure> {
+fn queue(session: &mut Session, params: Value) -> Result<Exit, Failure> {
     let answer = session.ask("groups.queue", params)?;
-    let job = answer["job"].as_u64().unwrap_or_default();
-    if session.out.form == Form::Quiet {
-        return session.out.text(&format!("{job}\n"));
-    }
-    session.out.answer(&answer, |_| Ok(format!("Job {job} is added.\n")))
+    tell(session, &answer, id_of(&answer), false)
 }
 
 const LONGEST_POSTER: usize = 20;

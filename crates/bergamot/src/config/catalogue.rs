@@ -897,7 +897,7 @@ pub(super) static FEED: Table = Table {
         },
         Key {
             name: "category",
-            kind: Kind::Text("a category"),
+            kind: Kind::Text("the name or an alias of a category"),
             default: Fallback::Told { words: "none", example: "\"tv\"" },
             about: "The category of its jobs, unless a rule says otherwise.",
         },

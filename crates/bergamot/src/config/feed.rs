@@ -7,6 +7,7 @@ use std::time::Duration;
 use bergamot_feed::{Channel, FeedSettings, JobOptions, Rules};
 use bergamot_types::{Secret, Shown, Url};
 
+use super::category::Category;
 use super::credentials::read_password;
 use super::environment::{Environment, feed_variable};
 use super::fields::Fields;
@@ -45,7 +46,7 @@ impl Feeds {
             concurrency: usize::from(fields.number::<u16>("concurrency")),
             output: fields.path("output", base),
             output_items: usize::from(fields.number::<u16>("output_items")),
-            output_link: fields.text("output_link").unwrap_or_default(),
+            output_link: read_link(&mut fields),
         }
     }
 
@@ -82,13 +83,18 @@ impl Feed {
 pub(super) struct FeedReader<'a> {
     base: &'a Path,
     environment: &'a Environment,
+    categories: &'a [Category],
     feeds: Vec<Feed>,
     variables: BTreeMap<String, String>, // and the feed that each is for
 }
 
 impl<'a> FeedReader<'a> {
-    pub(super) fn new(base: &'a Path, environment: &'a Environment) -> Self {
-        Self { base, environment, feeds: Vec::new(), variables: BTreeMap::new() }
+    pub(super) fn new(
+        base: &'a Path,
+        environment: &'a Environment,
+        categories: &'a [Category],
+    ) -> Self {
+        Self { base, environment, categories, feeds: Vec::new(), variables: BTreeMap::new() }
     }
 
     pub(super) fn read(&mut self, mut fields: Fields<'_, '_>) {
@@ -99,7 +105,7 @@ impl<'a> FeedReader<'a> {
             active: fields.flag("active"),
             url: read_url(&mut fields, key),
             rules: read_rules(&mut fields),
-            category: fields.text("category").filter(|name| !name.trim().is_empty()),
+            category: self.read_category(&mut fields),
             priority: fields.number_if_any("priority"),
             pause: fields.flag("pause"),
             backlog: fields.flag("backlog"),
@@ -130,6 +136,20 @@ impl<'a> FeedReader<'a> {
         name
     }
 
+    fn read_category(&self, fields: &mut Fields<'_, '_>) -> Option<String> {
+        let name = fields.text("category").filter(|name| !name.trim().is_empty())?;
+        if !self.categories.iter().any(|category| category.is_called(&name)) {
+            let known: Vec<_> = self
+                .categories
+                .iter()
+                .map(|category| format!("\"{}\"", Shown(&category.name)))
+                .collect();
+            let known = known.join(", ");
+            fields.unfit("category", format!("\"{}\" is none; there are {known}", Shown(&name)));
+        }
+        Some(name)
+    }
+
     /// The variable comes before the file of the key, and that before the key itself.
     fn read_key(&mut self, fields: &mut Fields<'_, '_>, name: &str) -> Option<Secret> {
         let variable = feed_variable(name);
@@ -157,6 +177,15 @@ impl<'a> FeedReader<'a> {
         })
         .ok()
     }
+}
+
+/// As it is written, for it only goes into a document.
+fn read_link(fields: &mut Fields<'_, '_>) -> String {
+    let link = fields.text("output_link").unwrap_or_default();
+    if let Err(error) = Url::parse(&link) {
+        fields.unfit("output_link", error);
+    }
+    link
 }
 
 /// The address with the key where it belongs. None of the messages repeats either.
@@ -258,6 +287,22 @@ mod tests {
         }
         let two = [feed("url = 'http://x.example'"), feed("url = 'http://x.example'")].concat();
         assert!(problems(&two)[0].contains("there is another \"an indexer\""));
+    }
+
+    #[test]
+    fn what_could_never_be_is_told() {
+        let other = feed("url = 'http://x.example'\ncategory = 'films'");
+        let told = problems(&other);
+        assert!(
+            told[0].contains("feed.category") && told[0].contains("\"films\" is none"),
+            "{told:?}"
+        );
+        let known = format!("{other}[[category]]\nname = 'Movies'\naliases = ['Films']\n");
+        assert_eq!(config(&known).feeds[0].category.as_deref(), Some("films"));
+        for link in ["here", "ftp://x.example/"] {
+            let told = problems(&format!("[feeds]\noutput_link = '{link}'"));
+            assert!(told[0].contains("feeds.output_link"), "{told:?}");
+        }
     }
 
     #[test]

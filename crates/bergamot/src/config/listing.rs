@@ -20,6 +20,12 @@ pub(crate) struct Listed {
 }
 
 impl Listed {
+    /// `table.N`, where there may be several of the table.
+    pub(crate) fn table(&self) -> Option<&str> {
+        let (table, _) = self.key.rsplit_once('.')?;
+        table.contains('.').then_some(table)
+    }
+
     /// Whether it is read when the daemon starts and never again.
     pub(crate) fn needs_restart(&self) -> bool {
         let tables = [

@@ -240,7 +240,7 @@ impl<'text> Reading<'_, 'text> {
         let mut schedules = Vec::new();
         self.each(&catalogue::SCHEDULE, |fields| schedules.extend(Schedule::read(fields)));
         let (servers, mut warnings) = servers.finish();
-        let mut feeds = FeedReader::new(base, environment);
+        let mut feeds = FeedReader::new(base, environment, &categories);
         self.each(&catalogue::FEED, |fields| feeds.read(fields));
         let (feeds, feed_warnings) = feeds.finish();
         warnings.extend(feed_warnings);

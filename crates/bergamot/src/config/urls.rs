@@ -1,5 +1,9 @@
 //! NZBs that are given by their address.
 
+use std::net::Ipv6Addr;
+
+use bergamot_types::{Shown, Url};
+
 use super::fields::Fields;
 
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -12,12 +16,37 @@ impl Urls {
     pub(super) fn read(mut fields: Fields<'_, '_>) -> Self {
         let mut private_hosts = Vec::new();
         for (at, host) in fields.texts("private_hosts") {
-            if host.trim().is_empty() || host.contains(['/', '@']) {
-                fields.unfit_at(at, "private_hosts", "it is no host, with or without a port");
+            match comparable(&host) {
+                Some(host) => private_hosts.push(host),
+                None => fields.unfit_at(at, "private_hosts", objection(&host)),
             }
-            private_hosts.push(host);
         }
         Self { private_hosts }
+    }
+}
+
+/// The host as addresses have it when they are read, with the port if there is one. None if no address
+/// could ever have it.
+fn comparable(text: &str) -> Option<String> {
+    let text = text.trim().to_ascii_lowercase();
+    if text == "*" || text.parse::<Ipv6Addr>().is_ok() {
+        return Some(text);
+    }
+    if text.contains(['*', '?', '/', '@', '#']) {
+        return None;
+    }
+    let url = Url::parse(&format!("http://{text}/")).ok()?;
+    let (host, port) = (url.host(), format!(":{}", url.port()));
+    Some(if text.ends_with(&port) { format!("{host}{port}") } else { host.to_owned() })
+}
+
+fn objection(host: &str) -> String {
+    let shown = Shown(host);
+    match host.contains(['*', '?', '/']) {
+        true => {
+            format!("\"{shown}\" would match nothing: a host is named in full, or \"*\" is all")
+        }
+        false => format!("\"{shown}\" is no host, with or without a port"),
     }
 }
 
@@ -29,7 +58,22 @@ mod tests {
     fn hosts_are_named_without_anything_around_them() {
         let read = config("[urls]\nprivate_hosts = ['prowlarr', '10.0.0.2:9696']");
         assert_eq!(read.urls.private_hosts, ["prowlarr", "10.0.0.2:9696"]);
-        let found = problems("[urls]\nprivate_hosts = ['http://prowlarr/']");
-        assert!(found[0].contains("urls.private_hosts"), "{found:?}");
+        let read =
+            config("[urls]\nprivate_hosts = ['*', ' NAS:80', '::1', '[fd00::2]', '[::1]:80']");
+        assert_eq!(read.urls.private_hosts, ["*", "nas:80", "::1", "fd00::2", "::1:80"]);
+        for (odd, why) in [
+            ("http://prowlarr/", "would match nothing"),
+            ("192.168.0.0/16", "would match nothing"),
+            ("*.local", "would match nothing"),
+            ("10.0.0.*", "would match nothing"),
+            ("", "no host"),
+            ("me@nas", "no host"),
+            ("nas:99999", "no host"),
+            ("two words", "no host"),
+        ] {
+            let found = problems(&format!("[urls]\nprivate_hosts = ['nas', '{odd}']"));
+            assert!(found[0].contains("urls.private_hosts"), "{odd}: {found:?}");
+            assert!(found[0].contains(why), "{odd}: {found:?}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! What people change while the daemon runs, and what outlives it.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use bergamot_engine::Event;
@@ -144,13 +145,7 @@ impl Daemon {
     }
 
     fn take_config(&mut self, config: Config) -> Result<Reload, Refusal> {
-        let mut reload = Reload::default();
-        for listed in changes(&self.config.listed, &config.listed) {
-            match listed.needs_restart() {
-                true => reload.needs_restart.push(listed.key.clone()),
-                false => reload.applied.push(listed.key.clone()),
-            }
-        }
+        let reload = changes(&self.config.listed, &config.listed);
         let settings = Settings::new(&config, self.threads);
         self.servers
             .replace(settings.servers.clone())
@@ -231,8 +226,24 @@ impl Daemon {
 }
 
 /// Keys that are there with another value, or on one side only.
-fn changes<'a>(old: &'a [Listed], new: &'a [Listed]) -> Vec<&'a Listed> {
+/// By their keys. A table that there may be several of is one change when it comes or goes.
+fn changes(old: &[Listed], new: &[Listed]) -> Reload {
+    let mut reload = Reload::default();
+    let tables = |all: &[Listed]| -> HashSet<String> {
+        all.iter().filter_map(|listed| Some(listed.table()?.to_owned())).collect()
+    };
+    let (old_tables, new_tables) = (tables(old), tables(new));
+    let is_in_both = |table: &str| old_tables.contains(table) && new_tables.contains(table);
     let changed = new.iter().filter(|listed| !old.contains(listed));
     let gone = old.iter().filter(|listed| !new.iter().any(|other| other.key == listed.key));
-    changed.chain(gone).collect()
+    for listed in changed.chain(gone) {
+        let whole = listed.table().filter(|table| !is_in_both(table));
+        let told = whole.unwrap_or(&listed.key).to_owned();
+        let list =
+            if listed.needs_restart() { &mut reload.needs_restart } else { &mut reload.applied };
+        if !list.contains(&told) {
+            list.push(told);
+        }
+    }
+    reload
 }
