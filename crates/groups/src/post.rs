@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use bergamot_nzb::{WrittenFile, WrittenSegment, write};
-use bergamot_types::{GroupName, UnixTime};
+use bergamot_types::{GroupName, UnixTime, print64};
 
 use crate::headers::{Header, Headers};
 use crate::stem::stem;
@@ -245,7 +245,7 @@ fn shared_title(subject: &Subject<'_>) -> String {
     }
 }
 
-/// FNV-1a: short, the same on every machine, and nothing depends on who could make two alike.
+/// Short, the same on every machine, and nothing depends on who could make two alike.
 fn key(post: &Post<'_>, by_article: bool) -> String {
     let first = post.files.first();
     let name = first.and_then(|file| file.name).unwrap_or_default();
@@ -253,10 +253,7 @@ fn key(post: &Post<'_>, by_article: bool) -> String {
     let article = article.map_or("", |(id, _)| *id);
     let texts = [post.poster, &post.title, &post.expected.to_string(), name, article];
     let bytes = texts.iter().flat_map(|text| text.bytes().chain([0]));
-    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
-    });
-    format!("{hash:016x}")
+    format!("{:016x}", print64(bytes))
 }
 
 /// A poster seldom posts two things at once.

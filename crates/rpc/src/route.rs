@@ -1,5 +1,7 @@
 //! Which path leads where.
 
+use bergamot_types::percent_decode;
+
 use crate::auth::Credentials;
 use crate::json::Json;
 use crate::registry::{Dialect, dialect_of};
@@ -38,7 +40,7 @@ impl Route {
         let mut parts = path.split('/').skip(1).filter(|part| !part.is_empty()).peekable();
         // Both prefixes occur, in either order.
         while let Some(part) = parts.peek() {
-            let decoded = percent_decoded(part);
+            let decoded = percent_decode(part);
             if matches!(*part, "nzbget" | "sabnzbd") {
                 parts.next();
             } else if credentials.is_none() && decoded.contains(&b':') {
@@ -98,28 +100,7 @@ fn value(text: String) -> Json<'static> {
 }
 
 fn text(encoded: &str) -> String {
-    String::from_utf8_lossy(&percent_decoded(encoded)).into_owned()
-}
-
-fn percent_decoded(encoded: &str) -> Vec<u8> {
-    let bytes = encoded.as_bytes();
-    let mut decoded = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        let hex = bytes.get(at + 1..at + 3).and_then(|hex| std::str::from_utf8(hex).ok());
-        let hex = hex.filter(|hex| bytes[at] == b'%' && !hex.starts_with('+'));
-        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(byte) => {
-                decoded.push(byte);
-                at += 3;
-            }
-            None => {
-                decoded.push(bytes[at]);
-                at += 1;
-            }
-        }
-    }
-    decoded
+    String::from_utf8_lossy(&percent_decode(encoded)).into_owned()
 }
 
 /// No method takes more.

@@ -4,6 +4,7 @@ use std::fmt;
 
 use unicode_normalization::UnicodeNormalization;
 
+use crate::print::print32;
 use crate::shown;
 
 /// One path component that is safe on every platform.
@@ -120,7 +121,7 @@ fn fit(name: &str, limit: usize) -> String {
         return name.to_owned();
     }
     let (stem, extension) = split_extension(name);
-    let hash = format!("~{:08x}", hash(stem));
+    let hash = format!("~{:08x}", print32(stem.bytes()));
     let mut cut = limit - hash.len() - extension.len();
     while !stem.is_char_boundary(cut) {
         cut -= 1;
@@ -148,11 +149,6 @@ fn is_volume(part: &str) -> bool {
     let number = part.strip_prefix("part").or_else(|| part.strip_prefix("vol"));
     number.is_some_and(|n| n.starts_with(|c: char| c.is_ascii_digit()))
         || matches!(part.as_str(), "7z" | "nzb" | "rar" | "tar" | "zip")
-}
-
-/// FNV-1a. It need only tell names apart that agree in their first hundred bytes.
-fn hash(text: &str) -> u32 {
-    text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
 const UNNAMED: &str = "unnamed";

@@ -1,5 +1,7 @@
 //! Short stand-ins for long texts, the same in every version of the program.
 
+use bergamot_types::print64;
+
 use crate::document::Item;
 
 /// By which an item is known.
@@ -15,9 +17,9 @@ impl Prints {
     }
 }
 
-/// FNV-1a with 64 bits. It need not resist anybody: a feed could only deceive itself.
+/// A feed that makes two of them alike could only deceive itself.
 pub(super) fn print(text: &str) -> u64 {
-    text.bytes().fold(OFFSET, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME))
+    print64(text.bytes())
 }
 
 /// Of a title without regard to case and to what separates its words; 0 for one without words.
@@ -26,6 +28,3 @@ fn title_print(title: &str) -> u64 {
     let joined = words.collect::<Vec<_>>().join(" ").to_lowercase();
     if joined.is_empty() { 0 } else { print(&joined) }
 }
-
-const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
-const PRIME: u64 = 0x0000_0100_0000_01b3;

@@ -1,7 +1,7 @@
 //! `history`, and what clients do to jobs that ended.
 
 use bergamot_queue::{Cause, Deletion};
-use bergamot_types::JobId;
+use bergamot_types::{JobId, print32};
 use serde::Serialize;
 use serde_json::json;
 
@@ -228,22 +228,18 @@ async fn everything<C: Control>(control: &C, hidden: bool) -> Result<Vec<Job>, C
     Ok(list)
 }
 
-/// Changes with the list: FNV-1a over what can change in it.
+/// Changes with the list.
 fn fingerprint(jobs: &[Job]) -> u32 {
-    let mut hash = FNV_BASIS;
-    let mut add = |number: u64| {
-        for byte in number.to_le_bytes() {
-            hash = (hash ^ u32::from(byte)).wrapping_mul(FNV_PRIME);
-        }
-    };
-    for job in jobs {
+    let numbers = jobs.iter().flat_map(|job| {
         let ended = job.ended.as_ref();
-        add(job.id.0.into());
-        add(ended.map_or(0, |ended| ended.at.0 as u64));
-        add(past_status(job).len() as u64 + u64::from(job.stage_progress));
-        add(u64::from(ended.is_some_and(|ended| ended.hidden)));
-    }
-    hash >> 1 // it fits what clients with signed numbers can hold
+        [
+            job.id.0.into(),
+            ended.map_or(0, |ended| ended.at.0 as u64),
+            past_status(job).len() as u64 + u64::from(job.stage_progress),
+            u64::from(ended.is_some_and(|ended| ended.hidden)),
+        ]
+    });
+    print32(numbers.flat_map(u64::to_le_bytes)) >> 1 // clients may hold it in a signed number
 }
 
 pub(super) async fn delete<C: Control>(call: Call<'_, C>) -> Answer {
@@ -306,5 +302,3 @@ async fn with_status<C: Control>(
 
 /// To the letter.
 const DISK_FULL: &str = "Unpacking failed, write error or disk is full?";
-const FNV_BASIS: u32 = 0x811c_9dc5;
-const FNV_PRIME: u32 = 0x0100_0193;

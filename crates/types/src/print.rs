@@ -1,0 +1,29 @@
+//! Short stand-ins for long texts, the same on every machine and in every version: FNV-1a.
+//!
+//! They resist nobody who wants two texts to have the same; so nothing may depend on that.
+
+pub fn print32(bytes: impl IntoIterator<Item = u8>) -> u32 {
+    let add = |print: u32, byte| (print ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+    bytes.into_iter().fold(0x811c_9dc5, add)
+}
+
+pub fn print64(bytes: impl IntoIterator<Item = u8>) -> u64 {
+    let add = |print: u64, byte| (print ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, add)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn they_are_what_everybody_makes_of_these_texts() {
+        for (text, short, long) in [
+            ("", 0x811c_9dc5, 0xcbf2_9ce4_8422_2325),
+            ("a", 0xe40c_292c, 0xaf63_dc4c_8601_ec8c),
+            ("foobar", 0xbf9c_f968, 0x8594_4171_f739_67e8),
+        ] {
+            assert_eq!((print32(text.bytes()), print64(text.bytes())), (short, long), "{text}");
+        }
+    }
+}
