@@ -24,7 +24,7 @@ pub use outgoing::{Channel, Finished, write_rss};
 pub use polling::{
     CallId, Event, Failure, FailureKind, Fate, FeedId, FeedMemory, FeedSettings, Feeds, Fetch,
     Headers, HostRefusal, ItemKey, Judge, Judged, Memory, NzbOutcome, Outcome, PollError, Reply,
-    Seen, Standing, State, Take, WantedItem, Work, failure_of_status,
+    Seen, Standing, State, Take, WantedItem, Work, failure_of_status, retry_after,
 };
 pub use rules::{
     DupeMode, InvalidRule, InvalidRules, JobOptions, Judgement, RuleProblem, Rules, Verdict,

@@ -1,4 +1,4 @@
-//! A connection for what can wait: headers, lists, and whether articles are there.
+//! A connection for what can wait: headers and lists.
 //!
 //! Its owner asks one thing after another and has the answer back; nothing is decoded and nothing is
 //! kept. When a download wants the connection, the next command comes back as
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use bergamot_nntp::{
     Answer, BodySink, Ending, Event, Lines, List, Reply, Request, RequestId, Wildmat,
 };
-use bergamot_types::{ArticleRange, GroupName, MessageId};
+use bergamot_types::{ArticleRange, GroupName};
 use thiserror::Error;
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -144,16 +144,6 @@ impl Errand {
         self.list(Request::Xover(range), each).await
     }
 
-    /// One header of articles of the group that is selected: numbers and values.
-    pub async fn header(
-        &mut self,
-        field: &'static str,
-        range: ArticleRange,
-        each: impl FnMut(&[u8]),
-    ) -> Result<(), ErrandError> {
-        self.list(Request::Hdr { field, range }, each).await
-    }
-
     /// The groups there are: name, last and first number, and whether one may post.
     pub async fn list_active(
         &mut self,
@@ -170,30 +160,6 @@ impl Errand {
         each: impl FnMut(&[u8]),
     ) -> Result<(), ErrandError> {
         self.list(Request::List(List::Newsgroups(pattern)), each).await
-    }
-
-    /// Which of these articles the server has, in their order.
-    pub async fn stat(&mut self, ids: &[MessageId]) -> Result<Vec<bool>, ErrandError> {
-        let mut found = Vec::with_capacity(ids.len());
-        for some in ids.chunks(STATS_AT_ONCE) {
-            let requests = some.iter().map(|id| Request::Stat(id.clone()));
-            for answer in self.ask_all(requests, &mut nowhere()).await? {
-                found.push(match answer {
-                    Answer::Exists => true,
-                    Answer::Missing(_) => false,
-                    answer => return Err(refused("STAT", answer)),
-                });
-            }
-        }
-        Ok(found)
-    }
-
-    /// What the server thinks the time is, as it writes it.
-    pub async fn date(&mut self) -> Result<Box<str>, ErrandError> {
-        match self.ask(Request::Date, &mut nowhere()).await? {
-            Answer::Date(text) => Ok(text),
-            answer => Err(refused("DATE", answer)),
-        }
     }
 
     /// Says goodbye.
@@ -222,32 +188,16 @@ impl Errand {
         request: Request,
         sink: &mut impl BodySink,
     ) -> Result<Answer, ErrandError> {
-        let mut answers = self.ask_all([request], sink).await?;
-        Ok(answers.pop().expect("each request is answered, or the conversation has ended"))
-    }
-
-    /// Asks all at once and waits for all answers.
-    async fn ask_all(
-        &mut self,
-        requests: impl IntoIterator<Item = Request>,
-        sink: &mut impl BodySink,
-    ) -> Result<Vec<Answer>, ErrandError> {
         if self.recall.is_recalled() {
             return Err(ErrandError::Recalled);
         }
-        let mut due = 0;
-        for request in requests {
-            self.wire.machine.ask(Instant::now(), RequestId(self.asked), request);
-            self.asked += 1;
-            due += 1;
-        }
-        let mut answers = Vec::with_capacity(due);
-        while answers.len() < due {
+        self.wire.machine.ask(Instant::now(), RequestId(self.asked), request);
+        self.asked += 1;
+        loop {
             if let Event::Answered { answer, .. } = self.wire.next_event(sink).await? {
-                answers.push(answer);
+                return Ok(answer);
             }
         }
-        Ok(answers)
     }
 }
 
@@ -371,9 +321,6 @@ fn refused(command: &'static str, answer: Answer) -> ErrandError {
 
 /// About a quarter of a megabyte: what a recall in the middle of a piece may cost.
 const OVERVIEWS_AT_ONCE: u64 = 500;
-
-/// One round trip for so many; few enough to come back at once.
-const STATS_AT_ONCE: usize = 50;
 
 /// As much as one read takes from the socket.
 const READ: usize = 64 << 10;

@@ -116,11 +116,6 @@ async fn groups_are_listed_and_unknown_ones_are_none() {
     let mut count = 0;
     errand.list_newsgroups(None, |_| count += 1).await.unwrap();
     assert_eq!(count, 2);
-    let mut subjects = Vec::new();
-    errand.group(&group(GROUP)).await.unwrap().unwrap();
-    let range = ArticleRange { first: 2, last: 3 };
-    errand.header("Subject", range, |line| subjects.push(line.to_vec())).await.unwrap();
-    assert_eq!(subjects, [&b"2 post 2"[..], b"3 post 3"]);
     let empty = errand.group(&group("alt.empty")).await.unwrap().unwrap();
     assert!(empty.range.is_empty());
     let limited = Manners { groups: vec!["a".into()], ..manners(0) };
@@ -130,28 +125,16 @@ async fn groups_are_listed_and_unknown_ones_are_none() {
 }
 
 #[tokio::test]
-async fn articles_are_asked_for_many_at_a_time() {
-    let news = news(manners(0)).await;
-    let mut errand = open(&news).await;
-    let ids: Vec<_> =
-        (0..120).map(|n| if n % 3 == 0 { id("here@x") } else { id(&format!("{n}@y")) }).collect();
-    let found = errand.stat(&ids).await.unwrap();
-    assert!(found.iter().enumerate().all(|(n, found)| *found == (n % 3 == 0)));
-    assert_eq!(found.len(), 120);
-    assert_eq!(&*errand.date().await.unwrap(), "20260101000000");
-}
-
-#[tokio::test]
 async fn a_recall_is_heard_before_the_next_command() {
     let news = news(manners(10)).await;
     let recall = Recall::default();
     let mut errand = Errand::open(server(&news, None), false, recall.clone()).await.unwrap();
     errand.group(&group(GROUP)).await.unwrap();
     recall.recall();
-    let result = errand.stat(&[id("here@x")]).await;
+    let result = errand.list_active(None, |_| {}).await;
     assert!(matches!(result, Err(ErrandError::Recalled)), "{result:?}");
     errand.close().await;
-    assert_eq!((news.tally().commands("STAT"), news.tally().commands("QUIT")), (0, 1));
+    assert_eq!((news.tally().commands("LIST"), news.tally().commands("QUIT")), (0, 1));
     let result = Errand::open(server(&news, None), false, recall).await;
     assert!(matches!(result, Err(ErrandError::Recalled)));
     assert_eq!(news.tally().connections().accepted, 1);

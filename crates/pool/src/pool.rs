@@ -143,11 +143,6 @@ impl Pool {
         server.errand_room().min(self.room_below_ceiling(server)) > 0
     }
 
-    /// Connections that are open for something else than articles.
-    pub fn errands(&self, server: ServerId) -> usize {
-        self.find(server).map_or(0, Server::errands)
-    }
-
     pub fn on_errand(&mut self, server: ServerId) {
         self.server_mut(server).on_errand();
     }

@@ -74,10 +74,6 @@ impl Server {
         self.open + self.errands
     }
 
-    pub(crate) fn errands(&self) -> usize {
-        self.errands
-    }
-
     pub(crate) fn on_errand(&mut self) {
         self.errands += 1;
     }

@@ -3,9 +3,9 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use bergamot_feed::Headers;
+use bergamot_feed::{Headers, retry_after};
 use bergamot_net::TlsSettings;
-use bergamot_net::http::{Client, HttpError, Reach, Request, Response, retry_after};
+use bergamot_net::http::{Client, HttpError, Reach, Request, Response};
 use bergamot_queue::Cause;
 use bergamot_types::Url;
 use tokio::sync::Semaphore;

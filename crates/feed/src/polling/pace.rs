@@ -9,7 +9,7 @@ use crate::date::parse_date;
 use crate::document::Allowance;
 
 /// What `Retry-After` asks for, in seconds or as a date. None if it says nothing that makes sense.
-pub(super) fn retry_after(text: &str, now: UnixTime) -> Option<Duration> {
+pub fn retry_after(text: &str, now: UnixTime) -> Option<Duration> {
     let text = text.trim();
     let seconds = match text.parse::<f64>() {
         Ok(seconds) if seconds.is_finite() => seconds.clamp(0.0, LONGEST_WAIT.as_secs_f64()) as u64,

@@ -67,20 +67,15 @@ impl Client {
 
     async fn follow(&self, request: &Request<'_>) -> Result<Response, HttpError> {
         let mut way = vec![request.url.clone()];
-        let mut is_permanent = true;
         loop {
             let url = way.last().expect("a way begins somewhere").clone();
             let stream = route::connect(&url, request.url, request.reach, &self.tls).await?;
             let answer = exchange::ask(stream, &url, request).await?;
             debug!(%url, status = answer.status, "answered");
             match redirect(&url, &answer)? {
-                None => {
-                    let moved_to = (is_permanent && way.len() > 1).then(|| url.clone());
-                    return finish(url, moved_to, answer, request).await;
-                }
+                None => return finish(url, answer, request).await,
                 Some(next) => {
                     check_way(&url, &next, &way)?;
-                    is_permanent &= matches!(answer.status, 301 | 308);
                     way.push(next);
                 }
             }
@@ -88,12 +83,7 @@ impl Client {
     }
 }
 
-async fn finish(
-    url: Url,
-    moved_to: Option<Url>,
-    answer: Answer,
-    request: &Request<'_>,
-) -> Result<Response, HttpError> {
+async fn finish(url: Url, answer: Answer, request: &Request<'_>) -> Result<Response, HttpError> {
     let (status, headers) = (answer.status, answer.headers.clone());
     // What comes with an error explains it; it is not what was asked for.
     let (most, keep_packed) = match status {
@@ -101,7 +91,7 @@ async fn finish(
         _ => (request.most.min(MOST_EXPLANATION), false),
     };
     let body = answer.read(&url, most, keep_packed).await?;
-    Ok(Response { status, url, moved_to, headers, body })
+    Ok(Response { status, url, headers, body })
 }
 
 fn redirect(url: &Url, answer: &Answer) -> Result<Option<Url>, HttpError> {

@@ -16,7 +16,6 @@ mod exchange;
 mod inflate;
 mod reach;
 mod response;
-mod retry_after;
 mod route;
 
 pub use client::{Client, Request};
@@ -24,4 +23,3 @@ pub use disposition::file_name;
 pub use error::HttpError;
 pub use reach::{Reach, is_public};
 pub use response::{RateLimit, Response};
-pub use retry_after::retry_after;

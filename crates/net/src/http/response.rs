@@ -15,7 +15,6 @@ use super::error::HttpError;
 pub struct Response {
     pub(super) status: u16,
     pub(super) url: Url,
-    pub(super) moved_to: Option<Url>,
     pub(super) headers: HeaderMap,
     pub(super) body: Vec<u8>,
 }
@@ -35,11 +34,6 @@ impl Response {
     /// Where the answer came from, behind all redirects.
     pub fn url(&self) -> &Url {
         &self.url
-    }
-
-    /// Where the first address has moved for good, if all redirects were permanent ones.
-    pub fn moved_to(&self) -> Option<&Url> {
-        self.moved_to.as_ref()
     }
 
     pub fn body(&self) -> &[u8] {

@@ -71,7 +71,7 @@ pub(super) fn url(bytes: &[u8]) {
 pub(super) fn http_headers(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let _ = bergamot_net::http::file_name(&text);
-    if let Some(pause) = bergamot_net::http::retry_after(&text, NOW) {
+    if let Some(pause) = bergamot_feed::retry_after(&text, NOW) {
         assert!((1..=24 * 60 * 60).contains(&pause.as_secs()));
     }
     let _ = bergamot_feed::parse_date(&text);
