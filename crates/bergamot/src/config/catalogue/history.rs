@@ -1,0 +1,23 @@
+//! `[history]`
+
+use super::{Fallback, Key, Kind, Table};
+
+pub(in crate::config) static HISTORY: Table = Table {
+    name: "history",
+    repeated: false,
+    about: "How long ended jobs are remembered, with their NZBs for another try.",
+    keys: &[
+        Key {
+            name: "keep",
+            kind: Kind::Days { most: 25_000 },
+            default: Fallback::Is("30"),
+            about: "How many days a job stays in the history.",
+        },
+        Key {
+            name: "most",
+            kind: Kind::Number { least: 1, most: 1_000_000 },
+            default: Fallback::Is("5000"),
+            about: "The most jobs in it; the oldest go first.",
+        },
+    ],
+};
