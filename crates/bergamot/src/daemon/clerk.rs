@@ -6,7 +6,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
 use bergamot_engine::QuotaRecords;
@@ -26,8 +26,19 @@ use super::vital_thread::vital_thread;
 #[derive(Debug)]
 pub(crate) struct Clerk {
     errands: mpsc::Sender<Errand>,
+    feeds: NextFeeds,
     names: Vec<String>, // in the order of their numbers
     found: Usage,
+}
+
+/// What is known of the feeds, on its way to the disk. What comes while an older one waits takes its
+/// place: several feeds that were read at the same time share a write.
+type NextFeeds = Arc<Mutex<Option<FeedsToKeep>>>;
+
+#[derive(Debug)]
+struct FeedsToKeep {
+    memory: Box<FeedMemory>,
+    waiters: Vec<oneshot::Sender<Result<(), String>>>,
 }
 
 enum Errand {
@@ -37,7 +48,7 @@ enum Errand {
         usage: Usage,
     },
     Settings(Box<RuntimeSettings>, oneshot::Sender<Result<(), String>>),
-    Feeds(Box<FeedMemory>, oneshot::Sender<Result<(), String>>),
+    Feeds,
     Rss(PathBuf, String),
     Stop(mpsc::Sender<()>),
     Volumes(Box<ServerVolumes>),
@@ -82,9 +93,11 @@ impl Clerk {
         let told = told.map(|(what, told)| format!("{what}, cannot be read: {told}"));
         let files = Files { usage, settings, volumes, feeds };
         let (errands, received) = mpsc::channel();
-        let work = move || run(&files, &received, &outbox);
+        let next_feeds = NextFeeds::default();
+        let to_keep = next_feeds.clone();
+        let work = move || run(&files, &received, &to_keep, &outbox);
         vital_thread("clerk", work)?;
-        let clerk = Self { errands, names, found };
+        let clerk = Self { errands, feeds: next_feeds, names, found };
         let used = clerk.records();
         let (told, feeds) = (told.collect(), remembered.0);
         Ok((clerk, Left { used, settings: chosen, volumes: counted, feeds, told }))
@@ -101,7 +114,18 @@ impl Clerk {
 
     /// Tells `done` when it is on disk.
     pub(crate) fn keep_feeds(&self, memory: Memory, done: oneshot::Sender<Result<(), String>>) {
-        self.send(Errand::Feeds(Box::new(FeedMemory(memory)), done));
+        let memory = Box::new(FeedMemory(memory));
+        let mut next = self.feeds.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *next {
+            Some(next) => {
+                next.memory = memory;
+                next.waiters.push(done);
+            }
+            None => {
+                *next = Some(FeedsToKeep { memory, waiters: vec![done] });
+                self.send(Errand::Feeds);
+            }
+        }
     }
 
     pub(crate) fn keep_rss(&self, path: PathBuf, text: String) {
@@ -164,7 +188,7 @@ impl Clerk {
     }
 }
 
-fn run(files: &Files, errands: &mpsc::Receiver<Errand>, outbox: &Outbox) {
+fn run(files: &Files, errands: &mpsc::Receiver<Errand>, next_feeds: &NextFeeds, outbox: &Outbox) {
     while let Ok(errand) = errands.recv() {
         match errand {
             Errand::Write { number, usage } => {
@@ -184,13 +208,7 @@ fn run(files: &Files, errands: &mpsc::Receiver<Errand>, outbox: &Outbox) {
                 // Whoever asked may have left meanwhile.
                 let _ = done.send(result);
             }
-            Errand::Feeds(memory, done) => {
-                let result = files.feeds.write(&memory);
-                let result = result.map_err(|error| format!("{}: {error}", error.code()));
-                // The loop would have to copy what it changes as long as it is shared.
-                drop(memory);
-                let _ = done.send(result);
-            }
+            Errand::Feeds => keep(&files.feeds, next_feeds),
             Errand::Rss(path, text) => match write_whole(&path, &text) {
                 Ok(()) => {
                     let items = text.matches("<item>").count();
@@ -210,6 +228,18 @@ fn run(files: &Files, errands: &mpsc::Receiver<Errand>, outbox: &Outbox) {
                 }
             }
         }
+    }
+}
+
+fn keep(file: &FeedsFile, next: &NextFeeds) {
+    let next = next.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let Some(FeedsToKeep { memory, waiters }) = next else { return };
+    let result = file.write(&memory).map_err(|error| format!("{}: {error}", error.code()));
+    // The loop would have to copy what it changes as long as it is shared.
+    drop(memory);
+    for waiter in waiters {
+        // Whoever asked may have left meanwhile.
+        let _ = waiter.send(result.clone());
     }
 }
 
