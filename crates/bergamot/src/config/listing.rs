@@ -1,5 +1,6 @@
 //! The configuration as a list, for those who ask what is in force.
 
+use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use toml::de::{DeTable, DeValue};
@@ -19,9 +20,36 @@ pub(crate) struct Listed {
     print: u64,
 }
 
+/// What is other in another configuration.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Change {
+    /// Of the key; or of the table, where it came or went.
+    pub(crate) name: String,
+    pub(crate) needs_restart: bool,
+}
+
+pub(crate) fn changes(old: &[Listed], new: &[Listed]) -> Vec<Change> {
+    let tables = |all: &[Listed]| -> HashSet<String> {
+        all.iter().filter_map(|listed| Some(listed.table()?.to_owned())).collect()
+    };
+    let (old_tables, new_tables) = (tables(old), tables(new));
+    let is_in_both = |table: &str| old_tables.contains(table) && new_tables.contains(table);
+    let changed = new.iter().filter(|listed| !old.contains(listed));
+    let gone = old.iter().filter(|listed| !new.iter().any(|other| other.key == listed.key));
+    let mut changes: Vec<Change> = Vec::new();
+    for listed in changed.chain(gone) {
+        let whole = listed.table().filter(|table| !is_in_both(table));
+        let name = whole.unwrap_or(&listed.key).to_owned();
+        if changes.iter().all(|change| change.name != name) {
+            changes.push(Change { name, needs_restart: listed.needs_restart() });
+        }
+    }
+    changes
+}
+
 impl Listed {
     /// `table.N`, where there may be several of the table.
-    pub(crate) fn table(&self) -> Option<&str> {
+    fn table(&self) -> Option<&str> {
         let (table, _) = self.key.rsplit_once('.')?;
         table.contains('.').then_some(table)
     }
@@ -124,6 +152,22 @@ mod tests {
         assert_eq!(of("one"), of("one"));
         assert_ne!(of("one"), of("two"));
         assert!(!format!("{:?}", of("hunter2")).contains("hunter2"));
+    }
+
+    #[test]
+    fn a_table_that_comes_or_goes_is_one_change() {
+        let of = |text: &str| list(DeTable::parse(text).unwrap().get_ref());
+        let one = of("[[feed]]\nname = 'a'\nurl = 'http://a/'");
+        let two = of("[download]\nrate = '1 MB'\n[[feed]]\nname = 'a'\nurl = 'http://other/'\n\
+                      [[feed]]\nname = 'b'\nurl = 'http://b/'\n[log]\nlevel = 'debug'");
+        let names = |old: &[Listed], new: &[Listed]| -> Vec<String> {
+            changes(old, new).into_iter().map(|change| change.name).collect()
+        };
+        assert_eq!(names(&one, &one), [""; 0]);
+        assert_eq!(names(&one, &two), ["download.rate", "log.level", "feed.1.url", "feed.2"]);
+        assert_eq!(names(&two, &one), ["download.rate", "log.level", "feed.1.url", "feed.2"]);
+        let logs = |change: &Change| change.needs_restart == change.name.starts_with("log.");
+        assert!(changes(&one, &two).iter().all(logs));
     }
 
     #[test]

@@ -60,7 +60,7 @@ pub(crate) use feed::{Feed, Feeds};
 pub(crate) use groups::Groups;
 pub(crate) use history::History;
 pub(crate) use limits::Limits;
-pub(crate) use listing::Listed;
+pub(crate) use listing::{Change, Listed, changes};
 pub(crate) use log::Log;
 pub(crate) use pages::{Setting, first_file, reference, sample};
 pub(crate) use probes::Probes;

@@ -1,6 +1,5 @@
 //! What people change while the daemon runs, and what outlives it.
 
-use std::collections::HashSet;
 use std::time::Duration;
 
 use bergamot_engine::Event;
@@ -17,7 +16,7 @@ use super::pauses::Pauses;
 use super::question::Promise;
 use super::settings::{JobSettings, Settings};
 use crate::clock;
-use crate::config::{Config, Listed};
+use crate::config::{Change, Config, Listed, changes};
 
 impl Daemon {
     pub(super) fn pause(&mut self, pause: &Pause) -> Promise {
@@ -145,7 +144,11 @@ impl Daemon {
     }
 
     fn take_config(&mut self, config: Config) -> Result<Reload, Refusal> {
-        let reload = changes(&self.config.listed, &config.listed);
+        let mut reload = Reload::default();
+        for Change { name, needs_restart } in changes(&self.config.listed, &config.listed) {
+            let list = if needs_restart { &mut reload.needs_restart } else { &mut reload.applied };
+            list.push(name);
+        }
         let settings = Settings::new(&config, self.threads);
         self.servers
             .replace(settings.servers.clone())
@@ -223,27 +226,4 @@ impl Daemon {
         self.tell_engine(Event::SettingsChanged(Box::new(settings)));
         self.send_errands_anew();
     }
-}
-
-/// Keys that are there with another value, or on one side only.
-/// By their keys. A table that there may be several of is one change when it comes or goes.
-fn changes(old: &[Listed], new: &[Listed]) -> Reload {
-    let mut reload = Reload::default();
-    let tables = |all: &[Listed]| -> HashSet<String> {
-        all.iter().filter_map(|listed| Some(listed.table()?.to_owned())).collect()
-    };
-    let (old_tables, new_tables) = (tables(old), tables(new));
-    let is_in_both = |table: &str| old_tables.contains(table) && new_tables.contains(table);
-    let changed = new.iter().filter(|listed| !old.contains(listed));
-    let gone = old.iter().filter(|listed| !new.iter().any(|other| other.key == listed.key));
-    for listed in changed.chain(gone) {
-        let whole = listed.table().filter(|table| !is_in_both(table));
-        let told = whole.unwrap_or(&listed.key).to_owned();
-        let list =
-            if listed.needs_restart() { &mut reload.needs_restart } else { &mut reload.applied };
-        if !list.contains(&told) {
-            list.push(told);
-        }
-    }
-    reload
 }
