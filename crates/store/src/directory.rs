@@ -6,9 +6,14 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, renameat, unlinkat};
+use rustix::fs::{
+    AtFlags, CWD, Dir, FallocateFlags, FileType, Mode, OFlags, fallocate, openat, renameat,
+    unlinkat,
+};
 
 /// Names are those of files directly in it. Nothing is durable before it is synced: the content of a
 /// file by `sync`, that it is there under its name by `sync_names`.
@@ -27,6 +32,14 @@ pub trait Directory: fmt::Debug + Send + Sync {
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
     fn remove(&self, name: &str) -> io::Result<()>;
     fn sync_names(&self) -> io::Result<()>;
+
+    /// Sets room aside for what has to be written down when others have filled the disk, unless it is.
+    fn keep_reserve(&self) {}
+
+    /// Gives that room up; false if there is none.
+    fn make_way(&self) -> bool {
+        false
+    }
 }
 
 impl dyn Directory + '_ {
@@ -46,6 +59,20 @@ impl dyn Directory + '_ {
             false => Ok(()),
         }
     }
+
+    /// Writes once more, into the room that was set aside, when the disk is full. For what is small and
+    /// has to be remembered, not for what may as well be refused.
+    pub(crate) fn with_reserve(&self, write: impl Fn() -> io::Result<()>) -> io::Result<()> {
+        match write() {
+            Err(error) if is_full(&error) && self.make_way() => write(),
+            written => written,
+        }
+    }
+}
+
+/// Also by a quota.
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 /// A directory of the file system. Every file is opened relative to its handle, and no link is
@@ -54,6 +81,7 @@ impl dyn Directory + '_ {
 pub struct Folder {
     path: PathBuf,
     handle: OwnedFd,
+    has_reserve: AtomicBool, // as far as we know
 }
 
 impl Folder {
@@ -61,13 +89,22 @@ impl Folder {
     pub fn open(path: &Path) -> io::Result<Self> {
         std::fs::create_dir_all(path)?;
         let handle = openat(CWD, path, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-        Ok(Self { path: path.to_owned(), handle })
+        Ok(Self { path: path.to_owned(), handle, has_reserve: AtomicBool::new(false) })
     }
 
     pub(crate) fn file(&self, name: &str, flags: OFlags) -> io::Result<File> {
         // Records may hold passwords, and so may NZBs. A pipe in the place of a file must not block.
         let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         Ok(openat(&self.handle, name, flags, Mode::RUSR | Mode::WUSR)?.into())
+    }
+
+    /// An empty file that takes up room all the same.
+    fn allocate_reserve(&self) -> io::Result<()> {
+        let file = self.file(RESERVE, OFlags::WRONLY | OFlags::CREATE)?;
+        match file.metadata()?.blocks() * BLOCK < RESERVE_BYTES {
+            true => Ok(fallocate(&file, FallocateFlags::KEEP_SIZE, 0, RESERVE_BYTES)?),
+            false => Ok(()),
+        }
     }
 }
 
@@ -99,7 +136,12 @@ impl Directory for Folder {
     }
 
     fn append(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        self.file(name, OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND)?.write_all(bytes)
+        let mut file = self.file(name, OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND)?;
+        let length = file.metadata()?.len();
+        file.write_all(bytes).inspect_err(|_| {
+            // A torn end can be told from what is whole, but it need not lie in the middle some day.
+            let _ = file.set_len(length);
+        })
     }
 
     fn sync(&self, name: &str) -> io::Result<()> {
@@ -117,4 +159,28 @@ impl Directory for Folder {
     fn sync_names(&self) -> io::Result<()> {
         Ok(rustix::fs::fsync(&self.handle)?)
     }
+
+    fn keep_reserve(&self) {
+        if !self.has_reserve.load(Ordering::Relaxed) {
+            let is_kept = match self.allocate_reserve() {
+                Err(error) if is_full(&error) => false,
+                // A file system that cannot set room aside is not asked again and again.
+                Ok(()) | Err(_) => true,
+            };
+            self.has_reserve.store(is_kept, Ordering::Relaxed);
+        }
+    }
+
+    fn make_way(&self) -> bool {
+        self.has_reserve.store(false, Ordering::Relaxed);
+        self.remove(RESERVE).is_ok()
+    }
 }
+
+const RESERVE: &str = "reserve";
+
+/// Thousands of records, or the journal of what is under way when the disk fills up.
+const RESERVE_BYTES: u64 = 1 << 20;
+
+/// The unit of `st_blocks`, whatever the file system calls a block (stat(2)).
+const BLOCK: u64 = 512;

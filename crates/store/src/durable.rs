@@ -25,13 +25,17 @@ pub(crate) fn sync_names(directory: &dyn Directory) -> Result<(), StoreError> {
     directory.sync_names().map_err(|error| at(directory.path().to_owned())(error))
 }
 
-/// When this returns, it outlives the power.
+/// When this returns, it outlives the power. It may use what is set aside on the disk.
 pub(crate) fn publish_now(
     directory: &dyn Directory,
     name: &str,
-    mut content: &[u8],
+    content: &[u8],
 ) -> Result<(), StoreError> {
-    prepare(directory, name, &mut content)?;
+    let write = || prepare(directory, name, &mut &content[..]);
+    match write() {
+        Err(StoreError::Full { .. }) if directory.make_way() => write()?,
+        written => written?,
+    }
     publish(directory, name)?;
     sync_names(directory)
 }

@@ -128,7 +128,9 @@ impl Journal {
     pub fn vouch(&mut self, mark: Mark) -> Result<(), StoreError> {
         let frame = self.frame(Kind::Vouch, &mark.0.to_le_bytes());
         self.write(&frame)?;
-        self.sync()
+        self.sync()?;
+        self.directory.keep_reserve();
+        Ok(())
     }
 
     /// Rewrites it as if all that still counts had been noted just now.
@@ -150,7 +152,8 @@ impl Journal {
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
         self.bytes += bytes.len() as u64;
-        self.directory.append(&self.name, bytes).map_err(at(self.path()))
+        let append = || self.directory.append(&self.name, bytes);
+        self.directory.with_reserve(append).map_err(at(self.path()))
     }
 
     fn sync(&mut self) -> Result<(), StoreError> {

@@ -70,6 +70,7 @@ impl Spool {
         match lock {
             Ok(lock) => {
                 lock.sign();
+                spool.directory.keep_reserve();
                 spool._lock = Some(lock);
             }
             Err(error) => found.read_only = Some(format!("{}: {error}", error.code())),
@@ -177,8 +178,17 @@ impl Spool {
     pub fn update_all(&self, records: &[&Record]) -> Result<(), StoreError> {
         let records: BTreeMap<_, _> = records.iter().map(|record| (record.id, *record)).collect();
         let records: Vec<_> = records.into_values().collect();
-        let groups = records.iter().map(|record| vec![record_draft(record)]);
-        let results = commit(&*self.directory, groups.collect());
+        let write = || {
+            let groups = records.iter().map(|record| vec![record_draft(record)]);
+            commit(&*self.directory, groups.collect())
+        };
+        let mut results = write();
+        let is_full = |result: &Result<_, _>| matches!(result, Err(StoreError::Full { .. }));
+        match results.iter().any(is_full) {
+            true if self.directory.make_way() => results = write(),
+            true => {}
+            false => self.directory.keep_reserve(),
+        }
         let done = records.iter().zip(&results).filter(|(_, result)| result.is_ok());
         done.for_each(|(record, _)| self.index().learn(record));
         results.into_iter().collect()
@@ -473,7 +483,7 @@ mod tests {
         let jobs = [add(&spool), add(&spool), add(&spool)];
         spool.journal(&jobs[2], BootId::of(b"a")).unwrap().0.append(&[written()]).unwrap();
         spool.remove(&[JobId(1), JobId(3)]).unwrap();
-        let left = ["00000002.job", "00000002.nzb", "00000003.last", "lock"];
+        let left = ["00000002.job", "00000002.nzb", "00000003.last", "lock", "reserve"];
         assert_eq!(names(home.path()), left);
         drop(spool);
         let (spool, found) = Spool::open(home.path()).unwrap();
@@ -546,7 +556,7 @@ mod tests {
         let results = spool.add_all(&mut additions);
         assert_eq!(results[0].as_ref().unwrap_err().code(), "state.full");
         assert!(results[1].is_ok());
-        assert_eq!(names(home.path()), ["00000002.job", "00000002.nzb", "lock"]);
+        assert_eq!(names(home.path()), ["00000002.job", "00000002.nzb", "lock", "reserve"]);
         assert_eq!(spool.same_articles(records[0].fingerprint), None);
     }
 

@@ -53,7 +53,9 @@ impl<T: Kept> StateFile<T> {
             return Err(self.error_of(version));
         }
         let folder = Folder::open(&self.directory).map_err(at(&self.directory))?;
-        publish_now(&folder, T::NAME, seal(T::WORD, VERSION, &kept.to_text()).as_bytes())
+        publish_now(&folder, T::NAME, seal(T::WORD, VERSION, &kept.to_text()).as_bytes())?;
+        folder.keep_reserve();
+        Ok(())
     }
 
     fn read(&self) -> Result<T, Unreadable> {

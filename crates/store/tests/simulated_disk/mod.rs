@@ -25,6 +25,8 @@ struct State {
     changes: Vec<Change>, // of names, since they were synced
     steps: usize,
     cut_at: Option<usize>,
+    is_full: bool,
+    has_reserve: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -59,6 +61,15 @@ impl SimulatedDisk {
     pub(crate) fn cut_after(&self, steps: usize) {
         let mut state = self.state();
         state.cut_at = Some(state.steps + steps);
+    }
+
+    /// Nothing more can be written, but for what is set aside.
+    pub(crate) fn fill(&self) {
+        self.state().is_full = true;
+    }
+
+    pub(crate) fn has_reserve(&self) -> bool {
+        self.state().has_reserve
     }
 
     pub(crate) fn steps(&self) -> usize {
@@ -111,6 +122,12 @@ impl SimulatedDisk {
     }
 
     /// For what changes something.
+    fn growth(&self) -> io::Result<MutexGuard<'_, State>> {
+        let state = self.step()?;
+        if state.is_full { Err(io::ErrorKind::StorageFull.into()) } else { Ok(state) }
+    }
+
+    /// The same for what takes no room.
     fn step(&self) -> io::Result<MutexGuard<'_, State>> {
         let mut state = self.state();
         if state.cut_at.is_some_and(|cut_at| state.steps >= cut_at) {
@@ -197,7 +214,7 @@ impl Directory for SimulatedDisk {
         let file = self.step()?.file_or_new(name);
         self.step()?.files[file].now.clear();
         for half in bytes.chunks(bytes.len().div_ceil(2).max(1)) {
-            self.step()?.files[file].now.extend(half);
+            self.growth()?.files[file].now.extend(half);
         }
         Ok(())
     }
@@ -205,7 +222,7 @@ impl Directory for SimulatedDisk {
     fn append(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let file = self.step()?.file_or_new(name);
         for half in bytes.chunks(bytes.len().div_ceil(2).max(1)) {
-            self.step()?.files[file].now.extend(half);
+            self.growth()?.files[file].now.extend(half);
         }
         Ok(())
     }
@@ -236,6 +253,19 @@ impl Directory for SimulatedDisk {
         state.synced_names = state.names.clone();
         state.changes.clear();
         Ok(())
+    }
+
+    fn keep_reserve(&self) {
+        let mut state = self.state();
+        state.has_reserve |= !state.is_full;
+    }
+
+    /// From then on there is room for all that a test writes.
+    fn make_way(&self) -> bool {
+        let mut state = self.state();
+        let had_reserve = std::mem::take(&mut state.has_reserve);
+        state.is_full &= !had_reserve;
+        had_reserve
     }
 }
 
