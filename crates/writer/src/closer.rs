@@ -309,7 +309,7 @@ mod tests {
     #[test]
     fn what_is_for_the_same_file_or_the_whole_job_waits_for_its_turn() {
         let temp = TempDir::new().unwrap();
-        let root = Root::create(temp.path()).unwrap();
+        let root = Root::open(temp.path()).unwrap();
         let dir = Arc::new(root.job_dir(&name("job")).unwrap());
         let order = |task| Closing::Order(Order::<Vec<u8>> { ticket: 0, dir: dir.clone(), task });
         let finish = |file| {

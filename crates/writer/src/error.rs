@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use bergamot_types::{ByteCount, Shown};
 use rustix::fs::FileType;
 use rustix::io::Errno;
+use rustix::process::{getegid, geteuid};
 use thiserror::Error;
 
 /// The caller acts by variant: `Full`, `ReadOnly` and `DestinationMissing` pass, so it waits;
@@ -34,7 +35,12 @@ pub enum DiskError {
     OtherDisk { path: PathBuf, was: String, is: String },
     #[error("{}: {by} is in the way", shown(path))]
     Obstructed { path: PathBuf, by: Obstacle },
-    #[error("{}: not writable ({errno})", shown(path))]
+    #[error(
+        "{}: user {}, group {} cannot write there ({errno})",
+        shown(path),
+        geteuid().as_raw(),
+        getegid().as_raw()
+    )]
     ReadOnly { path: PathBuf, errno: Errno },
     #[error("{}: stopped before it was done", shown(path))]
     Stopped { path: PathBuf },

@@ -238,7 +238,7 @@ impl AsFd for Folder {
     }
 }
 
-const FOLDER: OFlags =
+pub(crate) const FOLDER: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 /// Not blocking, for a pipe may lie where a file was a moment ago.
 const FILE: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);

@@ -5,8 +5,10 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rustix::fs::{Mode, fchmod, fstat};
+use rustix::fs::{Mode, fchmod, fstat, open};
 use tracing::warn;
+
+use crate::folder::FOLDER;
 
 /// As somebody wants them, whatever the umask; none is what the umask leaves.
 ///
@@ -33,6 +35,15 @@ impl Modes {
 
     pub(crate) fn set_on_directory(&self, directory: impl AsFd, path: &Path) {
         self.set(self.directory, directory, path);
+    }
+
+    /// The path is the user's own.
+    pub(crate) fn set_on_new_directory(&self, path: &Path) {
+        if self.sets_directories()
+            && let Ok(directory) = open(path, FOLDER, Mode::empty())
+        {
+            self.set_on_directory(directory, path);
+        }
     }
 
     fn set(&self, wanted: Option<u32>, on: impl AsFd, path: &Path) {

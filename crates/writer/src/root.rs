@@ -34,20 +34,22 @@ impl Root {
         Self::with_kernel(path, Arc::new(Linux))
     }
 
-    /// With these permissions for all that is made in it.
-    pub fn with_modes(self, modes: Modes) -> Self {
-        Self { modes, ..self }
-    }
-
     /// The device it is on.
     pub fn device(&self) -> u64 {
         self.devices.own
     }
 
-    /// Makes the directory, and those above it, where they are missing.
-    pub fn create(path: &Path) -> Result<Self, DiskError> {
+    /// Makes the directory, and those above it, where they are missing; with these permissions for
+    /// them and for all that is made in it.
+    pub fn create(path: &Path, modes: Modes) -> Result<Self, DiskError> {
+        let missing: Vec<_> = path.ancestors().take_while(|above| !above.exists()).collect();
         match std::fs::create_dir_all(path) {
-            Ok(()) => Self::open(path),
+            Ok(()) => {
+                for made in missing {
+                    modes.set_on_new_directory(made);
+                }
+                Ok(Self { modes, ..Self::open(path)? })
+            }
             Err(error) => {
                 let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
                 let nearest = path.ancestors().find_map(|parent| std::fs::File::open(parent).ok());

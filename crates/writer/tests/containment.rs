@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use bergamot_types::{ByteCount, SafeName};
-use bergamot_writer::{DiskError, JobDir, Obstacle, Piece, Root};
+use bergamot_writer::{DiskError, JobDir, Modes, Obstacle, Piece, Root};
 use tempfile::TempDir;
 
 fn name(raw: &str) -> SafeName {
@@ -212,12 +212,12 @@ fn a_missing_root_is_named() {
     let temp = TempDir::new().unwrap();
     let path = temp.path().join("a/b");
     assert_eq!(Root::open(&path).unwrap_err().code(), "disk.dest_missing");
-    let root = Root::create(&path).unwrap();
+    let root = Root::create(&path, Modes::new(None, Some(0o750))).unwrap();
     fs::remove_dir(&path).unwrap();
     assert_eq!(root.job_dir(&name("job")).unwrap_err().code(), "disk.dest_missing");
     assert!(!path.exists(), "never made anew on the disk below");
     fs::write(temp.path().join("file"), b"").unwrap();
-    assert!(Root::create(&temp.path().join("file/x")).is_err());
+    assert!(Root::create(&temp.path().join("file/x"), Modes::default()).is_err());
     assert!(bergamot_writer::free_space(temp.path()).unwrap() > ByteCount(0));
 }
 

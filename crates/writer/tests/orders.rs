@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bergamot_types::{ByteCount, JobId, SafeName};
-use bergamot_writer::{Done, JobDir, Order, Outcome, Root, Settings, Task, Writer};
+use bergamot_writer::{Done, JobDir, Modes, Order, Outcome, Root, Settings, Task, Writer};
 use tempfile::TempDir;
 
 fn name(raw: &str) -> SafeName {
@@ -37,8 +37,9 @@ struct Place {
 
 fn place() -> Place {
     let temp = TempDir::new().unwrap();
-    let root = Root::create(&temp.path().join("incomplete")).unwrap();
-    let destination = Arc::new(Root::create(&temp.path().join("complete")).unwrap());
+    let root = Root::create(&temp.path().join("incomplete"), Modes::default()).unwrap();
+    let destination =
+        Arc::new(Root::create(&temp.path().join("complete"), Modes::default()).unwrap());
     let dir = Arc::new(root.job_dir(&name("job")).unwrap());
     Place { _temp: temp, root, destination, dir }
 }

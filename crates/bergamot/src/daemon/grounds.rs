@@ -52,7 +52,7 @@ impl Grounds {
     /// The directory, which is made if need be. `ground` is the configured one it lies in, or is.
     pub(crate) fn root(&self, path: &Path, ground: &Path) -> Result<Root, DiskError> {
         let new = self.judged(ground)?;
-        let root = Root::create(path)?.with_modes(self.0.modes.clone());
+        let root = Root::create(path, self.0.modes.clone())?;
         if let Some(new) = new {
             self.remember(ground, new);
         }
@@ -112,6 +112,8 @@ fn spoken(ground: &Ground) -> String {
 
 /// Without links, as far as the path is there; the kernel's table has none.
 fn real(path: &Path) -> PathBuf {
+    // What is mounted on demand is mounted by whoever walks through, and so is in the table from then on.
+    let _ = path.join(".").metadata();
     for above in path.ancestors() {
         if let Ok(real) = above.canonicalize() {
             return real.join(path.strip_prefix(above).unwrap_or(Path::new("")));
