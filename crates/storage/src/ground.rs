@@ -41,6 +41,11 @@ pub fn judge(
 ) -> Verdict {
     // Without a table nothing can be said; then all is as it ever was.
     let Some(mount) = mounts.below(path) else { return Verdict::Firm };
+    if mount.is_on_demand() {
+        // Nobody could mount the share behind it.
+        let known = remembered.map(|was| &was.mount).filter(|known| path.starts_with(known));
+        return Verdict::Unmounted(known.unwrap_or(&mount.point).clone());
+    }
     let is = Ground::of(mount);
     let Some(was) = remembered else {
         return match mounts.lacking(path, promised) {
@@ -64,8 +69,12 @@ pub fn judge(
 
 impl Ground {
     fn of(mount: &Mount) -> Self {
-        // One and the same share may be mounted by either version.
-        let kind = if mount.kind == "nfs4" { "nfs" } else { &mount.kind };
+        let kind = match mount.kind.as_str() {
+            // One and the same share may be mounted by either version.
+            "nfs4" => "nfs",
+            "smb3" => "cifs",
+            kind => kind,
+        };
         Self { mount: mount.point.clone(), root: mount.root.clone(), kind: kind.to_owned() }
     }
 }
@@ -102,6 +111,32 @@ mod tests {
         assert_eq!(judged(&mounts(&[SYSTEM])), unmounted);
         assert_eq!(judged(&mounts(&[SYSTEM, ("/", "/mnt", "tmpfs")])), unmounted);
         assert_eq!(judged(&Mounts::default()), Verdict::Firm, "nobody can tell");
+    }
+
+    #[test]
+    fn versions_of_one_protocol_are_the_same_share() {
+        for (one, other) in [("nfs4", "nfs"), ("smb3", "cifs")] {
+            let was = first("/mnt/nas", &mounts(&[SYSTEM, ("/", "/mnt/nas", one)]));
+            let now = mounts(&[SYSTEM, ("/", "/mnt/nas", other)]);
+            assert_eq!(judge(Path::new("/mnt/nas"), Some(&was), &now, &[]), Verdict::Firm);
+        }
+    }
+
+    #[test]
+    fn a_place_where_something_is_mounted_on_demand_is_nothing_to_stand_on() {
+        let place = ("/", "/mnt/nas", "autofs");
+        let (bare, with) = (mounts(&[SYSTEM, place]), mounts(&[SYSTEM, place, SHARE]));
+        let path = Path::new("/mnt/nas/downloads");
+        let unmounted = Verdict::Unmounted("/mnt/nas".into());
+        assert_eq!(judge(path, None, &bare, &[]), unmounted);
+        let was = first("/mnt/nas/downloads", &with);
+        assert_eq!(was.kind, "nfs");
+        assert_eq!(judge(path, Some(&was), &with, &[]), Verdict::Firm);
+        assert_eq!(judge(path, Some(&was), &bare, &[]), unmounted);
+        let (table, below) = (("/", "/net", "autofs"), ("/", "/net/nas", "nfs"));
+        let was = first("/net/nas/a", &mounts(&[SYSTEM, table, below]));
+        let found = judge(Path::new("/net/nas/a"), Some(&was), &mounts(&[SYSTEM, table]), &[]);
+        assert_eq!(found, Verdict::Unmounted("/net/nas".into()));
     }
 
     #[test]

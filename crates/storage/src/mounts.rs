@@ -11,6 +11,13 @@ pub struct Mount {
     pub kind: String,
 }
 
+impl Mount {
+    /// It waits for somebody to come by, and then something else is mounted over it.
+    pub(crate) fn is_on_demand(&self) -> bool {
+        self.kind == "autofs"
+    }
+}
+
 /// In the order in which they were mounted, so that the last of one place is the one to be seen.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Mounts(Vec<Mount>);
