@@ -126,6 +126,10 @@ impl Daemon {
             }
             (AtDisk::Write(ticket), _) => self.tell_engine(Event::Written { ticket, result }),
             (AtDisk::Reserve(_), Ok(Outcome::Done)) => {}
+            (AtDisk::Reserve(file), Err(DiskError::FileTooLarge { .. })) => {
+                // It will never be whole there, however much of it is fetched.
+                self.tell_engine(Event::FileFinished { file, result });
+            }
             (AtDisk::Reserve(file), _) => self.note_loose(file),
             (AtDisk::Sync { job, number }, Ok(_)) => self.scribe.vouch(job, number),
             (AtDisk::Sync { .. }, Err(_)) => {}

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use bergamot_engine::{Event, FORCE_PRIORITY, Hold};
 use bergamot_queue::{FileKey, FileState, Life, Step};
 use bergamot_rpc::Event as News;
-use bergamot_storage::{Claim, Guard, Reserve, VolumeId};
+use bergamot_storage::{Claim, Guard, Reserve, Shortage, VolumeId};
 use bergamot_store::Record;
 use bergamot_types::{ByteCount, JobId, SafeName, Shown};
 use bergamot_writer::Root;
@@ -74,6 +74,13 @@ impl Storage {
         self.surveyed.is_some_and(|at| now < at + FRESH)
     }
 
+    /// That there is no room there, for people.
+    fn told(&self, shortage: &Shortage) -> String {
+        let is_there = |volume: &VolumeId| *volume == shortage.volume;
+        let mut there = self.seen.iter().filter(|(_, seen)| seen.as_ref().is_ok_and(is_there));
+        full(there.next().map_or(Path::new(""), |(path, _)| path), shortage)
+    }
+
     fn volume(&self, path: &Path) -> Result<VolumeId, Away> {
         self.seen.get(path).cloned().unwrap_or_else(|| {
             let why = "nobody has looked at it".to_owned();
@@ -123,7 +130,7 @@ impl Daemon {
                 let ground = settings.ground(record.category.as_deref());
                 let is_here = shortage.volume == here;
                 let at = if is_here { settings.incomplete.as_path() } else { ground };
-                Err(format!("disk.full: {}: {shortage}", Shown(&at.to_string_lossy())))
+                Err(full(at, &shortage))
             }
             _ => Ok(()),
         }
@@ -203,7 +210,7 @@ impl Daemon {
         let stopped = self.storage.guard.handle_survey(now, &spaces, &running);
         for (job, shortage) in stopped {
             if self.may_be_stopped(job) {
-                self.stop_for_room(job, format!("disk.full: {shortage}"));
+                self.stop_for_room(job, self.storage.told(&shortage));
             }
         }
         self.see_to_incomplete();
@@ -340,6 +347,10 @@ fn claims(here: VolumeId, there: VolumeId, left: u64, whole: u64) -> Vec<Claim> 
         claims.push(Claim { volume: there, bytes: ByteCount(whole) });
     }
     claims
+}
+
+fn full(at: &Path, shortage: &Shortage) -> String {
+    format!("disk.full: {}: {shortage}", Shown(&at.to_string_lossy()))
 }
 
 async fn look(places: &Places, questions: Questions) -> Survey {
