@@ -28,7 +28,11 @@ impl Home {
         if memory.is_dir() { Self::below(memory) } else { Self::new() }
     }
 
-    fn below(place: &Path) -> Self {
+    /// On the disk that is mounted there.
+    ///
+    /// # Panics
+    /// When there is no room for a test.
+    pub fn below(place: &Path) -> Self {
         let mut builder = tempfile::Builder::new();
         let root = builder.prefix("bergamot-test-").tempdir_in(place).expect("a directory");
         for name in ["daemon/watch", "canary"] {

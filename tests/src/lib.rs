@@ -22,6 +22,7 @@ mod strace;
 mod trial;
 
 pub use arrivals::Arrivals;
+pub use bergamot_testkit::skip;
 pub use control::Control;
 pub use daemon::{Daemon, Stopped, program};
 pub use home::{Home, sha256};
@@ -32,6 +33,6 @@ pub use nzb::{file, nzb, password};
 pub use promises::{Change, Ended, Entry, Listing, Promises};
 pub use recorder::Recorder;
 pub use sonarr::{Item, Shown, Sonarr};
-pub use steered::{Answer, Steered};
-pub use strace::{Mishap, Point, can_trace};
+pub use steered::{Answer, Steered, http};
+pub use strace::{Mishap, Point, injected, may_trace};
 pub use trial::{Aftermath, PLANTED, Trial, ids, post};

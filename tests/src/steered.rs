@@ -106,19 +106,26 @@ impl Steered {
     /// # Panics
     /// When what comes is no answer of HTTP.
     pub fn http(&self, start: &str, headers: &str, body: &str) -> Answer {
-        let mut stream = TcpStream::connect(self.address).expect("it listens");
-        stream.set_read_timeout(Some(PATIENCE)).expect("it can be set");
-        let length = body.len();
-        let request = format!(
-            "{start} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n{headers}Content-Length: \
-             {length}\r\n\r\n{body}",
-            self.address
-        );
-        stream.write_all(request.as_bytes()).expect("it is taken");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("it answers");
-        let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
-        let status = head.split(' ').nth(1).and_then(|code| code.parse().ok()).expect("a status");
-        Answer { status, head: head.to_owned(), body: body.to_owned() }
+        http(self.address, start, headers, body)
     }
+}
+
+/// Asks by HTTP, in so many words.
+///
+/// # Panics
+/// When there is no answer.
+pub fn http(address: SocketAddr, start: &str, headers: &str, body: &str) -> Answer {
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    stream.set_read_timeout(Some(PATIENCE)).expect("it can be set");
+    let length = body.len();
+    let request = format!(
+        "{start} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n{headers}Content-Length: \
+         {length}\r\n\r\n{body}"
+    );
+    stream.write_all(request.as_bytes()).expect("it is taken");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("it answers");
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
+    let status = head.split(' ').nth(1).and_then(|code| code.parse().ok()).expect("a status");
+    Answer { status, head: head.to_owned(), body: body.to_owned() }
 }

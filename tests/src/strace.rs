@@ -5,6 +5,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use bergamot_testkit::skip;
+
 use crate::daemon::Daemon;
 use crate::home::Home;
 
@@ -82,11 +84,27 @@ impl fmt::Display for Point {
     }
 }
 
-/// Whether processes may be traced here.
-pub fn can_trace() -> bool {
+/// The program, with each of these calls of the kernel going wrong as strace's `inject` says, such as
+/// `fchmod:error=EPERM`.
+pub fn injected(home: &Home, mishaps: &[&str]) -> Command {
+    let calls: Vec<_> = mishaps.iter().filter_map(|mishap| mishap.split(':').next()).collect();
+    let mut command = tracer(&home.join("trace"), &calls.join(","));
+    for mishap in mishaps {
+        command.args(["-e", &format!("inject={mishap}")]);
+    }
+    command.arg(Daemon::command().get_program());
+    command
+}
+
+/// Whether processes may be traced here; where not, the test is skipped.
+pub fn may_trace() -> bool {
     let mut command = Command::new("strace");
     let status = command.args(["-o", "/dev/null", "true"]).stderr(Stdio::null()).status();
-    status.is_ok_and(|status| status.success())
+    let may_trace = status.is_ok_and(|status| status.success());
+    if !may_trace {
+        skip("strace is not there, or not permitted to trace");
+    }
+    may_trace
 }
 
 /// It runs beside the program, so that signals and exit codes are the program's own.

@@ -6,9 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on stops here")]
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -18,7 +16,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bergamot_newsd::Generated;
 use bergamot_rpc::{Client, ClientError};
-use bergamot_tests::{Daemon, Home, Listing, News};
+use bergamot_tests::{Daemon, Home, Listing, Mounted, News};
 use bergamot_types::{ByteCount, SplitMix};
 use serde_json::{Value, json};
 
@@ -72,15 +70,12 @@ fn state_that_cannot_be_written_holds_up_what_comes_in_until_it_can() {
         [(Hindrance::ReadOnly, "state.read_only"), (Hindrance::NoRoom, "state.full")]
     {
         let home = Home::new();
-        let Some(disk) = Disk::mount(&home.join("state")) else {
-            println!("skipped: nothing may be mounted here");
-            return;
-        };
+        let Some(disk) = Mounted::at(&home.join("state"), "4m") else { return };
         let post = post(7);
         let news = News::plain(Arc::new(post.clone()));
         let config = news.section(0, "");
         Daemon::start(&home, &config).stop();
-        disk.hinder(hindrance);
+        hindrance.strike(&disk);
         let mut daemon = Daemon::start(&home, &config);
         let mut client = home.connect().unwrap();
         let refused = add(&mut client, "held", &post).unwrap_err();
@@ -89,7 +84,7 @@ fn state_that_cannot_be_written_holds_up_what_comes_in_until_it_can() {
         home.drop_nzb("dropped.nzb", post.nzb());
         client.call("watch.scan", json!({})).unwrap();
         assert!(home.join("watch/dropped.nzb").exists(), "it waits for its turn");
-        disk.help(hindrance);
+        hindrance.pass(&disk);
         client.call("watch.scan", json!({})).unwrap();
         daemon.wait_complete("dropped");
         daemon.stop();
@@ -137,8 +132,9 @@ impl Sound {
 
     fn try_damaged(&self, mut chance: SplitMix) {
         let home = self.copy();
-        let files: Vec<_> = home.inventory("state").into_keys().collect();
-        let files: Vec<_> = files.into_iter().filter(|path| !path.ends_with("lock")).collect();
+        let says_nothing = |path: &Path| path.ends_with("lock") || path.ends_with("reserve");
+        let mut files: Vec<_> = home.inventory("state").into_keys().collect();
+        files.retain(|path| !says_nothing(path));
         let file = &files[chance.up_to(files.len() as u64 - 1) as usize];
         let context = damage(&home.join("state").join(file), &mut chance);
         let mut daemon = Daemon::launch(&home, CONFIG, Daemon::command());
@@ -217,44 +213,19 @@ enum Hindrance {
     ReadOnly,
 }
 
-/// A small disk in memory, as long as this lives.
-struct Disk(PathBuf);
-
-impl Disk {
-    fn mount(path: &Path) -> Option<Self> {
-        fs::create_dir_all(path).unwrap();
-        let mut command = Command::new("mount");
-        command.args(["-t", "tmpfs", "-o", "size=4m", "tmpfs"]).arg(path);
-        let is_mounted = command.output().is_ok_and(|output| output.status.success());
-        is_mounted.then(|| Self(path.to_owned()))
-    }
-
-    fn hinder(&self, hindrance: Hindrance) {
-        match hindrance {
-            Hindrance::ReadOnly => self.mount_again("remount,ro"),
-            Hindrance::NoRoom => {
-                let full = fs::write(self.0.join("filler"), vec![0; 8 << 20]);
-                assert_eq!(full.unwrap_err().kind(), ErrorKind::StorageFull);
-            }
+impl Hindrance {
+    fn strike(self, disk: &Mounted) {
+        match self {
+            Self::NoRoom => drop(disk.fill_up_to(0)),
+            Self::ReadOnly => disk.remount("ro"),
         }
     }
 
-    fn help(&self, hindrance: Hindrance) {
-        match hindrance {
-            Hindrance::ReadOnly => self.mount_again("remount,rw"),
-            Hindrance::NoRoom => fs::remove_file(self.0.join("filler")).unwrap(),
+    fn pass(self, disk: &Mounted) {
+        match self {
+            Self::NoRoom => fs::remove_file(disk.path().join("filler")).unwrap(),
+            Self::ReadOnly => disk.remount("rw"),
         }
-    }
-
-    fn mount_again(&self, options: &str) {
-        let mut command = Command::new("mount");
-        assert!(command.args(["-o", options]).arg(&self.0).status().unwrap().success());
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
     }
 }
 

@@ -9,7 +9,7 @@ use std::process::Output;
 use std::sync::Arc;
 
 use bergamot_newsd::{Generated, Login, Manners, Options};
-use bergamot_tests::{Daemon, Home, News};
+use bergamot_tests::{Daemon, Home, News, skip};
 use bergamot_types::{ByteCount, Secret};
 use rustix::process::geteuid;
 use serde_json::Value;
@@ -78,7 +78,7 @@ fn all_is_well_where_it_is() {
 #[test]
 fn what_is_wrong_has_a_remedy_and_no_secret() {
     if !geteuid().is_root() {
-        println!("skipped: only the superuser can become somebody else");
+        skip("only the superuser can become somebody else");
         return;
     }
     let (home, news) = (Home::new(), news());

@@ -18,19 +18,21 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bergamot_newsd::Generated;
 use bergamot_rpc::{Client, ClientError};
-use bergamot_tests::{Daemon, Ended, Home, Listing, Mishap, News, Point, can_trace, sha256};
+use bergamot_tests::{
+    Daemon, Ended, Home, Listing, Mishap, Mounted, News, Point, may_trace, sha256,
+};
 use bergamot_types::{ByteCount, SplitMix};
 use serde_json::json;
 
 // S-01
 #[test]
 fn killed_at_any_call_the_daemon_goes_on() {
-    sweep("killed", 60, |point| vec![(point, Mishap::Kill)]);
+    sweep("killed", 60, Story::new, |point| vec![(point, Mishap::Kill)]);
 }
 
 #[test]
 fn whatever_the_disk_refuses_the_daemon_says_so_and_goes_on() {
-    sweep("refused", 60, |point| {
+    sweep("refused", 60, Story::new, |point| {
         let is_write = ["write", "pwrite64"].contains(&point.call.as_str());
         let mishaps = [Mishap::Error("ENOSPC"), Mishap::Error("EIO")].into_iter();
         let mishaps = mishaps.chain(is_write.then_some(Mishap::TakesNothing));
@@ -38,14 +40,30 @@ fn whatever_the_disk_refuses_the_daemon_says_so_and_goes_on() {
     });
 }
 
+// F-09
+#[test]
+fn killed_while_it_moves_between_disks_a_job_is_there_once_and_whole() {
+    let Some(_disk) = Mounted::new("1m") else { return };
+    sweep("killed between disks", 30, Story::between_disks, |point| {
+        let is_removal = REMOVALS.contains(&point.call.as_str());
+        let is_move = point.path.starts_with("complete")
+            || is_removal && point.path.starts_with("incomplete");
+        is_move.then_some((point, Mishap::Kill)).into_iter().collect()
+    });
+}
+
 /// Plays the story for some of the points there are, or for all.
-fn sweep(what: &str, sample: usize, mishaps: impl Fn(Point) -> Vec<(Point, Mishap)>) {
-    if !can_trace() {
-        println!("skipped: strace is not there, or not permitted to trace");
+fn sweep(
+    what: &str,
+    sample: usize,
+    story: fn() -> Story,
+    mishaps: impl Fn(Point) -> Vec<(Point, Mishap)>,
+) {
+    if !may_trace() {
         return;
     }
     let start = Instant::now();
-    let all: Vec<_> = points().into_iter().flat_map(mishaps).collect();
+    let all: Vec<_> = points(&story()).into_iter().flat_map(mishaps).collect();
     let chosen = chosen(all.len(), sample);
     let (next, struck) = (AtomicUsize::new(0), Mutex::new(0));
     thread::scope(|scope| {
@@ -53,7 +71,7 @@ fn sweep(what: &str, sample: usize, mishaps: impl Fn(Point) -> Vec<(Point, Misha
             scope.spawn(|| {
                 while let Some(index) = chosen.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let (point, mishap) = &all[*index];
-                    *struck.lock().unwrap() += usize::from(Story::new().play(point, *mishap));
+                    *struck.lock().unwrap() += usize::from(story().play(point, *mishap));
                 }
             });
         }
@@ -68,8 +86,7 @@ fn sweep(what: &str, sample: usize, mishaps: impl Fn(Point) -> Vec<(Point, Misha
     assert!(struck * 2 > chosen.len(), "most points are reached");
 }
 
-fn points() -> BTreeSet<Point> {
-    let story = Story::new();
+fn points(story: &Story) -> BTreeSet<Point> {
     let mut daemon = Daemon::launch(&story.home, &story.config(), Point::trace(&story.home));
     assert!(daemon.comes_up());
     story.ask(&mut story.home.connect().unwrap()).unwrap();
@@ -95,6 +112,7 @@ fn chosen(count: usize, sample: usize) -> Vec<usize> {
 
 /// A job that is added, steered a little and downloaded.
 struct Story {
+    _disk: Option<Mounted>, // for what is complete, if it has one of its own
     home: Home,
     news: News,
     post: Generated,
@@ -107,7 +125,13 @@ impl Story {
             .file("b.bin", ByteCount(12_000))
             .file("c.bin", ByteCount(400));
         let news = News::plain(std::sync::Arc::new(post.clone()));
-        Self { home: Home::in_memory(), news, post }
+        Self { _disk: None, home: Home::in_memory(), news, post }
+    }
+
+    fn between_disks() -> Self {
+        let story = Self::new();
+        let disk = Mounted::at(&story.home.join("complete"), "16m").unwrap();
+        Self { _disk: Some(disk), ..story }
     }
 
     /// Whether the mishap came about.
@@ -174,6 +198,8 @@ impl Story {
 }
 
 const NAME: &str = "reference";
+
+const REMOVALS: [&str; 3] = ["rmdir", "unlink", "unlinkat"];
 
 /// They mostly wait.
 const LANES: usize = 4;

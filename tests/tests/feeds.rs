@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use bergamot_newsd::{Articles, Generated};
 use bergamot_rpc::Client;
-use bergamot_tests::{Daemon, Home, Mishap, News, Point, can_trace, content_of};
+use bergamot_tests::{Daemon, Home, Mishap, News, Point, content_of, may_trace};
 use bergamot_types::ByteCount;
 use bergamot_webd::{Answer, Request, Site};
 use serde_json::{Value, json};
@@ -229,8 +229,7 @@ fn a_kill_anywhere_takes_nothing_twice_and_misses_nothing() {
 /// The points are those calls of the kernel that change the disk.
 #[test]
 fn killed_at_any_call_nothing_is_taken_twice_and_nothing_is_missed() {
-    if !can_trace() {
-        println!("skipped: strace is not there, or not permitted to trace");
+    if !may_trace() {
         return;
     }
     let names = ["a.show", "b.show"];

@@ -10,9 +10,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bergamot_newsd::{Articles, Generated, Manners, Options};
-use bergamot_tests::{Control, Daemon, Home, Mounted, News, content_of, sample, sha256};
+use bergamot_tests::{
+    Control, Daemon, Home, Mounted, News, content_of, injected, may_trace, sample, sha256,
+};
 use bergamot_types::{ByteCount, ByteRate};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
+use rustix::process::{getegid, geteuid};
 
 // F-01, F-02
 #[test]
@@ -59,6 +62,131 @@ fn a_directory_that_may_not_be_written_pauses_the_download_until_it_may() {
     assert!(!home.join("complete/many").exists());
     fs::set_permissions(&directory, Permissions::from_mode(0o755)).unwrap();
     daemon.wait_for(&["INFO the disk works again"]);
+    daemon.wait_complete("many");
+    assert_whole(&home, "many", &post);
+    control.completes(&home, &mut daemon);
+    daemon.stop();
+    home.assert_contained();
+}
+
+// F-05
+#[test]
+fn a_disk_that_turns_read_only_pauses_the_download_until_it_can_be_written() {
+    let Some(disk) = Mounted::new("64m") else { return };
+    let (home, control) = (Home::new(), Control::new());
+    let post = many_files(11, 60, 12_000);
+    let news = slow(control.beside(post.clone()));
+    let config = format!("{}{}", incomplete(disk.path()), news.section(0, "connections = 1"));
+    let mut daemon = Daemon::start(&home, &config);
+    home.drop_nzb("many.nzb", post.nzb());
+    daemon.wait_for(&["file finished"]);
+    // Between two files: as long as one is open the kernel refuses.
+    assert!((0..1000).any(|_| disk.try_to_remount("ro")), "it is never at rest");
+    let line = daemon.wait_for(&["WARN paused", "disk.readonly"]);
+    let (user, group) = (geteuid().as_raw(), getegid().as_raw());
+    let who = format!("user {user}, group {group}");
+    assert!(line.contains("incomplete/many/") && line.contains(&who), "{line}");
+    disk.remount("rw");
+    daemon.wait_for(&["INFO the disk works again"]);
+    daemon.wait_complete("many");
+    assert_whole(&home, "many", &post);
+    control.completes(&home, &mut daemon);
+    daemon.stop();
+    home.assert_contained();
+}
+
+// F-05, F-11
+#[test]
+fn a_disk_that_is_lost_in_mid_download_is_waited_for_and_nothing_made_below_it() {
+    let Some(disk) = Mounted::new("64m") else { return };
+    let (home, control) = (Home::new(), Control::new());
+    let post = many_files(12, 200, 60_000);
+    let news = News::start([400_000, 40_000_000].map(|pace| Options {
+        articles: control.beside(post.clone()),
+        manners: Manners { pace: Some(ByteRate(pace)), ..Manners::default() },
+        ..Options::default()
+    }));
+    let with =
+        |server| format!("{}{}", incomplete(disk.path()), news.section(server, "connections = 2"));
+    let mut daemon = Daemon::start(&home, &with(0));
+    home.drop_nzb("many.nzb", post.nzb());
+    daemon.wait_for(&["file finished"]);
+    disk.take_away();
+    daemon.wait_for(&["WARN waits", "name=many", "disk.dest_missing"]);
+    assert_eq!(fs::read_dir(disk.path()).unwrap().count(), 0, "the disk below stays as it was");
+    daemon.stop();
+    let mut daemon = Daemon::start(&home, &with(1));
+    daemon.wait_for(&["WARN waits", "name=many", "disk.dest_missing"]);
+    assert_eq!(fs::read_dir(disk.path()).unwrap().count(), 0);
+    assert!(disk.mount("64m"));
+    daemon.wait_complete("many");
+    assert_whole(&home, "many", &post);
+    control.completes(&home, &mut daemon);
+    daemon.stop();
+    home.assert_contained();
+}
+
+// F-14
+#[test]
+fn a_quota_that_is_used_up_is_waited_for() {
+    if !may_trace() {
+        return;
+    }
+    let (home, control) = (Home::new(), Control::new());
+    let post = many_files(13, 3, 1_000_000);
+    let news = News::plain(control.beside(post.clone()));
+    let command = injected(&home, &["pwrite64:error=EDQUOT:when=2"]);
+    let mut daemon = Daemon::launch(&home, &news.section(0, "connections = 2"), command);
+    assert!(daemon.comes_up());
+    home.drop_nzb("many.nzb", post.nzb());
+    daemon.wait_for(&["WARN paused until there is room", "disk.full"]);
+    assert!(!home.join("complete/many").exists());
+    daemon.wait_complete("many");
+    assert_whole(&home, "many", &post);
+    control.completes(&home, &mut daemon);
+    daemon.stop();
+    home.assert_contained();
+}
+
+// F-14
+#[test]
+fn a_file_too_large_for_its_disk_fails_the_job_by_name() {
+    if !may_trace() {
+        return;
+    }
+    for mishap in ["pwrite64:error=EFBIG:when=1", "fallocate:error=EFBIG:when=1"] {
+        let home = Home::new();
+        let post = many_files(14, 1, 1_000_000);
+        let news = News::plain(Arc::new(post.clone()));
+        let command = injected(&home, &[mishap]);
+        let mut daemon = Daemon::launch(&home, &news.section(0, "connections = 1"), command);
+        assert!(daemon.comes_up());
+        home.drop_nzb("large.nzb", post.nzb());
+        let line = daemon.wait_failed("large");
+        assert!(
+            line.contains("disk.file_too_large") && line.contains("incomplete/large"),
+            "{line}"
+        );
+        assert!(!home.join("complete/large").exists());
+        daemon.stop();
+        home.assert_contained();
+    }
+}
+
+// F-14
+#[test]
+fn a_disk_that_sets_no_room_aside_takes_files_all_the_same() {
+    if !may_trace() {
+        return;
+    }
+    let (home, control) = (Home::new(), Control::new());
+    let post = many_files(15, 3, 1_000_000);
+    let news = News::plain(control.beside(post.clone()));
+    let refusals = ["fallocate:error=EOPNOTSUPP", "ftruncate:error=EPERM"];
+    let command = injected(&home, &refusals);
+    let mut daemon = Daemon::launch(&home, &news.section(0, "connections = 2"), command);
+    assert!(daemon.comes_up());
+    home.drop_nzb("many.nzb", post.nzb());
     daemon.wait_complete("many");
     assert_whole(&home, "many", &post);
     control.completes(&home, &mut daemon);

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use bergamot_tests::{Home, program};
+use bergamot_tests::{Home, program, skip};
 
 const NZBGET: &str = "MainDir=/srv/nzbget\nDestDir=${MainDir}/dst\nInterDir=${MainDir}/inter\nNzbDir=${MainDir}/nzb\n\
     QueueDir=${MainDir}/queue\nControlIP=127.0.0.1\nControlPort=6790\nControlUsername=ann\n\
@@ -69,7 +69,7 @@ fn both_configurations_become_ours_and_tell_no_secret() {
 fn the_configuration_that_debian_ships_is_understood() {
     let path = "/etc/nzbget.conf";
     if !Path::new(path).exists() {
-        println!("skipped: there is no {path}; tests/interop/setup installs it");
+        skip(&format!("there is no {path}; tests/interop/setup installs it"));
         return;
     }
     let home = Home::new();

@@ -5,11 +5,12 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Command;
 use std::sync::Arc;
 
 use bergamot_newsd::{Articles, Generated, Manners, Options};
-use bergamot_tests::{Control, Daemon, Home, Mounted, News, can_trace, content_of, sha256};
+use bergamot_tests::{
+    Control, Daemon, Home, Mounted, News, content_of, injected, may_trace, sha256,
+};
 use bergamot_types::{ByteCount, ByteRate};
 use serde_json::{Value, json};
 
@@ -79,21 +80,69 @@ fn a_job_that_runs_makes_way_when_others_fill_its_disk() {
         post.file(format!("f{n}.bin"), ByteCount(500_000))
     });
     let manners = Manners { pace: Some(ByteRate(300_000)), ..Manners::default() };
-    let options =
-        Options { articles: control.beside(large.clone()), manners, ..Options::default() };
-    let news = News::start([options]);
+    let articles = || control.beside(large.clone());
+    let slow = Options { articles: articles(), manners, ..Options::default() };
+    let news = News::start([slow, Options { articles: articles(), ..Options::default() }]);
     let config = directories(&disk.path().join("incomplete"), &home.join("complete"), "8 MiB");
-    let mut daemon =
-        Daemon::start(&home, &format!("{config}{}", news.section(0, "connections = 1")));
+    let with = |server| format!("{config}{}", news.section(server, "connections = 1"));
+    let mut daemon = Daemon::start(&home, &with(0));
     home.drop_nzb("large.nzb", large.nzb());
     daemon.wait_for(&["file finished"]);
     let filler = disk.fill_up_to(8 << 20);
-    daemon.wait_for(&["WARN waits", "name=large", "disk.full"]);
+    let line = daemon.wait_for(&["WARN waits", "name=large", "disk.full"]);
+    assert!(line.contains(&*disk.path().to_string_lossy()), "{line}");
     let before = fs::read_dir(disk.path().join("incomplete/large")).unwrap().count();
     assert!(before > 0, "what it has stays");
     fs::remove_file(filler).unwrap();
     daemon.wait_for(&["INFO there is room again"]);
     daemon.stop();
+    let mut daemon = Daemon::start(&home, &with(1));
+    daemon.wait_complete("large");
+    let (before, after) = (news.tally(0).all_served(), news.tally(1).all_served());
+    assert!(after + before / 2 < 300, "{before} and {after}: what it has is not fetched again");
+    for (index, (name, size)) in large.files().enumerate() {
+        let mut content = vec![0; size.0 as usize];
+        large.read_at(index, 0, &mut content);
+        let found = fs::read(home.join("complete/large").join(name)).unwrap();
+        assert_eq!(sha256(&found), sha256(&content), "{name}");
+    }
+    control.completes(&home, &mut daemon);
+    daemon.stop();
+}
+
+// F-02
+#[test]
+fn what_becomes_of_jobs_is_written_down_though_their_disk_is_full() {
+    let Some(disk) = Mounted::new("64m") else { return };
+    let (home, control) = (Home::below(disk.path()), Control::new());
+    let post = (0..200).fold(Generated::new(10, ByteCount(20_000)), |post, n| {
+        post.file(format!("f{n}.bin"), ByteCount(100_000))
+    });
+    let manners = Manners { pace: Some(ByteRate(400_000)), ..Manners::default() };
+    let options = Options { articles: control.beside(post.clone()), manners, ..Options::default() };
+    let news = News::start([options]);
+    let config = format!("[storage]\nreserve = '8 MiB'\n{}", news.section(0, "connections = 4"));
+    let mut daemon = Daemon::start(&home, &config);
+    home.drop_nzb("big.nzb", post.nzb());
+    daemon.wait_for(&["file finished"]);
+    let filler = disk.fill_up_to(0);
+    daemon.wait_for(&["WARN paused until there is room", "disk.full"]);
+    ask(&home, "job.set", json!({ "jobs": [1], "priority": 50 }));
+    ask(&home, "queue.pause", json!({}));
+    let mut told = daemon.kill();
+    let mut daemon = Daemon::start(&home, &config);
+    let job = ask(&home, "job.get", json!({ "job": 1 }));
+    assert_eq!(job["priority"], 50, "{job}");
+    let status = ask(&home, "system.status", json!({}));
+    assert_eq!(status["download_paused"]["ends"], "a resume", "{status}");
+    fs::remove_file(filler).unwrap();
+    ask(&home, "queue.resume", json!({}));
+    daemon.wait_complete("big");
+    control.completes(&home, &mut daemon);
+    told.extend(daemon.stop().log);
+    let lost: Vec<_> = told.iter().filter(|line| line.contains("state.full")).collect();
+    assert!(lost.is_empty(), "{lost:#?}");
+    assert_eq!(home.inventory("complete/big").len(), 200);
 }
 
 // F-11
@@ -166,32 +215,31 @@ fn files_and_directories_get_the_modes_that_are_configured() {
     let (home, control) = (Home::new(), Control::new());
     let post = post(8, 100_000);
     let news = News::plain(articles(&[&post], &control));
-    let modes = "[storage]\nfile_mode = '0640'\ndirectory_mode = '0750'\n";
+    let modes = "[storage]\nfile_mode = '0640'\ndirectory_mode = '0750'\n\
+                 [[category]]\nname = 'tv'\ndirectory = 'a/tv'\n";
     let config = format!("{modes}{}", news.section(0, ""));
     let mut daemon = Daemon::start(&home, &config);
-    home.drop_nzb("x.nzb", post.nzb());
+    home.drop_nzb("tv/x.nzb", post.nzb());
     daemon.wait_complete("x");
     let mode = |path: &str| fs::metadata(home.join(path)).unwrap().permissions().mode() & 0o7777;
-    assert_eq!(mode("complete/x"), 0o750);
-    assert_eq!(mode("complete/x/x.bin"), 0o640);
+    for directory in ["incomplete", "complete", "complete/a", "complete/a/tv", "complete/a/tv/x"] {
+        assert_eq!(mode(directory), 0o750, "{directory}");
+    }
+    assert_eq!(mode("complete/a/tv/x/x.bin"), 0o640);
     control.completes(&home, &mut daemon);
     daemon.stop();
 }
 
 #[test]
 fn a_share_that_refuses_modes_is_told_of_once_and_fails_nothing() {
-    if !can_trace() {
-        println!("skipped: nothing may be traced here");
+    if !may_trace() {
         return;
     }
     let (home, control) = (Home::new(), Control::new());
     let post = post(9, 100_000);
     let news = News::plain(articles(&[&post], &control));
     let config = format!("[storage]\nfile_mode = '0640'\n{}", news.section(0, ""));
-    let mut command = Command::new("strace");
-    command.args(["-D", "-f", "-qq", "-o"]).arg(home.join("trace"));
-    command.args(["-e", "trace=fchmod", "-e", "inject=fchmod:error=EPERM"]);
-    command.arg(Daemon::command().get_program());
+    let command = injected(&home, &["fchmod:error=EPERM"]);
     let mut daemon = Daemon::launch(&home, &config, command);
     assert!(daemon.comes_up());
     home.drop_nzb("x.nzb", post.nzb());

@@ -2,12 +2,15 @@
 //!
 //! - [`sim`]: whole downloads in virtual time, from a seed
 //! - [`converse`]: plays a transcript against the NNTP machine, cut in every way packets can be cut
+//! - [`skip`]: what a test says that cannot be shown here
 
 #![forbid(unsafe_code)]
 
 mod converse;
 mod plain_sink;
 pub mod sim;
+mod skip;
 
 pub use converse::{Player, converse};
 pub use plain_sink::PlainSink;
+pub use skip::skip;
