@@ -1,7 +1,7 @@
 //! The image, run as engines run it: first process, root file system read-only, any user.
 //!
-//! `tests/image/run` builds it and says where its root and its configuration lie; `runc` runs it, with
-//! the network of this machine, so that the news server is outside.
+//! `tests/image/run` builds it, says where its root and its configuration lie, and gives the tests a
+//! network of their own; `runc` runs it in that network, so that the news server and we are outside.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use bergamot_tests::{Daemon, News, sample};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bergamot_tests::{Daemon, News, http, sample};
 use serde_json::{Value, json};
 
 /// A container that can be started and stopped again and again, with its volumes.
@@ -26,7 +28,13 @@ struct Container {
 }
 
 impl Container {
-    fn new(user: (u32, u32), capabilities: &'static [&'static str], variables: &[&str]) -> Self {
+    /// The volumes are empty, and only their owners may write there.
+    fn new(
+        user: (u32, u32),
+        capabilities: &'static [&'static str],
+        variables: &[&str],
+        owners: [(u32, u32); 3],
+    ) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let config = std::env::var_os("BERGAMOT_IMAGE_CONFIG").expect("tests/image/run says where");
@@ -40,11 +48,11 @@ impl Container {
             capabilities,
             variables: variables.iter().chain(&COMMON).map(|&text| text.to_owned()).collect(),
         };
-        for volume in VOLUMES {
-            fs::create_dir(container.volume(volume)).expect("a volume");
-            // As the engine does it: a volume that is new looks as its directory in the image.
-            let mode = fs::Permissions::from_mode(0o777);
-            fs::set_permissions(container.volume(volume), mode).expect("permissions");
+        for (volume, (user, group)) in VOLUMES.into_iter().zip(owners) {
+            let path = container.volume(volume);
+            fs::create_dir(&path).expect("a volume");
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("permissions");
+            chown(&path, Some(user), Some(group)).expect("whose it is");
         }
         container
     }
@@ -110,8 +118,8 @@ impl Container {
         })
     }
 
-    /// Owner, group and mode of all that lies in the volumes.
-    fn inventory(&self) -> BTreeMap<PathBuf, (u32, u32, u32)> {
+    /// The volumes and all that lies in them.
+    fn inventory(&self) -> BTreeMap<String, Found> {
         let mut found = BTreeMap::new();
         for volume in VOLUMES {
             list(self.home.path(), &self.volume(volume), &mut found);
@@ -127,16 +135,61 @@ impl Drop for Container {
     }
 }
 
-fn list(base: &Path, directory: &Path, found: &mut BTreeMap<PathBuf, (u32, u32, u32)>) {
-    for entry in fs::read_dir(directory).expect("a directory") {
-        let path = entry.expect("an entry").path();
-        let data = fs::symlink_metadata(&path).expect("it is there");
-        let short = path.strip_prefix(base).expect("below").to_owned();
-        found.insert(short, (data.uid(), data.gid(), data.mode() & 0o777));
-        if data.is_dir() {
-            list(base, &path, found);
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    owner: (u32, u32),
+    mode: u32,
+    is_directory: bool,
+}
+
+fn list(base: &Path, path: &Path, found: &mut BTreeMap<String, Found>) {
+    let data = fs::symlink_metadata(path).expect("it is there");
+    let short = path.strip_prefix(base).expect("below").to_str().expect("a plain name");
+    let (owner, mode) = ((data.uid(), data.gid()), data.mode() & 0o7777);
+    found.insert(short.to_owned(), Found { owner, mode, is_directory: data.is_dir() });
+    if data.is_dir() {
+        for entry in fs::read_dir(path).expect("a directory") {
+            list(base, &entry.expect("an entry").path(), found);
         }
     }
+}
+
+/// What is in a volume is as the umask has it; what may hold secrets is nobody else's.
+fn assert_kept(container: &Container, owner: (u32, u32), (file, directory): (u32, u32)) {
+    let inventory = container.inventory();
+    for (path, found) in &inventory {
+        let mode = match path.as_str() {
+            "config" | "downloads" | "watch" => 0o755, // as they were
+            "config/state/bergamot.sock" => 0o660,
+            "watch/f.nzb.queued" => 0o644, // as it was dropped
+            _ if found.is_directory => directory,
+            _ if path.starts_with("config/") => 0o600,
+            _ => file,
+        };
+        assert_eq!(found.owner, owner, "{path}");
+        assert_eq!(found.mode, mode, "{path}: {:o} for {mode:o}", found.mode);
+    }
+    let downloads: Vec<_> =
+        inventory.keys().filter_map(|it| it.strip_prefix("downloads/")).collect();
+    assert_eq!(downloads, ["complete", "complete/f", "complete/f/f.bin", "incomplete"]);
+    for path in ["config/bergamot.toml", "config/control.password", "config/state/spool/lock"] {
+        assert!(inventory.contains_key(path), "{path}: {inventory:#?}");
+    }
+}
+
+/// The port that everybody knows is open to other machines, and to nobody without the password.
+fn speak_over_http(password: &str) {
+    let version = json!({ "method": "version", "params": [] }).to_string();
+    let ask = |headers: &str| http(DOOR.into(), "POST /jsonrpc", headers, &version);
+    assert_eq!(ask("").status, 401);
+    let login = |password: &str| {
+        let login = STANDARD.encode(format!("bergamot:{password}"));
+        ask(&format!("Authorization: Basic {login}\r\n"))
+    };
+    assert_eq!(login("guessed").status, 401);
+    let answer = login(password);
+    assert_eq!(answer.status, 200, "{answer:?}");
+    assert!(answer.body.contains("\"result\""), "{answer:?}");
 }
 
 fn said(output: &Output) -> String {
@@ -149,7 +202,10 @@ fn live(container: &Container, owner: (u32, u32), modes: (u32, u32)) {
     let news = News::plain(Arc::new(posted));
     let mut daemon = container.start();
     daemon.expect(&["first start", "/config/control.password"]);
-    daemon.expect(&["listening", "0.0.0.0:"]);
+    daemon.expect(&["listening", "0.0.0.0:6789"]);
+    let password = fs::read_to_string(container.volume("config").join("control.password"));
+    let password = password.expect("a password").trim().to_owned();
+    speak_over_http(&password);
     let check = &container.image["Healthcheck"]["Test"];
     assert_eq!(check, &json!(["CMD", "/bin/bergamot", "health"]));
     let health = container.exec(&["health"]);
@@ -172,23 +228,12 @@ fn live(container: &Container, owner: (u32, u32), modes: (u32, u32)) {
     daemon.wait_complete("f");
     let file = container.volume("downloads").join("complete/f/f.bin");
     assert_eq!(fs::read(file).expect("the file"), content);
-    for (path, (user, group, mode)) in container.inventory() {
-        assert_eq!((user, group), owner, "{}", path.display());
-        assert_eq!(mode & 0o002, 0, "{} is open to all: {mode:o}", path.display());
-    }
-    let mode_of = |path: &str| container.inventory()[Path::new(path)].2;
-    assert_eq!(mode_of("downloads/complete/f/f.bin"), modes.0, "the file");
-    assert_eq!(mode_of("downloads/complete/f"), modes.1, "its directory");
-    for secret in ["config/control.password", "config/bergamot.toml"] {
-        assert_eq!(mode_of(secret), 0o600, "{secret}");
-    }
+    assert_kept(container, owner, modes);
     // No zones are known in the image but those of the program.
     let check = said(&container.exec(&["config", "check", "/config/bergamot.toml"]));
     assert!(check.contains("schedule, in Europe/Berlin"), "{check}");
     let stopped = daemon.stop();
-    let password = fs::read_to_string(container.volume("config").join("control.password"));
-    let password = password.expect("a password");
-    assert!(!stopped.log.join("\n").contains(password.trim()));
+    assert!(!stopped.log.join("\n").contains(&password));
     assert!(!container.exec(&["health"]).status.success());
 
     let daemon = container.start();
@@ -201,32 +246,47 @@ fn live(container: &Container, owner: (u32, u32), modes: (u32, u32)) {
 #[ignore = "tests/image/run builds the image for it"]
 fn started_as_root_it_becomes_who_it_is_told_to_be() {
     let variables = ["PUID=1234", "PGID=2345", "UMASK=002"];
-    let container = Container::new((0, 0), USUAL_RIGHTS, &variables);
+    // Volumes are root's when an engine makes them, and anybody's when people do.
+    let owners = [(0, 0), (4321, 4321), (0, 0)];
+    let container = Container::new((0, 0), USUAL_RIGHTS, &variables, owners);
     live(&container, (1234, 2345), (0o664, 0o775));
 }
 
 #[test]
 #[ignore = "tests/image/run builds the image for it"]
+fn a_volume_that_holds_anything_is_left_as_it_is() {
+    let container = Container::new((0, 0), USUAL_RIGHTS, &["PUID=1234", "PGID=2345"], [(0, 0); 3]);
+    fs::write(container.volume("downloads").join("theirs"), "of somebody").expect("a file");
+    container.start().stop();
+    let found = container.inventory();
+    for path in ["downloads", "downloads/theirs"] {
+        assert_eq!(found[path].owner, (0, 0), "{path}");
+    }
+    assert_eq!(found["config"].owner, (1234, 2345));
+}
+
+#[test]
+#[ignore = "tests/image/run builds the image for it"]
 fn any_user_without_any_rights_will_do() {
-    let container = Container::new((1000, 1000), &[], &["UMASK=022"]);
+    let container = Container::new((1000, 1000), &[], &["UMASK=022"], [(1000, 1000); 3]);
     live(&container, (1000, 1000), (0o644, 0o755));
 }
 
 #[test]
 #[ignore = "tests/image/run builds the image for it"]
 fn root_without_the_right_to_be_somebody_else_is_told_what_to_do() {
-    let container = Container::new((0, 0), &[], &["PUID=1000", "PGID=1000"]);
+    let container = Container::new((0, 0), &[], &["PUID=1000", "PGID=1000"], [(0, 0); 3]);
     let stopped = container.launch().finish();
     assert_eq!(stopped.code, Some(1));
     assert!(stopped.log.join("\n").contains("--user 1000:1000"), "{:?}", stopped.log);
-    let odd = Container::new((0, 0), USUAL_RIGHTS, &["PUID=ann"]);
+    let odd = Container::new((0, 0), USUAL_RIGHTS, &["PUID=ann"], [(0, 0); 3]);
     assert!(odd.launch().finish().log.join("\n").contains("PUID is \"ann\""));
 }
 
 #[test]
 #[ignore = "tests/image/run builds the image for it"]
 fn what_loses_its_parent_is_buried_by_the_first_process() {
-    let container = Container::new((1000, 1000), &[], &[]);
+    let container = Container::new((1000, 1000), &[], &[], [(1000, 1000); 3]);
     let daemon = container.start();
     let mut exec = container.exec_command(&["--json", "watch"]).spawn().expect("runc");
     let orphan = wait_for(|| {
@@ -259,8 +319,9 @@ fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
 }
 
 const VOLUMES: [&str; 3] = ["config", "watch", "downloads"];
-const COMMON: [&str; 5] = [
-    "BERGAMOT__CONTROL__PORT=0", // there may be something on the usual one
+/// An address of the tests' own network that is not that of every machine for itself.
+const DOOR: ([u8; 4], u16) = ([192, 0, 2, 1], 6789);
+const COMMON: [&str; 4] = [
     "BERGAMOT__SCHEDULE__1__FROM=08:00",
     "BERGAMOT__SCHEDULE__1__TO=09:00",
     "BERGAMOT__SCHEDULE__1__RATE=500 MB",
