@@ -74,9 +74,13 @@ struct Block {
     text: String,
 }
 
-fn blocks(guide: &str) -> Vec<Block> {
+fn text_of(guide: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(guide);
-    let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{guide}: {error}"));
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{guide}: {error}"))
+}
+
+fn blocks(guide: &str) -> Vec<Block> {
+    let text = text_of(guide);
     let mut blocks = Vec::new();
     let mut open: Option<Block> = None;
     for (number, line) in (1..).zip(text.lines()) {
@@ -94,6 +98,18 @@ fn blocks(guide: &str) -> Vec<Block> {
     }
     assert!(open.is_none(), "{guide}: a block has no end");
     blocks
+}
+
+/// What the guides set by the environment, in blocks of YAML and in tables.
+fn variables(guide: &str) -> Vec<(String, String)> {
+    let variable = |line: &str| {
+        let start = line.find("BERGAMOT__")?;
+        let is_name = |it: char| it.is_ascii_uppercase() || it.is_ascii_digit() || it == '_';
+        let (name, rest) = line[start..].split_once(|it| !is_name(it))?;
+        let value = rest.trim_matches(|it| " =`|".contains(it));
+        Some((name.to_owned(), value.to_owned()))
+    };
+    text_of(guide).lines().filter_map(variable).collect()
 }
 
 fn said(output: &Output) -> String {
@@ -129,4 +145,28 @@ fn every_command_of_the_guides_works() {
         }
         daemon.expect("each guide has its daemon").stop();
     }
+}
+
+#[test]
+fn every_variable_of_the_guides_is_known_and_takes_its_value() {
+    let compose = "../config/docker/compose.yaml";
+    let guides = GUIDES.map(|guide| format!("{guide}.md"));
+    let mut count = 0;
+    for guide in guides.iter().map(String::as_str).chain([compose]) {
+        let sandbox = Sandbox::new();
+        fs::write(sandbox.join("empty.toml"), "").expect("a file");
+        let secret = sandbox.join("account.password");
+        for (name, value) in variables(guide) {
+            let value = value.replace("/run/secrets/news", &secret.to_string_lossy());
+            let mut check = sandbox.shell("bergamot config check empty.toml");
+            // A server is one with a host, and a login one with both halves.
+            check.env("BERGAMOT__SERVER__MAIN__HOST", "news.example.com");
+            check.env("BERGAMOT__SERVER__MAIN__USERNAME", "ann");
+            check.env("BERGAMOT__SERVER__MAIN__PASSWORD_FILE", &secret).env(&name, value);
+            let check = said(&check.output().expect("bash"));
+            assert!(check.contains("is good") && check.contains(&name), "{guide}: {name}\n{check}");
+            count += 1;
+        }
+    }
+    assert!(count >= 11, "{count} variables are found");
 }
