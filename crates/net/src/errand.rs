@@ -1,4 +1,4 @@
-//! A connection for what can wait: headers and lists.
+//! A connection for what can wait: headers, lists, the time.
 //!
 //! Its owner asks one thing after another and has the answer back; nothing is decoded and nothing is
 //! kept. When a download wants the connection, the next command comes back as
@@ -24,6 +24,7 @@ use crate::dial::{dial, shake_hands};
 use crate::error::Ended;
 use crate::link::Link;
 use crate::server::{Encryption, Server};
+use crate::tls::TlsAgreement;
 
 #[derive(Debug)]
 pub struct Errand {
@@ -98,6 +99,14 @@ impl Errand {
         self.wire.received
     }
 
+    /// How it is encrypted, if it is.
+    pub fn tls(&self) -> Option<TlsAgreement> {
+        match &self.wire.link {
+            Link::Plain(_) => None,
+            Link::Tls(secured) => secured.agreement(),
+        }
+    }
+
     /// Selects a group; `None` where the server does not have it.
     pub async fn group(&mut self, name: &GroupName) -> Result<Option<GroupNumbers>, ErrandError> {
         match self.ask(Request::Group(name.clone()), &mut nowhere()).await? {
@@ -160,6 +169,14 @@ impl Errand {
         each: impl FnMut(&[u8]),
     ) -> Result<(), ErrandError> {
         self.list(Request::List(List::Newsgroups(pattern)), each).await
+    }
+
+    /// What the server thinks the time is, as it writes it.
+    pub async fn date(&mut self) -> Result<Box<str>, ErrandError> {
+        match self.ask(Request::Date, &mut nowhere()).await? {
+            Answer::Date(text) => Ok(text),
+            answer => Err(refused("DATE", answer)),
+        }
     }
 
     /// Says goodbye.

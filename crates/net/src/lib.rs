@@ -35,4 +35,4 @@ pub use error::{ConnectError, Ended};
 pub use fetch::Fetch;
 pub use scratch::SCRATCH_SIZE;
 pub use server::{ConnectLimits, Encryption, IpVersion, Server, ServerSettings};
-pub use tls::{TlsSettings, TlsSetupError, cipher_names};
+pub use tls::{TlsAgreement, TlsSettings, TlsSetupError, cipher_names};

@@ -10,12 +10,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use rustls::ClientConfig;
 use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
 use rustls::pki_types::ServerName;
 use rustls::unbuffered::{ConnectionState, EncodeError, EncryptError, UnbufferedStatus};
+use rustls::{ClientConfig, ProtocolVersion};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
+
+use crate::tls::TlsAgreement;
 
 #[derive(Debug)]
 pub(crate) struct Secured {
@@ -56,6 +58,18 @@ impl Secured {
         let mut secured = Self { socket, tls, held: Vec::new(), early: Vec::new(), is_over: false };
         secured.finish_handshake().await?;
         Ok(secured)
+    }
+
+    /// What was agreed on in the handshake.
+    pub(crate) fn agreement(&self) -> Option<TlsAgreement> {
+        let connection = &self.tls.connection;
+        let version = match connection.protocol_version()? {
+            ProtocolVersion::TLSv1_2 => "TLS 1.2".to_owned(),
+            ProtocolVersion::TLSv1_3 => "TLS 1.3".to_owned(),
+            other => format!("{other:?}"),
+        };
+        let suite = connection.negotiated_cipher_suite()?.suite();
+        Some(TlsAgreement { version, cipher: format!("{suite:?}") })
     }
 
     async fn finish_handshake(&mut self) -> io::Result<()> {

@@ -25,6 +25,15 @@ impl Default for TlsSettings {
     }
 }
 
+/// How a connection is encrypted, for people.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct TlsAgreement {
+    /// As in `TLS 1.3`.
+    pub version: String,
+    /// By the name that the settings have for it.
+    pub cipher: String,
+}
+
 /// Why TLS settings make no configuration.
 #[derive(Debug, Error)]
 pub enum TlsSetupError {
