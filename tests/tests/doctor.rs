@@ -5,10 +5,11 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
-use std::process::Output;
+use std::process::{Command, Output};
 use std::sync::Arc;
 
-use bergamot_newsd::{Generated, Login, Manners, Options};
+use bergamot_newsd::certs::{Authority, Quality};
+use bergamot_newsd::{Generated, Login, Manners, Options, Security};
 use bergamot_tests::{Daemon, Home, News, skip};
 use bergamot_types::{ByteCount, Secret};
 use rustix::process::geteuid;
@@ -26,15 +27,21 @@ fn news() -> News {
     News::start([Options { articles: Arc::new(articles), manners, ..Options::default() }])
 }
 
-fn doctor(home: &Home, config: &str, user: Option<u32>) -> (Output, Vec<Value>) {
+/// In a home that anybody may look into.
+fn command(home: &Home, config: &str) -> Command {
     let file = home.join("bergamot.toml");
     fs::write(&file, config).unwrap();
     fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
+    fs::set_permissions(home.path().parent().unwrap(), Permissions::from_mode(0o755)).unwrap();
     let mut command = Daemon::command();
     command.arg("doctor").arg("--json").arg("--config").arg(&file);
-    if let Some(user) = user {
-        command.uid(user).gid(user);
+    for name in ["PUID", "PGID", "UMASK", "BERGAMOT_CONTAINER"] {
+        command.env_remove(name);
     }
+    command
+}
+
+fn examined(command: &mut Command) -> (Output, Vec<Value>) {
     let output = command.output().unwrap();
     let findings = serde_json::from_slice(&output.stdout).unwrap_or_default();
     (output, findings)
@@ -53,7 +60,7 @@ fn all_is_well_where_it_is() {
         fs::create_dir(home.join(name)).unwrap();
     }
     let config = news.section(0, "username = 'ann'\npassword = 'right-word'");
-    let (output, findings) = doctor(&home, &config, None);
+    let (output, findings) = examined(&mut command(&home, &config));
     assert!(output.status.success(), "{findings:#?} {output:?}");
     for (about, fact) in [
         ("watch", "files get mode"),
@@ -61,6 +68,12 @@ fn all_is_well_where_it_is() {
         ("incomplete to", "jobs are renamed"),
         ("incomplete to", "hard links work"),
         ("(room)", "free"),
+        ("(room)", "inodes"),
+        ("clock", "it is 20"),
+        ("IPv6", "way out"),
+        ("server s0 (name)", "IPv4 (A): 127.0.0.1; IPv6 (AAAA): none"),
+        ("server s0 (IPv4)", "connects within"),
+        ("server s0 (clock)", "says it is 2026-01-01T00:00:"),
         ("server", "accepts the login"),
         ("server", "there and back"),
         ("processor", "decoded with"),
@@ -85,9 +98,8 @@ fn what_is_wrong_has_a_remedy_and_no_secret() {
     for name in ["incomplete", "complete"] {
         fs::create_dir(home.join(name)).unwrap();
     }
-    fs::set_permissions(home.path().parent().unwrap(), Permissions::from_mode(0o755)).unwrap();
     let config = news.section(0, "username = 'ann'\npassword = 'wrong-word'");
-    let (output, findings) = doctor(&home, &config, Some(65_534));
+    let (output, findings) = examined(command(&home, &config).uid(NOBODY).gid(NOBODY));
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     assert_eq!(grade(&findings, "complete", "cannot make a file"), Some("problem"));
     assert_eq!(grade(&findings, "state", "cannot be made"), Some("problem"));
@@ -99,3 +111,61 @@ fn what_is_wrong_has_a_remedy_and_no_secret() {
     let all = [output.stdout, output.stderr].concat();
     assert!(!String::from_utf8_lossy(&all).contains("wrong-word"));
 }
+
+#[test]
+fn what_was_agreed_on_with_a_server_is_told() {
+    let (home, authority) = (Home::new(), Authority::new().unwrap());
+    fs::write(home.join("ca.pem"), authority.pem()).unwrap();
+    let config = || authority.issue(Quality::Good).unwrap().server_config().unwrap();
+    let secured = |security| Options { security, ..Options::default() };
+    let news =
+        News::start([secured(Security::Tls(config())), secured(Security::StartTls(config()))]);
+    let tls = news.section(0, "encryption = 'tls'\nca_file = 'ca.pem'");
+    let start_tls = news.section(1, "encryption = 'starttls'\nca_file = 'ca.pem'");
+    let one = "cipher = 'TLS13_CHACHA20_POLY1305_SHA256'";
+    let config = format!("{tls}{one}\n{start_tls}");
+    let (output, findings) = examined(&mut command(&home, &config));
+    assert!(output.status.success(), "{findings:#?}");
+    let agreed = "answers with TLS 1.3 (TLS13_CHACHA20_POLY1305_SHA256)";
+    assert_eq!(grade(&findings, "server s0", agreed), Some("ok"), "{findings:#?}");
+    assert_eq!(grade(&findings, "server s1", "answers with TLS 1.3 (TLS13_"), Some("ok"));
+}
+
+#[test]
+fn root_in_a_container_judges_with_the_rights_of_the_daemon() {
+    if !geteuid().is_root() {
+        return skip("only the superuser can become somebody else");
+    }
+    let home = Home::new();
+    fs::create_dir(home.join("complete")).unwrap();
+    let (_, findings) = examined(&mut command(&home, ""));
+    assert_eq!(grade(&findings, "user", "0:0"), Some("ok"));
+    assert_eq!(grade(&findings, "complete", "files get mode"), Some("ok"));
+    for (name, value, user) in
+        [("PUID", "65534", "65534:1000"), ("BERGAMOT_CONTAINER", "yes", "1000:1000")]
+    {
+        let (output, findings) = examined(command(&home, "").env(name, value));
+        assert_eq!(output.status.code(), Some(1), "{findings:#?}");
+        assert_eq!(grade(&findings, "user", user), Some("ok"), "{findings:#?}");
+        assert_eq!(grade(&findings, "complete", "cannot make a file"), Some("problem"));
+    }
+    let mut other = command(&home, "");
+    let (_, findings) = examined(other.env("PUID", "7").uid(NOBODY).gid(NOBODY));
+    assert_eq!(grade(&findings, "user", "PUID and PGID change nothing"), Some("warning"));
+}
+
+#[test]
+fn a_look_changes_nothing() {
+    let home = Home::new();
+    fs::create_dir(home.join("state")).unwrap();
+    fs::write(home.join("state/grounds"), "torn").unwrap();
+    let config = "[storage]\numask = '077'\n[directories]\nwatch = 'watch'";
+    let (_, findings) = examined(&mut command(&home, config));
+    assert_eq!(grade(&findings, "(mounts)", "cannot be read"), Some("warning"), "{findings:#?}");
+    assert_eq!(grade(&findings, "watch", "files get mode 0600"), Some("ok"), "{findings:#?}");
+    let left: Vec<_> = fs::read_dir(home.join("state")).unwrap().flatten().collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+    assert_eq!(fs::read_to_string(home.join("state/grounds")).unwrap(), "torn");
+}
+
+const NOBODY: u32 = 65_534;

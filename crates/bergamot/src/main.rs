@@ -91,9 +91,7 @@ fn start(command: &Run) -> anyhow::Result<()> {
         let hint = if is_missing { "; --create writes one" } else { "" };
         anyhow::anyhow!("{error}{hint}")
     })?;
-    if let Some(mask) = config.storage.umask {
-        rustix::process::umask(rustix::fs::Mode::from_raw_mode(mask.0));
-    }
+    privileges::set_umask(&config.storage);
     let book = log_book::LogBook::default();
     log::start(&config.log, book.clone())?;
     if let Some(remark) = remark {

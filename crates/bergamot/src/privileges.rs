@@ -10,6 +10,8 @@ use rustix::fs::{Gid, Mode, Uid};
 use rustix::process::{getegid, geteuid, umask};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
+use crate::config::Storage;
+
 /// What the variables of a container ask for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Identity {
@@ -81,6 +83,23 @@ impl Identity {
     }
 }
 
+/// For root who looks at what the daemon of a container can do: becomes who that is, and changes
+/// nothing. What is returned is as for [`Identity::assume`].
+pub(crate) fn look_as_the_daemon() -> anyhow::Result<Option<String>> {
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    if [CONTAINER_VARIABLE, "PUID", "PGID"].into_iter().all(|name| variable(name).is_none()) {
+        return Ok(None);
+    }
+    Identity::read(variable)?.assume(&[])
+}
+
+/// What the configuration says of it goes before what was so far.
+pub(crate) fn set_umask(storage: &Storage) {
+    if let Some(mask) = storage.umask {
+        umask(Mode::from_raw_mode(mask.0));
+    }
+}
+
 /// A volume that is new belongs to root. One that holds anything is left as it is, for it may be
 /// large and somebody else's; what cannot be written shows soon enough.
 fn hand_over(directory: &Path, user: u32, group: u32) {
@@ -90,6 +109,8 @@ fn hand_over(directory: &Path, user: u32, group: u32) {
     }
 }
 
+/// Images set it, so that other commands know what `run --container` does there.
+const CONTAINER_VARIABLE: &str = "BERGAMOT_CONTAINER";
 /// As most images have it.
 const USUAL_ID: u32 = 1000;
 /// The one above it means "leave it".

@@ -47,6 +47,12 @@ impl<T: Kept> StateFile<T> {
         (file, T::default(), Some(told))
     }
 
+    /// What it holds, for somebody who only looks: what cannot be read stays where it is.
+    pub fn look(directory: &Path) -> Result<T, String> {
+        let file = Self { directory: directory.to_owned(), newer: None, kept: PhantomData };
+        file.read().map_err(|why| why.to_string())
+    }
+
     /// When this returns, it outlives the process and the power.
     pub fn write(&self, kept: &T) -> Result<(), StoreError> {
         if let Some(version) = self.newer {
@@ -114,5 +120,17 @@ mod tests {
         assert!(told.unwrap().ends_with("a newer bergamot (version 2; this one knows 1)"));
         assert_eq!(file.write(&usage).unwrap_err().code(), "state.newer");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), newer);
+    }
+
+    #[test]
+    fn what_is_damaged_is_set_aside_but_not_by_a_look() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join(Usage::NAME);
+        std::fs::write(&path, "whatever").unwrap();
+        assert!(StateFile::<Usage>::look(home.path()).is_err());
+        assert!(path.exists());
+        assert!(StateFile::<Usage>::open(home.path()).2.is_some());
+        assert!(!path.exists());
+        assert_eq!(StateFile::<Usage>::look(home.path()), Ok(Usage::default()));
     }
 }

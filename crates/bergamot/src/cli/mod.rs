@@ -56,6 +56,7 @@ use crate::clock;
 use crate::config::{Config, ConfigError, Environment, show_time};
 use crate::doctor;
 use crate::feeds_once::{self, Once};
+use crate::privileges;
 
 /// Does what is said, and tells what goes wrong.
 pub(crate) fn run(options: Options, command: &Command) -> Exit {
@@ -82,13 +83,16 @@ pub(crate) fn run(options: Options, command: &Command) -> Exit {
     }
 }
 
-/// Whether all is well. No daemon is asked: what matters is what this user can do.
+/// Whether all is well. No daemon is asked: what matters is what its user can do, also where root is
+/// the one who asks.
 fn examine(options: &Options) -> anyhow::Result<bool> {
+    let remark = privileges::look_as_the_daemon()?;
     let variable = std::env::var_os("BERGAMOT_CONFIG").filter(|path| !path.is_empty());
     let given = options.config.clone().or_else(|| variable.map(PathBuf::from));
     let path = given.unwrap_or_else(|| PathBuf::from("bergamot.toml"));
     let config = Config::read(&path, &std::env::vars_os().collect::<Environment>())?;
-    let findings = doctor::examine(&config)?;
+    privileges::set_umask(&config.storage);
+    let findings = doctor::examine(&config, remark.as_deref())?;
     let text = match options.json {
         true => serde_json::to_string(&findings)? + "\n",
         false => doctor::page(&findings),
@@ -196,7 +200,7 @@ fn carry_out(session: &mut Session, command: &Command) -> Result<(), Failure> {
     }
 }
 
-/// However deep in a call the program is then.
+/// However deep in a call the program is then. This thread opens nothing, so it matters not who it is.
 fn give_up_after(time: Duration) {
     std::thread::spawn(move || {
         std::thread::sleep(time);

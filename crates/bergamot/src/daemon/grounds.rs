@@ -27,7 +27,34 @@ struct Inner {
 /// By the directories as they are configured.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(transparent)]
-struct Remembered(BTreeMap<PathBuf, Ground>);
+pub(crate) struct Remembered(BTreeMap<PathBuf, Ground>);
+
+impl Remembered {
+    /// For somebody who changes nothing; or why it cannot be read.
+    pub(crate) fn look(state: &Path) -> Result<Self, String> {
+        StateFile::look(state)
+    }
+
+    /// Whether what a directory stood on is still there.
+    pub(crate) fn check(&self, ground: &Path) -> Result<(), DiskError> {
+        self.judged(ground).map(drop)
+    }
+
+    /// What is to be remembered of it, if that is news.
+    fn judged(&self, ground: &Path) -> Result<Option<Ground>, DiskError> {
+        let known = self.0.get(ground);
+        let promised = if known.is_some() { Vec::new() } else { promised() };
+        let path = ground.to_owned();
+        match judge(&real(ground), known, &mounts(), &promised) {
+            Verdict::Firm => Ok(None),
+            Verdict::New(new) => Ok(Some(new)),
+            Verdict::Replaced { was, is } => {
+                Err(DiskError::OtherDisk { path, was: spoken(&was), is: spoken(&is) })
+            }
+            Verdict::Unmounted(mount) => Err(DiskError::Unmounted { path, mount }),
+        }
+    }
+}
 
 impl Kept for Remembered {
     const NAME: &'static str = "grounds";
@@ -73,19 +100,10 @@ impl Grounds {
         }
     }
 
-    /// What is to be remembered of it, if that is news.
     fn judged(&self, ground: &Path) -> Result<Option<Ground>, DiskError> {
-        let known = self.known().0.get(ground).cloned();
-        let promised = if known.is_some() { Vec::new() } else { promised() };
-        let path = ground.to_owned();
-        match judge(&real(ground), known.as_ref(), &mounts(), &promised) {
-            Verdict::Firm => Ok(None),
-            Verdict::New(new) => Ok(Some(new)),
-            Verdict::Replaced { was, is } => {
-                Err(DiskError::OtherDisk { path, was: spoken(&was), is: spoken(&is) })
-            }
-            Verdict::Unmounted(mount) => Err(DiskError::Unmounted { path, mount }),
-        }
+        // A share that is slow to answer must not keep others from theirs.
+        let known = self.known().clone();
+        known.judged(ground)
     }
 
     fn remember(&self, ground: &Path, new: Ground) {

@@ -92,7 +92,7 @@ mod volumes;
 mod web;
 
 pub(crate) use core::run;
-pub(crate) use grounds::Grounds;
+pub(crate) use grounds::Remembered;
 pub(crate) use happening::{Happening, Outbox};
 pub(crate) use jobs::Jobs;
 pub(crate) use memory::budget as memory_budget;

@@ -9,35 +9,60 @@ use std::time::Duration;
 use bergamot_storage::Reserve;
 use bergamot_types::ByteCount;
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
-use rustix::fs::{FallocateFlags, fallocate};
+use rustix::fs::{FallocateFlags, fallocate, statvfs};
 use rustix::io::Errno;
 
 use super::Finding;
 use crate::config::Config;
-use crate::daemon::Grounds;
+use crate::daemon::Remembered;
 
 pub(super) fn examine(config: &Config) -> Vec<Finding> {
     let directories = &config.directories;
-    let (grounds, _) = Grounds::open(&directories.state, config.storage.modes());
+    let mut findings = vec![in_directory(&directories.state), in_directory(&directories.watch)];
+    findings.extend(of_inotify(&directories.watch));
+    let grounds = Remembered::look(&directories.state).unwrap_or_else(|why| {
+        findings.push(forgotten(&directories.state, &why));
+        Remembered::default()
+    });
+    let mut firm = Vec::new();
+    for path in written(config) {
+        match grounds.check(path) {
+            Err(error) => {
+                let remedy = "Mount what is missing.";
+                findings.push(Finding::problem(shown(path), error.to_string(), remedy));
+            }
+            Ok(()) => {
+                findings.push(in_directory(path));
+                findings.extend(of_space(path, config.storage.reserve));
+                firm.push(path);
+            }
+        }
+    }
+    if firm.first() == Some(&directories.incomplete.as_path()) {
+        findings.extend(firm[1..].iter().filter_map(|to| between(&directories.incomplete, to)));
+    }
+    findings
+}
+
+/// The directory of jobs under way first, then each that finished ones go to.
+fn written(config: &Config) -> Vec<&Path> {
+    let directories = &config.directories;
     let mut written = vec![directories.incomplete.as_path(), directories.complete.as_path()];
     for category in &config.categories {
         if !written.contains(&category.directory.as_path()) {
             written.push(&category.directory);
         }
     }
-    let mut findings = vec![in_directory(&directories.state), in_directory(&directories.watch)];
-    findings.extend(of_inotify(&directories.watch));
-    for path in &written {
-        findings.push(match grounds.check(path) {
-            Err(error) => {
-                Finding::problem(shown(path), error.to_string(), "Mount what is missing.")
-            }
-            Ok(()) => in_directory(path),
-        });
-        findings.extend(of_space(path, config.storage.reserve));
-    }
-    findings.extend(written[1..].iter().filter_map(|to| between(&directories.incomplete, to)));
-    findings
+    written
+}
+
+fn forgotten(state: &Path, why: &str) -> Finding {
+    Finding::warning(
+        format!("{} (mounts)", state.display()),
+        format!("what the directories stand on cannot be read: {why}"),
+        "See that all that belongs below them is mounted: a start sets the file aside and takes what \
+         it finds then.",
+    )
 }
 
 /// Writes, renames and reads back a file, as a download would.
@@ -181,9 +206,12 @@ fn of_inotify(path: &Path) -> Option<Finding> {
 fn of_space(path: &Path, reserve: Reserve) -> Option<Finding> {
     let nearest = path.ancestors().find(|above| above.is_dir())?;
     let space = bergamot_writer::space(nearest).ok()?;
+    let volume = statvfs(nearest).ok()?;
     let kept = reserve.of(space.total);
     let about = format!("{} (room)", path.display());
-    let fact = format!("{} of {} free, of which {kept} are kept", space.free, space.total);
+    let inodes = spoken_inodes(volume.f_favail, volume.f_files);
+    let fact =
+        format!("{} of {} free, of which {kept} are kept; {inodes}", space.free, space.total);
     let for_jobs = space.free.0.saturating_sub(kept.0);
     if for_jobs == 0 {
         return Some(Finding::problem(
@@ -198,11 +226,24 @@ fn of_space(path: &Path, reserve: Reserve) -> Option<Finding> {
             format!("{fact}; but {} could not be had", ByteCount(for_jobs.min(MOST_SET_ASIDE))),
             "Look at the quota of the user: the volume does not tell of it.",
         ),
+        _ if volume.f_files > 0 && volume.f_favail < FEW_INODES => Finding::warning(
+            about,
+            fact,
+            "Remove small files: without inodes none can be made, however much room there is.",
+        ),
         Err(Errno::OPNOTSUPP) => {
             Finding::good(about, format!("{fact}; room cannot be set aside beforehand"))
         }
         _ => Finding::good(about, fact),
     })
+}
+
+/// Some file systems make them as they are needed, and count none.
+fn spoken_inodes(free: u64, total: u64) -> String {
+    match total {
+        0 => "inodes are not limited".to_owned(),
+        _ => format!("{free} of {total} inodes free"),
+    }
 }
 
 fn set_aside(path: &Path, bytes: u64) -> Result<(), Errno> {
@@ -233,6 +274,9 @@ const CONTENT: &[u8] = b"bergamot doctor was here\n";
 
 /// Long enough to find a quota out, and gone again at once.
 const MOST_SET_ASIDE: u64 = 64 << 20;
+
+/// A few large jobs.
+const FEW_INODES: u64 = 1_000;
 
 /// A notice comes within milliseconds, or never.
 const NOTICE_PAUSE: Duration = Duration::from_millis(20);

@@ -2,11 +2,11 @@
 //!
 //! - [`Finding`]: one thing that was tried, how it went and what to do about it
 //! - `directories`: what can be done in each, and between them
-//! - `machine`: clock, processor, memory, open files
-//! - `servers`: names, addresses, logins and round trips
+//! - `machine`: who asks, clock, way out, processor, memory, open files
+//! - `servers`: names, addresses, logins, encryption, clocks and round trips
 //!
 //! Everything is really done, with small hidden files that are removed again; nothing is guessed from
-//! permissions. It works without a daemon and beside one.
+//! permissions, and nothing else is changed. It works without a daemon and beside one.
 
 mod directories;
 mod machine;
@@ -50,9 +50,10 @@ impl Finding {
     }
 }
 
-/// Tries everything out, and takes its time where servers or shares do.
-pub(crate) fn examine(config: &Config) -> anyhow::Result<Vec<Finding>> {
-    let mut findings = machine::examine(config);
+/// Tries everything out, and takes its time where servers or shares do. `remark` is what there is to
+/// say of who asks.
+pub(crate) fn examine(config: &Config, remark: Option<&str>) -> anyhow::Result<Vec<Finding>> {
+    let mut findings = machine::examine(config, remark);
     findings.extend(directories::examine(config));
     findings.extend(servers::examine(config)?);
     Ok(findings)
