@@ -319,20 +319,23 @@ pub(crate) enum ServerCommand {
     /// Take a server out of the configuration
     Rm { name: String },
     /// Connect to a server, and log in if a username is given
-    Test {
-        /// The name of a configured server, or a host
-        server: String,
-        #[arg(long)]
-        port: Option<u16>,
-        /// Without encryption
-        #[arg(long)]
-        plain: bool,
-        #[arg(long, requires = "password_file")]
-        username: Option<String>,
-        /// The file that holds the password
-        #[arg(long, value_name = "FILE", requires = "username")]
-        password_file: Option<PathBuf>,
-    },
+    Test(TestServer),
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct TestServer {
+    /// The name of a configured server, or a host
+    pub(super) server: String,
+    #[arg(long)]
+    pub(super) port: Option<u16>,
+    /// Without encryption
+    #[arg(long)]
+    pub(super) plain: bool,
+    #[arg(long, requires = "password_file")]
+    pub(super) username: Option<String>,
+    /// The file that holds the password
+    #[arg(long, value_name = "FILE", requires = "username")]
+    pub(super) password_file: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, Args)]

@@ -6,7 +6,7 @@ use anyhow::Context;
 use bergamot_types::Shown;
 use serde_json::{Value, json};
 
-use super::arguments::{AddServer, ServerCommand};
+use super::arguments::{AddServer, ServerCommand, TestServer};
 use super::columns::{Cell, Columns, flexible, left, right};
 use super::failure::Failure;
 use super::look::{Look, Tint};
@@ -16,45 +16,49 @@ use super::words;
 
 pub(super) fn server(session: &mut Session, command: &ServerCommand) -> Result<(), Failure> {
     match command {
-        ServerCommand::Add(new) => return add(session, new),
+        ServerCommand::Add(new) => add(session, new),
+        ServerCommand::List => list(session),
         ServerCommand::Rm { name } => {
             let answer = session.ask("servers.remove", json!({ "name": name }))?;
-            return session.out.answer(&answer, |_| Ok(format!("{} is removed.\n", Shown(name))));
+            session.out.answer(&answer, |_| Ok(format!("{} is removed.\n", Shown(name))))
         }
-        ServerCommand::List | ServerCommand::Test { .. } => {}
+        ServerCommand::Test(wanted) => test(session, wanted),
     }
+}
+
+fn list(session: &mut Session) -> Result<(), Failure> {
     let answer = session.ask("servers.list", json!({}))?;
     let servers: Vec<Server> = read(&answer)?;
-    match command {
-        ServerCommand::Add(_) | ServerCommand::Rm { .. } => Ok(()),
-        ServerCommand::List if session.out.form == Form::Quiet => {
-            let ids: String = servers.iter().map(|server| format!("{}\n", server.id)).collect();
-            session.out.text(&ids)
-        }
-        ServerCommand::List => session.out.answer(&answer, |look| Ok(page(&servers, look))),
-        ServerCommand::Test { server, port, plain, username, password_file } => {
-            let known = servers.iter().find(|known| known.name == *server || known.host == *server);
-            // Its login is known to the daemon alone.
-            if let (Some(known), None, None, false) = (known, port, username, plain) {
-                let answer = session.ask("servers.check", json!({ "server": known.id }))?;
-                return session.out.answer(&answer, |_| {
-                    Ok(format!("{} answers and accepts the login.\n", Shown(&known.name)))
-                });
-            }
-            let mut probe = probe_of(server, known);
-            if let Some(port) = port {
-                probe["port"] = json!(port);
-            }
-            if *plain {
-                probe["tls"] = json!(false);
-            }
-            if let (Some(name), Some(file)) = (username, password_file) {
-                probe["username"] = json!(name);
-                probe["password"] = json!(password_in(file)?);
-            }
-            test(session, probe, username.is_some())
-        }
+    if session.out.form == Form::Quiet {
+        let ids: String = servers.iter().map(|server| format!("{}\n", server.id)).collect();
+        return session.out.text(&ids);
     }
+    session.out.answer(&answer, |look| Ok(page(&servers, look)))
+}
+
+fn test(session: &mut Session, wanted: &TestServer) -> Result<(), Failure> {
+    let TestServer { server, port, plain, username, password_file } = wanted;
+    let servers: Vec<Server> = read(&session.ask("servers.list", json!({}))?)?;
+    let known = servers.iter().find(|known| known.name == *server || known.host == *server);
+    // Its login is known to the daemon alone.
+    if let (Some(known), None, None, false) = (known, port, username, plain) {
+        let answer = session.ask("servers.check", json!({ "server": known.id }))?;
+        return session.out.answer(&answer, |_| {
+            Ok(format!("{} answers and accepts the login.\n", Shown(&known.name)))
+        });
+    }
+    let mut probe = probe_of(server, known);
+    if let Some(port) = port {
+        probe["port"] = json!(port);
+    }
+    if *plain {
+        probe["tls"] = json!(false);
+    }
+    if let (Some(name), Some(file)) = (username, password_file) {
+        probe["username"] = json!(name);
+        probe["password"] = json!(password_in(file)?);
+    }
+    try_out(session, probe, username.is_some())
 }
 
 /// What is added stays, even if it cannot be reached just now.
@@ -114,7 +118,7 @@ fn password_from_input() -> anyhow::Result<String> {
     Ok(line.trim_end_matches(['\r', '\n']).to_owned())
 }
 
-fn test(session: &mut Session, probe: Value, logs_in: bool) -> Result<(), Failure> {
+fn try_out(session: &mut Session, probe: Value, logs_in: bool) -> Result<(), Failure> {
     let host = probe["host"].as_str().unwrap_or_default().to_owned();
     let answer = session.ask("servers.test", probe)?;
     let how = if logs_in { "and accepts the login" } else { "(no login was tried)" };

@@ -84,7 +84,8 @@ fn read(path: &Path, environment: &Environment) -> Result<(String, Config), Edit
     Ok((text, config))
 }
 
-/// Writes another text, if it is good and has these servers.
+/// Writes another text, if it is good and has these servers. To read it is to make each server of it,
+/// with ciphers and certificates, so that nothing is written that cannot be used then.
 fn replace(
     path: &Path,
     environment: &Environment,
@@ -249,6 +250,8 @@ mod tests {
         );
         let secret = NewServer { password: Some(Secret::new("hunter\n2")), ..server("c") };
         assert!(!told(&secret).contains("hunter"));
+        let odd = NewServer { encryption: Some("tls".to_owned()), ..server("c\n") };
+        assert!(told(&odd).starts_with("server.name: "), "{}", told(&odd));
         assert_eq!(fs::read_to_string(&path).unwrap(), FILE);
     }
 
@@ -282,5 +285,12 @@ mod tests {
         fs::write(&path, "[download").unwrap();
         let error = add_server(&path, &Environment::default(), &server("c")).unwrap_err();
         assert!(matches!(error, EditError::Broken(_)), "{error}");
+        let (home, path) = self::home();
+        fs::write(home.path().join("ca.pem"), "no certificate").unwrap();
+        let file = format!("{FILE}[[server]]\nname = 'd'\nhost = 'd'\nca_file = 'ca.pem'\n");
+        fs::write(&path, &file).unwrap();
+        let error = add_server(&path, &Environment::default(), &server("c")).unwrap_err();
+        assert!(error.to_string().contains("ca_file"), "{error}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), file);
     }
 }

@@ -48,9 +48,7 @@ impl Environment {
     pub(super) fn time_zone(&self) -> Option<Zone> {
         self.time_zone
     }
-}
 
-impl Environment {
     /// What `TZ` says, if it is meant to be the name of a zone and is none that we know.
     pub(super) fn odd_time_zone(&self) -> Option<&str> {
         self.odd_time_zone.as_deref()
