@@ -93,3 +93,26 @@ fn a_variable_that_means_nothing_keeps_it_from_starting() {
     let text = said(&output.unwrap());
     assert!(text.contains("did you mean BERGAMOT__SERVER__A__HOST?"), "{text}");
 }
+
+#[test]
+fn a_file_that_is_being_edited_does_not_make_the_daemon_ill() {
+    let home = Home::new();
+    let at_home = || {
+        let mut command = at_home(&home);
+        command.env_remove("BERGAMOT__CONTROL__SOCKET");
+        command.env("BERGAMOT_SOCKET", home.join("known.sock"));
+        command
+    };
+    let mut command = at_home();
+    command.args(["run", "--create"]);
+    let mut daemon = Daemon::spawn(command);
+    daemon.wait_for(&["INFO ready"]);
+    fs::write(home.join("bergamot.toml"), "[[server").expect("half a line");
+    let health = at_home().arg("health").output().expect("the program runs");
+    assert!(health.status.success(), "{}", said(&health));
+    assert!(said(&health).contains("bergamot.toml"), "{}", said(&health));
+    let lost = at_home().arg("health").env_remove("BERGAMOT_SOCKET").output().unwrap();
+    assert_eq!(lost.status.code(), Some(1));
+    daemon.stop();
+    assert_eq!(at_home().arg("health").output().unwrap().status.code(), Some(1));
+}

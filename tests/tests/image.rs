@@ -210,6 +210,12 @@ fn live(container: &Container, owner: (u32, u32), modes: (u32, u32)) {
     assert_eq!(check, &json!(["CMD", "/bin/bergamot", "health"]));
     let health = container.exec(&["health"]);
     assert!(health.status.success(), "{}", said(&health));
+    let file = container.volume("config").join("bergamot.toml");
+    let written = fs::read(&file).expect("the configuration");
+    fs::write(&file, "[[serv").expect("half a line");
+    let health = container.exec(&["health"]);
+    assert!(health.status.success(), "{}", said(&health));
+    fs::write(&file, written).expect("the configuration");
     let port = news.port(0).to_string();
     let added = container.exec(&[
         "server",

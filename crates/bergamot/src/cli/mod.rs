@@ -152,8 +152,15 @@ fn places(options: Options) -> Result<Vec<Place>, Failure> {
         },
         None if variable("BERGAMOT_CONFIG").is_some() => {
             let file = variable("BERGAMOT_CONFIG").unwrap_or_default();
-            let config = Config::read(Path::new(&file), &environment);
-            Ok(place::usual(variable, Some(&config.map_err(anyhow::Error::from)?)))
+            match Config::read(Path::new(&file), &environment) {
+                Ok(config) => Ok(place::usual(variable, Some(&config))),
+                // Somebody may be at work on it, which is nothing to a daemon that runs.
+                Err(error) if variable("BERGAMOT_SOCKET").is_some() => {
+                    complain(&error.to_string());
+                    Ok(place::usual(variable, None))
+                }
+                Err(error) => Err(anyhow::Error::from(error).into()),
+            }
         }
         None => {
             // Whoever stands beside a configuration means that daemon.
