@@ -43,6 +43,8 @@ fn from_an_empty_directory_to_a_finished_download() {
     let told = daemon.expect(&["this is the first start", "control.password"]);
     let password = fs::read_to_string(home.join("control.password")).unwrap();
     assert!(!told.contains(password.trim()) && password.trim().len() >= 20);
+    let key = fs::read_to_string(home.join("control.api_key")).unwrap();
+    assert!(told.contains("control.api_key") && !told.contains(key.trim()), "{told}");
     daemon.expect(&["waiting for a news server"]);
     assert!(bergamot(&home, &["health"]).status.success());
 
@@ -74,6 +76,48 @@ fn from_an_empty_directory_to_a_finished_download() {
     let mode = fs::metadata(home.join("bergamot.toml")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600, "it may hold passwords, and stays as closed as it was");
     home.assert_contained();
+}
+
+#[test]
+fn a_password_of_the_environment_is_the_one_that_is_told() {
+    let home = Home::new();
+    let mut command = at_home(&home);
+    command.args(["run", "--create"]).env("BERGAMOT__CONTROL__PASSWORD", "hunter2");
+    let mut daemon = Daemon::spawn(command);
+    let told = daemon.wait_for(&["this is the first start"]);
+    assert!(told.contains("password is in BERGAMOT__CONTROL__PASSWORD"), "{told}");
+    assert!(!told.contains("hunter2") && !home.join("control.password").exists());
+    daemon.wait_for(&["INFO ready"]);
+    daemon.stop();
+}
+
+/// As at a boot at which a share is late: `/etc/fstab` promises one, and nobody has mounted it.
+#[test]
+fn nothing_is_written_where_a_disk_is_promised_and_not_there() {
+    let home = Home::new();
+    let (share, fstab) = (home.join("share"), home.join("fstab"));
+    fs::create_dir(&share).unwrap();
+    fs::write(&fstab, format!("nas:/x {} nfs defaults 0 0\n", share.display())).unwrap();
+    let script = "mount --bind \"$0\" /etc/fstab || exit 77; exec \"$@\"";
+    let run = |config: &str| {
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-c", script]).arg(&fstab);
+        command.arg(Daemon::command().get_program()).args(["run", "--create", "--config"]);
+        command.arg(home.join(config)).env("BERGAMOT__CONTROL__SOCKET", "").output()
+    };
+    let output = run("share/config/bergamot.toml").expect("unshare runs");
+    let text = said(&output);
+    if output.status.code() == Some(77) || text.contains("unshare failed") {
+        println!("skipped: no table of mounts can be promised here: {text}");
+        return;
+    }
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("no configuration is written") && text.contains("mounted"), "{text}");
+    let state = format!("[directories]\nstate = '{}/state'\n", share.display());
+    fs::write(home.join("bergamot.toml"), state).unwrap();
+    let text = said(&run("bergamot.toml").unwrap());
+    assert!(text.contains("no spool is made") && text.contains("mounted"), "{text}");
+    assert_eq!(fs::read_dir(&share).unwrap().count(), 0);
 }
 
 #[test]

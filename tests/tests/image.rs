@@ -160,7 +160,7 @@ fn assert_kept(container: &Container, owner: (u32, u32), (file, directory): (u32
     for (path, found) in &inventory {
         let mode = match path.as_str() {
             "config" | "downloads" | "watch" => 0o755, // as they were
-            "config/state/bergamot.sock" => 0o660,
+            "config/bergamot.sock" => 0o660,
             "watch/f.nzb.queued" => 0o644, // as it was dropped
             _ if found.is_directory => directory,
             _ if path.starts_with("config/") => 0o600,
@@ -172,8 +172,9 @@ fn assert_kept(container: &Container, owner: (u32, u32), (file, directory): (u32
     let downloads: Vec<_> =
         inventory.keys().filter_map(|it| it.strip_prefix("downloads/")).collect();
     assert_eq!(downloads, ["complete", "complete/f", "complete/f/f.bin", "incomplete"]);
-    for path in ["config/bergamot.toml", "config/control.password", "config/state/spool/lock"] {
-        assert!(inventory.contains_key(path), "{path}: {inventory:#?}");
+    let expected = ["bergamot.toml", "control.password", "control.api_key", "state/spool/lock"];
+    for path in expected.map(|name| format!("config/{name}")) {
+        assert!(inventory.contains_key(&path), "{path}: {inventory:#?}");
     }
 }
 

@@ -80,12 +80,13 @@ fn start(command: &Run) -> anyhow::Result<()> {
         remark = identity.assume(&CONTAINER_DIRECTORIES.map(Path::new))?;
     }
     let path = config_file(command)?;
+    let environment = environment();
     let first = match (command.container, command.create) {
-        (true, _) => first_start::prepare(&path, &first_start::container_layout())?,
-        (false, true) => first_start::prepare(&path, &[])?,
+        (true, _) => first_start::prepare(&path, &first_start::container_layout(), &environment)?,
+        (false, true) => first_start::prepare(&path, &[], &environment)?,
         (false, false) => None,
     };
-    let config = Config::read(&path, &environment()).map_err(|error| {
+    let config = Config::read(&path, &environment).map_err(|error| {
         let is_missing = matches!(&error, ConfigError::Unreadable { error, .. }
             if error.kind() == std::io::ErrorKind::NotFound);
         let hint = if is_missing { "; --create writes one" } else { "" };
@@ -97,10 +98,11 @@ fn start(command: &Run) -> anyhow::Result<()> {
     if let Some(remark) = remark {
         tracing::warn!("{remark}");
     }
-    if let Some(FirstStart { config, password }) = first {
-        let (config, password) = (config.display(), password.display());
+    if let Some(FirstStart { config, password, api_key }) = first {
+        let config = config.display();
         tracing::info!(
-            "this is the first start: wrote {config}; the control password is in {password}"
+            "this is the first start: wrote {config}; the control password is in {password}, the \
+             API key in {api_key}"
         );
     }
     for warning in &config.warnings {

@@ -47,7 +47,9 @@ impl Control {
     pub(super) fn read(mut fields: Fields<'_, '_>, base: &Path) -> Self {
         let socket = socket(&mut fields, base);
         let mut full = access(&mut fields, "username", "password");
-        full.password = password_of(&mut fields, full.password, base);
+        full.password = or_in_file(&mut fields, full.password, ("password", "password_file"), base);
+        let api_key = secret(&mut fields, "api_key");
+        let api_key = or_in_file(&mut fields, api_key, ("api_key", "api_key_file"), base);
         let address = address(&mut fields);
         let is_open = address.is_some_and(|address| !address.ip().is_loopback());
         if is_open && full.password.is_none() {
@@ -60,7 +62,7 @@ impl Control {
             full,
             restricted: access(&mut fields, "restricted_username", "restricted_password"),
             add: access(&mut fields, "add_username", "add_password"),
-            api_key: secret(&mut fields, "api_key"),
+            api_key,
             nzb_key: secret(&mut fields, "nzb_key"),
             local_directories: directories(&mut fields, base),
             allowed_hosts: texts(&mut fields, "allowed_hosts"),
@@ -105,21 +107,24 @@ fn directories(fields: &mut Fields<'_, '_>, base: &Path) -> Vec<PathBuf> {
     texts(fields, "local_directories").into_iter().map(|path| base.join(path)).collect()
 }
 
-fn password_of(
+/// A secret as it is `written`, or what the file holds that another key names.
+fn or_in_file(
     fields: &mut Fields<'_, '_>,
     written: Option<Secret>,
+    (key, key_of_file): (&str, &'static str),
     base: &Path,
 ) -> Option<Secret> {
-    let path = fields.path("password_file", base);
+    let path = fields.path(key_of_file, base);
     match (written, path) {
         (Some(_), Some(_)) => {
-            fields.unfit("password_file", "there is also control.password; leave one of them out");
+            let reason = format!("there is also control.{key}; leave one of them out");
+            fields.unfit(key_of_file, reason);
             None
         }
         (None, Some(path)) => match read_password(&path) {
-            Ok(password) => Some(password),
+            Ok(secret) => Some(secret),
             Err(reason) => {
-                fields.unfit("password_file", format!("{} {reason}", path.display()));
+                fields.unfit(key_of_file, format!("{} {reason}", path.display()));
                 None
             }
         },
@@ -174,6 +179,8 @@ mod tests {
             ("address = 'localhost'", "an IP address"),
             ("password = 'a'\npassword_file = 'b'", "leave one of them out"),
             ("password_file = 'nowhere'", "cannot be read"),
+            ("api_key = 'a'\napi_key_file = 'b'", "also control.api_key; leave one of them out"),
+            ("api_key_file = 'nowhere'", "cannot be read"),
         ] {
             let found = problems(&format!("[control]\n{text}"));
             assert!(found[0].contains(told), "{found:?}");

@@ -43,6 +43,14 @@ impl Environment {
         self.keys.iter().map(|(name, value)| (name.as_str(), value))
     }
 
+    /// The variable that sets that key, or names a file with it.
+    pub(crate) fn variable_of(&self, table: &str, key: &str) -> Option<&str> {
+        let plain = format!("{KEY_PREFIX}{table}__{key}").to_uppercase();
+        let names = [format!("{FILE_PREFIX}{plain}"), format!("{plain}_FILE"), plain];
+        let is_it = |name: &&String| names.contains(name);
+        self.keys.keys().find(is_it).map(String::as_str)
+    }
+
     /// What `TZ` says, if it is the name of a zone; it may also be a file or a rule, and those are
     /// passed over.
     pub(super) fn time_zone(&self) -> Option<Zone> {
@@ -154,6 +162,19 @@ mod tests {
             given.map(|(name, value)| (name.into(), value.into())).into_iter().collect();
         assert_eq!(environment.names().collect::<Vec<_>>(), ["BERGAMOT_SERVER_A_PASSWORD"]);
         assert!(!format!("{environment:?}").contains("hunter"));
+    }
+
+    #[test]
+    fn the_variable_of_a_key_is_found_in_each_spelling() {
+        for name in [
+            "BERGAMOT__CONTROL__API_KEY",
+            "BERGAMOT__CONTROL__API_KEY_FILE",
+            "FILE__BERGAMOT__CONTROL__API_KEY",
+        ] {
+            let environment: Environment = [(name.into(), "x".into())].into_iter().collect();
+            assert_eq!(environment.variable_of("control", "api_key"), Some(name));
+            assert_eq!(environment.variable_of("control", "nzb_key"), None);
+        }
     }
 
     #[test]

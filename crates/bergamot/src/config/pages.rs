@@ -244,6 +244,7 @@ mod tests {
         std::fs::write(directory.path().join("example-ca.pem"), certificate.cert.pem()).unwrap();
         std::fs::write(directory.path().join("example.password"), "hunter2\n").unwrap();
         std::fs::write(directory.path().join("control.password"), "hunter2\n").unwrap();
+        std::fs::write(directory.path().join("control.api_key"), "hunter2\n").unwrap();
         std::fs::write(directory.path().join("indexer.key"), "hunter2\n").unwrap();
         for except in [["password = ", "api_key = "], ["password_file = ", "api_key_file = "]] {
             let config = parse(&in_use(&except), directory.path());

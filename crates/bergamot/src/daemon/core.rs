@@ -26,7 +26,7 @@ use super::errands::Errands;
 use super::feeds::FeedRoom;
 use super::fetches::Fetches;
 use super::file_ids::FileIds;
-use super::grounds::Grounds;
+use super::grounds::{Grounds, Remembered};
 use super::happening::{Happening, Inbox, Outbox};
 use super::jobs::{Farewell, Jobs};
 use super::keeper::Keeper;
@@ -156,6 +156,10 @@ pub(super) enum AtDisk {
 impl Daemon {
     fn new(settings: Settings, outbox: Outbox, log: LogBook) -> anyhow::Result<Self> {
         let spool_path = settings.state.join("spool");
+        if !spool_path.exists() {
+            // There may be one, on a disk that is not mounted.
+            Remembered::default().check(&settings.state).context("no spool is made")?;
+        }
         let (spool, found) = Spool::open(&spool_path)
             .map_err(|error| anyhow::anyhow!("{}: {error}", error.code()))
             .context("cannot open the spool")?;

@@ -92,6 +92,12 @@ pub(in crate::config) static CONTROL: Table = Table {
                     bearer token.",
         },
         Key {
+            name: "api_key_file",
+            kind: Kind::Path("the path of a file that holds the key and nothing else"),
+            default: Fallback::Told { words: "none", example: "\"control.api_key\"" },
+            about: "Read that key from this file instead.",
+        },
+        Key {
             name: "nzb_key",
             kind: Kind::Secret(CREDENTIAL),
             default: Fallback::Told { words: "none", example: "\"secret\"" },
