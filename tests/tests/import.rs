@@ -1,11 +1,15 @@
 //! Moving in from NZBGet and SABnzbd, with the real program.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
 use std::process::{Command, Output};
 
-use bergamot_tests::{Home, program, skip};
+use bergamot_newsd::Generated;
+use bergamot_tests::{Daemon, Home, program, skip};
+use bergamot_types::ByteCount;
+use rustix::process::geteuid;
+use serde_json::{Value, json};
 
 const NZBGET: &str = "MainDir=/srv/nzbget\nDestDir=${MainDir}/dst\nInterDir=${MainDir}/inter\nNzbDir=${MainDir}/nzb\n\
     QueueDir=${MainDir}/queue\nControlIP=127.0.0.1\nControlPort=6790\nControlUsername=ann\n\
@@ -15,12 +19,14 @@ const NZBGET: &str = "MainDir=/srv/nzbget\nDestDir=${MainDir}/dst\nInterDir=${Ma
     Category1.Name=tv\nCategory1.Aliases=series, TV*\nCategory1.Unpack=yes\nDownloadRate=5000\nMonthlyQuota=1000\n\
     Task1.Time=08:00\nTask1.Command=PauseDownload\nTask2.Time=22:30\nTask2.Command=UnpauseDownload\n\
     Task3.Time=*\nTask3.Command=Script\nFeed1.Name=indexer\nFeed1.URL=https://x.example/rss?r=planted-feed\n\
-    Feed1.Filter=Reject: french%Accept: show\nFeed1.Interval=15\nUnpack=yes\nKeepHistory=30\nPostScript=x.py\n";
+    Feed1.Filter=Reject: french%Accept: show\nFeed1.Interval=15\nUnpack=yes\nKeepHistory=30\nPostScript=x.py\n\
+    DiskSpace=500\nUMask=0002\n";
 
 const SABNZBD: &str = "__version__ = 19\n[misc]\nhost = 0.0.0.0\nport = 8080\nusername = ann\npassword = planted-control\n\
     api_key = planted-api\nnzb_key = planted-nzb\ndownload_dir = /srv/sab/incomplete\ncomplete_dir = /srv/sab/complete\n\
     dirscan_dir = /srv/sab/watch\nbandwidth_max = 10M\nbandwidth_perc = 50\nquota_size = 500G\nquota_period = m\n\
     schedlines = 1 0 8 12345 speedlimit 20, 1 30 22 12345 speedlimit 100\nscript_dir = /scripts\n\
+    download_free = 2G\ncomplete_free = 1G\npermissions = 775\n\
     [servers]\n[[news.example]]\nname = news.example\ndisplayname = first\nhost = news.example\nport = 563\nssl = 1\n\
     username = bob\npassword = planted-server\nconnections = 20\npriority = 0\nenable = 1\n\
     [categories]\n[[*]]\nname = *\npriority = 0\n[[tv]]\nname = tv\ndir = shows\nnewzbin = \"series,tv-hd\"\npriority = -100\n\
@@ -52,6 +58,13 @@ fn both_configurations_become_ours_and_tell_no_secret() {
             assert!(all.contains("left behind") && all.contains("carried over"), "{name}: {all}");
         }
         let config = fs::read_to_string(home.join("new.toml")).expect("it was written");
+        let storage = match name {
+            "nzbget.conf" => "[storage]\nreserve = \"500 MiB\"\numask = \"0002\"\n",
+            _ => {
+                "[storage]\nreserve = \"2147483648 B\"\ndirectory_mode = \"0775\"\nfile_mode = \"0664\"\n"
+            }
+        };
+        assert!(config.contains(storage), "{config}");
         for secret in ["planted-control", "planted-server", "planted-feed"] {
             assert!(config.contains(secret), "{name}: {secret} is not in {config}");
         }
@@ -85,38 +98,84 @@ fn the_configuration_that_debian_ships_is_understood() {
     assert!(bergamot(&home, &["config", "check", "new.toml"]).status.success());
 }
 
-#[test]
-fn queued_nzbs_are_taken_along() {
-    let home = Home::new();
+/// The queue directory of an NZBGet that has these, and a configuration that leads there.
+fn nzbget_with_queue(home: &Home) {
     let main = home.join("nzbget");
     for directory in ["nzb/tv", "queue"] {
         fs::create_dir_all(main.join(directory)).expect("a directory");
     }
     let at = |path: &str| main.join(path).display().to_string();
-    fs::write(main.join("nzb/tv/show.nzb.queued"), "<nzb>1</nzb>").expect("a file");
-    fs::write(main.join("nzb/other.nzb.queued"), "<nzb>2</nzb>").expect("a file");
-    fs::write(main.join("nzb/finished.nzb.queued"), "<nzb>3</nzb>").expect("a file");
+    let nzb = |seed| Generated::new(seed, ByteCount(1_000)).file("x.bin", ByteCount(5_000)).nzb();
+    fs::write(main.join("nzb/tv/show.nzb.queued"), nzb(1)).expect("an NZB");
+    fs::write(main.join("nzb/other.nzb.queued"), nzb(2)).expect("an NZB");
+    fs::write(main.join("nzb/finished.nzb.queued"), "<nzb/>").expect("a file");
     let queue = format!(
-        "nzbget diskstate file version 62\n2\n1\n0\n\n{}\n/i\n\n{}\nshow\ntv\n0,0,0,0,0\n2\n0\n\n/elsewhere\n/i\n\n/elsewhere/other.nzb.queued\n../other\n\n0,0\n3\n0\n\n/x\n/i\n\n/gone.nzb.queued\ngone\n\n0,0\n",
+        "nzbget diskstate file version 62\n2\n1\n0\n\n{}\n/i\n\n{}\nshow\ntv\n50,0,0,0,0\n2\n0\n\n/elsewhere\n/i\n\n/elsewhere/other.nzb.queued\n../other\n\n-100,0\n3\n0\n\n/x\n/i\n\n/gone.nzb.queued\ngone\n\n0,0\n",
         at("nzb/tv/show.nzb"),
         at("nzb/tv/show.nzb.queued"),
     );
     fs::write(main.join("queue/queue"), queue).expect("a file");
     let conf = NZBGET.replace("/srv/nzbget", &main.display().to_string());
     fs::write(home.join("nzbget.conf"), conf).expect("a file");
-    let arguments = ["import", "nzbget.conf", "-o", "new.toml", "--queue", "nzbget/queue"];
+}
+
+#[test]
+fn queued_nzbs_are_taken_along_with_category_and_priority() {
+    let home = Home::new();
+    nzbget_with_queue(&home);
+    let arguments = ["import", "nzbget.conf", "-o", "bergamot.toml", "--queue", "nzbget/queue"];
     let written = bergamot(&home, &arguments);
     let report = said(&written.stdout);
     assert!(written.status.success(), "{}", said(&written.stderr));
     assert!(report.contains("2 of 3 queued NZBs") && report.contains("gone"), "{report}");
-    let read = |path: &str| fs::read_to_string(main.join(path)).unwrap_or_default();
-    assert_eq!(read("nzb/tv/show.nzb"), "<nzb>1</nzb>");
-    let names: Vec<String> = fs::read_dir(main.join("nzb"))
-        .expect("a directory")
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .collect();
-    assert!(names.iter().filter(|name| name.ends_with(".nzb")).count() == 1, "{names:?}");
     assert!(!home.path().join("nzbget/other.nzb").exists(), "no name leads out of the folder");
+
+    let socket = home.join("control.sock");
+    let mut command = Daemon::command();
+    command.args(["run", "--config"]).arg(home.join("bergamot.toml"));
+    command.env("BERGAMOT__CONTROL__SOCKET", &socket).env("BERGAMOT__CONTROL__PORT", "0");
+    let mut daemon = Daemon::spawn(command);
+    daemon.wait_for(&["INFO ready"]);
+    let jobs = home.connect().expect("a socket").call("queue.list", json!({})).expect("a list");
+    let job = |place: usize| {
+        let job = &jobs["items"][place];
+        (job["name"].clone(), job["category"].clone(), job["priority"].clone())
+    };
+    assert_eq!(job(0), (json!("show"), json!("tv"), json!(50)), "{jobs}");
+    assert_eq!((job(1).1, job(1).2), (Value::Null, json!(-100)), "{jobs}");
+    let busy = bergamot(&home, &[&arguments[..], &["--force"]].concat());
+    assert!(!busy.status.success(), "a daemon runs on that spool");
+    daemon.stop();
+}
+
+#[test]
+fn what_root_imports_belongs_to_whom_the_state_belongs() {
+    if !geteuid().is_root() {
+        skip("only the superuser makes files for others");
+        return;
+    }
+    let home = Home::new();
+    nzbget_with_queue(&home);
+    fs::create_dir(home.join("new")).expect("a directory");
+    chown(home.join("new"), Some(1234), Some(2345)).expect("it is given away");
+    for above in home.path().ancestors().take(2) {
+        fs::set_permissions(above, fs::Permissions::from_mode(0o755)).expect("a directory");
+    }
+    fs::set_permissions(home.join("nzbget"), fs::Permissions::from_mode(0o700)).expect("NZBGet's");
+    let arguments = ["import", "nzbget.conf", "-o", "new/bergamot.toml", "--queue", "nzbget/queue"];
+    let written = bergamot(&home, &arguments);
+    assert!(written.status.success(), "{}{}", said(&written.stdout), said(&written.stderr));
+    let mut found = 0;
+    let mut look = vec![home.join("new")];
+    while let Some(path) = look.pop() {
+        let data = fs::metadata(&path).expect("it is there");
+        assert_eq!((data.uid(), data.gid()), (1234, 2345), "{}", path.display());
+        if data.is_dir() {
+            look.extend(fs::read_dir(&path).expect("a directory").flatten().map(|it| it.path()));
+        }
+        found += 1;
+    }
+    assert!(found > 5, "the configuration, and two jobs with their NZBs");
 }
 
 #[test]

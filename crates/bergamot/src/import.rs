@@ -11,6 +11,8 @@ use bergamot_types::{SafeName, Shown};
 use clap::Args;
 
 use crate::config::{Config, Environment};
+use crate::daemon::{Handover, Wishes};
+use crate::privileges::Owner;
 
 #[derive(Args, Debug)]
 pub(crate) struct Import {
@@ -22,7 +24,7 @@ pub(crate) struct Import {
     /// Write over a configuration that is there
     #[arg(long, requires = "output")]
     force: bool,
-    /// NZBGet's queue directory: its queued NZBs are put into the watch folder. Stop NZBGet first
+    /// NZBGet's queue directory: its queued NZBs become jobs of the next start. Stop both first
     #[arg(long, value_name = "DIR", requires = "output")]
     queue: Option<PathBuf>,
 }
@@ -51,6 +53,8 @@ pub(crate) fn run(command: &Import) -> anyhow::Result<Told> {
     };
     let config = checked(&imported, output)?;
     write(output, &imported.config(), command.force)?;
+    let owner = owner(output, config.as_ref().ok())?;
+    owner.receive(output)?;
     let path = output.display();
     let config = config.map_err(|problems| {
         let report = report(&imported.findings);
@@ -59,7 +63,7 @@ pub(crate) fn run(command: &Import) -> anyhow::Result<Told> {
     let mut text = report(&imported.findings);
     text.push_str(&format!("\nThe configuration is in {path}.\n"));
     if let Some(directory) = &command.queue {
-        text.push_str(&take_queue(directory, &config)?);
+        text.push_str(&take_queue(directory, &config, owner)?);
     }
     Ok(Told { output: text, aside: String::new() })
 }
@@ -97,40 +101,41 @@ fn write(path: &Path, text: &str, force: bool) -> anyhow::Result<()> {
     fs::rename(&beside, path).with_context(|| path.display().to_string())
 }
 
-fn take_queue(directory: &Path, config: &Config) -> anyhow::Result<String> {
+/// The daemon runs as whom its state belongs to, and has to read and change all that is written.
+fn owner(output: &Path, config: Option<&Config>) -> anyhow::Result<Owner> {
+    let beside = std::path::absolute(output)?;
+    Owner::of(config.map_or(&beside, |config| &config.directories.state))
+}
+
+fn take_queue(directory: &Path, config: &Config, owner: Owner) -> anyhow::Result<String> {
     let path = directory.join("queue");
     let jobs = queued_nzbs(&read(&path, LARGEST_CONFIG)?)
         .with_context(|| format!("{} is no queue of NZBGet", path.display()))?;
+    let handover = owner.act(|| Handover::open(config))??;
     let mut text = String::new();
     let mut taken = 0;
     for job in &jobs {
-        match take(job, directory, &config.directories.watch) {
+        // NZBGet's files may be nobody's business but root's.
+        let nzb = read(&nzb_of(job, directory), LARGEST_NZB);
+        let wishes = wishes(job);
+        match nzb.and_then(|nzb| owner.act(|| handover.add(&wishes, &nzb))?) {
             Ok(()) => taken += 1,
             Err(error) => text.push_str(&format!("{}: {error:#}\n", Shown(&job.name))),
         }
     }
-    let watch = config.directories.watch.display();
-    text.push_str(&format!("{taken} of {} queued NZBs are in {watch} now.\n", jobs.len()));
+    text.push_str(&format!("{taken} of {} queued NZBs are queued here now.\n", jobs.len()));
     Ok(text)
 }
 
-/// The name of a folder in the watch folder is the category.
-fn take(job: &QueuedNzb, queue: &Path, watch: &Path) -> anyhow::Result<()> {
-    let content = read(&nzb_of(job, queue), LARGEST_NZB)?;
-    let folder = match &job.category {
-        Some(category) => watch.join(SafeName::from_raw(category).as_str()),
-        None => watch.to_owned(),
-    };
-    fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
-    let name = SafeName::from_raw(&format!("{}.nzb", job.name));
-    let path = folder.join(name.as_str());
-    if path.exists() {
-        bail!("{} is there already", path.display());
+fn wishes(job: &QueuedNzb) -> Wishes {
+    let file_name = SafeName::from_raw(&format!("{}.nzb", job.name)).as_str().to_owned();
+    Wishes {
+        source: format!("import {file_name}"),
+        file_name,
+        category: job.category.clone(),
+        priority: Some(job.priority),
+        ..Wishes::default()
     }
-    // Under a name nobody looks at, until all of it is there.
-    let beside = folder.join(format!(".{}.part", name.as_str()));
-    fs::write(&beside, content).with_context(|| beside.display().to_string())?;
-    fs::rename(&beside, &path).with_context(|| path.display().to_string())
 }
 
 /// Where NZBGet has it; or, if its directories were moved, beside its queue.

@@ -1,8 +1,10 @@
 //! Who the daemon is in a container that was started as root: the user that `PUID` and `PGID` name.
 //!
-//! All of it is done before there is a second thread, so what holds for this one holds for all.
+//! All of that is done before there is a second thread, so what holds for this one holds for all. And
+//! whom files belong to that root makes for somebody.
 
 use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
@@ -80,6 +82,50 @@ impl Identity {
                  already"
             )
         })
+    }
+}
+
+/// Whom a directory belongs to, and so what is made there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Owner {
+    user: Uid,
+    group: Gid,
+}
+
+impl Owner {
+    /// Of the directory, or of the nearest above it where it is still to be made.
+    pub(crate) fn of(directory: &Path) -> anyhow::Result<Self> {
+        let there = directory.ancestors().find_map(|above| std::fs::metadata(above).ok());
+        let there = there.with_context(|| format!("nothing is at {}", directory.display()))?;
+        Ok(Self { user: Uid::from_raw(there.uid()), group: Gid::from_raw(there.gid()) })
+    }
+
+    /// Gives it a file that root has made.
+    pub(crate) fn receive(self, file: &Path) -> anyhow::Result<()> {
+        if !geteuid().is_root() {
+            return Ok(());
+        }
+        let (user, group) = (self.user.as_raw(), self.group.as_raw());
+        std::os::unix::fs::chown(file, Some(user), Some(group))
+            .with_context(|| format!("{} cannot be given to user {user}", file.display()))
+    }
+
+    /// Does something in its name, where root asks for it; then this thread is root again.
+    pub(crate) fn act<T>(self, work: impl FnOnce() -> T) -> anyhow::Result<T> {
+        if !geteuid().is_root() {
+            return Ok(work());
+        }
+        let become_it = |user, group| {
+            // Only root may change its group.
+            set_thread_res_uid(None, Some(Uid::ROOT), None)?;
+            set_thread_res_gid(None, Some(group), None)?;
+            set_thread_res_uid(None, Some(user), None)
+        };
+        let user = self.user.as_raw();
+        become_it(self.user, self.group).with_context(|| format!("cannot act as user {user}"))?;
+        let done = work();
+        become_it(Uid::ROOT, Gid::ROOT).context("cannot become root again")?;
+        Ok(done)
     }
 }
 

@@ -14,6 +14,7 @@ mod draft;
 mod nzbget;
 mod nzbget_conf;
 mod nzbget_queue;
+mod permissions;
 mod report;
 mod sab_ini;
 mod sabnzbd;
@@ -33,8 +34,6 @@ use crate::draft::Draft;
 pub struct Imported {
     draft: Draft,
     pub findings: Vec<Finding>,
-    /// Where the other program takes its NZBs from.
-    pub watch: Option<String>,
 }
 
 impl Imported {

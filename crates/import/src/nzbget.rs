@@ -2,6 +2,7 @@
 
 use crate::draft::{Draft, Table, Value};
 use crate::nzbget_conf::Options;
+use crate::permissions::{permissions, written};
 use crate::report::Report;
 use crate::tasks::{Action, EVERY_DAY, Task, into_schedules, time_of_day};
 use crate::text::is_yes;
@@ -15,6 +16,7 @@ pub fn nzbget(bytes: &[u8], place: &Place) -> Result<Imported, ImportError> {
     mapping.directories();
     mapping.downloads();
     mapping.quotas();
+    mapping.storage();
     mapping.control();
     mapping.history_and_log();
     mapping.servers();
@@ -23,7 +25,7 @@ pub fn nzbget(bytes: &[u8], place: &Place) -> Result<Imported, ImportError> {
     mapping.feeds();
     mapping.rest();
     let Mapping { draft, report, .. } = mapping;
-    Ok(Imported { draft, findings: report.0, watch: options.path("NzbDir") })
+    Ok(Imported { draft, findings: report.0 })
 }
 
 struct Mapping<'a> {
@@ -123,6 +125,23 @@ impl Mapping<'_> {
         if let Some(day) = self.options.number("QuotaStartDay") {
             self.draft.table("quota").number("reset_day", day.clamp(1, 31));
             self.report.carried("QuotaStartDay", "quota.reset_day");
+        }
+    }
+
+    fn storage(&mut self) {
+        if let Some(mebibytes) = self.options.number("DiskSpace").filter(|it| *it >= 0) {
+            let mebibytes = mebibytes.min(1 << 30);
+            self.draft.table("storage").text("reserve", format!("{mebibytes} MiB"));
+            self.report.carried("DiskSpace", "storage.reserve");
+        }
+        // 1000 is NZBGet's way to leave it as it is.
+        let Some(mask) = self.options.text("UMask").filter(|mask| mask != "1000") else { return };
+        match permissions(&mask).filter(|mask| mask & 0o700 == 0) {
+            Some(mask) => {
+                self.draft.table("storage").text("umask", written(mask));
+                self.report.carried("UMask", "storage.umask");
+            }
+            None => self.report.left("UMask", "it is no mask that leaves the owner in"),
         }
     }
 
@@ -538,8 +557,6 @@ const LEFT: &[(&[&str], &str)] = &[
         &["Extensions", "ScriptOrder", "PostScript", "ScanScript", "QueueScript"],
         "there are no scripts",
     ),
-    (&["DiskSpace"], "see `bergamot config sample` for the reserve of a disk"),
-    (&["UMask"], "see `bergamot config sample` for permissions"),
     (&["DaemonUsername"], "it runs as whoever starts it; see the service file or the image"),
     (&["ArticleCache"], "memory is shared out by itself; see download.memory"),
     (&["RequiredDir"], "see docs/config.md for what is done about shares that are not mounted"),

@@ -2,6 +2,7 @@
 
 use crate::draft::{Draft, Value};
 use crate::nzbget::unique;
+use crate::permissions::{permissions, written};
 use crate::report::Report;
 use crate::sab_ini::{Ini, Section, Values};
 use crate::tasks::{Action, EVERY_DAY, Task, into_schedules};
@@ -12,9 +13,10 @@ pub fn sabnzbd(bytes: &[u8], place: &Place) -> Result<Imported, ImportError> {
     let mut ini = Ini::read(bytes)?;
     let mut mapping = Mapping { place, draft: Draft::default(), report: Report::default() };
     let mut misc = ini.take("misc").values();
-    let watch = mapping.directories(&mut misc);
+    mapping.directories(&mut misc);
     let line = mapping.downloads(&mut misc);
     mapping.quota(&mut misc);
+    mapping.storage(&mut misc);
     mapping.control(&mut misc);
     mapping.servers(ini.take("servers"));
     mapping.categories(ini.take("categories"));
@@ -22,7 +24,7 @@ pub fn sabnzbd(bytes: &[u8], place: &Place) -> Result<Imported, ImportError> {
     mapping.feeds(ini.take("rss"));
     mapping.rest(&misc);
     let Mapping { draft, report, .. } = mapping;
-    Ok(Imported { draft, findings: report.0, watch })
+    Ok(Imported { draft, findings: report.0 })
 }
 
 struct Mapping<'a> {
@@ -32,22 +34,19 @@ struct Mapping<'a> {
 }
 
 impl Mapping<'_> {
-    fn directories(&mut self, misc: &mut Values) -> Option<String> {
-        let mut watch = None;
+    fn directories(&mut self, misc: &mut Values) {
         for (option, key) in
             [("dirscan_dir", "watch"), ("download_dir", "incomplete"), ("complete_dir", "complete")]
         {
             let Some(path) = misc.take(option) else { continue };
             match self.whole(&path) {
                 Some(path) => {
-                    self.draft.table("directories").text(key, path.clone());
+                    self.draft.table("directories").text(key, path);
                     self.report.carried(option, &format!("directories.{key}"));
-                    watch = watch.or(Some(path).filter(|_| key == "watch"));
                 }
                 None => self.report.left(option, format!("{path} begins in somebody's home directory; write directories.{key} in full")),
             }
         }
-        watch
     }
 
     /// SABnzbd's paths begin in the home directory.
@@ -112,6 +111,33 @@ impl Mapping<'_> {
             }
         }
         self.report.carried("quota_size, quota_period, quota_day", "quota");
+    }
+
+    fn storage(&mut self, misc: &mut Values) {
+        let free = ["download_free", "complete_free"].map(|option| {
+            let bytes = misc.take(option).and_then(|text| bytes(&text)).filter(|size| *size > 0);
+            bytes.map(|bytes| (option, bytes))
+        });
+        // There is one reserve for all volumes, so the more careful one counts.
+        if let Some((_, reserve)) = free.into_iter().flatten().max_by_key(|(_, bytes)| *bytes) {
+            self.draft.table("storage").text("reserve", format!("{reserve} B"));
+            for (option, bytes) in free.into_iter().flatten() {
+                match bytes == reserve {
+                    true => self.report.carried(option, "storage.reserve"),
+                    false => self.report.changed(option, format!("storage.reserve is {reserve} B")),
+                }
+            }
+        }
+        let Some(text) = misc.take("permissions") else { return };
+        match permissions(&text).filter(|mode| mode & 0o700 == 0o700) {
+            Some(mode) => {
+                let table = self.draft.table("storage");
+                table.text("directory_mode", written(mode));
+                table.text("file_mode", written(mode & 0o666));
+                self.report.carried("permissions", "storage.directory_mode, storage.file_mode");
+            }
+            None => self.report.left("permissions", "with them the owner could not do everything"),
+        }
     }
 
     fn control(&mut self, misc: &mut Values) {
@@ -312,13 +338,6 @@ impl Mapping<'_> {
             match option.as_str() {
                 "script_dir" | "pre_script" | "end_queue_script" => {
                     self.report.left(option, "there are no scripts");
-                }
-                "permissions" => {
-                    self.report.left(option, "see `bergamot config sample` for permissions")
-                }
-                "download_free" | "complete_free" => {
-                    self.report
-                        .left(option, "see `bergamot config sample` for the reserve of a disk");
                 }
                 "enable_unrar" | "enable_7zip" | "password_file" | "enable_par_cleanup" => {
                     self.report.left(option, "nothing is repaired or unpacked yet");

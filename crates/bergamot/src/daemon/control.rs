@@ -17,8 +17,8 @@ use bergamot_rpc::newsgroup::{
     Group, GroupQuery, HeaderPage, HeaderQuery, PostJob, PostPage, PostQuery,
 };
 use bergamot_rpc::view::{
-    Config, Disk, Explanation, File, Job, LogKind, LogLine, Page, Quota, Readiness, Reload, Status,
-    Volume,
+    Config, Disk, Explanation, Facts, File, Job, LogKind, LogLine, Page, Quota, Readiness, Reload,
+    Status, Volume,
 };
 use bergamot_rpc::wish::{
     Certificates, Content, Edit, LogQuery, NewJob, NewServer, Part, Pause, Place, ServerProbe,
@@ -303,7 +303,10 @@ impl Control for Handle {
     }
 
     async fn config(&self) -> Result<Config, Refusal> {
-        self.ask(|daemon| daemon.config_view()).await
+        let Config { values, facts } = self.ask(|daemon| daemon.config_view()).await?;
+        let settings = self.settings.get();
+        let disk = self.places.disk(&settings.complete, settings.reserve).await;
+        Ok(Config { values, facts: Facts { reserve: disk.reserve, ..facts } })
     }
 
     async fn reload(&self) -> Result<Reload, Refusal> {

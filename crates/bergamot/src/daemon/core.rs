@@ -26,7 +26,8 @@ use super::errands::Errands;
 use super::feeds::FeedRoom;
 use super::fetches::Fetches;
 use super::file_ids::FileIds;
-use super::grounds::{Grounds, Remembered};
+use super::grounds::Grounds;
+use super::handover::open_spool;
 use super::happening::{Happening, Inbox, Outbox};
 use super::jobs::{Farewell, Jobs};
 use super::keeper::Keeper;
@@ -155,14 +156,7 @@ pub(super) enum AtDisk {
 
 impl Daemon {
     fn new(settings: Settings, outbox: Outbox, log: LogBook) -> anyhow::Result<Self> {
-        let spool_path = settings.state.join("spool");
-        if !spool_path.exists() {
-            // There may be one, on a disk that is not mounted.
-            Remembered::default().check(&settings.state).context("no spool is made")?;
-        }
-        let (spool, found) = Spool::open(&spool_path)
-            .map_err(|error| anyhow::anyhow!("{}: {error}", error.code()))
-            .context("cannot open the spool")?;
+        let (spool, found) = open_spool(&settings.state)?;
         let spool = Arc::new(spool);
         let mut servers = Servers::default();
         servers.replace(settings.servers)?;

@@ -29,7 +29,7 @@ impl Daemon {
             daily_quota: config.quota.daily.0,
             monthly_quota: config.quota.monthly.0,
             quota_start_day: config.quota.reset_day,
-            reserve: 0,
+            reserve: 0, // that of a volume, which is looked at beside the loop
             health_action: match config.download.health_check {
                 HealthAction::Delete => "delete",
                 HealthAction::None => "none",

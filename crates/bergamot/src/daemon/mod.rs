@@ -6,7 +6,8 @@
 //! - `core`: the loop; `reports`, `lives`: what it does about them; `carry_out`: what each order of the
 //!   engine means out here
 //! - `jobs`, `ranks`: the queue and history; `recordings`: what of them is on its way to the disk
-//! - `desk`: the thread that takes NZB files in; `reception`: how an NZB becomes a job
+//! - `desk`: the thread that takes NZB files in; `reception`: how an NZB becomes a job; `handover`: the
+//!   same while no daemon runs
 //! - `fetches`: NZBs that are given by their address; `web`, `parcel`: how they come, and in what
 //! - `keeper`: the thread that reads and writes the spool; `recovery`: what is left after a sudden end
 //! - `scribe`, `notes`: the thread that keeps the journals, and what is to go into them
@@ -48,6 +49,7 @@ mod file_ids;
 mod grounds;
 mod group_control;
 mod group_views;
+mod handover;
 mod happening;
 mod header_trip;
 mod jobs;
@@ -93,7 +95,9 @@ mod web;
 
 pub(crate) use core::run;
 pub(crate) use grounds::Remembered;
+pub(crate) use handover::Handover;
 pub(crate) use happening::{Happening, Outbox};
 pub(crate) use jobs::Jobs;
 pub(crate) use memory::budget as memory_budget;
+pub(crate) use reception::Wishes;
 pub(crate) use settings::Settings;

@@ -125,7 +125,7 @@ fn local_directories(config: &Config) -> Vec<PathBuf> {
 }
 
 impl JobSettings {
-    fn new(config: &Config) -> Self {
+    pub(super) fn new(config: &Config) -> Self {
         Self {
             incomplete: config.directories.incomplete.clone(),
             complete: config.directories.complete.clone(),

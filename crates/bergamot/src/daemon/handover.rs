@@ -1,0 +1,51 @@
+//! The spool of a daemon: how it is opened, also by those who bring jobs while none runs.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context;
+use bergamot_store::{Found, Spool};
+
+use super::current::Current;
+use super::grounds::Remembered;
+use super::jobs::Jobs;
+use super::reception::{Reception, Wishes};
+use super::settings::JobSettings;
+use crate::config::Config;
+
+/// Nothing is made where a disk is promised that is not mounted: there may be a spool on it.
+pub(super) fn open_spool(state: &Path) -> anyhow::Result<(Spool, Found)> {
+    let path = state.join("spool");
+    if !path.exists() {
+        Remembered::default().check(state).context("no spool is made")?;
+    }
+    Spool::open(&path)
+        .map_err(|error| anyhow::anyhow!("{}: {error}", error.code()))
+        .context("cannot open the spool")
+}
+
+/// Takes jobs for the next start. As long as it lives no daemon can run on that spool.
+#[derive(Debug)]
+pub(crate) struct Handover(Reception);
+
+impl Handover {
+    pub(crate) fn open(config: &Config) -> anyhow::Result<Self> {
+        let (spool, found) = open_spool(&config.directories.state)?;
+        if let Some(why) = found.read_only {
+            anyhow::bail!("nothing can be written to the spool: {why}");
+        }
+        let mut jobs = Jobs::default();
+        found.records.into_iter().for_each(|record| jobs.insert(record));
+        let settings = Current::new(JobSettings::new(config));
+        Ok(Self(Reception::new(Arc::new(spool), settings, jobs.bottom())))
+    }
+
+    /// Behind all others of its priority. What cannot be downloaded is told, and is in the history.
+    pub(crate) fn add(&self, wishes: &Wishes, nzb: &[u8]) -> anyhow::Result<()> {
+        let record = self.0.receive(wishes, nzb)?;
+        match record.reason() {
+            Some(reason) => Err(anyhow::anyhow!("{reason}")),
+            None => Ok(()),
+        }
+    }
+}
