@@ -83,14 +83,14 @@ pub(crate) fn caller(settings: &Settings, given: &Credentials, address: IpAddr) 
     best.map(|(access, name)| Caller { access, name: format!("{name} over HTTP from {address}") })
 }
 
-/// Where there is no password at all, this machine is trusted; but not what a proxy on it passes on.
+/// Where full control takes no password, this machine is trusted; but not what a proxy on it passes on.
 pub(crate) fn caller_without_password(
     settings: &Settings,
     headers: &HeaderMap,
     address: IpAddr,
 ) -> Option<Caller> {
     let passed_on = FORWARDED.iter().any(|name| headers.contains_key(*name));
-    let trusted = !settings.has_password() && address.is_loopback() && !passed_on;
+    let trusted = !settings.guards_control() && address.is_loopback() && !passed_on;
     trusted.then(|| Caller { access: Access::Control, name: format!("HTTP from {address}") })
 }
 
@@ -187,6 +187,11 @@ mod tests {
         assert!(caller_without_password(&open, &headers, local).is_some());
         assert!(caller_without_password(&open, &headers, [10, 0, 0, 1].into()).is_none());
         assert!(caller_without_password(&settings(), &headers, local).is_none());
+        let tokens = vec![Token { secret: Secret::new("nzb"), access: Access::Add }];
+        let key_alone = Settings { tokens, ..Settings::default() };
+        let caller = caller_without_password(&key_alone, &headers, local);
+        assert_eq!(caller.map(|caller| caller.access), Some(Access::Control));
+        assert!(caller_without_password(&key_alone, &headers, [10, 0, 0, 1].into()).is_none());
         headers.insert("x-forwarded-for", HeaderValue::from_static("127.0.0.1"));
         assert!(caller_without_password(&open, &headers, local).is_none());
     }

@@ -60,7 +60,22 @@ impl Default for Settings {
 impl Settings {
     /// Whether there is any secret somebody could know.
     pub(crate) fn has_password(&self) -> bool {
-        self.users.iter().any(|user| !user.password.reveal().is_empty())
-            || self.tokens.iter().any(|token| !token.secret.reveal().is_empty())
+        self.secrets().next().is_some()
+    }
+
+    /// Whether full control takes one. Those that give less take nothing from this machine, which
+    /// nobody could control over HTTP any more.
+    pub(crate) fn guards_control(&self) -> bool {
+        self.secrets().any(|access| access == Access::Control)
+    }
+
+    /// What each gives.
+    fn secrets(&self) -> impl Iterator<Item = Access> {
+        let users = self.users.iter().map(|user| (&user.password, user.access));
+        let tokens = self.tokens.iter().map(|token| (&token.secret, token.access));
+        users
+            .chain(tokens)
+            .filter(|(secret, _)| !secret.reveal().is_empty())
+            .map(|(_, access)| access)
     }
 }

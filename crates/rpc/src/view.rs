@@ -426,6 +426,8 @@ pub struct CategoryFacts {
     /// As configured; empty where it is the name below the common destination.
     pub destination: String,
     pub aliases: Vec<String>,
+    /// Of new jobs.
+    pub priority: i32,
 }
 
 /// A feed, as far as other dialects want to know.

@@ -81,5 +81,6 @@ fn category_facts(category: &Category) -> CategoryFacts {
         name: category.name.clone(),
         destination: category.directory.to_string_lossy().into_owned(),
         aliases: category.aliases.clone(),
+        priority: category.priority,
     }
 }

@@ -44,6 +44,7 @@ async fn added<C: Control>(call: Call<'_, C>, new: NewJob) -> Answer {
 
 fn wanted(given: &Given, file_name: &str, content: Content) -> Result<NewJob, Complaint> {
     let name = given.optional("nzbname").unwrap_or(file_name);
+    // Nobody loses an NZB over a priority that is none.
     let priority = given.number("priority").unwrap_or(DEFAULT);
     let post_processing = post_processing(given.text("pp"));
     let parameter = |level| Parameter { name: POST_PROCESSING.to_owned(), value: level };
@@ -53,7 +54,8 @@ fn wanted(given: &Given, file_name: &str, content: Content) -> Result<NewJob, Co
         category: category(given.optional("cat").or(given.optional("category")))?,
         priority: priority_of(priority),
         at_top: false,
-        paused: priority == PAUSED,
+        // Whoever adds a job that is stopped wants nothing of it yet.
+        paused: matches!(priority, PAUSED | STOP),
         dupe_key: String::new(),
         dupe_score: 0,
         dupe_mode: DupeMode::Score,
@@ -74,7 +76,9 @@ pub(super) fn priority_of(number: i32) -> Option<i32> {
     }
 }
 
-const DEFAULT: i32 = -100;
-const PAUSED: i32 = -2;
+/// That of the category.
+pub(super) const DEFAULT: i32 = -100;
+pub(super) const PAUSED: i32 = -2;
+pub(super) const STOP: i32 = -4;
 /// As NZBGet has it for the same word.
 const HIGH: i32 = 50;

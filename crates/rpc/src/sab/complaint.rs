@@ -12,6 +12,8 @@ pub(super) enum Complaint {
     KeyIncorrect,
     #[error("API Key Required")]
     KeyRequired,
+    #[error("expects integer value")]
+    ExpectsInteger,
     #[error("expects one parameter")]
     ExpectsOne,
     #[error("expects two parameters")]

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::control::Control;
 use crate::fault::Fault;
+use crate::sab::add::DEFAULT;
 use crate::sab::complaint::Complaint;
 use crate::sab::mode::{Answer, Call, answer};
 use crate::view::{CategoryFacts, Facts, ServerFacts};
@@ -81,8 +82,12 @@ fn misc(facts: &Facts) -> Map<String, Value> {
 
 /// The first is that of jobs without one.
 fn category_list(facts: &Facts) -> Vec<Value> {
-    let none =
-        CategoryFacts { name: "*".to_owned(), destination: String::new(), aliases: Vec::new() };
+    let none = CategoryFacts {
+        name: "*".to_owned(),
+        destination: String::new(),
+        aliases: Vec::new(),
+        priority: 0,
+    };
     let all = std::iter::once(&none).chain(&facts.categories);
     all.enumerate().map(|(order, category)| category_of(order, category)).collect()
 }
@@ -99,7 +104,7 @@ fn category_of(order: usize, category: &CategoryFacts) -> Value {
         "script": if is_default { "None" } else { "Default" },
         "dir": directory,
         "newzbin": category.aliases.join(","),
-        "priority": if is_default { 0 } else { -100 },
+        "priority": if is_default { 0 } else { DEFAULT },
     })
 }
 

@@ -143,7 +143,11 @@ impl<C: Control> Http<C> {
             Peer::Tcp(address) => address.ip().to_canonical(),
         };
         if let Some(caller) = auth::caller_without_password(&self.settings, headers, address) {
-            return Ok(Admitted { caller, deliberate: false });
+            // Whoever gives a key that is right means it, and has the right of that key.
+            let given = in_parameters(given).or(in_url);
+            let proven = given.and_then(|given| auth::caller(&self.settings, &given, address));
+            let deliberate = proven.is_some();
+            return Ok(Admitted { caller: proven.unwrap_or(caller), deliberate });
         }
         if let Some(credentials) = in_parameters(given).or(in_url) {
             let caller = self.proven_sab(&credentials, address)?;

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::bounds;
 use crate::control::Control;
-use crate::sab::add::priority_of;
+use crate::sab::add::{DEFAULT, PAUSED, STOP, priority_of};
 use crate::sab::complaint::Complaint;
 use crate::sab::given::jobs;
 use crate::sab::mode::{Answer, Call, answer, done};
@@ -45,15 +45,35 @@ pub(super) async fn resume<C: Control>(call: Call<'_, C>) -> Answer {
 
 pub(super) async fn set_priority<C: Control>(call: Call<'_, C>) -> Answer {
     let (_, number) = call.given.two_values()?;
-    let number: i32 = number.trim().parse().map_err(|_| Complaint::ExpectsTwo)?;
+    let number: i32 = number.trim().parse().map_err(|_| Complaint::ExpectsInteger)?;
     let jobs = jobs(&call.given.list("value"));
     let first = *jobs.first().ok_or(Complaint::NoSuchItem)?;
-    let edit = match (number, priority_of(number)) {
-        (PAUSED, _) => Edit::Pause,
-        (_, priority) => Edit::SetPriority(priority.unwrap_or(0)),
-    };
-    changed(call.control, jobs, edit).await?;
+    match number {
+        PAUSED => changed(call.control, jobs, Edit::Pause).await?,
+        // It ends with what has come, and is not deleted.
+        STOP => changed(call.control, jobs, Edit::Delete(Delete::Park)).await?,
+        DEFAULT => set_default_priorities(call.control, jobs).await?,
+        _ => {
+            let priority = priority_of(number).unwrap_or(0);
+            changed(call.control, jobs, Edit::SetPriority(priority)).await?;
+        }
+    }
     answer(&json!({ "status": true, "position": place_of(call.control, first).await? }))
+}
+
+/// Each job gets that of its category.
+async fn set_default_priorities<C: Control>(
+    control: &C,
+    jobs: Vec<JobId>,
+) -> Result<(), Complaint> {
+    let categories = control.config().await?.facts.categories;
+    for job in jobs {
+        let name = control.job(job).await?.category.unwrap_or_default();
+        let category = categories.iter().find(|known| known.name.eq_ignore_ascii_case(&name));
+        let priority = category.map_or(0, |category| category.priority);
+        changed(control, vec![job], Edit::SetPriority(priority)).await?;
+    }
+    Ok(())
 }
 
 pub(super) async fn rename<C: Control>(call: Call<'_, C>) -> Answer {
@@ -73,7 +93,7 @@ pub(super) async fn sort<C: Control>(call: Call<'_, C>) -> Answer {
         "remaining" => SortKey::Left,
         "priority" => SortKey::Priority,
         "cat" | "category" => SortKey::Category,
-        "" => return Err(Complaint::ExpectsOne),
+        "" => return Err(Complaint::ExpectsTwo),
         _ => return Err(Complaint::NotImplemented),
     };
     let descending = call.given.text("dir").eq_ignore_ascii_case("desc");
@@ -138,7 +158,7 @@ pub(super) async fn change_script<C: Control>(call: Call<'_, C>) -> Answer {
 pub(super) async fn change_options<C: Control>(call: Call<'_, C>) -> Answer {
     let (id, level) = call.given.two_values()?;
     let job = words::job_of(id).ok_or(Complaint::NoSuchItem)?;
-    let level = post_processing(level).ok_or(Complaint::ExpectsTwo)?;
+    let level = post_processing(level).ok_or(Complaint::ExpectsInteger)?;
     set_parameter(call.control, job, POST_PROCESSING, &level).await?;
     done()
 }
@@ -223,4 +243,3 @@ async fn place_of<C: Control>(control: &C, job: JobId) -> Result<i64, Complaint>
 
 /// The parameter of a job that keeps what clients want of post-processing.
 pub(super) const POST_PROCESSING: &str = "*PostProcessing";
-const PAUSED: i32 = -2;

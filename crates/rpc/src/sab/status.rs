@@ -46,7 +46,9 @@ struct Warning {
     origin: &'static str,
 }
 
-/// What nobody measures here is nothing, not made up.
+/// What nobody measures here is nothing, not made up. Only that names are looked up is said without
+/// being tried: to a client anything else means that the network is broken, and whether it is shows in
+/// the trouble of each server.
 pub(super) async fn full<C: Control>(call: Call<'_, C>) -> Answer {
     let status = call.control.status().await?;
     let facts = call.control.config().await?.facts;

@@ -19,7 +19,7 @@ pub(super) async fn pause_post<C: Control>(call: Call<'_, C>) -> Answer {
 }
 
 pub(super) async fn pause_for<C: Control>(call: Call<'_, C>) -> Answer {
-    let minutes: u64 = call.given.value()?.trim().parse().map_err(|_| Complaint::ExpectsOne)?;
+    let minutes: u64 = call.given.value()?.trim().parse().map_err(|_| Complaint::ExpectsInteger)?;
     match minutes {
         0 => resume(call).await,
         _ => {

@@ -82,6 +82,19 @@ fn without_any_password_this_machine_may_look_and_send_but_not_change_by_get() {
 }
 
 #[test]
+fn a_key_for_adding_alone_locks_nobody_of_this_machine_out() {
+    let token = Token { secret: Secret::new("nzb"), access: Access::Add };
+    let daemon = daemon::start_with(Settings { tokens: vec![token], ..Settings::default() });
+    assert!(body_of(&daemon.get("/api?mode=queue")).contains("slots"));
+    assert_eq!(status_of(&daemon.get("/jsonrpc/version")), 200);
+    let add = "mode=addurl&name=https%3A%2F%2Fx.example%2F1";
+    assert!(is_refused(&daemon.get(&format!("/api?{add}")), "API Key Required"));
+    let added = daemon.get(&format!("/api?{add}&apikey=nzb"));
+    assert!(body_of(&added).contains("nzo_ids"), "{added}");
+    assert!(is_refused(&daemon.get("/api?mode=queue&apikey=nzb"), "API Key Incorrect"));
+}
+
+#[test]
 fn guesses_are_slowed_down() {
     let daemon = start();
     for _ in 0..5 {

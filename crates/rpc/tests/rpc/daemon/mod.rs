@@ -778,11 +778,13 @@ fn facts() -> Facts {
                 name: "tv".to_owned(),
                 destination: String::new(),
                 aliases: vec!["series*".to_owned()],
+                priority: 50,
             },
             CategoryFacts {
                 name: "Movies".to_owned(),
                 destination: "/films".to_owned(),
                 aliases: Vec::new(),
+                priority: 0,
             },
         ],
     }
