@@ -11,13 +11,14 @@ use crate::sab::VERSION;
 use crate::sab::complaint::Complaint;
 use crate::sab::given::jobs;
 use crate::sab::mode::{Answer, Call, answer, done};
+use crate::sab::parts::Parts;
 use crate::sab::queue_edit::{changed, unpack_options};
 use crate::sab::queued::{Filter, Window, category_of, is_in_queue, status};
 use crate::sab::volumes::Sums;
 use crate::sab::words;
 use crate::view::{Job, JobState, Mark};
 use crate::wire::without_keys;
-use crate::wish::{Edit, HistoryEdit, Which};
+use crate::wish::{Edit, HistoryEdit};
 
 #[derive(Serialize)]
 struct Slot<'a> {
@@ -170,16 +171,13 @@ struct Head {
 
 pub(super) async fn history<C: Control>(call: Call<'_, C>) -> Answer {
     let given = &call.given;
-    let list = everything(call.control, given.flag("archive")).await?;
-    let last_history_update = fingerprint(&list);
-    if given.number("last_history_update") == Some(last_history_update) {
-        return answer(&json!({ "history": false }));
-    }
     let (filter, window) = (Filter::of(given), Window::of(given));
     let failed_only = given.flag("failed_only");
-    let ppslots = list.iter().filter(|job| job.ended.is_none()).count();
-    let (mut noofslots, mut slots) = (0, Vec::new());
-    for job in list {
+    let mut print = 0;
+    let (mut ppslots, mut noofslots, mut slots) = (0, 0, Vec::new());
+    each(call.control, given.flag("archive"), |job| {
+        print = fingerprint(print, &job);
+        ppslots += usize::from(job.ended.is_none());
         let status = past_status(&job);
         if filter.takes(&job, status) && (!failed_only || status == "Failed") {
             if window.has(noofslots) {
@@ -187,6 +185,11 @@ pub(super) async fn history<C: Control>(call: Call<'_, C>) -> Answer {
             }
             noofslots += 1;
         }
+    })
+    .await?;
+    let last_history_update = print >> 1; // clients may hold it in a signed number
+    if given.number("last_history_update") == Some(last_history_update) {
+        return answer(&json!({ "history": false }));
     }
     let volumes = call.control.volumes().await?;
     let all = volumes.iter().find(|volume| volume.server.is_none());
@@ -209,37 +212,47 @@ pub(super) async fn history<C: Control>(call: Call<'_, C>) -> Answer {
     Ok(slots.await.between(&text, b"}}"))
 }
 
-/// Jobs in post-processing, and behind them those that ended. What a person deleted from the queue is
-/// in no history of SABnzbd.
-async fn everything<C: Control>(control: &C, hidden: bool) -> Result<Vec<Job>, Complaint> {
-    let mut list = control.queue(Which::default()).await?.items;
-    list.retain(|job| !is_in_queue(job));
-    let past = control.history(Which { hidden, ..Which::default() }).await?.items;
-    list.extend(past);
-    // One that ended in between is in both lists; the later one counts.
-    let mut seen = std::collections::HashSet::new();
-    list.reverse();
-    list.retain(|job| seen.insert(job.id.0));
-    list.reverse();
-    list.retain(|job| {
+/// Jobs in post-processing, and behind them those that ended; one that ends in between is told of as it
+/// was. What a person deleted from the queue is in no history of SABnzbd.
+async fn each<C: Control>(
+    control: &C,
+    hidden: bool,
+    mut take: impl FnMut(Job),
+) -> Result<(), Complaint> {
+    let mut parts = Parts::default();
+    let mut in_post = Vec::new();
+    Parts::default()
+        .each(
+            |which| control.queue(which),
+            false,
+            |job| {
+                if !is_in_queue(&job) {
+                    in_post.push(job);
+                }
+            },
+        )
+        .await?;
+    in_post.into_iter().filter(|job| parts.is_new(job)).for_each(&mut take);
+    let past = |job: Job| {
         let is_marked = job.ended.as_ref().is_some_and(|ended| ended.mark.is_some());
-        is_marked || job.state != JobState::Deleted(Deletion::ByPerson)
-    });
-    Ok(list)
+        if is_marked || job.state != JobState::Deleted(Deletion::ByPerson) {
+            take(job);
+        }
+    };
+    Ok(parts.each(|which| control.history(which), hidden, past).await?)
 }
 
-/// Changes with the list.
-fn fingerprint(jobs: &[Job]) -> u32 {
-    let numbers = jobs.iter().flat_map(|job| {
-        let ended = job.ended.as_ref();
-        [
-            job.id.0.into(),
-            ended.map_or(0, |ended| ended.at.0 as u64),
-            past_status(job).len() as u64 + u64::from(job.stage_progress),
-            u64::from(ended.is_some_and(|ended| ended.hidden)),
-        ]
-    });
-    print32(numbers.flat_map(u64::to_le_bytes)) >> 1 // clients may hold it in a signed number
+/// Changes with the list; `before` is that of the jobs before this one.
+fn fingerprint(before: u32, job: &Job) -> u32 {
+    let ended = job.ended.as_ref();
+    let numbers = [
+        before.into(),
+        job.id.0.into(),
+        ended.map_or(0, |ended| ended.at.0 as u64),
+        past_status(job).len() as u64 + u64::from(job.stage_progress),
+        u64::from(ended.is_some_and(|ended| ended.hidden)),
+    ];
+    print32(numbers.into_iter().flat_map(u64::to_le_bytes))
 }
 
 pub(super) async fn delete<C: Control>(call: Call<'_, C>) -> Answer {
@@ -280,10 +293,14 @@ pub(super) async fn retry<C: Control>(call: Call<'_, C>) -> Answer {
 }
 
 pub(super) async fn retry_all<C: Control>(call: Call<'_, C>) -> Answer {
-    let list = everything(call.control, false).await?;
-    let failed = list.iter().filter(|job| past_status(job) == "Failed");
-    let can_retry = |job: &&Job| job.ended.as_ref().is_some_and(|ended| ended.can_retry);
-    let jobs: Vec<JobId> = failed.filter(can_retry).map(|job| job.id).collect();
+    let mut jobs = Vec::new();
+    each(call.control, false, |job| {
+        let can_retry = job.ended.as_ref().is_some_and(|ended| ended.can_retry);
+        if can_retry && past_status(&job) == "Failed" {
+            jobs.push(job.id);
+        }
+    })
+    .await?;
     if !jobs.is_empty() {
         call.control.edit(jobs, Edit::History(HistoryEdit::Retry)).await?;
     }
@@ -294,10 +311,14 @@ async fn with_status<C: Control>(
     control: &C,
     status: Option<&str>,
 ) -> Result<Vec<JobId>, Complaint> {
-    let list = everything(control, false).await?;
-    let ended = list.iter().filter(|job| job.ended.is_some());
-    let wanted = ended.filter(|job| status.is_none_or(|status| past_status(job) == status));
-    Ok(wanted.map(|job| job.id).collect())
+    let mut jobs = Vec::new();
+    each(control, false, |job| {
+        if job.ended.is_some() && status.is_none_or(|status| past_status(&job) == status) {
+            jobs.push(job.id);
+        }
+    })
+    .await?;
+    Ok(jobs)
 }
 
 /// To the letter.

@@ -13,6 +13,7 @@ mod given;
 mod history;
 mod mode;
 mod multipart;
+mod parts;
 mod queue;
 mod queue_edit;
 mod queued;

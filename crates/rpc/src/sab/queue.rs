@@ -6,10 +6,10 @@ use crate::control::Control;
 use crate::reply::Format;
 use crate::sab::VERSION;
 use crate::sab::mode::{Answer, Call};
+use crate::sab::parts::Parts;
 use crate::sab::queued::{Filter, Scene, Slot, Window, is_in_queue, left, status};
 use crate::sab::words;
 use crate::view::{Facts, Job, Quota, Status};
-use crate::wish::Which;
 
 /// What the queue and `fullstatus` have in common.
 #[derive(Serialize)]
@@ -109,14 +109,13 @@ pub(super) async fn queue<C: Control>(call: Call<'_, C>) -> Answer {
     let state = call.control.status().await?;
     let facts = call.control.config().await?.facts;
     let quotas = call.control.quotas().await?;
-    let mut jobs = call.control.queue(Which::default()).await?.items;
-    jobs.retain(is_in_queue);
     let (filter, window) = (Filter::of(&call.given), Window::of(&call.given));
-    let mut queue = Queue::of(&jobs, &state, Header::of(&state, &facts, &quotas), &window);
-    let slots = chosen(jobs, &filter, &window, &mut queue);
-    queue.finish = window.start + slots.len();
+    let mut extract = Extract::default();
+    let take = |job| extract.take(job, &filter, &window);
+    Parts::default().each(|which| call.control.queue(which), false, take).await?;
+    let queue = Queue::of(&extract, &state, Header::of(&state, &facts, &quotas), &window);
     let scene = Scene { now: state.now, rate: state.rate };
-    let slots = Format::Json.write_list(slots, |format, text, (index, ahead, job)| {
+    let slots = Format::Json.write_list(extract.slots, |format, text, (index, ahead, job)| {
         format.append(text, &Slot::of(job, *index, *ahead, &scene));
     });
     let mut head = serde_json::to_vec(&queue).expect("our own values have text for keys");
@@ -125,10 +124,39 @@ pub(super) async fn queue<C: Control>(call: Call<'_, C>) -> Answer {
     Ok(slots.await.between(&head, b"}}"))
 }
 
+/// The jobs asked for, and what is told of all of them.
+#[derive(Default)]
+struct Extract {
+    /// Each with its place and with what has to come until it is complete.
+    slots: Vec<(usize, u64, Job)>,
+    found: usize,
+    jobs: usize,
+    size: u64,
+    left: u64,
+    ahead: u64,
+}
+
+impl Extract {
+    fn take(&mut self, job: Job, filter: &Filter, window: &Window) {
+        if !is_in_queue(&job) {
+            return;
+        }
+        let (index, left) = (self.jobs, left(&job));
+        self.jobs += 1;
+        self.size = self.size.saturating_add(job.size);
+        self.left = self.left.saturating_add(left);
+        self.ahead = self.ahead.saturating_add(if job.paused { 0 } else { left });
+        if filter.takes(&job, status(&job)) {
+            if window.has(self.found) {
+                self.slots.push((index, self.ahead, job));
+            }
+            self.found += 1;
+        }
+    }
+}
+
 impl Queue {
-    fn of(jobs: &[Job], state: &Status, header: Header, window: &Window) -> Self {
-        let all: u64 = jobs.iter().map(|job| job.size).sum();
-        let remaining: u64 = jobs.iter().map(left).sum();
+    fn of(extract: &Extract, state: &Status, header: Header, window: &Window) -> Self {
         let status = match (header.paused, state.jobs - state.jobs_in_post.min(state.jobs)) {
             (true, _) => "Paused",
             (false, 0) => "Idle",
@@ -138,37 +166,17 @@ impl Queue {
             header,
             kbpersec: words::kibibytes(state.rate),
             speed: words::units(state.rate),
-            mbleft: words::mebibytes(remaining),
-            mb: words::mebibytes(all),
-            sizeleft: words::units_of_bytes(remaining),
-            size: words::units_of_bytes(all),
-            noofslots_total: jobs.len(),
-            noofslots: 0,
+            mbleft: words::mebibytes(extract.left),
+            mb: words::mebibytes(extract.size),
+            sizeleft: words::units_of_bytes(extract.left),
+            size: words::units_of_bytes(extract.size),
+            noofslots_total: extract.jobs,
+            noofslots: extract.found,
             start: window.start,
             limit: window.limit,
-            finish: 0,
+            finish: window.start.saturating_add(extract.slots.len()),
             status,
-            timeleft: words::time_left(remaining, state.rate),
+            timeleft: words::time_left(extract.left, state.rate),
         }
     }
-}
-
-/// Those asked for, each with its place and with what has to come until it is complete.
-fn chosen(
-    jobs: Vec<Job>,
-    filter: &Filter,
-    window: &Window,
-    queue: &mut Queue,
-) -> Vec<(usize, u64, Job)> {
-    let (mut ahead, mut slots) = (0u64, Vec::new());
-    for (index, job) in jobs.into_iter().enumerate() {
-        ahead = ahead.saturating_add(if job.paused { 0 } else { left(&job) });
-        if filter.takes(&job, status(&job)) {
-            if window.has(queue.noofslots) {
-                slots.push((index, ahead, job));
-            }
-            queue.noofslots += 1;
-        }
-    }
-    slots
 }

@@ -9,10 +9,11 @@ use crate::sab::add::{DEFAULT, PAUSED, STOP, priority_of};
 use crate::sab::complaint::Complaint;
 use crate::sab::given::jobs;
 use crate::sab::mode::{Answer, Call, answer, done};
+use crate::sab::parts::Parts;
 use crate::sab::queued::is_in_queue;
 use crate::sab::words;
 use crate::view::{Job, Parameter};
-use crate::wish::{Delete, Edit, FileEdit, Place, SortKey, Which};
+use crate::wish::{Delete, Edit, FileEdit, Place, SortKey};
 
 pub(super) async fn delete<C: Control>(call: Call<'_, C>) -> Answer {
     let found = match call.given.value()? {
@@ -222,9 +223,21 @@ async fn set_parameter<C: Control>(
     changed(control, vec![job], Edit::SetParameter(parameter)).await
 }
 
-async fn queue<C: Control>(control: &C) -> Result<Vec<Job>, Complaint> {
-    let mut jobs = control.queue(Which::default()).await?.items;
-    jobs.retain(is_in_queue);
+/// What has to be known of a job to find its place.
+struct Brief {
+    id: JobId,
+    name: String,
+    priority: i32,
+}
+
+async fn queue<C: Control>(control: &C) -> Result<Vec<Brief>, Complaint> {
+    let mut jobs = Vec::new();
+    let take = |job: Job| {
+        if is_in_queue(&job) {
+            jobs.push(Brief { id: job.id, name: job.name, priority: job.priority });
+        }
+    };
+    Parts::default().each(|which| control.queue(which), false, take).await?;
     Ok(jobs)
 }
 
