@@ -277,10 +277,10 @@ fn each_nzb_of_an_archive_becomes_a_job() {
 
 #[test]
 fn an_archive_that_the_disk_does_not_take_is_fetched_again_when_it_does() {
-    let Some(disk) = Mounted::new("1m") else { return };
+    let Some(disk) = Mounted::new("3m") else { return };
     let posts = [post(1), post(2), post(3)];
     let nzbs = posts.each_ref().map(|post| post.nzb());
-    let large = format!("{}<!--{}-->", nzbs[2], " ".repeat(2 << 20));
+    let large = format!("{}<!--{}-->", nzbs[2], " ".repeat(4 << 20));
     let archive = zip(&[
         ("one.nzb", nzbs[0].as_bytes()),
         ("broken.nzb", b"<nzb><file"),
