@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use crate::directory::{Directory, Folder};
-use crate::durable::{at, publish_now};
+use crate::durable::{at, publish_now, sync_names};
 use crate::error::StoreError;
 use crate::sealed::{Unsealed, seal, unseal};
 
@@ -27,6 +27,7 @@ pub trait Kept: Default {
 #[derive(Debug)]
 pub struct StateFile<T> {
     directory: PathBuf,
+    name: Box<str>,
     newer: Option<u32>, // the version of a newer bergamot, whose file is not ours to change
     kept: PhantomData<fn() -> T>,
 }
@@ -35,7 +36,12 @@ impl<T: Kept> StateFile<T> {
     /// With what it holds. What cannot be read is set aside for a person to look at, and never keeps
     /// the daemon from starting; the reason is the third. What a newer bergamot wrote is left alone.
     pub fn open(directory: &Path) -> (Self, T, Option<String>) {
-        let mut file = Self { directory: directory.to_owned(), newer: None, kept: PhantomData };
+        Self::open_as(directory, T::NAME)
+    }
+
+    /// The same for one of several files of a kind.
+    pub fn open_as(directory: &Path, name: &str) -> (Self, T, Option<String>) {
+        let mut file = Self::called(directory, name);
         let told = match file.read() {
             Ok(kept) => return (file, kept, None),
             Err(Unreadable::Unsealed(Unsealed::Newer(version))) => {
@@ -47,10 +53,13 @@ impl<T: Kept> StateFile<T> {
         (file, T::default(), Some(told))
     }
 
+    fn called(directory: &Path, name: &str) -> Self {
+        Self { directory: directory.to_owned(), name: name.into(), newer: None, kept: PhantomData }
+    }
+
     /// What it holds, for somebody who only looks: what cannot be read stays where it is.
     pub fn look(directory: &Path) -> Result<T, String> {
-        let file = Self { directory: directory.to_owned(), newer: None, kept: PhantomData };
-        file.read().map_err(|why| why.to_string())
+        Self::called(directory, T::NAME).read().map_err(|why| why.to_string())
     }
 
     /// When this returns, it outlives the process and the power.
@@ -59,7 +68,7 @@ impl<T: Kept> StateFile<T> {
             return Err(self.error_of(version));
         }
         let folder = Folder::open(&self.directory).map_err(at(&self.directory))?;
-        publish_now(&folder, T::NAME, seal(T::WORD, VERSION, &kept.to_text()).as_bytes())?;
+        publish_now(&folder, &self.name, seal(T::WORD, VERSION, &kept.to_text()).as_bytes())?;
         folder.keep_reserve();
         Ok(())
     }
@@ -69,7 +78,7 @@ impl<T: Kept> StateFile<T> {
             return Ok(T::default());
         }
         let folder = Folder::open(&self.directory)?;
-        let bytes = match (&folder as &dyn Directory).read(T::NAME, MOST_BYTES) {
+        let bytes = match (&folder as &dyn Directory).read(&self.name, MOST_BYTES) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(T::default()),
             bytes => bytes?,
         };
@@ -77,12 +86,23 @@ impl<T: Kept> StateFile<T> {
         Ok(T::from_text(text).ok_or(Unsealed::Damaged)?)
     }
 
+    /// It is not there any more, also after a power cut.
+    pub fn remove(&self) -> Result<(), StoreError> {
+        let folder = Folder::open(&self.directory).map_err(at(&self.directory))?;
+        match folder.remove(&self.name) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(at(self.directory.join(&*self.name))(error))
+            }
+            _ => sync_names(&folder),
+        }
+    }
+
     fn error_of(&self, version: u32) -> StoreError {
-        StoreError::Newer { path: self.directory.join(T::NAME), version, known: VERSION }
+        StoreError::Newer { path: self.directory.join(&*self.name), version, known: VERSION }
     }
 
     fn set_aside(&self, why: &Unreadable) -> String {
-        let path = self.directory.join(T::NAME);
+        let path = self.directory.join(&*self.name);
         let aside = path.with_added_extension("damaged");
         match std::fs::rename(&path, &aside) {
             Ok(()) => format!("{} is set aside: {why}", aside.display()),

@@ -18,7 +18,7 @@ use bergamot_store::{
 use bergamot_types::ServerId;
 use tokio::sync::oneshot;
 
-use super::feed_memory::{FeedMemory, FeedsFile};
+use super::feed_memory::FeedFiles;
 use super::happening::{Happening, Outbox};
 use super::vital_thread::vital_thread;
 
@@ -37,7 +37,7 @@ type NextFeeds = Arc<Mutex<Option<FeedsToKeep>>>;
 
 #[derive(Debug)]
 struct FeedsToKeep {
-    memory: Box<FeedMemory>,
+    memory: Memory,
     waiters: Vec<oneshot::Sender<Result<(), String>>>,
 }
 
@@ -69,7 +69,7 @@ struct Files {
     usage: UsageFile,
     settings: SettingsFile,
     volumes: VolumesFile,
-    feeds: FeedsFile,
+    feeds: FeedFiles,
 }
 
 impl Clerk {
@@ -82,7 +82,7 @@ impl Clerk {
         let (usage, found, usage_told) = UsageFile::open(state);
         let (settings, chosen, settings_told) = SettingsFile::open(state);
         let (volumes, counted, volumes_told) = VolumesFile::open(state);
-        let (feeds, remembered, feeds_told) = FeedsFile::open(state);
+        let (feeds, remembered, feeds_told) = FeedFiles::open(state);
         let losses = [
             ("what was used of the quotas, which begin anew", usage_told),
             ("what was chosen while running", settings_told),
@@ -91,15 +91,15 @@ impl Clerk {
         ];
         let told = losses.into_iter().filter_map(|(what, told)| Some((what, told?)));
         let told = told.map(|(what, told)| format!("{what}, cannot be read: {told}"));
-        let files = Files { usage, settings, volumes, feeds };
+        let mut files = Files { usage, settings, volumes, feeds };
         let (errands, received) = mpsc::channel();
         let next_feeds = NextFeeds::default();
         let to_keep = next_feeds.clone();
-        let work = move || run(&files, &received, &to_keep, &outbox);
+        let work = move || run(&mut files, &received, &to_keep, &outbox);
         vital_thread("clerk", work)?;
         let clerk = Self { errands, feeds: next_feeds, names, found };
         let used = clerk.records();
-        let (told, feeds) = (told.collect(), remembered.0);
+        let (told, feeds) = (told.collect(), remembered);
         Ok((clerk, Left { used, settings: chosen, volumes: counted, feeds, told }))
     }
 
@@ -114,7 +114,6 @@ impl Clerk {
 
     /// Tells `done` when it is on disk.
     pub(crate) fn keep_feeds(&self, memory: Memory, done: oneshot::Sender<Result<(), String>>) {
-        let memory = Box::new(FeedMemory(memory));
         let mut next = self.feeds.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *next {
             Some(next) => {
@@ -188,7 +187,12 @@ impl Clerk {
     }
 }
 
-fn run(files: &Files, errands: &mpsc::Receiver<Errand>, next_feeds: &NextFeeds, outbox: &Outbox) {
+fn run(
+    files: &mut Files,
+    errands: &mpsc::Receiver<Errand>,
+    next_feeds: &NextFeeds,
+    outbox: &Outbox,
+) {
     while let Ok(errand) = errands.recv() {
         match errand {
             Errand::Write { number, usage } => {
@@ -208,7 +212,7 @@ fn run(files: &Files, errands: &mpsc::Receiver<Errand>, next_feeds: &NextFeeds, 
                 // Whoever asked may have left meanwhile.
                 let _ = done.send(result);
             }
-            Errand::Feeds => keep(&files.feeds, next_feeds),
+            Errand::Feeds => keep(&mut files.feeds, next_feeds),
             Errand::Rss(path, text) => match write_whole(&path, &text) {
                 Ok(()) => {
                     let items = text.matches("<item>").count();
@@ -231,12 +235,11 @@ fn run(files: &Files, errands: &mpsc::Receiver<Errand>, next_feeds: &NextFeeds, 
     }
 }
 
-fn keep(file: &FeedsFile, next: &NextFeeds) {
+fn keep(files: &mut FeedFiles, next: &NextFeeds) {
     let next = next.lock().unwrap_or_else(PoisonError::into_inner).take();
     let Some(FeedsToKeep { memory, waiters }) = next else { return };
-    let result = file.write(&memory).map_err(|error| format!("{}: {error}", error.code()));
-    // The loop would have to copy what it changes as long as it is shared.
-    drop(memory);
+    // As long as it is shared, the loop would have to copy what it changes: it ends in there.
+    let result = files.write(memory).map_err(|error| format!("{}: {error}", error.code()));
     for waiter in waiters {
         // Whoever asked may have left meanwhile.
         let _ = waiter.send(result.clone());

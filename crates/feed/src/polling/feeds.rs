@@ -24,6 +24,7 @@ pub struct Feeds {
     calls: HashMap<CallId, Call>,
     last_call: u64,
     last_edition: u64,
+    last_revision: u64,
     log: Memory, // without feeds: only its errors
     events: VecDeque<Event>,
     has_changed: bool,
@@ -169,6 +170,7 @@ impl Feeds {
                 }
             };
             self.feeds.insert(id, feed);
+            self.touch(id);
         }
         self.has_changed = true;
     }
@@ -211,7 +213,9 @@ impl Feeds {
     /// What was given up is wanted again, of this feed; how many items that are.
     pub fn retry(&mut self, now: UnixTime, feed: FeedId) -> usize {
         let count = self.feeds.get_mut(&feed).map_or(0, |feed| feed.retry(now));
-        self.has_changed |= count > 0;
+        if count > 0 {
+            self.touch(feed);
+        }
         count
     }
 
@@ -392,13 +396,13 @@ impl Feeds {
                 if let Some(brought) = feed.on_document(now, &headers, document, findings) {
                     let (new, wanted) = (brought.new, brought.wanted);
                     self.events.push_back(Event::Checked { feed: id, new, wanted });
-                    self.has_changed = true;
+                    self.touch(id);
                 }
             }
             Outcome::NotModified => {
                 feed.on_not_modified(now);
                 self.events.push_back(Event::Checked { feed: id, new: 0, wanted: 0 });
-                self.has_changed = true;
+                self.touch(id);
             }
             Outcome::Failed(failure) => {
                 let error = feed.on_failure(now, &failure, chance);
@@ -421,7 +425,7 @@ impl Feeds {
         match result {
             Ok(()) => {
                 feed.on_taken(item.guid);
-                self.has_changed = true;
+                self.touch(id);
             }
             Err(failure) => {
                 let (error, given_up) = feed.on_take_failure(now, item.guid, &failure, chance);
@@ -581,7 +585,16 @@ impl Feeds {
             true => Event::Stopped { feed, error },
             false => Event::Failed { feed, error },
         });
+        self.touch(feed);
+    }
+
+    /// What is remembered of it has changed.
+    fn touch(&mut self, id: FeedId) {
         self.has_changed = true;
+        self.last_revision += 1;
+        if let Some(feed) = self.feeds.get_mut(&id) {
+            feed.memory.revision = self.last_revision;
+        }
     }
 
     fn feed_called(&mut self, key: Option<&str>) -> Option<(FeedId, &mut Feed)> {

@@ -58,6 +58,9 @@ pub struct FeedMemory {
     pub seen: Seen,
     /// Items that are to become jobs.
     pub wanted: Vec<Arc<WantedItem>>,
+    /// Another one with each change while the program runs, so that only what changed is written.
+    #[serde(skip)]
+    pub revision: u64,
     /// Items that were to, and could not; somebody may ask for them again.
     pub(super) given_up: VecDeque<Arc<WantedItem>>,
 }
@@ -80,6 +83,7 @@ impl Default for FeedMemory {
             last_error: None,
             seen: Seen::default(),
             wanted: Vec::new(),
+            revision: 0,
             given_up: VecDeque::new(),
         }
     }
