@@ -221,7 +221,11 @@ impl Group {
     fn is_full(&self) -> anyhow::Result<bool> {
         let read = |name: &str| fs::read_to_string(self.path.join(name));
         Ok(match self.version {
-            Version::One => read("memory.failcnt")?.trim() != "0",
+            // Refusals are not counted where memory and swap have the same limit.
+            Version::One => {
+                let most: u64 = read("memory.max_usage_in_bytes")?.trim().parse()?;
+                most + NEARLY.0 >= LIMIT.0
+            }
             Version::Two => read("memory.events")?
                 .lines()
                 .any(|line| line.strip_prefix("max ").is_some_and(|times| times != "0")),
@@ -237,6 +241,8 @@ impl Drop for Group {
 }
 
 const LIMIT: ByteCount = ByteCount(96 << 20);
+/// The kernel counts in batches.
+const NEARLY: ByteCount = ByteCount(1 << 20);
 const LEAST_SHARE: f64 = 0.8;
 const ROUNDS: usize = 3;
 const ARTICLE: ByteCount = ByteCount(700_000);
