@@ -133,7 +133,7 @@ fn a_quota_that_is_used_up_is_waited_for() {
         return;
     }
     let (home, control) = (Home::new(), Control::new());
-    let post = many_files(13, 3, 1_000_000);
+    let post = many_files(13, 1, 1_000_000);
     let news = News::plain(control.beside(post.clone()));
     let command = injected(&home, &["pwrite64:error=EDQUOT:when=2"]);
     let mut daemon = Daemon::launch(&home, &news.section(0, "connections = 2"), command);
