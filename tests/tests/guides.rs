@@ -105,9 +105,10 @@ fn variables(guide: &str) -> Vec<(String, String)> {
     let variable = |line: &str| {
         let start = line.find("BERGAMOT__")?;
         let is_name = |it: char| it.is_ascii_uppercase() || it.is_ascii_digit() || it == '_';
-        let (name, rest) = line[start..].split_once(|it| !is_name(it))?;
-        let value = rest.trim_matches(|it| " =`|".contains(it));
-        Some((name.to_owned(), value.to_owned()))
+        let (name, rest) = line[start..].split_at(line[start..].find(|it| !is_name(it))?);
+        // One that is only spoken of has no value.
+        let value = rest.strip_prefix(": ").or_else(|| rest.strip_prefix("` = `"))?;
+        Some((name.to_owned(), value.trim_end_matches([' ', '|', '`']).to_owned()))
     };
     text_of(guide).lines().filter_map(variable).collect()
 }
