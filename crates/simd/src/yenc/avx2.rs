@@ -6,11 +6,10 @@
 
 use std::arch::x86_64::*;
 
-use super::blocks::{self, BLOCK, Room, Vector, Window};
+use super::blocks::{BLOCK, Room, Window, vector_unit};
 use super::compress_table::WIDE;
-use super::scalar::Run;
 use super::ssse3::{LAST_SLOT, slots};
-use super::{ESCAPE_SHIFT, SHIFT, Stop};
+use super::{ESCAPE_SHIFT, SHIFT};
 
 /// Proof that the processor has AVX2 and what came with it: only `detect` makes one.
 #[derive(Clone, Copy)]
@@ -24,56 +23,14 @@ impl Avx2 {
             && is_x86_feature_detected!("popcnt");
         found.then_some(Self(()))
     }
-
-    pub(super) fn until_stop(self, run: &mut Run<'_>) -> Stop {
-        // SAFETY: `self` proves that the processor has the features.
-        unsafe { until_stop(self, run) }
-    }
 }
 
-#[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
-fn until_stop(avx2: Avx2, run: &mut Run<'_>) -> Stop {
-    blocks::until_stop(avx2, run)
-}
+vector_unit!(Avx2, "avx2,bmi1,bmi2,popcnt");
 
 #[derive(Clone, Copy)]
 pub(super) struct Block {
     bytes: [__m256i; LANES],
     before: [__m256i; LANES],
-}
-
-impl Vector for Avx2 {
-    type Block = Block;
-
-    #[inline(always)]
-    fn load(self, window: &Window) -> Block {
-        // SAFETY: `self` proves that the processor has the features; so in the functions below.
-        unsafe { load_block(window) }
-    }
-
-    #[inline(always)]
-    fn gaps(self, block: Block) -> u64 {
-        // SAFETY: as above.
-        unsafe { gaps(block) }
-    }
-
-    #[inline(always)]
-    fn is_suspect(self, block: Block) -> bool {
-        // SAFETY: as above.
-        unsafe { is_suspect(block) }
-    }
-
-    #[inline(always)]
-    fn oddities(self, window: &Window) -> u64 {
-        // SAFETY: as above.
-        unsafe { oddities(window) }
-    }
-
-    #[inline(always)]
-    fn put(self, block: Block, stay: u64, room: &mut Room) {
-        // SAFETY: as above.
-        unsafe { put(block, stay, room) }
-    }
 }
 
 #[inline]

@@ -6,10 +6,9 @@
 
 use std::arch::x86_64::*;
 
-use super::blocks::{self, Room, Vector, Window};
-use super::scalar::Run;
+use super::blocks::{Room, Window, vector_unit};
 use super::ssse3::{LAST_SLOT, slots};
-use super::{ESCAPE_SHIFT, SHIFT, Stop};
+use super::{ESCAPE_SHIFT, SHIFT};
 
 /// Proof that the processor has AVX-512 with VBMI2: only `detect` makes one.
 #[derive(Clone, Copy)]
@@ -25,56 +24,14 @@ impl Avx512 {
             && is_x86_feature_detected!("popcnt");
         found.then_some(Self(()))
     }
-
-    pub(super) fn until_stop(self, run: &mut Run<'_>) -> Stop {
-        // SAFETY: `self` proves that the processor has the features.
-        unsafe { until_stop(self, run) }
-    }
 }
 
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,bmi1,bmi2,popcnt")]
-fn until_stop(avx512: Avx512, run: &mut Run<'_>) -> Stop {
-    blocks::until_stop(avx512, run)
-}
+vector_unit!(Avx512, "avx512f,avx512bw,avx512vbmi2,bmi1,bmi2,popcnt");
 
 #[derive(Clone, Copy)]
 pub(super) struct Block {
     bytes: __m512i,
     before: __m512i,
-}
-
-impl Vector for Avx512 {
-    type Block = Block;
-
-    #[inline(always)]
-    fn load(self, window: &Window) -> Block {
-        // SAFETY: `self` proves that the processor has the features; so in the functions below.
-        unsafe { load_block(window) }
-    }
-
-    #[inline(always)]
-    fn gaps(self, block: Block) -> u64 {
-        // SAFETY: as above.
-        unsafe { gaps(block) }
-    }
-
-    #[inline(always)]
-    fn is_suspect(self, block: Block) -> bool {
-        // SAFETY: as above.
-        unsafe { oddities(block) != 0 }
-    }
-
-    #[inline(always)]
-    fn oddities(self, window: &Window) -> u64 {
-        // SAFETY: as above.
-        unsafe { oddities(load_block(window)) }
-    }
-
-    #[inline(always)]
-    fn put(self, block: Block, stay: u64, room: &mut Room) {
-        // SAFETY: as above.
-        unsafe { put(block, stay, room) }
-    }
 }
 
 #[inline]
@@ -93,7 +50,19 @@ fn gaps(Block { bytes, before }: Block) -> u64 {
 
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
-fn oddities(Block { bytes, before }: Block) -> u64 {
+fn is_suspect(block: Block) -> bool {
+    odd_bytes(block) != 0
+}
+
+#[cold]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn oddities(window: &Window) -> u64 {
+    odd_bytes(load_block(window))
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn odd_bytes(Block { bytes, before }: Block) -> u64 {
     let (escapes, dots) = (equal(bytes, b'='), equal(bytes, b'.'));
     let (behind_escapes, starts) = (equal(before, b'='), equal(before, b'\n'));
     (escapes & behind_escapes) | ((escapes | dots) & starts)

@@ -41,6 +41,65 @@ pub(super) trait Vector: Copy {
     fn put(self, block: Self::Block, stay: u64, room: &mut Room);
 }
 
+/// Makes a [`Vector`] of a proof that the processor has these features, and of the functions beside it
+/// that have them enabled: `load_block`, `gaps`, `is_suspect`, `oddities` and `put`.
+macro_rules! vector_unit {
+    ($proof:ident, $features:literal) => {
+        impl $proof {
+            pub(super) fn until_stop(
+                self,
+                run: &mut $crate::yenc::scalar::Run<'_>,
+            ) -> $crate::yenc::Stop {
+                // SAFETY: `self` proves that the processor has the features.
+                unsafe { until_stop(self, run) }
+            }
+        }
+
+        #[target_feature(enable = $features)]
+        fn until_stop(
+            proof: $proof,
+            run: &mut $crate::yenc::scalar::Run<'_>,
+        ) -> $crate::yenc::Stop {
+            $crate::yenc::blocks::until_stop(proof, run)
+        }
+
+        impl $crate::yenc::blocks::Vector for $proof {
+            type Block = Block;
+
+            #[inline(always)]
+            fn load(self, window: &Window) -> Block {
+                // SAFETY: `self` proves that the processor has the features; so in all others.
+                unsafe { load_block(window) }
+            }
+
+            #[inline(always)]
+            fn gaps(self, block: Block) -> u64 {
+                // SAFETY: as above.
+                unsafe { gaps(block) }
+            }
+
+            #[inline(always)]
+            fn is_suspect(self, block: Block) -> bool {
+                // SAFETY: as above.
+                unsafe { is_suspect(block) }
+            }
+
+            #[inline(always)]
+            fn oddities(self, window: &Window) -> u64 {
+                // SAFETY: as above.
+                unsafe { oddities(window) }
+            }
+
+            #[inline(always)]
+            fn put(self, block: Block, stay: u64, room: &mut Room) {
+                // SAFETY: as above.
+                unsafe { put(block, stay, room) }
+            }
+        }
+    };
+}
+pub(super) use vector_unit;
+
 /// The bytes of a block behind the one that precedes them.
 pub(super) type Window = [u8; 1 + BLOCK];
 /// No block gives more bytes than it has; stores of whole vectors stay within this, too.

@@ -5,10 +5,9 @@
 
 use std::arch::aarch64::*;
 
-use super::blocks::{self, BLOCK, Room, Vector, Window};
+use super::blocks::{BLOCK, Room, Window, vector_unit};
 use super::compress_table::{HIGH, LOW};
-use super::scalar::Run;
-use super::{ESCAPE_SHIFT, SHIFT, Stop};
+use super::{ESCAPE_SHIFT, SHIFT};
 
 /// Proof that the processor has NEON: only `detect` makes one.
 #[derive(Clone, Copy)]
@@ -18,17 +17,9 @@ impl Neon {
     pub(super) fn detect() -> Option<Self> {
         std::arch::is_aarch64_feature_detected!("neon").then_some(Self(()))
     }
-
-    pub(super) fn until_stop(self, run: &mut Run<'_>) -> Stop {
-        // SAFETY: `self` proves that the processor has NEON.
-        unsafe { until_stop(self, run) }
-    }
 }
 
-#[target_feature(enable = "neon")]
-fn until_stop(neon: Neon, run: &mut Run<'_>) -> Stop {
-    blocks::until_stop(neon, run)
-}
+vector_unit!(Neon, "neon");
 
 #[derive(Clone, Copy)]
 pub(super) struct Block {
@@ -37,40 +28,6 @@ pub(super) struct Block {
 }
 
 type Lanes = [uint8x16_t; LANES];
-
-impl Vector for Neon {
-    type Block = Block;
-
-    #[inline(always)]
-    fn load(self, window: &Window) -> Block {
-        // SAFETY: `self` proves that the processor has NEON; so in the functions below.
-        unsafe { load_block(window) }
-    }
-
-    #[inline(always)]
-    fn gaps(self, block: Block) -> u64 {
-        // SAFETY: as above.
-        unsafe { gaps(block) }
-    }
-
-    #[inline(always)]
-    fn is_suspect(self, block: Block) -> bool {
-        // SAFETY: as above.
-        unsafe { is_suspect(block) }
-    }
-
-    #[inline(always)]
-    fn oddities(self, window: &Window) -> u64 {
-        // SAFETY: as above.
-        unsafe { mask_of(odd_bytes(load_block(window))) }
-    }
-
-    #[inline(always)]
-    fn put(self, block: Block, stay: u64, room: &mut Room) {
-        // SAFETY: as above.
-        unsafe { put(block, stay, room) }
-    }
-}
 
 #[inline]
 #[target_feature(enable = "neon")]
@@ -100,6 +57,12 @@ fn gaps(block: Block) -> u64 {
 fn is_suspect(block: Block) -> bool {
     let [a, b, c, d] = odd_bytes(block);
     vmaxvq_u8(vorrq_u8(vorrq_u8(a, b), vorrq_u8(c, d))) != 0
+}
+
+#[cold]
+#[target_feature(enable = "neon")]
+fn oddities(window: &Window) -> u64 {
+    mask_of(odd_bytes(load_block(window)))
 }
 
 #[inline]

@@ -6,10 +6,9 @@
 
 use std::arch::x86_64::*;
 
-use super::blocks::{self, BLOCK, Room, Vector, Window};
+use super::blocks::{BLOCK, Room, Window, vector_unit};
 use super::compress_table::{HIGH, LOW};
-use super::scalar::Run;
-use super::{ESCAPE_SHIFT, SHIFT, Stop};
+use super::{ESCAPE_SHIFT, SHIFT};
 
 /// Proof that the processor has SSSE3 and POPCNT: only `detect` makes one.
 ///
@@ -22,56 +21,14 @@ impl Ssse3 {
         let found = is_x86_feature_detected!("ssse3") && is_x86_feature_detected!("popcnt");
         found.then_some(Self(()))
     }
-
-    pub(super) fn until_stop(self, run: &mut Run<'_>) -> Stop {
-        // SAFETY: `self` proves that the processor has the features.
-        unsafe { until_stop(self, run) }
-    }
 }
 
-#[target_feature(enable = "ssse3,popcnt")]
-fn until_stop(ssse3: Ssse3, run: &mut Run<'_>) -> Stop {
-    blocks::until_stop(ssse3, run)
-}
+vector_unit!(Ssse3, "ssse3,popcnt");
 
 #[derive(Clone, Copy)]
 pub(super) struct Block {
     bytes: [__m128i; LANES],
     before: [__m128i; LANES],
-}
-
-impl Vector for Ssse3 {
-    type Block = Block;
-
-    #[inline(always)]
-    fn load(self, window: &Window) -> Block {
-        // SAFETY: `self` proves that the processor has the features; so in the functions below.
-        unsafe { load_block(window) }
-    }
-
-    #[inline(always)]
-    fn gaps(self, block: Block) -> u64 {
-        // SAFETY: as above.
-        unsafe { gaps(block) }
-    }
-
-    #[inline(always)]
-    fn is_suspect(self, block: Block) -> bool {
-        // SAFETY: as above.
-        unsafe { is_suspect(block) }
-    }
-
-    #[inline(always)]
-    fn oddities(self, window: &Window) -> u64 {
-        // SAFETY: as above.
-        unsafe { oddities(window) }
-    }
-
-    #[inline(always)]
-    fn put(self, block: Block, stay: u64, room: &mut Room) {
-        // SAFETY: as above.
-        unsafe { put(block, stay, room) }
-    }
 }
 
 #[inline]
