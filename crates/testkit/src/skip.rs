@@ -5,8 +5,8 @@ use std::io::Write;
 /// Says why a test shows nothing, past the harness, which keeps what tests print to itself.
 ///
 /// # Panics
-/// Where `BERGAMOT_SKIP` is `never`, as in `./check`: all that tests need is installed there, so what is
-/// left out is a failure. `tests/skip` is the same for scripts.
+/// Where `BERGAMOT_SKIP` is `never`, as in `./check` on a machine that permits everything: all that tests
+/// need is installed there, so what is left out is a failure. `tests/skip` is the same for scripts.
 pub fn skip(why: &str) {
     let is_forbidden = std::env::var_os("BERGAMOT_SKIP").is_some_and(|value| value == "never");
     assert!(!is_forbidden, "this must not be skipped: {why}");
