@@ -39,7 +39,9 @@ fn said(output: &Output) -> String {
 fn from_an_empty_directory_to_a_finished_download() {
     let (home, (posted, nzb, content)) = (Home::new(), sample("f.bin", 200_000, 40_000));
     let news = News::plain(Arc::new(posted));
+    fs::remove_dir(home.join("watch")).unwrap();
     let mut daemon = start(&home);
+    assert!(home.join("watch").is_dir(), "there is a place to drop NZBs");
     let told = daemon.expect(&["this is the first start", "control.password"]);
     let password = fs::read_to_string(home.join("control.password")).unwrap();
     assert!(!told.contains(password.trim()) && password.trim().len() >= 20);

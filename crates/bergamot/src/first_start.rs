@@ -75,7 +75,17 @@ pub(crate) fn prepare(
     let api_key = secret("api_key", "api_key_file", API_KEY_FILE)?;
     // The configuration comes last: without it, all of this begins again.
     create(&path, config::first_file(&settings).as_bytes()).with_context(unwritable)?;
+    make_watch_folder(&path, directory, environment);
     Ok(Some(FirstStart { config: path, password, api_key }))
+}
+
+/// Where it lies beside the configuration; elsewhere it may be that of somebody else, or on a disk that is
+/// not there. Without one the daemon says so, and whatever is wrong with the settings, too.
+fn make_watch_folder(path: &Path, directory: &Path, environment: &Environment) {
+    let watch = config::Config::read(path, environment).map(|config| config.directories.watch);
+    if let Some(watch) = watch.ok().filter(|watch| watch.starts_with(directory)) {
+        let _ = fs::create_dir_all(watch);
+    }
 }
 
 /// What images have: each directory can be a volume of its own.
@@ -132,6 +142,7 @@ mod tests {
         let (home, none) = (tempfile::tempdir().unwrap(), Environment::default());
         let path = home.path().join("new/bergamot.toml");
         let first = prepare(&path, &container_layout(), &none).unwrap().expect("there was none");
+        assert!(!home.path().join("new/watch").exists(), "it is elsewhere");
         let config = Config::read(&path, &none).unwrap();
         assert_eq!(config.directories.watch, Path::new("/watch"));
         assert_eq!(config.control.address, "0.0.0.0:6789".parse().ok());
