@@ -279,11 +279,14 @@ fn not_an_nzb(error: &NzbError, headers: &Headers) -> Missed {
     missed
 }
 
-/// The disk may take it later.
+/// A full disk may take it later; whatever else it is counts as an attempt.
 fn unwritten(error: &StoreError, content: &[u8]) -> Missed {
-    Missed {
-        again: Again::OnceWritable(content.len() as u64),
-        ..Missed::soon(format!("{}: {error}", error.code()))
+    let missed = Missed::soon(format!("{}: {error}", error.code()));
+    match error {
+        StoreError::Full { .. } => {
+            Missed { again: Again::OnceWritable(content.len() as u64), ..missed }
+        }
+        _ => missed,
     }
 }
 

@@ -1,4 +1,4 @@
-//! Long lists, a part at a time.
+//! Several lists as one.
 
 use std::collections::HashSet;
 use std::future::Future;
@@ -7,11 +7,13 @@ use crate::control::Refusal;
 use crate::view::{Job, Page};
 use crate::wish::Which;
 
-/// The jobs of one list or of several, each once, of which only some are held at a time: a page of a
-/// long list costs no more memory than a page, and the daemon never makes the whole list at once.
+/// The jobs of one list or of several, each once.
+///
+/// A list is asked for as a whole: of one that is read in pieces a job could be missed while others leave
+/// it, and whoever misses one takes it for deleted.
 #[derive(Default)]
 pub(super) struct Parts {
-    seen: HashSet<u32>, // what moves between two parts is in both
+    seen: HashSet<u32>, // what moves between two lists is in both
 }
 
 impl Parts {
@@ -21,26 +23,15 @@ impl Parts {
 
     pub(super) async fn each<F>(
         &mut self,
-        mut ask: impl FnMut(Which) -> F,
+        ask: impl FnOnce(Which) -> F,
         hidden: bool,
-        mut take: impl FnMut(Job),
+        take: impl FnMut(Job),
     ) -> Result<(), Refusal>
     where
         F: Future<Output = Result<Page<Job>, Refusal>>,
     {
-        let mut offset = 0;
-        loop {
-            let which = Which { offset, limit: Some(PART), hidden, ..Which::default() };
-            let Page { total, items } = ask(which).await?;
-            offset += items.len();
-            let is_last = items.is_empty() || offset >= total;
-            items.into_iter().filter(|job| self.is_new(job)).for_each(&mut take);
-            if is_last {
-                return Ok(());
-            }
-        }
+        let Page { items, .. } = ask(Which { hidden, ..Which::default() }).await?;
+        items.into_iter().filter(|job| self.is_new(job)).for_each(take);
+        Ok(())
     }
 }
-
-/// Some hundred kilobytes.
-const PART: usize = 200;
