@@ -5,7 +5,8 @@
 //! is generous with what posters get wrong: only a file that is cut, empty, hostile or no NZB at
 //! all is refused. What was put right on the way is told in [`Nzb::warnings`].
 //!
-//! [`write()`] is the way back, for posts that were found without an NZB.
+//! [`write()`] is the way back, for posts that were found without an NZB; [`rewrite`] makes some files of
+//! an NZB one of their own.
 //! [`Zip`] finds NZBs in archives of them, and [`Zip::read`] unpacks one.
 //!
 //! Names stay as they were written; making them safe is the business of whoever creates files.
@@ -39,5 +40,5 @@ pub use reader::read;
 pub use segments::{Entry, Segment, Segments};
 pub use subject::{Counter, counters, file_name};
 pub use warning::{Problem, Warning};
-pub use writer::{WrittenFile, WrittenSegment, write};
+pub use writer::{WrittenFile, WrittenSegment, rewrite, write};
 pub use zip::{Member, Zip, ZipError};

@@ -2,6 +2,34 @@
 
 use bergamot_types::{GroupName, UnixTime};
 
+use crate::file::NzbFile;
+
+/// Some files of an NZB as an NZB of their own: read, they are what they were.
+pub fn rewrite<'a>(title: &str, files: impl Iterator<Item = &'a NzbFile>) -> String {
+    let written = files.map(|file| {
+        let usable = file.segments.iter().map(|segment| WrittenSegment {
+            number: segment.number,
+            bytes: segment.bytes.unwrap_or(0).into(),
+            id: segment.id,
+        });
+        // What cannot be asked for is missing there as it is here.
+        let unusable = file.segments.unusable().iter().map(|entry| WrittenSegment {
+            number: entry.number,
+            bytes: entry.bytes.into(),
+            id: "",
+        });
+        WrittenFile {
+            poster: &file.poster,
+            // No article is that old: it is read as none.
+            date: file.date.unwrap_or(UnixTime(0)),
+            subject: &file.subject,
+            groups: &file.groups,
+            segments: usable.chain(unusable),
+        }
+    });
+    write(title, written)
+}
+
 /// One file to be written.
 #[derive(Clone, Copy, Debug)]
 pub struct WrittenFile<'a, S> {
@@ -80,6 +108,31 @@ const HEAD: &str = "\
 mod tests {
     use super::*;
     use crate::{Limits, read};
+
+    #[test]
+    fn files_that_get_an_nzb_of_their_own_stay_what_they_were() {
+        let odd = "<nzb>\
+             <file subject='first \"a &amp; b.rar\" (1/9)' poster='ann' date='1767225600'>\
+             <groups><group>a.b</group><group>c.d</group></groups><segments>\
+             <segment number='2' bytes='70'>two@x</segment><segment number='1'>one@x</segment>\
+             <segment number='5' bytes='70'>no id at all</segment></segments></file>\
+             <file subject='skipped'><segments><segment number='1'>s@x</segment></segments></file>\
+             <file subject='second' date='never'><segments></segments></file></nzb>";
+        let nzb = read(odd.as_bytes(), &Limits::default()).unwrap();
+        let some = [&nzb.files[0], &nzb.files[2]];
+        let again = rewrite("new", some.into_iter());
+        let again = read(again.as_bytes(), &Limits::default()).unwrap();
+        assert_eq!(again.files.len(), 2);
+        for (before, after) in some.into_iter().zip(&again.files) {
+            let told = |file: &NzbFile| {
+                let segments: Vec<_> = file.segments.iter().map(|it| format!("{it:?}")).collect();
+                let rest = (file.date, file.groups.clone(), file.segments.unusable().to_vec());
+                (file.subject.clone(), file.poster.clone(), segments, rest)
+            };
+            assert_eq!(told(before), told(after));
+            assert_eq!((before.announced(), before.bytes()), (after.announced(), after.bytes()));
+        }
+    }
 
     #[test]
     fn what_is_written_is_read_back() {

@@ -124,6 +124,11 @@ impl File {
         dropped
     }
 
+    /// Whether anything of it was ever asked for, or lies on the disk.
+    pub fn is_begun(&self) -> bool {
+        self.fresh > 0 || !self.restored.is_empty()
+    }
+
     pub fn listed(&self) -> &NewFile {
         &self.listed
     }

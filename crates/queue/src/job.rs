@@ -7,6 +7,7 @@ use bergamot_types::{JobId, ServerId};
 
 use crate::file::{File, FileState, NewFile, SegmentState};
 use crate::health::{Permille, Sizes};
+use crate::order::FileOrder;
 use crate::restored::{Replay, Restored};
 use crate::servers::{ServerCount, Servers};
 
@@ -26,7 +27,20 @@ pub struct NewJob {
     pub paused_files: Vec<u32>,
     /// Files that somebody does not want.
     pub dropped: Vec<u32>,
+    /// Files that go first, in their order; the others follow by their places in the NZB.
+    pub order: Vec<u32>,
     /// Fetch PAR2 volumes even where nothing needs repair.
+    pub wants_extras: bool,
+}
+
+/// Files that come behind those that a job has. All are known by their places in the whole job.
+#[derive(Clone, Debug, Default)]
+pub struct MoreFiles {
+    pub files: Vec<NewFile>,
+    pub paused: Vec<u32>,
+    pub dropped: Vec<u32>,
+    /// Of the whole job.
+    pub order: Vec<u32>,
     pub wants_extras: bool,
 }
 
@@ -43,6 +57,7 @@ impl NewJob {
             written: Vec::new(),
             paused_files: Vec::new(),
             dropped: Vec::new(),
+            order: Vec::new(),
             wants_extras: false,
         }
     }
@@ -57,7 +72,8 @@ pub struct Job {
     priority: i32,
     rank: i64,
     files: Vec<File>,
-    fresh_file: usize, // files before this one have no fresh segments
+    order: FileOrder,
+    fresh_file: usize, // files before this place in the order have no fresh segments
     unsettled: u32,    // files that are neither whole, holed nor held back
     fresh_bytes: u64,  // of segments that were never handed out
     segments: Totals,
@@ -114,6 +130,7 @@ impl Job {
             id: new.id,
             priority: new.priority,
             rank: new.rank,
+            order: FileOrder::new(new.files.len() as u32, &new.order),
             files: new.files.into_iter().map(File::new).collect(),
             fresh_file: 0,
             unsettled: 0,
@@ -132,22 +149,46 @@ impl Job {
                 file.restore_whole(verified);
             }
         }
-        for file in new.paused_files {
-            if let Some(file) = job.files.get_mut(file as usize) {
-                file.set_paused(true);
-            }
-        }
-        for file in new.dropped {
-            job.leave_out(file);
-        }
-        // A post of nothing but PAR2 volumes is wanted for their own sake.
-        let only_extras = job.files.iter().all(|file| file.listed().is_extra);
-        if new.wants_extras || only_extras {
-            job.files.iter_mut().for_each(File::release);
-        }
+        job.heed(&new.paused_files, &new.dropped, new.wants_extras);
         let replay = job.restore(&new.written);
         job.count();
         (job, replay)
+    }
+
+    /// What people want of its files.
+    fn heed(&mut self, paused: &[u32], dropped: &[u32], wants_extras: bool) {
+        for &file in paused {
+            if let Some(file) = self.files.get_mut(file as usize) {
+                file.set_paused(true);
+            }
+        }
+        for &file in dropped {
+            self.leave_out(file);
+        }
+        if wants_extras || self.has_only_extras() {
+            self.files.iter_mut().for_each(File::release);
+        }
+    }
+
+    /// More of it has come, behind what there was.
+    pub(crate) fn append(&mut self, more: MoreFiles) {
+        for file in more.files.into_iter().map(File::new) {
+            self.sizes.add_file(file.all_claimed_bytes(), file.is_par2());
+            self.files.push(file);
+        }
+        self.heed(&more.paused, &more.dropped, more.wants_extras);
+        self.set_order(&more.order);
+        self.count();
+    }
+
+    /// The order in which its files are wanted.
+    pub fn order(&self) -> &FileOrder {
+        &self.order
+    }
+
+    pub(crate) fn set_order(&mut self, told: &[u32]) {
+        self.order = FileOrder::new(self.files.len() as u32, told);
+        self.fresh_file = 0;
     }
 
     pub fn id(&self) -> JobId {
@@ -210,7 +251,7 @@ impl Job {
         self.fresh_bytes -= known.fresh_bytes();
         known.set_paused(paused);
         self.fresh_bytes += known.fresh_bytes();
-        self.fresh_file = self.fresh_file.min(file as usize);
+        self.fresh_file = self.fresh_file.min(self.order.place(file));
         true
     }
 
@@ -284,12 +325,21 @@ impl Job {
         file.is_par2() && self.files.iter().any(|other| !other.is_par2())
     }
 
-    /// Lets go of the PAR2 volumes if a file has holes; whether there were any to let go of.
+    /// A post of nothing but PAR2 volumes is wanted for their own sake.
+    fn has_only_extras(&self) -> bool {
+        let mut wanted = self.files.iter().filter(|file| file.state() != FileState::Dropped);
+        wanted.all(|file| file.listed().is_extra)
+    }
+
+    /// Lets go of the PAR2 volumes if a file has holes, or nothing else is left; whether there were any
+    /// to let go of.
     pub(crate) fn release_extras_if_needed(&mut self) -> bool {
         let is_holed = |file: &File| file.state() == FileState::Holed && !self.can_do_without(file);
-        let holed = self.files.iter().any(is_holed);
         let held = self.files.iter().any(|file| file.state() == FileState::HeldBack);
-        if self.unsettled > 0 || !holed || !held {
+        if self.unsettled > 0 || !held {
+            return false;
+        }
+        if !self.files.iter().any(is_holed) && !self.has_only_extras() {
             return false;
         }
         self.files.iter_mut().for_each(File::release);
@@ -300,14 +350,14 @@ impl Job {
 
     /// The next segment of each file that was never handed out.
     pub(crate) fn fresh_segments(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
-        let files = self.files.iter().enumerate().skip(self.fresh_file);
-        files.filter_map(|(index, file)| Some((index as u32, file.peek_fresh()?)))
+        let files = self.order.files().iter().skip(self.fresh_file);
+        files.filter_map(|&file| Some((file, self.files[file as usize].peek_fresh()?)))
     }
 
     /// The first segment that was never handed out, be it of a paused file.
     pub fn first_unasked(&self) -> Option<(u32, u32)> {
-        let mut others = self.files.iter().enumerate();
-        let first = |(index, file): (usize, &File)| Some((index as u32, file.first_unasked()?));
+        let mut others = self.order.files().iter();
+        let first = |&file: &u32| Some((file, self.files[file as usize].first_unasked()?));
         self.fresh_segments().next().or_else(|| others.find_map(first))
     }
 
@@ -317,7 +367,8 @@ impl Job {
             self.fresh_bytes -= u64::from(known.claimed_bytes(segment));
             known.take_fresh();
         }
-        while self.files.get(self.fresh_file).is_some_and(|file| file.fresh_count() == 0) {
+        let is_done = |file: &u32| self.files[*file as usize].fresh_count() == 0;
+        while self.order.files().get(self.fresh_file).is_some_and(is_done) {
             self.fresh_file += 1;
         }
     }
@@ -327,7 +378,8 @@ impl Job {
     }
 
     pub(crate) fn fresh_count(&self) -> usize {
-        self.files[self.fresh_file..].iter().map(File::fresh_count).sum()
+        let left = self.order.files().iter().skip(self.fresh_file);
+        left.map(|file| self.files[*file as usize].fresh_count()).sum()
     }
 
     pub(crate) fn reopen(&mut self, file: u32, segment: u32) {
@@ -357,7 +409,7 @@ impl Job {
         self.segments.segments_done -= done;
         self.segments.bytes_done -= bytes;
         self.fresh_bytes += known.fresh_bytes();
-        self.fresh_file = self.fresh_file.min(file as usize);
+        self.fresh_file = self.fresh_file.min(self.order.place(file));
     }
 
     pub(crate) fn file_mut(&mut self, file: u32) -> &mut File {

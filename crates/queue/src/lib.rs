@@ -6,6 +6,7 @@
 //!
 //! - [`Queue`]: all jobs, in the order of their priorities
 //! - [`Job`], [`File`]: one NZB's worth of work, and one target file in it
+//! - [`FileOrder`]: which of its files are wanted first
 //! - [`Sizes`], [`Permille`]: how much of a job is lost, and whether that can be repaired
 //! - [`sample`], [`Outlook`]: what a few articles say of a whole job
 //! - [`ServerCount`]: how many articles of a job a server had, and had not
@@ -20,6 +21,7 @@ mod file;
 mod health;
 mod job;
 mod life;
+mod order;
 mod part;
 mod placements;
 mod queue;
@@ -30,8 +32,9 @@ mod servers;
 pub use dupe::DupeMode;
 pub use file::{File, FileState, NewFile, SegmentState};
 pub use health::{Permille, Sizes};
-pub use job::{Job, JobState, NewJob, Totals};
+pub use job::{Job, JobState, MoreFiles, NewJob, Totals};
 pub use life::{Cause, Deletion, Ending, Impossible, Life, Losses, Retry, Stage, Step, cause_of};
+pub use order::FileOrder;
 pub use part::{Conflict, Part};
 pub use placements::{Layout, Piece, Placed};
 pub use queue::{FileKey, Queue, SegmentKey};

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bergamot_types::{JobId, ServerId};
 
 use crate::file::{File, FileState, SegmentState};
-use crate::job::{Job, JobState, NewJob, Place};
+use crate::job::{Job, JobState, MoreFiles, NewJob, Place};
 use crate::part::{Conflict, Part};
 use crate::placements::{Layout, Placed};
 use crate::restored::Replay;
@@ -107,6 +107,23 @@ impl Queue {
         let is_news = job.set_file_paused(key.file, paused);
         self.offer(key.job);
         is_news
+    }
+
+    /// Hands out the files of the job in this order from now on; those not told follow by their places.
+    pub fn order_files(&mut self, job: JobId, told: &[u32]) {
+        if let Some(known) = self.jobs.get_mut(&job) {
+            known.set_order(told);
+            self.offer(job);
+        }
+    }
+
+    /// More of a job has come, behind what there was; whether it is there.
+    pub fn append(&mut self, job: JobId, more: MoreFiles) -> bool {
+        let Some(known) = self.jobs.get_mut(&job) else { return false };
+        known.append(more);
+        known.release_extras_if_needed();
+        self.offer(job);
+        true
     }
 
     /// Wants nothing more of a file that is not whole yet; whether there was one.
@@ -364,6 +381,62 @@ mod tests {
         assert_eq!(queue.all_fresh_bytes(), 0);
         assert_eq!(order, [key(3, 0, 0), key(3, 1, 0), key(1, 0, 0), key(1, 0, 1), key(2, 0, 0)]);
         assert_eq!(queue.fresh_up_to(5), 0);
+    }
+
+    #[test]
+    fn files_come_in_the_order_that_is_told_and_keep_their_places() {
+        let mut queue = Queue::new();
+        let files = || vec![file("a", 2), file("b", 1), file("c", 1)];
+        queue.add(NewJob { order: vec![2], ..job(1, 0, files()) });
+        let order = |queue: &Queue| queue.fresh().map(|key| key.file).collect::<Vec<_>>();
+        assert_eq!(order(&queue), [2, 0, 1]);
+        assert_eq!(take(&mut queue), Some(key(1, 2, 0)));
+        assert_eq!(take(&mut queue), Some(key(1, 0, 0)));
+        queue.order_files(JobId(1), &[1, 2]);
+        assert_eq!((order(&queue), queue.fresh_up_to(9)), (vec![1, 0], 2));
+        queue.pause_file(key(1, 1, 0).file_key());
+        assert_eq!(take(&mut queue), Some(key(1, 0, 1)));
+        assert_eq!(take(&mut queue), None);
+        queue.resume_file(key(1, 1, 0).file_key());
+        assert_eq!(queue.job(JobId(1)).unwrap().first_unasked(), Some((1, 0)));
+        assert_eq!(take(&mut queue), Some(key(1, 1, 0)));
+    }
+
+    #[test]
+    fn a_job_that_is_under_way_can_get_more_files() {
+        let mut queue = Queue::new();
+        queue.add(job(1, 0, vec![file("a", 1), NewFile { is_extra: true, ..file("v", 1) }]));
+        assert_eq!(take(&mut queue), Some(key(1, 0, 0)));
+        let more = MoreFiles {
+            files: vec![file("b", 1), file("c", 2), file("d", 1)],
+            paused: vec![3],
+            dropped: vec![2],
+            order: vec![4],
+            wants_extras: false,
+        };
+        assert!(queue.append(JobId(1), more.clone()) && !queue.append(JobId(2), more));
+        let totals = queue.job(JobId(1)).unwrap().totals();
+        assert_eq!((totals.segments, queue.fresh_bytes(JobId(1))), (4, 110), "one file is paused");
+        assert_eq!(take(&mut queue), Some(key(1, 4, 0)));
+        assert_eq!(take(&mut queue), None);
+        queue.resume_file(key(1, 3, 0).file_key());
+        assert_eq!(take(&mut queue), Some(key(1, 3, 0)));
+        write(&mut queue, key(1, 0, 0), 1).unwrap();
+        queue.finish_file(key(1, 0, 0).file_key(), true);
+        assert_eq!(queue.state(JobId(1)), Some(JobState::Downloading));
+        let begun: Vec<_> =
+            queue.job(JobId(1)).unwrap().files().iter().map(File::is_begun).collect();
+        assert_eq!(begun, [true, false, false, true, true]);
+    }
+
+    #[test]
+    fn volumes_that_are_all_that_is_left_are_wanted_for_their_own_sake() {
+        let mut queue = Queue::new();
+        let extra = NewFile { is_extra: true, ..file("v", 1) };
+        queue.add(job(1, 0, vec![file("a", 1), extra]));
+        queue.drop_file(key(1, 0, 0).file_key());
+        assert_eq!(queue.state(JobId(1)), Some(JobState::Downloading));
+        assert_eq!(take(&mut queue), Some(key(1, 1, 0)));
     }
 
     #[test]
