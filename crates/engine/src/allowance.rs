@@ -11,11 +11,12 @@ use std::time::{Duration, Instant};
 use bergamot_limit::{Effect, QuotaSettings, Record, Usage};
 use bergamot_types::{ServerId, UnixTime};
 
-use crate::article::Stage;
+use crate::article::{Article, Stage};
 use crate::engine::Engine;
 use crate::event::{DiskTrouble, Event, Fault, Now};
+use crate::line::Line;
 use crate::meter::{Meter, QuotaRecords, Scope};
-use crate::order::{Notice, Order, Ticket};
+use crate::order::{ConnectionId, Notice, Order, Ticket};
 use crate::schedule::Schedule;
 use crate::settings::Settings;
 
@@ -227,17 +228,24 @@ impl Engine {
         Some(records.collect()).filter(|records| *records != QuotaRecords::default())
     }
 
-    /// Books what came over the line, whether or not it was any good.
+    /// Books what came over the line, whether or not it was any good. Of a body that is larger than it
+    /// was said to be the surplus is booked as it comes, for nobody knows how much there will be.
     pub(crate) fn count(&mut self, now: Now, event: &Event) {
         let (ticket, came) = match event {
             Event::Fetched { ticket, part, fault: Some(Fault::TooLarge { needed }) } => {
-                (*ticket, Some(part.length.max(*needed)))
+                (*ticket, part.length.max(*needed))
             }
-            Event::Fetched { ticket, part, .. } => (*ticket, Some(part.length)),
-            // How much of it had come nobody knows.
-            Event::Ended { trouble: bergamot_pool::Trouble::Broken, unanswered, .. } => {
+            Event::Fetched { ticket, part, .. } => (*ticket, part.length),
+            Event::Ended { connection, trouble, unanswered } => {
                 let Some(ticket) = unanswered.first() else { return };
-                (*ticket, None)
+                let received = self.received_of(*connection, *ticket);
+                if received == 0 && *trouble != bergamot_pool::Trouble::Broken {
+                    return;
+                }
+                (*ticket, received.max(self.tickets.get(ticket).map_or(0, |it| it.needs)))
+            }
+            Event::Progress { ticket, received } => {
+                return self.count_surplus(now, *ticket, received.0);
             }
             _ => return,
         };
@@ -246,13 +254,29 @@ impl Engine {
         }
     }
 
+    fn count_surplus(&mut self, now: Now, ticket: Ticket, received: u64) {
+        let Some(article) = self.tickets.get_mut(&ticket) else { return };
+        let Stage::Asked { server, .. } = article.stage else { return };
+        let more = received.saturating_sub(article.needs + article.surplus);
+        if more > 0 {
+            article.surplus += more;
+            self.allowance.concerned(server).for_each(|meter| meter.book(now.date, more));
+        }
+    }
+
+    /// What has come of a body that will not be finished, as far as it was told.
+    fn received_of(&self, connection: ConnectionId, ticket: Ticket) -> u64 {
+        let line = self.connections.get(&connection).map(|known| &known.line);
+        line.filter(|line| line.ticket_at(0) == Some(ticket)).map_or(0, Line::received)
+    }
+
     /// The NZB gives the length before decoding, which is what a provider counts; unless it is wrong.
-    fn charge_for(&self, ticket: Ticket, came: Option<u64>) -> Option<(ServerId, u64)> {
+    fn charge_for(&self, ticket: Ticket, came: u64) -> Option<(ServerId, u64)> {
         let article = self.tickets.get(&ticket)?;
         let Stage::Asked { server, .. } = article.stage else { return None };
         let file = self.queue.file(article.key.file_key());
         let claimed = file.map_or(0, |file| file.claimed_bytes(article.key.segment));
-        Some((server, came.unwrap_or(article.needs).max(u64::from(claimed))))
+        Some((server, came.max(u64::from(claimed)).saturating_sub(article.surplus)))
     }
 
     pub(crate) fn look_at_allowance(&mut self, now: Now) {
@@ -286,9 +310,10 @@ impl Engine {
         }
     }
 
-    /// Only while there is something to fetch: an idle daemon writes nothing.
+    /// Only while there is something to fetch, or under way still: an idle daemon writes nothing.
     pub(crate) fn keep_records(&mut self, now: Now) {
-        if self.queue.is_empty() || self.holds_everything() {
+        let is_calm = self.holds_everything() && !self.tickets.values().any(Article::is_asked);
+        if self.queue.is_empty() || is_calm {
             return;
         }
         if let Some(records) = self.allowance.next_records(now.date) {

@@ -18,6 +18,8 @@ pub(crate) struct Article {
     /// Room for its body, and how much of it is reserved so far: none or all.
     pub(crate) needs: u64,
     pub(crate) reserved: u64,
+    /// What has come beyond that, and counts against quotas already.
+    pub(crate) surplus: u64,
     pub(crate) stage: Stage,
 }
 

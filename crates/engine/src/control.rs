@@ -1,7 +1,7 @@
 //! What people want while it runs: pauses, another order, fewer files, another rate.
 
 use bergamot_limit::Effect;
-use bergamot_queue::FileKey;
+use bergamot_queue::{FileKey, MoreFiles};
 use bergamot_types::{ByteRate, JobId};
 
 use crate::article::Whereabouts;
@@ -72,6 +72,13 @@ impl Engine {
         if self.queue.drop_file(file) {
             self.forget_troubled(file);
             self.end_job_if_settled(file.job);
+        }
+    }
+
+    pub(crate) fn on_files_added(&mut self, job: JobId, more: MoreFiles) {
+        // One that has ended is only waiting to be taken out.
+        if !self.ended.contains(&job) && self.queue.append(job, more) {
+            self.end_job_if_settled(job);
         }
     }
 

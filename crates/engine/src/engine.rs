@@ -122,6 +122,8 @@ impl Engine {
             Event::FileFinished { file, result } => self.on_file_finished(now, file, result),
             Event::FilePaused(file) => self.on_file_paused(file),
             Event::FileResumed(file) => self.on_file_resumed(now, file),
+            Event::FilesAdded { job, more } => self.on_files_added(job, more),
+            Event::FilesOrdered { job, order } => self.queue.order_files(job, &order),
             Event::JobAdded(job) => self.on_job_added(job),
             Event::JobMoved { job, result } => self.on_job_moved(now, job, result),
             Event::JobPaused(job) => self.on_job_paused(job),

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use bergamot_pool::Trouble;
-use bergamot_queue::{FileKey, NewJob, Part};
+use bergamot_queue::{FileKey, MoreFiles, NewJob, Part};
 use bergamot_types::{ByteCount, ByteRate, JobId, ServerId, UnixTime};
 
 use crate::order::{ConnectionId, ErrandId, Ticket};
@@ -64,6 +64,16 @@ pub enum Event {
     /// Somebody wants the file to wait.
     FilePaused(FileKey),
     FileResumed(FileKey),
+    /// More of a job has come, behind what there was.
+    FilesAdded {
+        job: JobId,
+        more: MoreFiles,
+    },
+    /// Somebody wants these files of the job first; the others follow by their places.
+    FilesOrdered {
+        job: JobId,
+        order: Vec<u32>,
+    },
     JobAdded(NewJob),
     /// The job's directory lies where it belongs, or cannot get there.
     JobMoved {

@@ -200,7 +200,7 @@ impl Engine {
         let working = self.pool.working(server);
         self.sched.on_given(now.instant, server, bytes, working);
         let stage = Stage::Asked { server, connection };
-        self.tickets.insert(ticket, Article { key, needs, reserved: 0, stage });
+        self.tickets.insert(ticket, Article { key, needs, reserved: 0, surplus: 0, stage });
         if let Some(known) = self.connections.get_mut(&connection) {
             known.idle_since = None;
             known.line.ask(now.instant, ticket, bytes);

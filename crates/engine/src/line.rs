@@ -103,12 +103,15 @@ impl Line {
         Some(Measured { transfer, ahead: asked.ahead })
     }
 
+    /// What has come of the front.
+    pub(crate) fn received(&self) -> u64 {
+        self.front.map_or(0, |front| front.received)
+    }
+
     /// What has come of the front, and for how long it has been due.
     pub(crate) fn front(&self, now: Instant) -> (u64, Duration) {
-        let front = self.front.as_ref();
-        front.map_or((0, Duration::ZERO), |front| {
-            (front.received, now.saturating_duration_since(front.since))
-        })
+        let since = self.front.map(|front| now.saturating_duration_since(front.since));
+        (self.received(), since.unwrap_or_default())
     }
 
     /// Whether something was asked ahead and not answered.
@@ -119,7 +122,7 @@ impl Line {
     /// Bytes that have to come before the one at `place` is there, with its own.
     pub(crate) fn bytes_to(&self, place: usize) -> u64 {
         let all: u64 = self.asked.iter().take(place + 1).map(|asked| asked.bytes).sum();
-        all.saturating_sub(self.front.map_or(0, |front| front.received))
+        all.saturating_sub(self.received())
     }
 
     pub(crate) fn bytes_at(&self, place: usize) -> u64 {

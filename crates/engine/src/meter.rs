@@ -117,7 +117,8 @@ impl Meter {
     /// `calm`: no record is on its way that could bring headroom.
     pub(crate) fn wants_checkpoint(&mut self, date: UnixTime, calm: bool) -> bool {
         let starved = calm && self.starved;
-        self.reached().is_none() && (starved || self.quota.wants_checkpoint(date))
+        let is_used = self.reached().is_none() || self.under_way > 0;
+        is_used && (starved || self.quota.wants_checkpoint(date))
     }
 
     /// The record to be kept, and the number by which to tell what became of it.

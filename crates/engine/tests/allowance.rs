@@ -153,6 +153,30 @@ fn damaged_copies_and_broken_transfers_count_too() {
 }
 
 #[test]
+fn what_comes_beyond_what_was_said_counts_as_it_comes() {
+    let mut world = World::new(NOON, daily(10));
+    world.rule = |_, tries| if tries == 0 { Reply::Swollen } else { Reply::Good };
+    world.add(1, 25);
+    world.wait(HOUR);
+    // Two connections had one article each under way when it was reached.
+    assert!((10..=10 + 2 * 3).contains(&world.total()), "{}", world.total());
+    assert!(matches!(world.engine.hold(), Some(Hold::Quota { .. })));
+    world.wait(20 * DAY);
+    assert_eq!((world.total(), world.completed.len()), (100, 1));
+}
+
+#[test]
+fn what_still_comes_when_a_quota_is_reached_is_on_record_too() {
+    let mut settings = daily(10);
+    settings.servers[0].connections = 40;
+    let mut world = World::new(NOON, settings);
+    world.rule = |_, tries| if tries == 0 { Reply::Swollen } else { Reply::Good };
+    world.add(1, 60);
+    world.wait(HOUR); // the world looks at the records with every event
+    assert!(world.persists > 1, "{} records", world.persists);
+}
+
+#[test]
 fn a_used_up_block_account_leaves_its_articles_to_the_next_level() {
     let mut settings =
         Settings { servers: vec![server(1, 0), server(2, 1)], ..Settings::default() };

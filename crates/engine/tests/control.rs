@@ -6,7 +6,7 @@ use bergamot_engine::{
     DiskTrouble, Event, FORCE_PRIORITY, Failure, HealthAction, Hold, Settings, Trouble,
 };
 use bergamot_limit::{Effect, Rule, Timetable, Weekdays};
-use bergamot_queue::FileKey;
+use bergamot_queue::{FileKey, MoreFiles};
 use bergamot_types::{ByteRate, JobId};
 use world::{Reply, World, job, server};
 
@@ -154,6 +154,24 @@ fn a_file_dropped_at_any_moment_leaves_a_job_that_completes() {
         world.run();
         assert_eq!((completed(&world), world.failed.len()), (vec![1], 0), "after {steps}");
         assert_eq!(world.engine.reserved().0, 0, "after {steps}");
+    }
+}
+
+#[test]
+fn a_job_that_gets_more_files_while_it_runs_completes_with_all_of_them() {
+    for steps in 0..12 {
+        let mut world = world(1);
+        world.add(job(1, &[5, 2]));
+        world.run_steps(steps);
+        let files = world.more(job(1, &[5, 2, 3, 1]), 2);
+        let more = MoreFiles { files, paused: vec![3], order: vec![2], ..MoreFiles::default() };
+        world.happens(Event::FilesAdded { job: JobId(1), more });
+        world.run_for(3600);
+        assert!(completed(&world).is_empty(), "one of them is paused, after {steps}");
+        world.happens(Event::FileResumed(file(1, 3)));
+        world.happens(Event::FilesOrdered { job: JobId(1), order: vec![3] });
+        world.run();
+        assert_eq!((completed(&world), world.fetches.len()), (vec![1], 11), "after {steps}");
     }
 }
 

@@ -11,7 +11,7 @@ use crate::time_of_day::TimeOfDay;
 use crate::zone_table::ZoneTable;
 
 /// A time zone with its rules, which are built in: a container needs no zone database.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Eq, PartialEq)]
 pub struct Zone {
     name: &'static str,
     table: ZoneTable,
@@ -69,6 +69,13 @@ impl Zone {
 impl Default for Zone {
     fn default() -> Self {
         Self::UTC
+    }
+}
+
+/// Its name says all that its tables would.
+impl fmt::Debug for Zone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Zone({})", self.name)
     }
 }
 

@@ -422,6 +422,10 @@ impl<R: Fn(Report)> Session<R> {
 
     /// Everything that was ordered and not reported comes back with the last report.
     fn end(mut self, why: Ended) {
+        // What has come of a body is counted, be it worth something or not.
+        if let Some((request, received)) = self.bodies.progress().filter(|(_, came)| *came > 0) {
+            (self.report)(Report::Progress { ticket: request.0, received });
+        }
         self.machine.handle_end_of_stream();
         let _ = self.on_events();
         self.inbox.close();

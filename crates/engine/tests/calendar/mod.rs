@@ -22,6 +22,8 @@ pub(crate) enum Reply {
     Damaged,
     Good,
     Missing,
+    /// It breaks off only when there is three times as much as the NZB says.
+    Swollen,
 }
 
 pub(crate) struct World {
@@ -277,11 +279,17 @@ impl World {
         if reply == Reply::Missing {
             return Some(Event::Missing { ticket });
         }
-        *self.fetched.entry(server).or_default() += 1;
-        if reply == Reply::Break {
+        let articles = if reply == Reply::Swollen { 3 } else { 1 };
+        *self.fetched.entry(server).or_default() += articles;
+        if matches!(reply, Reply::Break | Reply::Swollen) {
             let (_, rest) = self.lines.remove(&connection).expect("it was just found");
             let unanswered = std::iter::once(ticket).chain(rest).collect();
-            return Some(Event::Ended { connection, trouble: Trouble::Broken, unanswered });
+            let end = Event::Ended { connection, trouble: Trouble::Broken, unanswered };
+            if reply == Reply::Break {
+                return Some(end);
+            }
+            self.happenings.push_back(end);
+            return Some(Event::Progress { ticket, received: ByteCount(articles * ARTICLE) });
         }
         let part = Part {
             begin: Some(u64::from(segment) * ARTICLE),

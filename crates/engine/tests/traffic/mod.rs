@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bergamot_engine::{ConnectionId, Event, Order, ServerSettings, Ticket};
 use bergamot_testkit::sim::{
-    ClockModel, Curiosity, Day, DiskModel, JobModel, Seed, Seen, ServerModel, run_watched,
+    Almanac, ClockModel, Curiosity, Day, DiskModel, JobModel, Seed, Seen, ServerModel, run_watched,
 };
 use bergamot_types::{ByteRate, ServerId};
 
@@ -61,6 +61,7 @@ pub(crate) fn day(servers: Vec<ServerModel>, articles: u32) -> Day {
         heals_at: Duration::ZERO,
         wishes: Vec::new(),
         curiosity: Curiosity::default(),
+        almanac: Almanac::default(),
     }
 }
 

@@ -199,10 +199,20 @@ impl World {
     }
 
     pub(crate) fn add(&mut self, job: JobBuilder) {
+        self.serve(&job);
+        self.happenings.push_back(Event::JobAdded(job.build()));
+    }
+
+    fn serve(&mut self, job: &JobBuilder) {
         for (file, &segments) in job.files.iter().enumerate() {
             self.sizes.insert((job.id, file as u32), u64::from(segments));
         }
-        self.happenings.push_back(Event::JobAdded(job.build()));
+    }
+
+    /// The files of a job behind the first so many; the others have come before.
+    pub(crate) fn more(&mut self, job: JobBuilder, first: usize) -> Vec<NewFile> {
+        self.serve(&job);
+        job.build().files.split_off(first)
     }
 
     pub(crate) fn asked_of(&self, server: u16) -> Vec<u32> {

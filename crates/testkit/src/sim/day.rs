@@ -6,6 +6,7 @@ use std::time::Duration;
 use bergamot_engine::ServerSettings;
 use bergamot_types::{ByteRate, ServerId};
 
+use super::almanac::Almanac;
 use super::curious::Curiosity;
 use super::draw;
 use super::kind::Kind;
@@ -39,6 +40,8 @@ pub struct Day {
     pub wishes: Vec<(Duration, Wish)>,
     /// What else is asked of the servers.
     pub curiosity: Curiosity,
+    /// What the calendar has to say.
+    pub almanac: Almanac,
 }
 
 #[derive(Clone, Debug)]
@@ -140,6 +143,12 @@ impl Day {
         let others = [self.disk.rate].into_iter().chain(self.line);
         let slowest = servers.chain(others).min().unwrap_or(1).max(1);
         Duration::from_secs(bytes / slowest)
+    }
+
+    /// No day may last longer, whatever happens.
+    pub(crate) fn longest(&self) -> Duration {
+        let bytes = u64::from(self.articles()) * self.article;
+        self.heals_at + self.longest_way() + self.almanac.longest_hold(bytes)
     }
 
     pub(crate) fn is_healed(&self, now: Duration) -> bool {

@@ -7,6 +7,7 @@ use bergamot_engine::ServerSettings;
 use bergamot_newsd::{Fault, Stage};
 use bergamot_types::{ByteRate, ServerId, SplitMix};
 
+use super::almanac::Almanac;
 use super::curious::{self, Curiosity};
 use super::day::{ClockModel, Day, DiskModel, JobModel, ServerModel, Spell, WireFault};
 use super::kind::{ANSWERS, CONNECTIONS, Kind};
@@ -42,6 +43,7 @@ pub(crate) fn day(seed: Seed) -> Day {
         heals_at: seconds(5, 60, chance),
         wishes: Vec::new(),
         curiosity: Curiosity::default(),
+        almanac: Almanac::default(),
         servers,
         kinds,
     };
@@ -52,8 +54,22 @@ pub(crate) fn day(seed: Seed) -> Day {
     heal(&mut day);
     day.wishes = wish::wishes(&day);
     day.curiosity = curious::draw(&day);
+    day.almanac = Almanac::draw(&day);
+    keep_to_the_day(&mut day);
     day
 }
+
+/// A clock that is wrong by years costs a day's patience, which quotas are given some of twice for (its
+/// own tests show how much); here it is set by hours, also over the end of a day.
+fn keep_to_the_day(day: &mut Day) {
+    if !day.almanac.quota.allowances.is_empty() {
+        day.clock.jumps.iter_mut().for_each(|(_, seconds)| {
+            *seconds = (*seconds).clamp(-FURTHEST_JUMP, FURTHEST_JUMP);
+        });
+    }
+}
+
+const FURTHEST_JUMP: i64 = 3 * 3600;
 
 /// No window outlasts the faults.
 fn heal(day: &mut Day) {

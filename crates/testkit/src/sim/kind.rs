@@ -69,6 +69,10 @@ pub enum Kind {
     RateChanged,
     Reloaded,
     Restarted,
+    // The calendar.
+    QuotaReached,
+    ScheduledPause,
+    ScheduledRate,
     // The bytes of a real conversation.
     CapabilityLies,
     Wire(bergamot_newsd::Fault),
@@ -124,6 +128,11 @@ impl Kind {
     /// All that people may want, on days of either kind.
     pub fn of_people() -> impl Iterator<Item = Self> {
         WISHES.iter().copied()
+    }
+
+    /// All that the calendar may bring, likewise.
+    pub fn of_calendar() -> impl Iterator<Item = Self> {
+        CALENDAR.iter().copied()
     }
 
     /// All that may strike a byte-level day.
@@ -200,6 +209,7 @@ const DISK: &[Kind] = &[
 ];
 const CLOCKS: &[Kind] = &[Kind::CalendarBack, Kind::CalendarForth, Kind::Suspend];
 const USER: &[Kind] = &[Kind::JobRemoved];
+const CALENDAR: &[Kind] = &[Kind::QuotaReached, Kind::ScheduledPause, Kind::ScheduledRate];
 const WISHES: &[Kind] = &[
     Kind::AllPaused,
     Kind::FileDropped,

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use bergamot_engine::{ConnectionId, Engine, Event, Fault, Notice, Order, Ticket, Trouble};
+use bergamot_engine::{ConnectionId, Engine, Event, Fault, Hold, Notice, Order, Ticket, Trouble};
+use bergamot_limit::Effect;
 use bergamot_queue::{FileKey, SegmentKey};
 use bergamot_types::MessageId;
 
@@ -135,6 +136,8 @@ impl<'a> Ledger<'a> {
             | Event::ErrandEnded { .. }
             | Event::ErrandWanted { .. }
             | Event::FileDropped(_)
+            | Event::FilesAdded { .. }
+            | Event::FilesOrdered { .. }
             | Event::Persisted { .. }
             | Event::Present { .. }
             | Event::ProbeDropped(_)
@@ -240,7 +243,7 @@ impl<'a> Ledger<'a> {
         self.curious.check(self.articles_are_under_way())?;
         if now >= self.next_look {
             self.next_look = now + LOOK;
-            self.check_starvation(now)?;
+            self.check_starvation(now, engine.hold())?;
         }
         Ok(())
     }
@@ -381,6 +384,13 @@ impl<'a> Ledger<'a> {
 
     fn on_notice(&mut self, now: Duration, notice: &Notice) -> Rule {
         match notice {
+            Notice::ScheduleChanged { effect, .. } => {
+                let rate = match effect {
+                    Some(Effect::Limit(rate)) => *rate,
+                    _ => self.day.rate,
+                };
+                self.meter.set_rate(now, rate);
+            }
             Notice::DiskPaused { .. } => self.disk_paused = true,
             Notice::DiskResumed => self.disk_paused = false,
             Notice::ServerRests { server, .. } => self.door.set_resting(now, *server, true),
@@ -413,9 +423,13 @@ impl<'a> Ledger<'a> {
     /// An article that nobody was asked for, a connection that could ask and has nothing to do, and
     /// nothing is asked of anybody else either. While others are busy a slow one may well be idle:
     /// they may be done with all of it before it would be with one.
-    fn check_starvation(&mut self, now: Duration) -> Rule {
+    fn check_starvation(&mut self, now: Duration, hold: Option<Hold>) -> Rule {
         let short = self.day.budget < self.reserved + 2 * u64::from(self.day.claimed).max(ROOM);
-        let excused = self.disk_paused || short;
+        // What is under way counts as used, so the last of a quota may wait for it; how long the
+        // calendar may hold everything up, the end of the day shows.
+        let metered = !self.day.almanac.quota.allowances.is_empty();
+        let held = metered || matches!(hold, Some(Hold::Schedule { .. }));
+        let excused = self.disk_paused || short || held;
         let wanted = self.book.has_fresh();
         if excused || !wanted {
             self.door.excuse(now);

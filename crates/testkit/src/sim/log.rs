@@ -81,6 +81,13 @@ impl Log {
             Event::FileDropped(file) => self.add(&[42, file.job.0.into(), file.file.into()]),
             Event::FilePaused(file) => self.add(&[43, file.job.0.into(), file.file.into()]),
             Event::FileResumed(file) => self.add(&[44, file.job.0.into(), file.file.into()]),
+            Event::FilesAdded { job, more } => {
+                self.add(&[57, job.0.into(), more.files.len() as u64]);
+            }
+            Event::FilesOrdered { job, order } => {
+                self.add(&[58, job.0.into()]);
+                order.iter().for_each(|file| self.add(&[u64::from(*file)]));
+            }
             Event::RateChanged(rate) => self.add(&[45, rate.map_or(u64::MAX, |rate| rate.0)]),
             Event::JobAdded(job) => self.add(&[5, u64::from(job.id.0)]),
             Event::JobMoved { job, result } => {

@@ -9,7 +9,8 @@
 //! byte-level days each connection is the real NNTP machine and the real decoder against a session
 //! of `newsd`, and what lies on the disk at the end is compared with what was posted.
 //!
-//! - `draw`, `day`, `kind`, `seed`, `post`: what a day is like; `wish`: what people want of it
+//! - `draw`, `day`, `kind`, `seed`, `post`: what a day is like; `wish`: what people want of it;
+//!   `almanac`: what the calendar allows, and whether that is kept to
 //! - `models`, `link`: servers that are rules; `wires`: those that really speak
 //! - `disk`, `journal`, `purse`, `agenda`, `network`: the rest of the world around the engine
 //! - `ledger`, `book`, `door`, `meter`: the invariants; `curious`: and of what is asked beside articles
@@ -17,6 +18,7 @@
 //! - `campaign`, `report`: many days, and what they came to
 
 mod agenda;
+mod almanac;
 mod book;
 mod campaign;
 mod curious;
@@ -40,6 +42,7 @@ mod wires;
 mod wish;
 mod world;
 
+pub use almanac::Almanac;
 pub use book::Verdict;
 pub use campaign::{Campaign, named_seeds};
 pub use curious::Curiosity;

@@ -8,7 +8,7 @@ use bergamot_types::{ByteCount, JobId, MessageId, MessageIdList, UnixTime};
 
 use super::day::{Day, JobModel};
 use super::seed::Seed;
-use super::world::{Places, TODAY};
+use super::world::Places;
 
 #[derive(Debug)]
 pub(crate) struct Post {
@@ -47,7 +47,9 @@ impl Post {
 
     pub(crate) fn job(&self, day: &Day, index: usize) -> NewJob {
         let model = &day.jobs[index];
-        let posted = model.posted_days_ago.map(|days| UnixTime(TODAY - i64::from(days) * 86_400));
+        let posted = model
+            .posted_days_ago
+            .map(|days| UnixTime(day.almanac.begins.0 - i64::from(days) * 86_400));
         let file = |(file, &segments): (usize, &u32)| {
             let mut ids = MessageIdList::new();
             for segment in 0..segments {

@@ -58,7 +58,8 @@ impl Report {
 
     /// Faults that never struck: whatever was to be proved about them was not.
     pub fn unfired(&self) -> Vec<Kind> {
-        let all = Kind::of_models().chain(Kind::of_wires()).chain(Kind::of_people());
+        let all = Kind::of_models().chain(Kind::of_wires());
+        let all = all.chain(Kind::of_people()).chain(Kind::of_calendar());
         all.filter(|kind| !self.fired.contains_key(kind)).collect()
     }
 }

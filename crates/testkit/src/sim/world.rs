@@ -4,12 +4,15 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use bergamot_engine::{
-    ConnectionId, Credit, Engine, ErrandId, Event, Now, Order, Sampled, Settings, Ticket, Trouble,
+    ConnectionId, Credit, Engine, ErrandId, Event, Notice, Now, Order, Sampled, Settings, Ticket,
+    Trouble,
 };
+use bergamot_limit::Effect;
 use bergamot_queue::{FileKey, FileState, SegmentKey};
 use bergamot_types::{ByteCount, JobId, MessageId, UnixTime};
 
 use super::agenda::Agenda;
+use super::almanac::Accountant;
 use super::book::Verdict;
 use super::day::Day;
 use super::disk::Disk;
@@ -98,11 +101,13 @@ struct World<'a> {
     network: Box<dyn Network + 'a>,
     disk: Disk<'a>,
     ledger: Ledger<'a>,
+    accountant: Accountant<'a>,
     agenda: Agenda<Happening>,
     start: Instant,
     now: Duration,
     calendar: i64, // how far it is set off
     steps: u64,
+    longest: Duration,
     slept: Duration,
     fired: Fired,
     log: Log,
@@ -137,11 +142,13 @@ impl<'a> World<'a> {
             network: network(day, post, start),
             disk: Disk::new(day),
             ledger: Ledger::new(day, post.places()),
+            accountant: Accountant::new(day),
             agenda: Agenda::new(),
             start,
             now: Duration::ZERO,
             calendar: 0,
             steps: 0,
+            longest: day.longest() + LIVENESS,
             slept: Duration::ZERO,
             fired: Fired::new(),
             log: Log::new(as_text),
@@ -211,7 +218,7 @@ impl<'a> World<'a> {
             return Err("nothing will ever happen again".to_owned());
         };
         self.now = self.now.max(next);
-        if self.now > self.day.heals_at + self.slept + self.day.longest_way() + LIVENESS {
+        if self.now > self.longest + self.slept {
             return Err("it does not finish".to_owned());
         }
         if times[0] == Some(next) {
@@ -304,6 +311,7 @@ impl<'a> World<'a> {
         self.journal.tear(torn, &unheard.collect::<Vec<_>>());
         self.count_fired(self.network.fired());
         self.network = network(self.day, self.post, self.start);
+        self.settings.used = self.accountant.on_restart();
         self.engine = Engine::new(self.start + self.now, self.settings.clone());
         let going = self.ledger.on_restart(self.now, &self.journal, torn)?;
         if self.day.curiosity.headers {
@@ -328,6 +336,7 @@ impl<'a> World<'a> {
                 News::Event(event) => self.tell(event, watcher)?,
                 News::Received { server, bytes } => {
                     self.ledger.on_received(self.now, server, bytes)?;
+                    self.accountant.on_received(bytes)?;
                 }
             }
         }
@@ -353,8 +362,9 @@ impl<'a> World<'a> {
         self.log.event(self.now, &event);
         self.ledger.on_event(self.now, &event)?;
         self.journal.on_event(&event);
+        self.accountant.on_event(&event);
         let dropped = if let Event::FileDropped(file) = event { Some(file) } else { None };
-        let date = UnixTime(TODAY + self.now.as_secs() as i64 + self.calendar);
+        let date = self.date();
         self.engine.handle(Now { instant: self.start + self.now, date }, event);
         if let Some(file) = dropped.filter(|file| self.is_dropped(*file)) {
             self.ledger.on_dropped(file);
@@ -363,12 +373,18 @@ impl<'a> World<'a> {
             watcher(self.now, Seen::Order(&order));
             self.log.order(self.start + self.now, &order);
             self.ledger.on_order(self.now, &order)?;
+            self.accountant.on_order(date, &order)?;
             if let Order::FailJob { job, .. } = order {
                 then.push_back(Event::JobRemoved(job));
             }
             self.carry_out(order)?;
         }
         self.ledger.check(self.now, &self.engine)
+    }
+
+    /// What the calendar shows.
+    fn date(&self) -> UnixTime {
+        UnixTime(self.day.almanac.begins.0 + self.now.as_secs() as i64 + self.calendar)
     }
 
     fn carry_out(&mut self, order: Order) -> Result<(), String> {
@@ -411,14 +427,27 @@ impl<'a> World<'a> {
                     self.network.stat(now, connection, ticket, Asked { id, key });
                 }
             }
+            Order::Tell(notice) => self.count_notice(&notice),
             Order::Write { ticket, file, offset } => self.write(ticket, file, offset),
             Order::DeleteFiles { .. }
             | Order::FailJob { .. }
             | Order::Probed { .. }
-            | Order::Reserve { .. }
-            | Order::Tell(_) => {}
+            | Order::Reserve { .. } => {}
         }
         Ok(())
+    }
+
+    fn count_notice(&mut self, notice: &Notice) {
+        match notice {
+            Notice::QuotaReached { .. } => self.fire(Kind::QuotaReached),
+            Notice::ScheduleChanged { effect: Some(Effect::Pause), .. } => {
+                self.fire(Kind::ScheduledPause);
+            }
+            Notice::ScheduleChanged { effect: Some(Effect::Limit(_)), .. } => {
+                self.fire(Kind::ScheduledRate);
+            }
+            _ => {}
+        }
     }
 
     /// Every third article of a job.
@@ -485,15 +514,14 @@ fn settings(day: &Day) -> Settings {
         servers: day.servers.iter().map(|server| server.settings.clone()).collect(),
         budget: ByteCount(day.budget),
         seed: day.seed.number(),
+        quota: day.almanac.quota.clone(),
+        timetable: day.almanac.timetable.clone(),
         ..Settings::default()
     };
     settings.rates.rate = day.rate;
     settings.rates.server_rates = day.server_rates.clone();
     settings
 }
-
-/// The first day of a year in which nothing special happened yet.
-pub(crate) const TODAY: i64 = 20_454 * 86_400;
 
 /// Longer than any rest, any silence and what they make necessary again.
 const LIVENESS: Duration = Duration::from_secs(3600);

@@ -21,9 +21,8 @@ impl Servers<'_> {
     pub(super) fn begin_body(&mut self, now: Duration, connection: ConnectionId, body: Body) {
         let Some(line) = self.lines.get_mut(&connection) else { return };
         let ticket = body.ticket;
-        line.body = Some(body);
+        line.body = Some(Body { began: now, ..body });
         self.tell_progress(ticket, 0);
-        self.agenda.plan(now + REPORT, Act::Report(connection, ticket));
         self.watch(now, connection);
         self.let_flow(now, connection);
         self.plead(now, connection);
@@ -46,6 +45,7 @@ impl Servers<'_> {
             let watched = Watched { received: body.received, time };
             let silence = line.silence();
             self.link.start(now, server, connection, bytes);
+            self.plan_report(now, connection);
             if self.day.servers[server].dead_until(now).is_some() {
                 self.agenda.plan(now + silence, Act::Silent(connection, ticket, watched));
             }
@@ -173,16 +173,28 @@ impl Servers<'_> {
         (body.ticket == ticket).then(|| (came, time.saturating_sub(passed)))
     }
 
+    /// The net tells in even steps from when the body began; of one that waits there is nothing to tell.
+    fn plan_report(&mut self, now: Duration, connection: ConnectionId) {
+        let body = self.lines.get_mut(&connection).and_then(|line| line.body.as_mut());
+        let Some(body) = body.filter(|body| !body.is_reported) else { return };
+        body.is_reported = true;
+        let steps = (now - body.began).as_nanos() / REPORT.as_nanos() + 1;
+        let at = body.began + REPORT * u32::try_from(steps).unwrap_or(u32::MAX);
+        self.agenda.plan(at, Act::Report(connection, body.ticket));
+    }
+
     pub(super) fn on_report(&mut self, now: Duration, connection: ConnectionId, ticket: Ticket) {
         let received = self.received(now, connection);
-        let Some(line) = self.lines.get(&connection) else { return };
-        if line.body.as_ref().is_none_or(|body| body.ticket != ticket) {
-            return;
-        }
+        let body = self.lines.get_mut(&connection).and_then(|line| line.body.as_mut());
+        let Some(body) = body.filter(|body| body.ticket == ticket) else { return };
+        body.is_reported = false;
+        let is_coming = body.flowing;
         if received > 0 {
             self.tell_progress(ticket, received);
         }
-        self.agenda.plan(now + REPORT, Act::Report(connection, ticket));
+        if received > 0 || is_coming {
+            self.plan_report(now, connection);
+        }
     }
 
     /// How much of the present body has come.
@@ -193,7 +205,7 @@ impl Servers<'_> {
         body.received + coming
     }
 
-    fn tell_progress(&mut self, ticket: Ticket, received: u64) {
+    pub(super) fn tell_progress(&mut self, ticket: Ticket, received: u64) {
         let received = ByteCount(received);
         self.news.push_back(News::Event(Event::Progress { ticket, received }));
     }

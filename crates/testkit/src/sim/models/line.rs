@@ -53,6 +53,9 @@ pub(crate) struct Body {
     pub(crate) length: u64,
     pub(crate) received: u64,
     pub(crate) flowing: bool,
+    pub(crate) began: Duration,
+    /// How far it has come will be told.
+    pub(crate) is_reported: bool,
     /// Next to nothing comes of it.
     pub(crate) dribbles: bool,
     pub(crate) end: End,
@@ -60,7 +63,16 @@ pub(crate) struct Body {
 
 impl Body {
     pub(crate) fn new(ticket: Ticket, length: u64, end: End) -> Self {
-        Self { ticket, length, received: 0, flowing: false, dribbles: false, end }
+        Self {
+            ticket,
+            length,
+            received: 0,
+            flowing: false,
+            began: Duration::ZERO,
+            is_reported: false,
+            dribbles: false,
+            end,
+        }
     }
 }
 

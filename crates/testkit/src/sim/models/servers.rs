@@ -273,7 +273,10 @@ impl<'a> Servers<'a> {
                 self.answered(now, connection, event);
                 self.hang_up(now, connection);
             }
-            End::Break(trouble) => self.end(now, connection, trouble),
+            End::Break(trouble) => {
+                self.tell_progress(body.ticket, body.received);
+                self.end(now, connection, trouble);
+            }
         }
     }
 
@@ -319,6 +322,9 @@ impl<'a> Servers<'a> {
     pub(super) fn end(&mut self, now: Duration, connection: ConnectionId, trouble: Trouble) {
         self.stop_flow(now, connection);
         let Some(line) = self.lines.remove(&connection) else { return };
+        if let Some(body) = line.body.filter(|body| body.received > 0) {
+            self.tell_progress(body.ticket, body.received);
+        }
         let unanswered = line.asked.into_iter().map(|question| question.fetch.ticket).collect();
         self.news.push_back(News::Event(Event::Ended { connection, trouble, unanswered }));
     }
