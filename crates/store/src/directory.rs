@@ -10,10 +10,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use bergamot_types::SplitMix;
 use rustix::fs::{
-    AtFlags, CWD, Dir, FallocateFlags, FileType, Mode, OFlags, fallocate, openat, renameat,
-    unlinkat,
+    AtFlags, CWD, Dir, FallocateFlags, FileType, Mode, OFlags, fallocate, fstatvfs, openat,
+    renameat, unlinkat,
 };
+use rustix::io::Errno;
 
 /// Names are those of files directly in it. Nothing is durable before it is synced: the content of a
 /// file by `sync`, that it is there under its name by `sync_names`.
@@ -32,6 +34,15 @@ pub trait Directory: fmt::Debug + Send + Sync {
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
     fn remove(&self, name: &str) -> io::Result<()>;
     fn sync_names(&self) -> io::Result<()>;
+
+    /// Whether so many bytes would fit under that name, which is free again afterwards.
+    fn try_room(&self, name: &str, size: u64) -> io::Result<()> {
+        let written = self.write(name, &mut io::repeat(b' ').take(size));
+        let tried = written.and_then(|()| self.sync(name));
+        // Whatever is left is cleared away at the next start.
+        let _ = self.remove(name);
+        tried
+    }
 
     /// Sets room aside for what has to be written down when others have filled the disk, unless it is.
     fn keep_reserve(&self) {}
@@ -98,14 +109,44 @@ impl Folder {
         Ok(openat(&self.handle, name, flags, Mode::RUSR | Mode::WUSR)?.into())
     }
 
-    /// An empty file that takes up room all the same.
+    /// An empty file that takes up room all the same, or where that cannot be, a full one.
     fn allocate_reserve(&self) -> io::Result<()> {
         let file = self.file(RESERVE, OFlags::WRONLY | OFlags::CREATE)?;
-        match file.metadata()?.blocks() * BLOCK < RESERVE_BYTES {
-            true => Ok(fallocate(&file, FallocateFlags::KEEP_SIZE, 0, RESERVE_BYTES)?),
-            false => Ok(()),
+        let metadata = file.metadata()?;
+        if metadata.blocks() * BLOCK >= RESERVE_BYTES || metadata.len() >= RESERVE_BYTES {
+            return Ok(());
+        }
+        match fallocate(&file, FallocateFlags::KEEP_SIZE, 0, RESERVE_BYTES) {
+            Err(errno) if is_unknown(errno) => fill(&file, RESERVE_BYTES),
+            allocated => Ok(allocated?),
         }
     }
+
+    /// Sets the room aside for a moment; nothing of it is written.
+    fn allocate_for_a_moment(&self, name: &str, size: u64) -> rustix::io::Result<()> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
+        let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let file = openat(&self.handle, name, flags, Mode::RUSR | Mode::WUSR)?;
+        let tried = fallocate(&file, FallocateFlags::KEEP_SIZE, 0, size.max(1));
+        // Whatever is left is cleared away at the next start.
+        let _ = self.remove(name);
+        tried
+    }
+}
+
+/// The file system, or the kernel, cannot set room aside.
+fn is_unknown(errno: Errno) -> bool {
+    matches!(errno, Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL)
+}
+
+/// With what no file system can make smaller. Half of it is none.
+fn fill(mut file: &File, size: u64) -> io::Result<()> {
+    let mut chance = SplitMix::seeded(size);
+    let noise: Vec<u8> = (0..size / 8).flat_map(|_| chance.up_to(u64::MAX).to_le_bytes()).collect();
+    let filled = file.write_all(&noise).and_then(|()| file.sync_data());
+    filled.inspect_err(|_| {
+        let _ = file.set_len(0);
+    })
 }
 
 impl Directory for Folder {
@@ -158,6 +199,19 @@ impl Directory for Folder {
 
     fn sync_names(&self) -> io::Result<()> {
         Ok(rustix::fs::fsync(&self.handle)?)
+    }
+
+    /// A volume that has less free is not even tried; one that has more may still have a quota.
+    fn try_room(&self, name: &str, size: u64) -> io::Result<()> {
+        let volume = fstatvfs(&self.handle)?;
+        if volume.f_bavail.saturating_mul(volume.f_frsize) < size {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        match self.allocate_for_a_moment(name, size) {
+            // Then it has the room, as far as can be known without filling it.
+            Err(errno) if is_unknown(errno) => Ok(()),
+            tried => Ok(tried?),
+        }
     }
 
     fn keep_reserve(&self) {

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Files by their places in the NZB, in their order; each is there once at most.
+/// Files by their places in the NZB. All lists but that of the order rise; each file is in a list once
+/// at most.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(default)]
 pub struct FileChoices {
@@ -10,6 +11,10 @@ pub struct FileChoices {
     paused: Vec<u32>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     dropped: Vec<u32>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    given_away: Vec<u32>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    order: Vec<u32>,
 }
 
 impl FileChoices {
@@ -22,8 +27,43 @@ impl FileChoices {
         &self.dropped
     }
 
+    /// These are files of another job now.
+    pub fn given_away(&self) -> &[u32] {
+        &self.given_away
+    }
+
+    /// These are wanted first; the others follow by their places.
+    pub fn order(&self) -> &[u32] {
+        &self.order
+    }
+
+    /// Nobody wants these of this job.
+    pub fn left_out(&self) -> Vec<u32> {
+        self.dropped.iter().chain(&self.given_away).copied().collect()
+    }
+
     pub fn is_empty(&self) -> bool {
-        self.paused.is_empty() && self.dropped.is_empty()
+        let lists = [&self.paused, &self.dropped, &self.given_away, &self.order];
+        lists.into_iter().all(Vec::is_empty)
+    }
+
+    pub fn has_given_away(&self, files: &[u32]) -> bool {
+        files.iter().all(|file| self.given_away.binary_search(file).is_ok())
+    }
+
+    pub fn set_order(&mut self, order: &[u32]) {
+        self.order = order.to_vec();
+    }
+
+    pub fn give_away(&mut self, file: u32) {
+        remove(&mut self.paused, file);
+        remove(&mut self.dropped, file);
+        insert(&mut self.given_away, file);
+    }
+
+    /// People have changed their minds. What is another job's stays there.
+    pub fn forget(&mut self) {
+        *self = Self { given_away: std::mem::take(&mut self.given_away), ..Self::default() };
     }
 
     pub fn pause(&mut self, file: u32) {
@@ -68,5 +108,10 @@ mod tests {
         assert_eq!((choices.paused(), choices.dropped()), ([1].as_slice(), [3].as_slice()));
         choices.resume(1);
         assert!(!choices.is_empty());
+        choices.give_away(3);
+        choices.set_order(&[2, 0]);
+        assert_eq!((choices.dropped(), choices.left_out()), (&[][..], vec![3]));
+        choices.forget();
+        assert_eq!((choices.given_away(), choices.order()), (&[3][..], &[][..]));
     }
 }

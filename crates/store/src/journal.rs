@@ -8,7 +8,7 @@
 //! What takes a claim back is synced at once, for the bytes it speaks of are about to change, and is
 //! written twice, so that no single damage brings the claim back to life.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
 
@@ -96,6 +96,22 @@ impl Journal {
             journal.rewrite(claims)?;
         }
         Ok((journal, replay))
+    }
+
+    /// Which files anything was ever told of, whether or not it still counts.
+    pub(crate) fn files(
+        directory: &dyn Directory,
+        name: &str,
+        owner: Owner,
+    ) -> Result<BTreeSet<u32>, StoreError> {
+        let bytes = match directory.read(name, MOST_BYTES) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
+            read => read.map_err(at(directory.path().join(name)))?,
+        };
+        let entries = frames(&bytes, owner).ours.into_iter();
+        let entries = entries.filter(|frame| frame.kind == Kind::Entries);
+        let entries = entries.flat_map(|frame| Decoder::new(frame.payload).flatten());
+        Ok(entries.map(|entry| entry.file()).collect())
     }
 
     /// In one write, and all of it or nothing. It outlives the process, not the machine.
@@ -222,6 +238,15 @@ impl Unreadable {
 }
 
 impl Entry {
+    fn file(&self) -> u32 {
+        match self {
+            Self::Written { file, .. }
+            | Self::Reopened { file, .. }
+            | Self::Forgotten { file }
+            | Self::Finished { file, .. } => *file,
+        }
+    }
+
     fn takes_back(&self) -> bool {
         matches!(self, Self::Reopened { .. } | Self::Forgotten { .. })
     }

@@ -8,6 +8,7 @@
 //! - [`Spool`]: the directory, locked for one daemon; [`Directory`]: what it needs of a disk
 //! - [`Record`]: what is known of a job; [`Outcome`]: what became of it
 //! - [`Journal`]: what lies in a job's files, as it is learnt; [`Replay`]: what of that still counts
+//! - [`Kin`]: what jobs that were joined and split have to do with each other
 //! - [`Fingerprint`]: which articles a job has; [`Parameters`]: what was noted on it
 //! - [`expired`]: which jobs history need not keep
 //! - [`UsageFile`], [`VolumesFile`], [`SettingsFile`]: what is used of the quotas, what came from each
@@ -25,6 +26,7 @@ mod fingerprint;
 mod frame;
 mod hand;
 mod journal;
+mod kin;
 mod lock;
 mod name;
 mod opening;
@@ -47,6 +49,7 @@ pub use file_choices::FileChoices;
 pub use fingerprint::{Fingerprint, InvalidFingerprint};
 pub use frame::BootId;
 pub use journal::{Entry, Finished, Journal, Mark as JournalMark, Replay};
+pub use kin::{Joined, Kin, Origin};
 pub use outcome::{Mark, Outcome, ServerArticles};
 pub use parameters::Parameters;
 pub use record::{Contents, Dupe, FinishedFile, Record};

@@ -11,13 +11,15 @@ use std::thread;
 use bergamot_queue::Ending;
 use bergamot_types::JobId;
 
+use crate::commit::commit;
 use crate::directory::Directory;
 use crate::durable::{DRAFT, at};
 use crate::error::StoreError;
+use crate::kin::{Undone, put_right};
 use crate::name::{JOURNAL, LAST, NZB, RECORD, name, parse};
 use crate::record::{Record, VERSION};
 use crate::sealed::Unsealed;
-use crate::spool::Found;
+use crate::spool::{Found, record_draft};
 
 /// With the highest number that was ever given to a job.
 pub(crate) fn look_through(directory: &Arc<dyn Directory>) -> Result<(Found, u32), StoreError> {
@@ -33,14 +35,29 @@ pub(crate) fn look_through(directory: &Arc<dyn Directory>) -> Result<(Found, u32
     found.records = records;
     found.records.sort_by_key(|record| record.id);
     let nzbs: HashSet<_> = listing.with(NZB).into_iter().collect();
+    let undone = put_right(&mut found.records, |job| nzbs.contains(&job));
+    let lacks_nzb = |record: &&Record| record.nzbs().iter().any(|job| !nzbs.contains(job));
     let queued = found.records.iter().filter(|record| !record.life.is_ended());
-    found.without_nzb = queued.map(|record| record.id).filter(|job| !nzbs.contains(job)).collect();
+    found.without_nzb = queued.filter(lacks_nzb).map(|record| record.id).collect();
     let journals: HashSet<_> = listing.with(JOURNAL).into_iter().collect();
     let is_completed = |record: &&Record| matches!(record.ending(), Some(Ending::Completed { .. }));
     let completed = found.records.iter().filter(is_completed).map(|record| record.id);
     found.unsettled = completed.filter(|job| journals.contains(job)).collect();
-    put_in_order(&**directory, &listing, flaws, &mut found.set_aside);
+    put_in_order(&**directory, &listing, flaws, &undone, &mut found);
+    finish(&**directory, undone, &mut found);
     Ok((found, listing.last_id))
+}
+
+/// Does what a sudden end has left undone between jobs.
+fn finish(directory: &dyn Directory, undone: Undone, found: &mut Found) {
+    for job in undone.unborn {
+        // What cannot be removed is found once more, and is as little a job then.
+        let _ = directory.remove(&name(job, RECORD));
+    }
+    let changed = found.records.iter().filter(|record| undone.changed.contains(&record.id));
+    // What cannot be written is found once more at the next start.
+    drop(commit(directory, changed.map(|record| vec![record_draft(record)]).collect()));
+    found.joined = undone.joined;
 }
 
 /// Why a record cannot be used.
@@ -155,9 +172,14 @@ fn put_in_order(
     directory: &dyn Directory,
     listing: &Listing,
     flaws: Vec<(JobId, Flaw)>,
-    set_aside: &mut Vec<(PathBuf, String)>,
+    undone: &Undone,
+    found: &mut Found,
 ) {
     let mut records: HashSet<_> = listing.with(RECORD).into_iter().collect();
+    // An NZB may be part of a job whose record the disk gives another time.
+    let is_unreadable = |flaw: &Flaw| matches!(flaw, Flaw::Unreadable(_));
+    let all_are_known = !flaws.iter().any(|(_, flaw)| is_unreadable(flaw));
+    let set_aside = &mut found.set_aside;
     for draft in &listing.drafts {
         // Never published, so never promised to anybody. What cannot be removed is written over.
         let _ = directory.remove(draft);
@@ -175,14 +197,20 @@ fn put_in_order(
             }
         }
     }
+    let joined: HashSet<_> =
+        found.records.iter().flat_map(Record::joined).map(|joined| joined.job).collect();
+    let is_part = |kind: &str, job: &JobId| kind == NZB && (joined.contains(job) || !all_are_known);
     for (kind, what) in [(NZB, "NZB"), (JOURNAL, "journal")] {
-        for job in listing.with(kind).into_iter().filter(|job| !records.contains(job)) {
+        let ownerless = listing.with(kind).into_iter().filter(|job| !records.contains(job));
+        for job in ownerless.filter(|job| !is_part(kind, job)) {
             let why = format!("there is no record for this {what}");
             set_aside.push(rename_aside(directory, &name(job, kind), "orphan", why));
         }
     }
-    let lasts = listing.with(LAST);
-    for job in lasts.iter().filter(|job| job.0 < listing.last_id) {
+    // Drafts and jobs that were never to be go now, and their numbers with them.
+    let stays = |job: &&JobId| !undone.unborn.contains(job);
+    let highest = listing.files.values().flatten().filter(stays).max().copied();
+    for job in listing.with(LAST).iter().filter(|job| Some(**job) < highest) {
         // A higher number is there to see: this one is not needed any more.
         let _ = directory.remove(&name(*job, LAST));
     }

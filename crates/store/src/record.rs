@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::file_choices::FileChoices;
 use crate::fingerprint::Fingerprint;
+use crate::kin::Kin;
 use crate::outcome::Outcome;
 use crate::parameters::Parameters;
 use crate::plain;
@@ -52,6 +53,9 @@ pub struct Record {
     /// Few jobs have any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_choices: Option<Box<FileChoices>>,
+    /// Few jobs have any of this, either.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kin: Option<Box<Kin>>,
     /// Its directory below the incomplete one, once it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<Box<str>>,
@@ -124,6 +128,7 @@ impl Record {
             dupe: Dupe::default(),
             contents: Contents::default(),
             file_choices: None,
+            kin: None,
             directory: None,
             life: Life::Queued,
             starts: 0,
@@ -175,7 +180,17 @@ impl Record {
     /// As it lies in the spool.
     pub fn sealed(&self) -> String {
         let body = serde_json::to_string(self).expect("a record has only what JSON can hold");
-        seal(WORD, VERSION, &body)
+        seal(WORD, self.version(), &body)
+    }
+
+    /// The oldest that can tell all of it. A bergamot that did not know what jobs have to do with each
+    /// other would download files twice, or not at all.
+    fn version(&self) -> u32 {
+        let has_given = |choices: &FileChoices| !choices.given_away().is_empty();
+        match self.kin.is_some() || self.file_choices.as_deref().is_some_and(has_given) {
+            true => VERSION,
+            false => VERSION_WITHOUT_KIN,
+        }
     }
 
     /// Of this version, or of an older one.
@@ -195,7 +210,9 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
+
+const VERSION_WITHOUT_KIN: u32 = 2;
 
 /// What records of jobs begin with.
 pub(crate) const WORD: &str = "bergamot-job";
@@ -205,6 +222,7 @@ mod tests {
     use bergamot_queue::{Cause, Permille, Stage};
 
     use super::*;
+    use crate::kin::{Joined, Origin};
     use crate::outcome::{Mark, ServerArticles};
 
     fn full() -> Record {
@@ -260,6 +278,23 @@ mod tests {
             assert_eq!(Record::unseal(record.sealed().as_bytes()).unwrap(), record);
         }
         assert!(!format!("{:?}", full()).contains("hunter2"));
+    }
+
+    #[test]
+    fn only_a_record_that_tells_of_other_jobs_is_of_the_newest_version() {
+        let mut record = full();
+        record.choose(|choices| choices.set_order(&[1]));
+        assert!(record.sealed().starts_with("bergamot-job 2 "));
+        let mut given = record.clone();
+        given.choose(|choices| choices.give_away(0));
+        let (source, fingerprint) = ("y.nzb".into(), Fingerprint([1; 16]));
+        let joined = vec![Joined { job: JobId(8), fingerprint, source }];
+        let origin = Some(Origin { job: JobId(3), files: vec![2] });
+        record.kin = Some(Box::new(Kin { joined, origin }));
+        for record in [given, record] {
+            assert!(record.sealed().starts_with("bergamot-job 3 "));
+            assert_eq!(Record::unseal(record.sealed().as_bytes()).unwrap(), record);
+        }
     }
 
     #[test]

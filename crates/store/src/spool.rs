@@ -1,6 +1,6 @@
 //! The directory of jobs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -10,12 +10,13 @@ use bergamot_types::JobId;
 
 use crate::commit::{Draft, commit};
 use crate::directory::{Directory, Folder};
-use crate::durable::{at, draft_of, prepare, publish_now, sync_names};
+use crate::durable::{at, draft_of, publish_now, sync_names};
 use crate::error::StoreError;
 use crate::fingerprint::Fingerprint;
 use crate::frame::{BootId, Owner};
 use crate::hand::Hand;
 use crate::journal::{Journal, Replay};
+use crate::kin::Joined;
 use crate::lock::{Lock, lock};
 use crate::name::{JOURNAL, LAST, NZB, RECORD, name};
 use crate::opening::look_through;
@@ -35,7 +36,15 @@ struct Index {
     last_id: u32,
     last_sequence: u64,
     present: BTreeMap<JobId, Fingerprint>,
+    parts: BTreeMap<JobId, Part>, // jobs that belong to others
     fingerprints: BTreeMap<(Fingerprint, JobId), Arc<str>>, // with their sources
+}
+
+/// A job that is part of another.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    of: JobId,
+    fingerprint: Fingerprint,
 }
 
 /// What lay in the spool at the start.
@@ -47,6 +56,8 @@ pub struct Found {
     pub set_aside: Vec<(PathBuf, String)>,
     /// Jobs that are not ended and whose NZB is gone.
     pub without_nzb: Vec<JobId>,
+    /// What is left of jobs that are part of others: to be removed, with what lies in their directories.
+    pub joined: Vec<Record>,
     /// Jobs that completed and have their journals yet: nobody had time to clear up behind them.
     pub unsettled: Vec<JobId>,
     /// Jobs that were in hand when a daemon died, twice in a row: not to be touched unasked.
@@ -156,11 +167,9 @@ impl Spool {
 
     /// Whether the NZB of a job would fit, without one; nothing of the trial is left.
     pub fn try_room(&self, job: JobId, size: u64) -> Result<(), StoreError> {
-        let name = name(job, NZB);
-        let tried = prepare(&*self.directory, &name, &mut io::repeat(b' ').take(size));
-        // Whatever is left is cleared away at the next start.
-        let _ = self.directory.remove(&draft_of(&name));
-        tried
+        let draft = draft_of(&name(job, NZB));
+        let tried = self.directory.try_room(&draft, size);
+        tried.map_err(|error| at(self.directory.path().join(&draft))(error))
     }
 
     /// From now on the articles of this job are known, though its record is still on its way.
@@ -218,12 +227,24 @@ impl Spool {
         sync_names(&*self.directory)
     }
 
-    /// Forgets jobs altogether. Their records go last, so that nothing is left of a job that nobody
-    /// knows of any more.
+    /// Whether the disk has it that this job is part of another, and none of its own.
+    pub fn is_part(&self, job: JobId) -> bool {
+        self.index().parts.contains_key(&job)
+    }
+
+    /// Forgets jobs altogether, with all that is part of them. Their records go last, so that nothing is
+    /// left of a job that nobody knows of any more. Of one that is itself part of another the NZB stays.
     pub fn remove(&self, jobs: &[JobId]) -> Result<(), StoreError> {
-        self.keep_last_number(jobs)?;
-        for job in jobs {
-            self.drop_nzb(*job)?;
+        let parts: Vec<_> = jobs.iter().flat_map(|job| self.index().parts_of(*job)).collect();
+        self.keep_last_number(jobs, &parts)?;
+        for job in parts.iter().chain(jobs) {
+            self.remove_file(&name(*job, JOURNAL))?;
+            if parts.contains(job) || !self.is_part(*job) {
+                self.remove_file(&name(*job, NZB))?;
+            }
+        }
+        for part in &parts {
+            self.remove_file(&name(*part, RECORD))?;
         }
         sync_names(&*self.directory)?;
         for job in jobs {
@@ -231,6 +252,13 @@ impl Spool {
             self.index().forget(*job);
         }
         sync_names(&*self.directory)
+    }
+
+    /// Which files of a job its journal tells of, be it true or not. Nothing changes by that.
+    pub fn begun_files(&self, record: &Record) -> Result<BTreeSet<u32>, StoreError> {
+        let owner = Owner::new(record.id, record.fingerprint, BootId::default());
+        let told = Journal::files(&*self.directory, &name(record.id, JOURNAL), owner)?;
+        Ok(record.finished.iter().map(|file| file.index).chain(told).collect())
     }
 
     /// The job is in hand from now on: if the process dies, that is held against it. Meant for what
@@ -259,9 +287,13 @@ impl Spool {
     }
 
     /// Numbers are told by the names of files, so the highest must not go without a trace.
-    fn keep_last_number(&self, jobs: &[JobId]) -> Result<(), StoreError> {
-        let highest = self.index().present.keys().next_back().copied();
-        match highest.filter(|highest| jobs.contains(highest)) {
+    fn keep_last_number(&self, jobs: &[JobId], parts: &[JobId]) -> Result<(), StoreError> {
+        let highest = {
+            let index = self.index();
+            let last_part = index.parts.keys().next_back();
+            index.present.keys().next_back().max(last_part).copied()
+        };
+        match highest.filter(|highest| jobs.contains(highest) || parts.contains(highest)) {
             Some(highest) => publish_now(&*self.directory, &name(highest, LAST), &[]),
             None => Ok(()),
         }
@@ -291,12 +323,15 @@ impl Index {
         let known = records.iter().filter(|record| record.stands_in_the_way());
         let known = known.map(|record| ((record.fingerprint, record.id), record.source.clone()));
         let sequences = records.iter().filter_map(|record| Some(record.outcome.as_ref()?.sequence));
-        Self {
+        let mut index = Self {
             last_id,
             last_sequence: sequences.max().unwrap_or(0),
             present: records.iter().map(|record| (record.id, record.fingerprint)).collect(),
+            parts: BTreeMap::new(),
             fingerprints: known.collect(),
-        }
+        };
+        records.iter().for_each(|record| index.learn_parts(record));
+        index
     }
 
     fn learn(&mut self, record: &Record) {
@@ -308,16 +343,39 @@ impl Index {
             true => drop(self.fingerprints.insert(key, record.source.clone())),
             false => drop(self.fingerprints.remove(&key)),
         }
+        self.learn_parts(record);
+    }
+
+    /// Whoever has the articles of a part has those of a part of the job.
+    fn learn_parts(&mut self, record: &Record) {
+        for Joined { job, fingerprint, source } in record.joined() {
+            self.parts.insert(*job, Part { of: record.id, fingerprint: *fingerprint });
+            self.fingerprints.remove(&(*fingerprint, *job));
+            let key = (*fingerprint, record.id);
+            match record.stands_in_the_way() {
+                true => drop(self.fingerprints.insert(key, source.clone())),
+                false => drop(self.fingerprints.remove(&key)),
+            }
+        }
+    }
+
+    fn parts_of(&self, job: JobId) -> Vec<JobId> {
+        self.parts.iter().filter(|(_, part)| part.of == job).map(|(part, _)| *part).collect()
     }
 
     fn forget(&mut self, job: JobId) {
+        for part in self.parts_of(job) {
+            if let Some(part) = self.parts.remove(&part) {
+                self.fingerprints.remove(&(part.fingerprint, job));
+            }
+        }
         if let Some(print) = self.present.remove(&job) {
             self.fingerprints.remove(&(print, job));
         }
     }
 }
 
-fn record_draft(record: &Record) -> Draft<'static> {
+pub(crate) fn record_draft(record: &Record) -> Draft<'static> {
     let sealed = io::Cursor::new(record.sealed());
     Draft { name: name(record.id, RECORD), content: Box::new(sealed) }
 }
@@ -463,7 +521,7 @@ mod tests {
         let (spool, _) = Spool::open(home.path()).unwrap();
         add(&spool);
         drop(spool);
-        let newer = crate::sealed::seal("bergamot-job", 3, "whatever");
+        let newer = crate::sealed::seal("bergamot-job", 4, "whatever");
         fs::write(home.path().join("00000002.job"), newer).unwrap();
         fs::write(home.path().join("00000003.job"), "damaged").unwrap();
         fs::write(home.path().join("00000004.nzb.draft"), "half").unwrap();
@@ -471,9 +529,54 @@ mod tests {
         let error = Spool::open(home.path()).unwrap_err();
         assert_eq!(error.code(), "state.newer");
         let path = home.path().join("00000002.job");
-        let expected = "was written by a newer bergamot (version 3; this one knows 2)";
+        let expected = "was written by a newer bergamot (version 4; this one knows 3)";
         assert_eq!(error.to_string(), format!("{} {expected}", path.display()));
         assert_eq!(names(home.path()), before);
+    }
+
+    #[test]
+    fn a_job_that_is_part_of_another_is_known_by_its_articles_and_goes_with_it() {
+        let home = tempfile::tempdir().unwrap();
+        let (spool, _) = Spool::open(home.path()).unwrap();
+        let (mut whole, part) = (add(&spool), add(&spool));
+        whole.join(&part, 1, 1);
+        spool.update(&whole).unwrap();
+        drop(spool);
+        let (spool, found) = Spool::open(home.path()).unwrap();
+        assert_eq!((found.records, found.joined), (vec![whole.clone()], vec![part.clone()]));
+        spool.remove(&[part.id]).unwrap();
+        assert!(spool.is_part(part.id) && spool.nzb(part.id).is_ok());
+        assert_eq!(spool.same_articles(part.fingerprint).unwrap().0, whole.id);
+        drop(spool);
+        let (spool, found) = Spool::open(home.path()).unwrap();
+        assert!(found.joined.is_empty() && found.set_aside.is_empty(), "{found:?}");
+        spool.remove(&[whole.id]).unwrap();
+        assert!(spool.nzb(part.id).is_err() && spool.same_articles(part.fingerprint).is_none());
+        drop(spool);
+        let (spool, found) = Spool::open(home.path()).unwrap();
+        assert!(found.records.is_empty() && found.set_aside.is_empty(), "{found:?}");
+        assert_eq!(spool.next_id(), JobId(3));
+    }
+
+    #[test]
+    fn a_record_that_the_disk_gives_another_time_keeps_what_is_part_of_its_job() {
+        let home = tempfile::tempdir().unwrap();
+        let (spool, _) = Spool::open(home.path()).unwrap();
+        let (mut whole, part) = (add(&spool), add(&spool));
+        whole.join(&part, 1, 1);
+        spool.update(&whole).unwrap();
+        spool.remove(&[part.id]).unwrap();
+        drop(spool);
+        let (record, aside) = (home.path().join("00000001.job"), home.path().join("aside"));
+        fs::rename(&record, &aside).unwrap();
+        fs::write(&record, vec![b' '; 5 << 20]).unwrap(); // far too long, so it is not read at all
+        let (spool, found) = Spool::open(home.path()).unwrap();
+        assert!(found.records.is_empty() && found.set_aside.len() == 1, "{found:?}");
+        drop(spool);
+        fs::rename(&aside, &record).unwrap();
+        let (spool, found) = Spool::open(home.path()).unwrap();
+        assert_eq!(found.records, [whole]);
+        assert!(found.without_nzb.is_empty() && spool.nzb(part.id).is_ok());
     }
 
     #[test]
@@ -558,6 +661,17 @@ mod tests {
         assert!(results[1].is_ok());
         assert_eq!(names(home.path()), ["00000002.job", "00000002.nzb", "lock", "reserve"]);
         assert_eq!(spool.same_articles(records[0].fingerprint), None);
+    }
+
+    #[test]
+    fn room_is_tried_without_filling_it() {
+        let home = tempfile::tempdir().unwrap();
+        let (spool, _) = Spool::open(home.path()).unwrap();
+        let before = names(home.path());
+        let refused = spool.try_room(JobId(1), u64::MAX >> 1).unwrap_err();
+        assert_eq!(refused.code(), "state.full");
+        spool.try_room(JobId(1), 1 << 20).unwrap();
+        assert_eq!(names(home.path()), before, "nothing of it is left");
     }
 
     #[test]

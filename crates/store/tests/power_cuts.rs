@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use bergamot_queue::Part;
 use bergamot_store::{
-    Addition, BootId, Entry, Fingerprint, Found, Record, Replay, Spool, StoreError,
+    Addition, BootId, Entry, Fingerprint, Found, Kin, Origin, Record, Replay, Spool, StoreError,
 };
 use bergamot_types::{JobId, SplitMix, UnixTime};
 use simulated_disk::SimulatedDisk;
@@ -65,7 +65,42 @@ fn live(disk: &Arc<SimulatedDisk>, promises: &mut Promises) -> Result<(), StoreE
     promises.attempt(JobId(3), None);
     spool.remove(&[JobId(3)])?;
     promises.acknowledge(JobId(3));
-    add(&spool, promises, &[4])
+    add(&spool, promises, &[4])?;
+    split(&spool, promises)?;
+    join(&spool, promises, moved)
+}
+
+/// A file of job 1 becomes job 5.
+fn split(spool: &Spool, promises: &mut Promises) -> Result<(), StoreError> {
+    let (mut parent, mut new) = (record(1), record(5));
+    let origin = Some(Origin { job: parent.id, files: vec![1] });
+    new.kin = Some(Box::new(Kin { origin, ..Kin::default() }));
+    parent.give_away_to(&new);
+    promises.attempt(parent.id, Some(parent.clone()));
+    promises.attempt(new.id, Some(new.clone()));
+    spool.add(&new, &mut &*NZB)?;
+    promises.acknowledge(new.id);
+    spool.update(&parent)?;
+    promises.acknowledge(parent.id);
+    Ok(())
+}
+
+/// Jobs 4 and 5 become part of job 2, which is then forgotten.
+fn join(spool: &Spool, promises: &mut Promises, mut whole: Record) -> Result<(), StoreError> {
+    let donors = [JobId(4), JobId(5)];
+    whole.join(&record(4), 1, 1);
+    whole.join(&record(5), 2, 1);
+    promises.attempt(whole.id, Some(whole.clone()));
+    donors.iter().for_each(|donor| promises.attempt(*donor, None));
+    spool.update(&whole)?;
+    assert!(donors.iter().all(|donor| spool.is_part(*donor)));
+    promises.acknowledge(whole.id);
+    donors.iter().for_each(|donor| promises.acknowledge(*donor));
+    spool.remove(&donors)?;
+    promises.attempt(whole.id, None);
+    spool.remove(&[whole.id])?;
+    promises.acknowledge(whole.id);
+    Ok(())
 }
 
 fn add(spool: &Spool, promises: &mut Promises, numbers: &[u32]) -> Result<(), StoreError> {
@@ -124,19 +159,37 @@ fn check(promises: &Promises, disk: &Arc<SimulatedDisk>, what: &str) {
         let there = found.records.iter().find(|record| record.id == *job).cloned();
         assert!(states.contains(&there), "{what}: job {job} is {there:?}, {:?}", found.set_aside);
         // A job that nobody was promised may lack its NZB, and so may one that was to be removed.
-        if there.is_some() && !states.contains(&None) {
+        if let Some(there) = there.filter(|_| !states.contains(&None)) {
             assert!(!found.without_nzb.contains(job), "{what}: job {job} has no NZB");
-            let mut nzb = Vec::new();
-            spool.nzb(*job).unwrap().read_to_end(&mut nzb).unwrap();
-            assert_eq!(nzb, NZB, "{what}");
+            for part in there.nzbs() {
+                let mut nzb = Vec::new();
+                spool.nzb(part).unwrap().read_to_end(&mut nzb).unwrap();
+                assert_eq!(nzb, NZB, "{what}");
+            }
         }
     }
+    check_kin(promises, &found.records, what);
+    let highest = promises.jobs.iter().rfind(|(_, states)| states.len() == 1);
+    assert!(highest.is_none_or(|(job, _)| *job < spool.next_id()), "{what}: a number twice");
     let known = |record: &Record| promises.jobs.contains_key(&record.id);
     assert!(found.records.iter().all(known), "{what}: {:?}", found.records);
     let told: BTreeSet<_> = replay.written.iter().map(|restored| restored.segment).collect();
     assert!(told.is_subset(&promises.on_disk), "{what}: {told:?} is claimed");
     assert!(told.is_disjoint(&promises.taken_back), "{what}: {told:?} is claimed");
     assert!(told.is_superset(&promises.vouched), "{what}: only {told:?} is left");
+}
+
+/// No file is in two jobs, and none in no job.
+fn check_kin(promises: &Promises, records: &[Record], what: &str) {
+    let find = |job| records.iter().find(|record| record.id == JobId(job));
+    let is_part = |job| records.iter().any(|it| it.joined().iter().any(|it| it.job == JobId(job)));
+    let has_given = find(1).is_some_and(|first| first.file_choices.is_some());
+    let was_removed = promises.jobs.get(&JobId(2)).is_some_and(|states| states.contains(&None));
+    let is_somewhere = find(5).is_some() || is_part(5);
+    assert!(has_given == is_somewhere || has_given && was_removed, "{what}: {records:?}");
+    for job in [4, 5] {
+        assert!(find(job).is_none() || !is_part(job), "{what}: {job} is there twice");
+    }
 }
 
 fn whole_day() -> usize {
