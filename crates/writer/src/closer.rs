@@ -3,13 +3,17 @@
 //! To finish a file it has to be on the disk, not only in the page cache; and that may take long.
 //! Threads of their own do it, so that nobody's writes wait for it: several of them, for file systems
 //! make many files durable in hardly more time than one.
+//!
+//! What is moved to another disk has threads for each such disk, which end when there is no more: a
+//! share that hangs holds those, and nobody else's.
 
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use crate::job_dir::JobDir;
-use crate::line::lock;
+use crate::line::{Choice, lock};
+use crate::movers::Movers;
 use crate::part_file::PartFile;
 use crate::writer::{Done, Order, Outcome, Shared, Task};
 
@@ -57,15 +61,32 @@ impl<B> Closing<B> {
     }
 }
 
+impl<B> Closing<B> {
+    /// The disk that a finished job goes to; it may be a share that hangs.
+    pub(crate) fn device(&self) -> Option<u64> {
+        match self {
+            Self::Order(Order {
+                task: Task::FinishJob { destination, .. } | Task::Settle { destination, .. },
+                ..
+            }) => Some(destination.device()),
+            _ => None,
+        }
+    }
+}
+
 impl Busy {
-    /// The first that neither what is under way nor what came before it stands in the way of.
-    fn choose<B>(&self, queue: &VecDeque<Closing<B>>) -> Option<usize> {
+    /// The first of mine that neither what is under way nor what came before it stands in the way of.
+    fn choose<B>(
+        &self,
+        queue: &VecDeque<Closing<B>>,
+        is_mine: impl Fn(&Closing<B>) -> bool,
+    ) -> Option<usize> {
         let mut claims = lock(&self.0);
         let under_way = claims.len();
         for (place, closing) in queue.iter().enumerate() {
             let claim = closing.claim();
             let is_free = !claims.iter().any(|other| other.excludes(&claim));
-            if is_free {
+            if is_free && is_mine(closing) {
                 claims.truncate(under_way);
                 claims.push(claim);
                 return Some(place);
@@ -86,12 +107,22 @@ impl Busy {
 
 pub(crate) struct Closer<B> {
     pub(crate) shared: Arc<Shared<B>>,
+    pub(crate) duty: Duty,
+}
+
+/// What a closer is there for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Duty {
+    /// All that nobody else is there for.
+    Files,
+    /// What goes to this disk, for as long as there is any.
+    Moves(u64),
 }
 
 impl<B> Closer<B> {
     pub(crate) fn run(self) {
-        let Self { shared } = self;
-        let choose = |queue: &VecDeque<_>| shared.busy.choose(queue);
+        let Self { shared, duty } = self;
+        let choose = |queue: &VecDeque<_>| duty.choose(&shared.busy, &shared.movers, queue);
         while let Some(closing) = shared.closing.next(&shared.stop, choose) {
             let claim = closing.claim();
             match closing {
@@ -105,6 +136,26 @@ impl<B> Closer<B> {
             }
             shared.busy.release(claim);
             shared.closing.wake_all();
+        }
+    }
+}
+
+impl Duty {
+    fn choose<B>(self, busy: &Busy, movers: &Movers, queue: &VecDeque<Closing<B>>) -> Choice {
+        match self {
+            Self::Files => Choice::of(busy.choose(queue, |closing| {
+                closing.device().is_none_or(|device| !movers.serve(device))
+            })),
+            Self::Moves(device) => {
+                let is_mine = |closing: &Closing<B>| closing.device() == Some(device);
+                match busy.choose(queue, is_mine) {
+                    None if !queue.iter().any(is_mine) => {
+                        movers.leave(device);
+                        Choice::Leave
+                    }
+                    place => Choice::of(place),
+                }
+            }
         }
     }
 }
@@ -279,6 +330,52 @@ mod tests {
         assert_eq!(flushed.try_iter().count(), 4, "what was written meanwhile is not forgotten");
     }
 
+    /// A share that hangs: nothing that is moved there arrives before it is told to.
+    #[derive(Debug)]
+    struct Hanging {
+        begun: Sender<()>,
+        go_on: Mutex<Receiver<()>>,
+    }
+
+    impl Kernel for Hanging {
+        fn rename_exclusive(
+            &self,
+            from: (BorrowedFd<'_>, &std::ffi::OsStr),
+            to: (BorrowedFd<'_>, &std::ffi::OsStr),
+        ) -> rustix::io::Result<()> {
+            if to.1 == "away" {
+                self.begun.send(()).unwrap();
+                let _ = lock(&self.go_on).recv();
+            }
+            Linux.rename_exclusive(from, to)
+        }
+    }
+
+    #[test]
+    fn files_are_finished_while_many_jobs_hang_on_their_way_to_another_disk() {
+        let (begun, begins) = channel();
+        let (go_on, goes_on) = channel();
+        let place = Place::new(Hanging { begun, go_on: Mutex::new(goes_on) });
+        let there = TempDir::new().unwrap();
+        let destination = Arc::new(Root::open(there.path()).unwrap());
+        let most = Settings::default().closers;
+        for _ in 0..2 * most {
+            let dir = Arc::new(place.dir.root().job_dir(&name("other")).unwrap());
+            let (job, destination) = (bergamot_types::JobId(1), destination.clone());
+            let task = Task::FinishJob { job, destination, name: name("away") };
+            place.writer.submit(Order { ticket: 1, dir, task });
+        }
+        (0..most).for_each(|_| begins.recv().unwrap());
+        place.write(0);
+        assert_eq!(place.finish(0).unwrap(), Outcome::Named(name("a.bin")));
+        drop(go_on);
+        for _ in 0..2 * most {
+            let done = place.dones.recv().unwrap();
+            assert!(done.ticket == 1 && done.result.is_ok(), "{done:?}");
+        }
+        assert!(place.writer.shutdown(), "who moved them has left");
+    }
+
     #[test]
     fn what_did_not_reach_the_disk_is_told_until_its_file_is_to_be_finished() {
         let place = Place::new(Forgetful::default());
@@ -320,7 +417,7 @@ mod tests {
         let mut queue = VecDeque::from([flush, finish(1), finish(2), order(Task::Discard)]);
         let busy = Busy::default();
         let take = |queue: &mut VecDeque<_>| {
-            let place = busy.choose(queue)?;
+            let place = busy.choose(queue, |_| true)?;
             Some((place, queue.remove(place).map(|closing| closing.claim())?))
         };
         let (first, flushing) = take(&mut queue).unwrap();

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use crate::closer::Closing;
 use crate::error::DiskError;
 use crate::job_dir::JobDir;
-use crate::line::lock;
+use crate::line::{Choice, lock};
 use crate::part_cache::PartCache;
 use crate::part_file::PartFile;
 use crate::writer::{Done, Order, Outcome, Shared, Task};
@@ -44,15 +44,16 @@ pub(crate) struct Lane<B> {
     pub(crate) cache: PartCache,
 }
 
-impl<B: AsRef<[u8]>> Lane<B> {
+impl<B: AsRef<[u8]> + Send + 'static> Lane<B> {
     pub(crate) fn run(mut self) {
         let shared = self.shared.clone();
-        let front = |queue: &std::collections::VecDeque<_>| (!queue.is_empty()).then_some(0);
+        let front =
+            |queue: &std::collections::VecDeque<_>| Choice::of((!queue.is_empty()).then_some(0));
         while let Some(item) = shared.lanes[self.number].next(&shared.stop, front) {
             match item {
                 Item::Finish { file, order } => {
                     self.cache.close(&order.dir, file);
-                    shared.closing.push(&shared.stop, Closing::Order(order));
+                    shared.close(Closing::Order(order));
                 }
                 Item::Gate(gate) => self.pass(&gate),
                 Item::Write(order) => (shared.on_done)(self.carry_out(order)),
@@ -67,7 +68,7 @@ impl<B: AsRef<[u8]>> Lane<B> {
         if gate.missing.fetch_sub(1, Ordering::AcqRel) == 1
             && let Some(order) = lock(&gate.order).take()
         {
-            self.shared.closing.push(&self.shared.stop, Closing::Order(order));
+            self.shared.close(Closing::Order(order));
         }
     }
 
@@ -81,7 +82,7 @@ impl<B: AsRef<[u8]>> Lane<B> {
                 });
                 if let Ok((part, true)) = &result {
                     let flush = Closing::Flush { dir: dir.clone(), part: part.clone() };
-                    self.shared.closing.push(&self.shared.stop, flush);
+                    self.shared.close(flush);
                 }
                 (Some(bytes), result.map(|_| Outcome::Done))
             }

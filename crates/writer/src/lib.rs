@@ -18,6 +18,7 @@ mod kernel;
 mod lane;
 mod line;
 mod modes;
+mod movers;
 mod moving;
 mod names;
 mod part_cache;

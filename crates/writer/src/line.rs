@@ -10,6 +10,21 @@ pub(crate) struct Line<T> {
     ready: Condvar,
 }
 
+/// What somebody at a line does next.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Choice {
+    Leave,
+    Take(usize),
+    Wait,
+}
+
+impl Choice {
+    /// Of those who never leave.
+    pub(crate) fn of(place: Option<usize>) -> Self {
+        place.map_or(Self::Wait, Self::Take)
+    }
+}
+
 impl<T> Default for Line<T> {
     fn default() -> Self {
         Self { queue: Mutex::default(), ready: Condvar::new() }
@@ -19,27 +34,36 @@ impl<T> Default for Line<T> {
 impl<T> Line<T> {
     /// Once it was stopped, what comes is dropped.
     pub(crate) fn push(&self, stop: &AtomicBool, item: T) {
+        self.push_after(stop, item, || ());
+    }
+
+    /// Does something first, while nobody chooses.
+    pub(crate) fn push_after(&self, stop: &AtomicBool, item: T, before: impl FnOnce()) {
         let mut queue = lock(&self.queue);
         if !stop.load(Ordering::Relaxed) {
+            before();
             queue.push_back(item);
-            self.ready.notify_one();
+            self.ready.notify_all(); // not everybody who waits takes everything
         }
     }
 
-    /// Waits for the first item that `choose` finds; none once it was stopped.
+    /// Waits for an item that `choose` takes; none once it was stopped, or for those who leave.
     pub(crate) fn next(
         &self,
         stop: &AtomicBool,
-        choose: impl Fn(&VecDeque<T>) -> Option<usize>,
+        choose: impl Fn(&VecDeque<T>) -> Choice,
     ) -> Option<T> {
         let mut queue = lock(&self.queue);
         loop {
             if stop.load(Ordering::Relaxed) {
                 return None;
             }
-            match choose(&queue).and_then(|place| queue.remove(place)) {
-                Some(item) => return Some(item),
-                None => queue = self.ready.wait(queue).unwrap_or_else(PoisonError::into_inner),
+            match choose(&queue) {
+                Choice::Leave => return None,
+                Choice::Take(place) => return queue.remove(place),
+                Choice::Wait => {
+                    queue = self.ready.wait(queue).unwrap_or_else(PoisonError::into_inner);
+                }
             }
         }
     }

@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use bergamot_types::{ByteCount, JobId, SafeName};
 
-use crate::closer::{Busy, Closer, Closing};
+use crate::closer::{Busy, Closer, Closing, Duty};
 use crate::error::DiskError;
 use crate::job_dir::{JobDir, Piece};
 use crate::lane::{Gate, Item, Lane};
 use crate::line::{Line, lock};
+use crate::movers::Movers;
 use crate::part_cache::PartCache;
 use crate::root::Root;
 
@@ -28,7 +29,8 @@ pub struct Writer<B> {
 pub struct Settings {
     /// That write. One file is written by one of them: file systems let no two into it anyway.
     pub threads: usize,
-    /// That wait for the disk to have what was written.
+    /// That wait for the disk to have what was written; and as many again for each disk that finished
+    /// jobs are moved to, while any are.
     pub closers: usize,
     /// Over all threads; more than this gains nothing and costs handles that sockets want.
     pub open_files: usize,
@@ -110,6 +112,7 @@ impl<B: AsRef<[u8]> + Send + 'static> Writer<B> {
             lanes: (0..threads).map(|_| Line::default()).collect(),
             closing: Line::default(),
             busy: Busy::default(),
+            movers: Movers::new(settings.closers.max(1)),
             stop: AtomicBool::new(false),
             running: Mutex::new(0),
             ended: Condvar::new(),
@@ -122,7 +125,7 @@ impl<B: AsRef<[u8]> + Send + 'static> Writer<B> {
             shared.spawn(format!("writer-{number}"), || lane.run())?;
         }
         for number in 0..settings.closers.max(1) {
-            let closer = Closer { shared: shared.clone() };
+            let closer = Closer { shared: shared.clone(), duty: Duty::Files };
             shared.spawn(format!("closer-{number}"), || closer.run())?;
         }
         Ok(writer)
@@ -130,7 +133,7 @@ impl<B: AsRef<[u8]> + Send + 'static> Writer<B> {
 
     /// Once it was shut down, orders are dropped.
     pub fn submit(&self, order: Order<B>) {
-        let Shared { lanes, closing, stop, .. } = &*self.shared;
+        let Shared { lanes, stop, .. } = &*self.shared;
         match order.task {
             Task::Reserve { file, .. } | Task::Write { file, .. } => {
                 let lane = self.shared.lane_of(&order.dir, file);
@@ -140,7 +143,7 @@ impl<B: AsRef<[u8]> + Send + 'static> Writer<B> {
                 let lane = self.shared.lane_of(&order.dir, file);
                 lanes[lane].push(stop, Item::Finish { file, order });
             }
-            Task::Settle { .. } => closing.push(stop, Closing::Order(order)),
+            Task::Settle { .. } => self.shared.close(Closing::Order(order)),
             Task::Discard | Task::FinishJob { .. } | Task::Sync => {
                 let gate = Arc::new(Gate::new(order, lanes.len()));
                 lanes.iter().for_each(|lane| lane.push(stop, Item::Gate(gate.clone())));
@@ -182,6 +185,7 @@ pub(crate) struct Shared<B> {
     pub(crate) lanes: Vec<Line<Item<B>>>,
     pub(crate) closing: Line<Closing<B>>,
     pub(crate) busy: Busy,
+    pub(crate) movers: Movers,
     pub(crate) stop: AtomicBool,
     pub(crate) on_done: Box<dyn Fn(Done<B>) + Send + Sync>,
     running: Mutex<usize>,
@@ -189,6 +193,21 @@ pub(crate) struct Shared<B> {
 }
 
 impl<B: Send + 'static> Shared<B> {
+    /// Leaves it to the threads that wait for the disk.
+    pub(crate) fn close(self: &Arc<Self>, closing: Closing<B>) {
+        let (device, mut hired) = (closing.device(), None);
+        self.closing.push_after(&self.stop, closing, || {
+            hired = device.filter(|device| self.movers.hire(*device));
+        });
+        let Some(device) = hired else { return };
+        let closer = Closer { shared: self.clone(), duty: Duty::Moves(device) };
+        if self.spawn("mover".to_owned(), || closer.run()).is_err() {
+            // Then those do it who are there already.
+            self.movers.leave(device);
+            self.closing.wake_all();
+        }
+    }
+
     fn spawn(
         self: &Arc<Self>,
         name: String,
