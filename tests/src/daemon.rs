@@ -46,7 +46,7 @@ impl Daemon {
     /// When it does not start.
     pub fn start(home: &Home, config: &str) -> Self {
         let mut daemon = Self::launch(home, config, Self::command());
-        daemon.wait_for(&["INFO ready"]);
+        daemon.wait_for_any(UP);
         daemon
     }
 
@@ -119,9 +119,9 @@ impl Daemon {
         }
     }
 
-    /// Reads on until it is ready; false if it ended before.
+    /// Reads on until it can be asked; false if it ended before.
     pub fn comes_up(&mut self) -> bool {
-        self.reaches(&[&["INFO ready"]]).is_some()
+        self.reaches(UP).is_some()
     }
 
     /// Reads on until a line holds all of one list of words; none if it ended before.
@@ -239,6 +239,15 @@ impl Daemon {
         self.status_bytes("VmHWM:")
     }
 
+    /// From now on, the most is counted anew.
+    ///
+    /// # Panics
+    /// When it does not run.
+    pub fn forget_peak_memory(&self) {
+        let path = format!("/proc/{}/clear_refs", self.child.id());
+        fs::write(path, "5").expect("it runs");
+    }
+
     fn status_bytes(&self, field: &str) -> ByteCount {
         let path = format!("/proc/{}/status", self.child.id());
         ByteCount(number_in(&fs::read_to_string(path).expect("it runs"), field) << 10)
@@ -345,6 +354,9 @@ pub fn program() -> PathBuf {
     assert!(program.exists(), "{} is not built; run cargo build --workspace", program.display());
     program
 }
+
+/// It can be asked, and mostly also told something.
+const UP: &[&[&str]] = &[&["INFO ready"], &["WARN up, but not ready"]];
 
 const NOBODY: u32 = 65_534;
 

@@ -13,6 +13,8 @@ pub struct Entry {
     pub paused: bool,
     /// A parameter that clients know their jobs by.
     pub drone: String,
+    /// Its files, in their order, where somebody asked for them.
+    pub files: Vec<u64>,
 }
 
 /// The queue in its order, and how the jobs of history ended, by name.
@@ -65,15 +67,35 @@ impl Listing {
     /// # Panics
     /// When an answer is not understood, or names a job twice.
     pub fn ask(client: &mut Client) -> Result<Self, ClientError> {
+        Self::ask_with(client, |_, _| Ok(Vec::new()))
+    }
+
+    /// With the files of each job, for which their NZBs may have to be read.
+    ///
+    /// # Panics
+    /// As [`Listing::ask`].
+    pub fn ask_all(client: &mut Client) -> Result<Self, ClientError> {
+        Self::ask_with(client, files)
+    }
+
+    fn ask_with(
+        client: &mut Client,
+        files: impl Fn(&mut Client, u64) -> Result<Vec<u64>, ClientError>,
+    ) -> Result<Self, ClientError> {
         let queue = client.call("queue.list", json!({ "limit": MOST_JOBS }))?;
+        let queued: Vec<_> = items(&queue)
+            .iter()
+            .map(|job| Ok(Entry { files: files(client, id(job))?, ..entry(job) }))
+            .collect::<Result<_, ClientError>>()?;
         let past = client.call("history.list", json!({ "limit": MOST_JOBS }))?;
         let (queue, past) = (items(&queue), items(&past));
         let ids = queue.iter().chain(past).map(|job| (name(job), id(job))).collect();
-        let (queued, ended) = (queue.iter().map(entry), past.iter().map(ended));
+        let ended = past.iter().map(ended);
         let past_names: Vec<_> = past.iter().map(name).collect();
         let past: BTreeMap<_, _> = past_names.iter().cloned().zip(ended).collect();
         assert_eq!(past.len(), past_names.len(), "no job ends twice: {past_names:?}");
-        let queue: Vec<_> = queued.filter(|entry| !past.contains_key(&entry.name)).collect();
+        let queue: Vec<_> =
+            queued.into_iter().filter(|entry| !past.contains_key(&entry.name)).collect();
         let names: BTreeSet<_> = queue.iter().map(|entry| &entry.name).collect();
         assert_eq!(names.len(), queue.len(), "no job is there twice: {queue:?}");
         Ok(Self { queue, past, ids })
@@ -112,7 +134,13 @@ impl Promises {
 
     /// The error says what is not as it was promised.
     pub fn compare(&mut self, listing: Listing) -> Result<(), String> {
-        let Listing { queue, past, ids } = listing;
+        let Listing { mut queue, past, ids } = listing;
+        // Of one that is just ending nobody tells the files any more.
+        for entry in queue.iter_mut().filter(|entry| entry.files.is_empty()) {
+            if let Some(known) = self.queue.iter().find(|known| known.name == entry.name) {
+                entry.files.clone_from(&known.files);
+            }
+        }
         let pending = self.pending.take();
         let in_question = pending.as_ref().map(|(change, _)| change.name.clone());
         self.compare_ids(ids)?;
@@ -208,7 +236,18 @@ fn entry(job: &Value) -> Entry {
         priority: job["priority"].as_i64().expect("a job has a priority"),
         paused: job["paused"].as_bool().expect("a job is paused or not"),
         drone: drone.and_then(Value::as_str).unwrap_or_default().to_owned(),
+        files: Vec::new(),
     }
+}
+
+/// None of a job that has ended meanwhile.
+fn files(client: &mut Client, job: u64) -> Result<Vec<u64>, ClientError> {
+    let files = match client.call("job.files", json!({ "job": job })) {
+        Err(ClientError::Refused { .. }) => return Ok(Vec::new()),
+        files => files?,
+    };
+    let files = files.as_array().expect("a list of files").iter();
+    Ok(files.map(|file| file["index"].as_u64().expect("a file has a place")).collect())
 }
 
 fn ended(job: &Value) -> Ended {

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -279,6 +280,44 @@ fn a_daemon_that_is_not_there_is_one_sentence() {
     let mut command = plain_command();
     command.args(["-H", "gopher://x", "list"]);
     assert_eq!(finished(command).code, Some(2));
+}
+
+#[test]
+fn no_password_goes_to_whoever_listens_at_the_port_of_a_daemon_that_is_gone() {
+    let home = Home::new();
+    let stranger = TcpListener::bind("127.0.0.1:0").expect("a port");
+    stranger.set_nonblocking(true).expect("it can be asked");
+    let port = stranger.local_addr().expect("a port").port();
+    let config = format!("[control]\nport = {port}\nusername = \"ann\"\npassword = \"hush\"\n");
+    fs::write(home.join("bergamot.toml"), config).expect("a configuration");
+    let mut command = plain_command();
+    command.arg("list").arg("--config").arg(home.join("bergamot.toml"));
+    let said = finished(command);
+    assert_eq!(said.code, Some(3), "{said:?}");
+    assert!(said.err.contains("BERGAMOT_HOST") && said.err.contains(&port.to_string()), "{said:?}");
+    let met = stranger.accept().map(drop).unwrap_err();
+    assert_eq!(met.kind(), std::io::ErrorKind::WouldBlock, "nobody asked the stranger");
+
+    // Health wants no login, so it may ask whoever is there.
+    stranger.set_nonblocking(false).expect("it waits");
+    let asked = thread::spawn(move || {
+        let mut stream = BufReader::new(stranger.accept().expect("somebody asks").0);
+        let lines = (&mut stream).lines().map_while(Result::ok);
+        let head: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
+        let answer = "HTTP/1.1 503 x\r\nContent-Length: 16\r\n\r\nnot ready: busy\n";
+        stream.get_mut().write_all(answer.as_bytes()).expect("it is answered");
+        head
+    });
+    let mut command = plain_command();
+    command.arg("health").arg("--config").arg(home.join("bergamot.toml"));
+    let said = finished(command);
+    assert_eq!(
+        (said.code, said.out.as_str()),
+        (Some(1), "The daemon runs and is not ready: busy.\n")
+    );
+    let head = asked.join().expect("it was asked");
+    assert!(head[0].starts_with("GET /readyz "), "{head:?}");
+    assert!(!head.iter().any(|line| line.to_lowercase().contains("authorization")), "{head:?}");
 }
 
 #[test]

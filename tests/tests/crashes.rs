@@ -1,9 +1,10 @@
 //! `kill -9` at any moment of a busy queue.
 //!
 //! Two lanes, each a daemon with its own server, are killed again and again after times that follow
-//! from a seed, some of them while they start; people add, move, pause and delete jobs meanwhile.
-//! After each start the queue is held against what was acknowledged. In the end every file is compared
-//! by its checksum, and what the server handed out twice is charged to the kill it was lost by.
+//! from a seed, some of them while they start; people add, move, pause and delete jobs meanwhile, and put
+//! their files into another order. After each start the queue is held against what was acknowledged. In the
+//! end every file is compared by its checksum, and what the server handed out twice is charged to the kill
+//! it was lost by.
 //! `BERGAMOT_KILLS` says how many there are, `BERGAMOT_SEED` how it goes.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on stops here")]
@@ -141,7 +142,7 @@ impl Lane {
     /// What people do until the daemon dies under their hands.
     fn steer(&mut self) -> Result<(), Broken> {
         let mut client = self.home.connect()?;
-        self.promises.compare(Listing::ask(&mut client)?)?;
+        self.promises.compare(Listing::ask_all(&mut client)?)?;
         for _ in 0..self.chance.up_to(4) {
             let (change, method, params) = self.next_change();
             self.promises.ask(change);
@@ -152,7 +153,7 @@ impl Lane {
                 Err(error) => return Err(error.into()),
             }
             self.changes += 1;
-            self.promises.compare(Listing::ask(&mut client)?)?;
+            self.promises.compare(Listing::ask_all(&mut client)?)?;
             thread::sleep(Duration::from_millis(self.chance.up_to(80)));
         }
         Ok(())
@@ -174,7 +175,7 @@ impl Lane {
         let jobs = json!([self.promises.id(&entry.name)]);
         let mut leads = false;
         let others_run = queue.iter().filter(|it| !it.paused).count() > 2;
-        let (after, method, params) = match self.chance.up_to(6) {
+        let (after, method, params) = match self.chance.up_to(7) {
             0 if queue.len() < MOST_JOBS => return self.addition(),
             1 => {
                 let priority = [-50, 0, 50][self.chance.up_to(2) as usize];
@@ -196,6 +197,14 @@ impl Lane {
                 leads = self.chance.up_to(1) == 0;
                 let to = if leads { "top" } else { "bottom" };
                 (Some(entry.clone()), "job.move", json!({ "jobs": jobs, "to": to }))
+            }
+            5 if entry.files.len() > 1 => {
+                let first = entry.files[self.chance.up_to(entry.files.len() as u64 - 1) as usize];
+                let rest = entry.files.iter().copied().filter(|file| *file != first);
+                let files = std::iter::once(first).chain(rest).collect();
+                let job = self.promises.id(&entry.name);
+                let after = Entry { files, ..entry.clone() };
+                (Some(after), "file.order", json!({ "job": job, "files": [first] }))
             }
             _ if entry.paused || others_run => {
                 let after = Entry { paused: !entry.paused, ..entry.clone() };
@@ -220,6 +229,7 @@ impl Lane {
             priority: [0, 50][self.chance.up_to(1) as usize],
             paused: self.chance.up_to(9) == 0,
             drone: format!("drone of {number}"),
+            files: (0..files).collect(),
         };
         let leads = self.chance.up_to(2) == 0;
         let params = json!({
@@ -240,7 +250,7 @@ impl Lane {
         let mut daemon = Daemon::launch(&self.home, &self.config(40), Daemon::command());
         assert!(daemon.comes_up());
         let mut client = self.home.connect().unwrap();
-        self.promises.compare(Listing::ask(&mut client).unwrap()).unwrap();
+        self.promises.compare(Listing::ask_all(&mut client).unwrap()).unwrap();
         let parked = self.promises.parked().into_iter();
         let names = self.promises.queue().iter().map(|entry| entry.name.clone());
         let names: Vec<_> = names.chain(parked.clone().map(|entry| entry.name)).collect();
@@ -254,7 +264,7 @@ impl Lane {
         for name in &names {
             daemon.expect_complete(name, self.promises.id(name).unwrap());
         }
-        let past = Listing::ask(&mut client).unwrap().past;
+        let past = Listing::ask_all(&mut client).unwrap().past;
         daemon.stop();
         self.kills.on_end(&self.library.take_loans());
         self.assert_whole(past.keys().filter(|name| !self.deleted.contains(*name)));

@@ -78,6 +78,9 @@ fn state_that_cannot_be_written_holds_up_what_comes_in_until_it_can() {
         hindrance.strike(&disk);
         let mut daemon = Daemon::start(&home, &config);
         let mut client = home.connect().unwrap();
+        let is_open = matches!(hindrance, Hindrance::NoRoom);
+        assert_eq!(health(&home).status.success(), is_open, "{:?}", health(&home));
+        assert_eq!(daemon.log().iter().any(|line| line.contains("INFO ready")), is_open);
         let refused = add(&mut client, "held", &post).unwrap_err();
         assert!(refused.to_string().contains(code), "{refused}");
         assert!(Listing::ask(&mut client).unwrap().queue.is_empty());
@@ -85,10 +88,17 @@ fn state_that_cannot_be_written_holds_up_what_comes_in_until_it_can() {
         client.call("watch.scan", json!({})).unwrap();
         assert!(home.join("watch/dropped.nzb").exists(), "it waits for its turn");
         hindrance.pass(&disk);
+        assert!(health(&home).status.success(), "{:?}", health(&home));
         client.call("watch.scan", json!({})).unwrap();
         daemon.wait_complete("dropped");
         daemon.stop();
     }
+}
+
+fn health(home: &Home) -> std::process::Output {
+    let mut command = Daemon::command();
+    command.arg("health").arg("--config").arg(home.join("bergamot.toml"));
+    command.output().unwrap()
 }
 
 /// A state directory with a job that completed, one that is read in, one that is paused, and with

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use bergamot_newsd::certs::{Authority, Quality};
 use bergamot_newsd::{Generated, Login, Manners, Options, Security};
-use bergamot_tests::{Daemon, Home, News, skip};
+use bergamot_tests::{Daemon, Home, News, may_trace, skip};
 use bergamot_types::{ByteCount, Secret};
 use rustix::process::geteuid;
 use serde_json::Value;
@@ -51,6 +51,36 @@ fn grade<'a>(findings: &'a [Value], about: &str, fact: &str) -> Option<&'a str> 
     let has = |value: &Value, text: &str| value.as_str().is_some_and(|it| it.contains(text));
     let found = findings.iter().find(|it| has(&it["about"], about) && has(&it["fact"], fact))?;
     found["grade"].as_str()
+}
+
+#[test]
+fn nothing_is_made_where_a_disk_is_promised() {
+    if !may_trace() {
+        return;
+    }
+    let home = Home::new();
+    let (share, fstab) = (home.join("share"), home.join("fstab"));
+    fs::create_dir_all(share.join("watch")).unwrap();
+    fs::write(&fstab, format!("nas:/x {} nfs defaults 0 0\n", share.display())).unwrap();
+    let config = "[directories]\nstate = 'share/state'\nwatch = 'share/watch'\n";
+    let doctor = command(&home, config);
+    let trace = home.join("trace");
+    let script = "mount --bind \"$0\" /etc/fstab || exit 77; exec \"$@\"";
+    let mut traced = Command::new("unshare");
+    traced.args(["--mount", "sh", "-c", script]).arg(&fstab);
+    traced.args(["strace", "-f", "-qq", "-e", "trace=openat", "-o"]).arg(&trace);
+    traced.arg(doctor.get_program()).args(doctor.get_args());
+    let output = traced.output().unwrap();
+    if output.status.code() == Some(77) {
+        return skip("nothing can be mounted here");
+    }
+    let findings: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    for about in ["share/state", "share/watch"] {
+        assert_eq!(grade(&findings, about, "mounted"), Some("problem"), "{findings:#?}");
+    }
+    let made = fs::read_to_string(&trace).unwrap();
+    let made: Vec<_> = made.lines().filter(|line| line.contains("O_CREAT")).collect();
+    assert!(!made.iter().any(|line| line.contains("share/")), "{made:#?}");
 }
 
 #[test]

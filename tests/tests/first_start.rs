@@ -2,10 +2,14 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Output};
 use std::sync::Arc;
 
+use bergamot_newsd::{Login, Manners, Options};
 use bergamot_tests::{Daemon, Home, News, sample, skip};
+use bergamot_types::Secret;
+use rustix::process::geteuid;
 use serde_json::json;
 
 fn bergamot(home: &Home, arguments: &[&str]) -> Output {
@@ -90,6 +94,49 @@ fn a_password_of_the_environment_is_the_one_that_is_told() {
     assert!(told.contains("password is in BERGAMOT__CONTROL__PASSWORD"), "{told}");
     assert!(!told.contains("hunter2") && !home.join("control.password").exists());
     daemon.wait_for(&["INFO ready"]);
+    daemon.stop();
+}
+
+#[test]
+fn directories_of_somebody_else_are_told_of_at_the_start() {
+    if !geteuid().is_root() {
+        return skip("only the superuser has what others may not write to");
+    }
+    let home = Home::new();
+    fs::create_dir(home.join("complete")).unwrap();
+    let mut daemon = Daemon::start_as_nobody(&home, "");
+    let told = daemon.expect(&["WARN", "complete belongs to user 0 and group 0"]);
+    assert!(told.contains("chown 65534:65534"), "{told}");
+    daemon.stop();
+    fs::set_permissions(home.join("bergamot.toml"), fs::Permissions::from_mode(0o600)).unwrap();
+    let mut command = at_home(&home);
+    let denied = command.arg("run").uid(65_534).gid(65_534).output().unwrap();
+    assert_eq!(denied.status.code(), Some(1));
+    assert!(said(&denied).contains("bergamot.toml belongs to user 0"), "{}", said(&denied));
+}
+
+#[test]
+fn a_server_that_wants_a_login_it_was_not_given_is_told_of_when_it_is_added() {
+    let home = Home::new();
+    let (user, password) = ("ann".to_owned(), Secret::new("right-word"));
+    let login = Login { user, password, user_suffices: false, needs_tls: false };
+    let manners = Manners { login: Some(login), ..Manners::default() };
+    let articles = Arc::new(sample("f.bin", 1_000, 1_000).0);
+    let news = News::start([Options { articles, manners, ..Options::default() }]);
+    let daemon = start(&home);
+    let port = news.port(0).to_string();
+    let add = |name: &str, more: &[&str]| {
+        let server = ["server", "add", name, "127.0.0.1", "--encryption", "none", "--port", &port];
+        bergamot(&home, &[&server, more].concat())
+    };
+    let added = add("main", &[]);
+    assert_eq!(added.status.code(), Some(6), "{}", said(&added));
+    assert!(said(&added).contains("main is added, but cannot be used now"), "{}", said(&added));
+    fs::write(home.join("word"), "right-word\n").unwrap();
+    let file = home.join("word").display().to_string();
+    let added = add("other", &["--username", "ann", "--password-file", &file]);
+    assert!(said(&added).contains("accepts the login"), "{}", said(&added));
+    assert!(added.status.success());
     daemon.stop();
 }
 

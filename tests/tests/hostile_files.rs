@@ -191,6 +191,10 @@ fn a_disk_that_sets_no_room_aside_takes_files_all_the_same() {
     assert_whole(&home, "many", &post);
     control.completes(&home, &mut daemon);
     daemon.stop();
+    for reserve in ["state/reserve", "state/spool/reserve"] {
+        let size = fs::metadata(home.join(reserve)).unwrap().len();
+        assert_eq!(size, 1 << 20, "{reserve} holds room for records all the same");
+    }
     home.assert_contained();
 }
 

@@ -40,6 +40,9 @@ impl Container {
         let config = std::env::var_os("BERGAMOT_IMAGE_CONFIG").expect("tests/image/run says where");
         let config = fs::read(config).expect("the configuration of the image");
         let inspected: Value = serde_json::from_slice(&config).expect("JSON");
+        let architecture = std::env::var("BERGAMOT_IMAGE_ARCHITECTURE").unwrap_or_default();
+        let is_it = inspected["Docker"]["architecture"] == *architecture;
+        assert!(architecture.is_empty() || is_it, "{}", inspected["Docker"]["architecture"]);
         let container = Self {
             home: tempfile::tempdir().expect("a directory"),
             id: format!("bergamot-test-{}-{number}", std::process::id()),
@@ -82,14 +85,17 @@ impl Container {
 
     fn exec_command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new("runc");
-        command.args(["exec", &self.id, "/bin/bergamot"]).args(arguments);
+        command.args(["exec", &self.id]).args(emulator().map(|_| EMULATOR_INSIDE));
+        command.arg("/bin/bergamot").args(arguments);
         command.stdin(Stdio::null());
         command
     }
 
     fn bundle(&self) -> Value {
         let words = |key: &str| self.image[key].as_array().cloned().unwrap_or_default();
-        let arguments: Vec<_> = words("Entrypoint").into_iter().chain(words("Cmd")).collect();
+        let emulated = emulator().map(|_| json!(EMULATOR_INSIDE));
+        let arguments = emulated.into_iter().chain(words("Entrypoint")).chain(words("Cmd"));
+        let arguments: Vec<_> = arguments.collect();
         let given = self.variables.iter().map(|text| json!(text));
         let variables: Vec<_> = words("Env").into_iter().chain(given).collect();
         let volumes = self.image["Volumes"].as_object().expect("volumes").keys();
@@ -102,6 +108,10 @@ impl Container {
             json!({ "destination": "/dev", "type": "tmpfs", "source": "tmpfs",
                     "options": ["nosuid", "mode=755", "size=65536k"] }),
         ];
+        let emulator = emulator().map(|path| {
+            json!({ "destination": EMULATOR_INSIDE, "type": "bind", "source": path,
+                    "options": ["bind", "ro"] })
+        });
         let rights = json!(self.capabilities);
         let root = std::env::var("BERGAMOT_IMAGE_ROOT").expect("tests/image/run says where");
         json!({
@@ -113,7 +123,7 @@ impl Container {
                 "capabilities": { "bounding": rights, "effective": rights, "permitted": rights },
             },
             "root": { "path": root, "readonly": true },
-            "mounts": system.into_iter().chain(volumes).collect::<Vec<_>>(),
+            "mounts": system.into_iter().chain(emulator).chain(volumes).collect::<Vec<_>>(),
             "linux": { "namespaces": [{ "type": "pid" }, { "type": "mount" }, { "type": "ipc" }] },
         })
     }
@@ -197,6 +207,11 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned()
 }
 
+/// What runs the program, where it is for another processor. It is no part of the image.
+fn emulator() -> Option<String> {
+    std::env::var("BERGAMOT_IMAGE_EMULATOR").ok().filter(|path| !path.is_empty())
+}
+
 /// From the first start to a finished download, over a restart, and everything it left behind.
 fn live(container: &Container, owner: (u32, u32), modes: (u32, u32)) {
     let (posted, nzb, content) = sample("f.bin", 300_000, 50_000);
@@ -264,12 +279,30 @@ fn started_as_root_it_becomes_who_it_is_told_to_be() {
 fn a_volume_that_holds_anything_is_left_as_it_is() {
     let container = Container::new((0, 0), USUAL_RIGHTS, &["PUID=1234", "PGID=2345"], [(0, 0); 3]);
     fs::write(container.volume("downloads").join("theirs"), "of somebody").expect("a file");
-    container.start().stop();
+    let mut daemon = container.start();
+    let told = daemon.expect(&["WARN", "/downloads belongs to user 0 and group 0"]);
+    assert!(told.contains("chown 1234:2345"), "{told}");
+    daemon.stop();
     let found = container.inventory();
     for path in ["downloads", "downloads/theirs"] {
         assert_eq!(found[path].owner, (0, 0), "{path}");
     }
     assert_eq!(found["config"].owner, (1234, 2345));
+}
+
+#[test]
+#[ignore = "tests/image/run builds the image for it"]
+fn whoever_becomes_somebody_else_is_told_whose_the_volumes_are() {
+    let variables = ["PUID=1234", "PGID=2345"];
+    let mut container = Container::new((0, 0), USUAL_RIGHTS, &variables, [(0, 0); 3]);
+    container.start().stop();
+    container.variables[..2].clone_from_slice(&["PUID=77".to_owned(), "PGID=78".to_owned()]);
+    let stopped = container.launch().finish();
+    let told = stopped.log.join("\n");
+    assert_eq!(stopped.code, Some(1), "{told}");
+    for words in ["belongs to user 1234 and group 2345", "chown 77:78, with -R", "PUID=1234"] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
 }
 
 #[test]
@@ -300,6 +333,8 @@ fn what_loses_its_parent_is_buried_by_the_first_process() {
         let processes = fs::read_dir("/proc").ok()?.flatten();
         let mut orphans = processes.filter(|process| {
             let line = fs::read(process.path().join("cmdline")).unwrap_or_default();
+            let emulated = format!("{EMULATOR_INSIDE}\0");
+            let line = line.strip_prefix(emulated.as_bytes()).unwrap_or(&line);
             line.starts_with(b"/bin/bergamot\0--json\0watch\0")
         });
         orphans.next().map(|process| process.path())
@@ -325,6 +360,8 @@ fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
+/// In a directory that is made anew for each container.
+const EMULATOR_INSIDE: &str = "/dev/emulator";
 const VOLUMES: [&str; 3] = ["config", "watch", "downloads"];
 /// An address of the tests' own network that is not that of every machine for itself.
 const DOOR: ([u8; 4], u16) = ([192, 0, 2, 1], 6789);

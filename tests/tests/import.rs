@@ -110,7 +110,7 @@ fn nzbget_with_queue(home: &Home) {
     fs::write(main.join("nzb/other.nzb.queued"), nzb(2)).expect("an NZB");
     fs::write(main.join("nzb/finished.nzb.queued"), "<nzb/>").expect("a file");
     let queue = format!(
-        "nzbget diskstate file version 62\n2\n1\n0\n\n{}\n/i\n\n{}\nshow\ntv\n50,0,0,0,0\n2\n0\n\n/elsewhere\n/i\n\n/elsewhere/other.nzb.queued\n../other\n\n-100,0\n3\n0\n\n/x\n/i\n\n/gone.nzb.queued\ngone\n\n0,0\n",
+        "nzbget diskstate file version 62\n2\n1\n0\n\n{}\n/i\n\n{}\nshow\ntv\n50,0,0,0,0\n1\n9,1,0\n2\n0\n\n/elsewhere\n/i\n\n/elsewhere/other.nzb.queued\n../other\n\n-100,0\n3\n0\n\n/x\n/i\n\n/gone.nzb.queued\ngone\n\n0,0\n",
         at("nzb/tv/show.nzb"),
         at("nzb/tv/show.nzb.queued"),
     );
@@ -143,8 +143,14 @@ fn queued_nzbs_are_taken_along_with_category_and_priority() {
     };
     assert_eq!(job(0), (json!("show"), json!("tv"), json!(50)), "{jobs}");
     assert_eq!((job(1).1, job(1).2), (Value::Null, json!(-100)), "{jobs}");
+    let paused = |place: usize| jobs["items"][place]["paused"].clone();
+    assert_eq!((paused(0), paused(1)), (json!(true), json!(false)), "{jobs}");
+    let own = fs::read_to_string(home.join("bergamot.toml")).expect("a file") + "# mine\n";
+    fs::write(home.join("bergamot.toml"), &own).expect("a file");
     let busy = bergamot(&home, &[&arguments[..], &["--force"]].concat());
     assert!(!busy.status.success(), "a daemon runs on that spool");
+    let left = fs::read_to_string(home.join("bergamot.toml")).expect("a file");
+    assert_eq!(left, own, "what could not be done has changed nothing");
     daemon.stop();
 }
 
@@ -165,8 +171,31 @@ fn what_root_imports_belongs_to_whom_the_state_belongs() {
     let arguments = ["import", "nzbget.conf", "-o", "new/bergamot.toml", "--queue", "nzbget/queue"];
     let written = bergamot(&home, &arguments);
     assert!(written.status.success(), "{}{}", said(&written.stdout), said(&written.stderr));
+    assert!(owned(&home.join("new")) > 5, "the configuration, and two jobs with their NZBs");
+
+    // What has to be put right first is theirs as well.
+    let odd = format!("{NZBGET}Server1.Host=news.example:563\n");
+    fs::write(home.join("odd.conf"), odd).expect("a file");
+    assert!(!bergamot(&home, &["import", "odd.conf", "-o", "new/odd.toml"]).status.success());
+    owned(&home.join("new"));
+
+    // The volume of a new container is root's, and its daemon will be somebody else.
+    fs::create_dir(home.join("fresh")).expect("a directory");
+    let mut command = Command::new(program());
+    command.args(["import", "nzbget.conf", "-o", "fresh/bergamot.toml", "--queue", "nzbget/queue"]);
+    command.current_dir(home.path()).env("BERGAMOT_CONTAINER", "yes");
+    command.env("PUID", "1234").env("PGID", "2345");
+    command.env("BERGAMOT__DIRECTORIES__STATE", home.join("fresh/elsewhere"));
+    let written = command.output().expect("it runs");
+    assert!(written.status.success(), "{}{}", said(&written.stdout), said(&written.stderr));
+    assert!(owned(&home.join("fresh")) > 5);
+    assert!(home.join("fresh/elsewhere/spool").is_dir(), "as the environment says");
+}
+
+/// How many files there are, all of which belong to whom they should.
+fn owned(directory: &Path) -> usize {
     let mut found = 0;
-    let mut look = vec![home.join("new")];
+    let mut look = vec![directory.to_owned()];
     while let Some(path) = look.pop() {
         let data = fs::metadata(&path).expect("it is there");
         assert_eq!((data.uid(), data.gid()), (1234, 2345), "{}", path.display());
@@ -175,7 +204,34 @@ fn what_root_imports_belongs_to_whom_the_state_belongs() {
         }
         found += 1;
     }
-    assert!(found > 5, "the configuration, and two jobs with their NZBs");
+    found
+}
+
+#[test]
+fn what_would_be_dangerous_or_wrong_here_is_told() {
+    let home = Home::new();
+    let odd =
+        format!("{NZBGET}ControlPassword=tegbzn6789\nServer1.Connections=0\nControlIP=0.0.0.0\n");
+    fs::write(home.join("nzbget.conf"), odd).expect("a file");
+    fs::write(
+        home.join("sab.ini"),
+        SABNZBD.replace("[servers]", "host_whitelist = nas, nas.local\n[servers]"),
+    )
+    .expect("a file");
+    let import = |name: &str, output: &str| {
+        let mut command = Command::new(program());
+        command.args(["import", name, "-o", output]).current_dir(home.path());
+        let written = command.env("TZ", "Europe/Berlin").output().expect("it runs");
+        assert!(written.status.success(), "{}", said(&written.stderr));
+        (fs::read_to_string(home.join(output)).expect("a file"), said(&written.stdout))
+    };
+    let (config, report) = import("nzbget.conf", "a.toml");
+    assert!(!config.contains("tegbzn6789") && report.contains("ControlPassword: everybody knows"));
+    assert!(!config.contains("0.0.0.0") && config.contains("active = false"), "{config}");
+    assert!(config.contains("time_zone = \"Europe/Berlin\""), "{config}");
+    let (config, _) = import("sab.ini", "b.toml");
+    assert!(config.contains("allowed_hosts = [\"nas.local\"]"), "{config}");
+    assert!(config.contains("time_zone = \"Europe/Berlin\""), "{config}");
 }
 
 #[test]

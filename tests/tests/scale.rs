@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on stops here")]
 
 use std::collections::BTreeSet;
-use std::io::Read;
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -22,7 +24,7 @@ fn a_hundred_thousand_jobs_are_a_queue_like_any_other() {
     let daemon = Daemon::start(&home, CONFIG);
     let idle = daemon.memory();
     daemon.stop();
-    fill(&home);
+    fill(&home, JOBS);
     let start = Instant::now();
     let mut daemon = Daemon::launch(&home, CONFIG, Daemon::command());
     assert!(daemon.comes_up());
@@ -44,6 +46,62 @@ fn a_hundred_thousand_jobs_are_a_queue_like_any_other() {
     assert!(first_answer < Duration::from_secs(10), "{first_answer:?}");
     assert!(above.0 < 100 << 20, "{above}");
     daemon.stop();
+}
+
+// G7
+#[test]
+fn lists_of_any_length_take_little_memory() {
+    let home = Home::in_memory();
+    // As many as there may be, where the program is the one that people get.
+    let listed = if std::env::var_os("BERGAMOT_PROGRAM").is_some() { JOBS } else { SOME };
+    fill(&home, listed);
+    let mut daemon = Daemon::launch(&home, CONFIG, Daemon::command());
+    assert!(daemon.comes_up());
+    home.connect().unwrap().call("system.status", json!({})).unwrap();
+    let by_line =
+        |method: &str| format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"{method}\"}}\n");
+    let by_http = |path: &str, body: &str| {
+        let length = body.len();
+        format!("POST {path} HTTP/1.0\r\nHost: x\r\nContent-Length: {length}\r\n\r\n{body}")
+    };
+    let xml = "<methodCall><methodName>listgroups</methodName></methodCall>";
+    let batch = r#"[{"method":"listgroups","id":1},{"method":"listgroups","id":2}]"#;
+    for (way, request, field, lists) in [
+        ("lines, our own", by_line("queue.list"), "\"added\":", 1),
+        ("lines, NZBGet's", by_line("listgroups"), "\"NZBID\":", 1),
+        ("JSON", by_http("/jsonrpc", r#"{"method":"listgroups"}"#), "\"NZBID\":", 1),
+        ("a batch", by_http("/jsonrpc", batch), "\"NZBID\":", 2),
+        ("XML", by_http("/xmlrpc", xml), "<name>NZBID</name>", 1),
+    ] {
+        daemon.forget_peak_memory();
+        let before = daemon.memory();
+        let (length, jobs) = count(&home, &request, field);
+        let above = ByteCount(daemon.peak_memory().0.saturating_sub(before.0));
+        println!("{jobs} jobs as {way}: {length} of answer, {above} of memory");
+        assert_eq!(jobs, lists * listed, "{way}");
+        assert!(above.0 < MOST_FOR_A_LIST && above.0 < length.0, "{way}: {above} for {length}");
+    }
+    daemon.stop();
+}
+
+/// How long the answer is, and how often these words occur in it.
+fn count(home: &Home, request: &str, words: &str) -> (ByteCount, usize) {
+    let mut stream = UnixStream::connect(home.join("control.sock")).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    let (mut length, mut found) = (0, 0);
+    let (mut text, mut buffer) = (Vec::new(), vec![0; 1 << 16]);
+    loop {
+        let read = stream.read(&mut buffer).unwrap();
+        if read == 0 {
+            return (ByteCount(length), found);
+        }
+        length += read as u64;
+        text.extend_from_slice(&buffer[..read]);
+        found += text.windows(words.len()).filter(|part| *part == words.as_bytes()).count();
+        // What was cut by the edge is found with the next.
+        text.drain(..text.len() - text.len().min(words.len() - 1));
+    }
 }
 
 // S-06
@@ -79,10 +137,10 @@ fn a_thousand_jobs_in_one_burst_outlive_a_kill() {
 }
 
 /// Puts the jobs into the spool as the daemon itself would.
-fn fill(home: &Home) {
+fn fill(home: &Home, jobs: usize) {
     let (spool, _) = Spool::open(&home.join("state/spool")).unwrap();
     let nzb = Generated::new(1, ByteCount(20_000)).file("f.bin", ByteCount(90_000)).nzb();
-    for chunk in 0..JOBS / 1_000 {
+    for chunk in 0..jobs / 1_000 {
         let records: Vec<_> = (0..1_000).map(|n| record(&spool, chunk * 1_000 + n)).collect();
         let mut nzbs: Vec<_> = records.iter().map(|_| nzb.as_bytes()).collect();
         let additions = records.iter().zip(&mut nzbs);
@@ -132,4 +190,6 @@ const CONFIG: &str =
     "[[server]]\nname = \"s0\"\nhost = \"127.0.0.1\"\nport = 9\nencryption = \"none\"\n";
 
 const JOBS: usize = 100_000;
+const SOME: usize = 20_000;
+const MOST_FOR_A_LIST: u64 = 16 << 20;
 const CONNECTIONS: usize = 8;

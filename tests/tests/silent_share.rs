@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use bergamot_newsd::{Articles, Generated};
-use bergamot_tests::{Control, Daemon, Home, News, content_of, may_trace, sha256};
+use bergamot_tests::{Control, Daemon, Home, Mounted, News, content_of, may_trace, sha256};
 use bergamot_types::ByteCount;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
@@ -27,12 +27,8 @@ fn only_jobs_that_go_there_wait_and_everybody_is_answered() {
     let news = News::plain(control.beside(articles));
     let (share, trace) = (home.join("share"), home.join("trace"));
     fs::create_dir(&share).unwrap();
-    let config = format!(
-        "[[category]]\nname = \"far\"\ndirectory = \"{}\"\n{}",
-        share.display(),
-        news.section(0, "")
-    );
-    let mut daemon = Daemon::launch(&home, &config, who_waits_for(&share, &trace));
+    let config = format!("{}{}", category(&share), news.section(0, ""));
+    let mut daemon = Daemon::launch(&home, &config, who_waits_for("statfs", &share, &trace));
     assert!(daemon.comes_up());
 
     home.drop_nzb("far/far.nzb", far.nzb());
@@ -59,6 +55,74 @@ fn only_jobs_that_go_there_wait_and_everybody_is_answered() {
     assert_eq!(daemon.stop().code, Some(0));
 }
 
+/// With the first call that the start makes there, and with one that is made between the look at the
+/// share and the use of it.
+#[test]
+fn a_share_that_hangs_when_it_is_opened_holds_up_only_jobs_that_go_there() {
+    if !may_trace() {
+        return;
+    }
+    for call in ["openat", "mkdir"] {
+        let home = Home::new();
+        let (near, far) = (post(3), post(4));
+        let articles: Vec<Arc<dyn Articles>> = vec![near.clone(), far.clone()];
+        let news = News::plain(Control::new().beside(articles));
+        let (share, trace) = (home.join("share"), home.join("trace"));
+        fs::create_dir(&share).unwrap();
+        let config = format!("{}{}", category(&share), news.section(0, ""));
+        let command = who_waits_for(call, &share, &trace);
+        let mut daemon = Daemon::launch(&home, &config, command);
+        assert!(daemon.comes_up());
+
+        home.drop_nzb("far/far.nzb", far.nzb());
+        let line = daemon.wait_for(&["WARN waits", "name=far", "disk.silent"]);
+        assert!(line.contains(share.to_str().unwrap()), "{line}");
+        home.drop_nzb("near.nzb", near.nzb());
+        daemon.wait_complete("near");
+        let edit = json!({ "jobs": [1], "priority": 50 });
+        home.connect().unwrap().call("job.set", edit).unwrap();
+
+        answer(&daemon);
+        daemon.wait_complete("far");
+        assert_eq!(daemon.stop().code, Some(0));
+    }
+}
+
+#[test]
+fn many_jobs_that_end_on_a_share_that_hangs_hold_up_no_other() {
+    if !may_trace() {
+        return;
+    }
+    let home = Home::new();
+    let (share, trace) = (home.join("share"), home.join("trace"));
+    let Some(_disk) = Mounted::at(&share, "40m") else { return };
+    let posts: Vec<_> = (5..11).map(post).collect();
+    let articles: Vec<Arc<dyn Articles>> =
+        posts.iter().map(|post| post.clone() as Arc<dyn Articles>).collect();
+    let news = News::plain(Control::new().beside(articles));
+    let config = format!("{}{}", category(&share), news.section(0, ""));
+    let mut daemon = Daemon::launch(&home, &config, who_waits_for("renameat2", &share, &trace));
+    assert!(daemon.comes_up());
+    let (near, far) = posts.split_last().unwrap();
+    for (number, post) in far.iter().enumerate() {
+        home.drop_nzb(&format!("far/far{number}.nzb"), post.nzb());
+    }
+    far.iter().for_each(|_| drop(daemon.wait_for(&["file finished"])));
+    home.drop_nzb("near.nzb", near.nzb());
+    daemon.wait_complete("near");
+    let whole = fs::read(home.join("complete/near/x.bin")).unwrap();
+    assert_eq!(sha256(&whole), sha256(&content_of(near)));
+    assert_eq!(fs::read_dir(&share).unwrap().count(), 0, "none of the others has arrived");
+    answer(&daemon);
+    (0..far.len())
+        .for_each(|number| drop(daemon.expect(&["INFO complete", &format!("far{number} ")])));
+    assert_eq!(daemon.stop().code, Some(0));
+}
+
+fn category(share: &std::path::Path) -> String {
+    format!("[[category]]\nname = \"far\"\ndirectory = \"{}\"\n", share.display())
+}
+
 /// Without its tracer nothing delays it.
 fn answer(daemon: &Daemon) {
     let status =
@@ -68,11 +132,12 @@ fn answer(daemon: &Daemon) {
     kill_process(tracer, Signal::KILL).unwrap();
 }
 
-/// The daemon, whose first look at the share lasts as long as any test.
-fn who_waits_for(share: &std::path::Path, trace: &std::path::Path) -> Command {
+/// The daemon, whose calls of this kind to the share last as long as any test.
+fn who_waits_for(call: &str, share: &std::path::Path, trace: &std::path::Path) -> Command {
     let mut command = Command::new("strace");
     command.args(["-D", "-f", "-qq", "-o"]).arg(trace).arg("-P").arg(share);
-    command.args(["-e", "trace=statfs", "-e", "inject=statfs:delay_enter=3600000000"]);
+    command.args(["-e", &format!("trace={call}")]);
+    command.args(["-e", &format!("inject={call}:delay_enter=3600000000")]);
     command.arg(Daemon::command().get_program());
     command
 }

@@ -10,58 +10,15 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use bergamot_newsd::{Articles, Generated, Options};
 use bergamot_rpc::Client;
-use bergamot_tests::{Daemon, Home, News, content_of};
+use bergamot_tests::{Helm, News, content_of};
 use bergamot_types::ByteCount;
 use serde_json::{Value, json};
-
-/// A daemon and the line to it.
-struct Steered {
-    home: Home,
-    config: String,
-    daemon: Daemon,
-    client: Client,
-}
-
-impl Steered {
-    fn start(news: &News) -> Self {
-        let (home, config) = (Home::new(), news.section(0, "connections = 4"));
-        let daemon = Daemon::start(&home, &config);
-        let client = Client::connect_socket(&home.join("control.sock")).unwrap();
-        Self { home, config, daemon, client }
-    }
-
-    fn call(&mut self, method: &str, params: Value) -> Value {
-        let answer = self.client.call(method, params.clone());
-        answer.unwrap_or_else(|error| panic!("{method} {params}: {error}"))
-    }
-
-    fn add(&mut self, name: &str, post: &Generated, more: Value) -> u64 {
-        let nzb = BASE64_STANDARD.encode(post.nzb());
-        let mut params = json!({ "name": format!("{name}.nzb"), "nzb": nzb });
-        params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        self.call("queue.add", params)["job"].as_u64().unwrap()
-    }
-
-    fn kill_and_start(self) -> Self {
-        let Self { home, config, daemon, .. } = self;
-        daemon.kill();
-        let daemon = Daemon::start(&home, &config);
-        let client = Client::connect_socket(&home.join("control.sock")).unwrap();
-        Self { home, config, daemon, client }
-    }
-
-    fn names(&mut self, list: &str) -> Vec<String> {
-        let items = self.call(list, json!({}));
-        let items = items["items"].as_array().unwrap();
-        items.iter().map(|job| job["name"].as_str().unwrap().to_owned()).collect()
-    }
-}
 
 #[test]
 fn what_was_promised_holds_after_a_kill() {
     let posts: Vec<_> = (1..=5).map(|seed| post(seed, 4)).collect();
     let news = serving(&posts);
-    let mut it = Steered::start(&news);
+    let mut it = Helm::start(&news, 4);
     it.call("queue.pause", json!({}));
     let jobs: Vec<_> =
         (0..).zip(&posts).map(|(n, post)| it.add(&format!("job {n}"), post, json!({}))).collect();
@@ -104,7 +61,7 @@ fn what_was_promised_holds_after_a_kill() {
 fn history_can_be_tried_again_hidden_and_forgotten() {
     let (whole, gone) = (post(1, 4), post(2, 4));
     let news = serving(std::slice::from_ref(&whole));
-    let mut it = Steered::start(&news);
+    let mut it = Helm::start(&news, 4);
     let good = it.add("good", &whole, json!({}));
     it.daemon.wait_complete("good");
     let bad = it.add("bad", &gone, json!({}));
@@ -121,7 +78,7 @@ fn history_can_be_tried_again_hidden_and_forgotten() {
     it.call("history.remove", json!({ "jobs": [bad] }));
     let mut it = it.kill_and_start();
     assert_eq!(it.names("history.list"), [""; 0]);
-    assert!(it.client.call("job.get", json!({ "job": bad })).is_err());
+    it.refusal("job.get", json!({ "job": bad }));
     it.call("job.get", json!({ "job": good }));
     it.daemon.stop();
 }
@@ -130,7 +87,7 @@ fn history_can_be_tried_again_hidden_and_forgotten() {
 fn the_same_articles_are_a_copy_and_the_better_of_two_with_one_key_wins() {
     let posts: Vec<_> = (1..=3).map(|seed| post(seed, 4)).collect();
     let news = serving(&posts);
-    let mut it = Steered::start(&news);
+    let mut it = Helm::start(&news, 4);
     it.call("queue.pause", json!({}));
     it.add("one", &posts[0], json!({}));
     let copy = it.add("again", &posts[0], json!({}));
@@ -146,7 +103,7 @@ fn the_same_articles_are_a_copy_and_the_better_of_two_with_one_key_wins() {
 fn one_nzb_added_by_many_at_once_is_one_job() {
     let post = post(1, 4);
     let news = serving(std::slice::from_ref(&post));
-    let mut it = Steered::start(&news);
+    let mut it = Helm::start(&news, 4);
     it.call("queue.pause", json!({}));
     let params = json!({ "name": "same.nzb", "nzb": BASE64_STANDARD.encode(post.nzb()) });
     let socket = it.home.join("control.sock");
@@ -167,7 +124,7 @@ fn one_nzb_added_by_many_at_once_is_one_job() {
 fn what_is_added_comes_last_whatever_was_sorted_and_moved() {
     let posts: Vec<_> = (1..=5).map(|seed| post(seed, 4)).collect();
     let news = serving(&posts);
-    let mut it = Steered::start(&news);
+    let mut it = Helm::start(&news, 4);
     it.call("queue.pause", json!({}));
     let jobs: Vec<_> = ["c", "a", "b"]
         .iter()
@@ -206,7 +163,7 @@ fn four_files() -> Arc<Generated> {
 fn files_of_a_job_that_waits_for_its_turn_can_be_chosen() {
     let post = four_files();
     let news = serving(std::slice::from_ref(&post));
-    let mut it = Steered::start(&news);
+    let mut it = Helm::start(&news, 4);
     // A paused job is not read in.
     let job = it.add("files", &post, json!({ "paused": true }));
     let ids: Vec<_> = {
@@ -234,7 +191,7 @@ fn files_of_a_job_that_waits_for_its_turn_can_be_chosen() {
 fn what_was_said_of_files_holds_after_a_kill() {
     let post = four_files();
     let news = serving(std::slice::from_ref(&post));
-    let mut it = Steered::start(&news);
+    let mut it = Helm::start(&news, 4);
     it.call("queue.pause", json!({}));
     let job = it.add("files", &post, json!({}));
     it.daemon.wait_for(&["INFO started", &format!("job={job} ")]);

@@ -42,7 +42,7 @@ pub(crate) fn run(settings: &Settings) -> anyhow::Result<()> {
     println!("The daemon runs with {}.", config.display());
     let stop = watch_signals(&runtime)?;
     let mut daemon = start_daemon(&config)?;
-    let result = download(&home, &post, &mut daemon, &stop);
+    let result = download(&home, &post, &mut daemon, &stop, patience(settings));
     stop_daemon(&mut daemon);
     runtime.block_on(server.stop());
     let (path, took) = result.with_context(|| format!("{} is left as it is", home.display()))?;
@@ -97,12 +97,19 @@ fn stop_daemon(daemon: &mut Child) {
     let _ = daemon.wait();
 }
 
+/// Twice as long as the rate takes, and what a slow machine may take beside that.
+fn patience(Settings { size, rate, .. }: &Settings) -> Duration {
+    let seconds = size.0.checked_div(rate.0).unwrap_or(0);
+    PATIENCE.saturating_add(Duration::from_secs(seconds.saturating_mul(2)))
+}
+
 /// Drops the NZB and waits for the file.
 fn download(
     home: &Path,
     post: &Generated,
     daemon: &mut Child,
     stop: &AtomicBool,
+    patience: Duration,
 ) -> anyhow::Result<(PathBuf, Duration)> {
     // Ready to be told of new files: a person would be slower than this.
     let lock = home.join("state/spool/lock");
@@ -122,7 +129,7 @@ fn download(
             bail!("the daemon ended before the download did: {status}");
         }
         ensure!(!stop.load(Ordering::Relaxed), "the demo was stopped");
-        ensure!(start.elapsed() < PATIENCE, "nothing came within {PATIENCE:?}");
+        ensure!(start.elapsed() < patience, "it did not come within {patience:?}");
         std::thread::sleep(LOOK_AGAIN);
     }
     Ok((finished, start.elapsed()))
@@ -163,3 +170,18 @@ const ARTICLE: ByteCount = ByteCount(700 << 10);
 const PATIENCE: Duration = Duration::from_secs(600);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 const SETTLING: Duration = Duration::from_millis(300);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_wants_it_slow_is_waited_for() {
+        let of = |size, rate| {
+            patience(&Settings { size: ByteCount(size), connections: 1, rate: ByteCount(rate) })
+        };
+        assert_eq!(of(1 << 30, 0), PATIENCE);
+        assert_eq!(of(10_000_000, 10_000), PATIENCE + Duration::from_secs(2_000));
+        assert!(of(u64::MAX, 1) > PATIENCE);
+    }
+}

@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use bergamot_import::{Fate, Finding, Imported, Kind, Place, QueuedNzb, queued_nzbs};
+use bergamot_limit::Zone;
 use bergamot_types::{SafeName, Shown};
 use clap::Args;
 
 use crate::config::{Config, Environment};
 use crate::daemon::{Handover, Wishes};
-use crate::privileges::Owner;
+use crate::privileges::{self, Owner};
 
 #[derive(Args, Debug)]
 pub(crate) struct Import {
@@ -40,6 +41,7 @@ pub(crate) fn run(command: &Import) -> anyhow::Result<Told> {
     let place = Place {
         home: std::env::var("HOME").ok().filter(|home| home.starts_with('/')),
         file: command.file.to_string_lossy().into_owned(),
+        zone: local_zone(),
     };
     let named = || command.file.display().to_string();
     let imported = match Kind::of(&bytes).with_context(named)? {
@@ -52,18 +54,23 @@ pub(crate) fn run(command: &Import) -> anyhow::Result<Told> {
         return Ok(Told { output: imported.shown_config(), aside });
     };
     let config = checked(&imported, output)?;
-    write(output, &imported.config(), command.force)?;
+    refuse_to_replace(output, command.force)?;
     let owner = owner(output, config.as_ref().ok())?;
-    owner.receive(output)?;
+    // What can go wrong with the queue does so before anything is written.
+    let queue = match (&command.queue, &config) {
+        (Some(directory), Ok(config)) => Some(Queue::open(directory, config, owner)?),
+        _ => None,
+    };
+    write(output, &imported.config(), command.force, owner)?;
     let path = output.display();
-    let config = config.map_err(|problems| {
+    config.map_err(|problems| {
         let report = report(&imported.findings);
         anyhow::anyhow!("{report}\n{path} is written, but has to be put right first:\n{problems}")
     })?;
     let mut text = report(&imported.findings);
     text.push_str(&format!("\nThe configuration is in {path}.\n"));
-    if let Some(directory) = &command.queue {
-        text.push_str(&take_queue(directory, &config, owner)?);
+    if let Some(queue) = queue {
+        text.push_str(&queue.take());
     }
     Ok(Told { output: text, aside: String::new() })
 }
@@ -73,58 +80,98 @@ fn checked(imported: &Imported, output: &Path) -> anyhow::Result<Result<Config, 
     let base = output.parent().filter(|base| !base.as_os_str().is_empty());
     let base = base.unwrap_or(Path::new("."));
     let base = base.canonicalize().with_context(|| base.display().to_string())?;
-    let config = Config::parse(imported.config().as_bytes(), &base, &Environment::default());
+    let environment: Environment = std::env::vars_os().collect();
+    let config = Config::parse(imported.config().as_bytes(), &base, &environment);
     Ok(config.map_err(|problems| {
         let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
         problems.join("\n")
     }))
 }
 
-/// There are passwords in it, so it is for its owner alone.
-fn write(path: &Path, text: &str, force: bool) -> anyhow::Result<()> {
+fn refuse_to_replace(path: &Path, force: bool) -> anyhow::Result<()> {
+    if !force && path.symlink_metadata().is_ok() {
+        bail!("{} is there already; --force writes over it", path.display());
+    }
+    Ok(())
+}
+
+/// There are passwords in it, so it is for its owner alone, from the first moment.
+fn write(path: &Path, text: &str, force: bool, owner: Owner) -> anyhow::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true).mode(0o600);
-    if !force {
-        let mut file = match options.open(path) {
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-                bail!("{} is there already; --force writes over it", path.display())
-            }
-            opened => opened.with_context(|| path.display().to_string())?,
-        };
-        file.write_all(text.as_bytes()).and_then(|()| file.sync_all())?;
-        return Ok(());
+    let target = if force { path.with_extension("toml.new") } else { path.to_owned() };
+    if force {
+        let _ = fs::remove_file(&target); // of a run that was broken off
     }
-    let beside = path.with_extension("toml.new");
-    let _ = fs::remove_file(&beside); // of a run that was broken off
-    let mut file = options.open(&beside).with_context(|| beside.display().to_string())?;
+    let mut file = options.open(&target).with_context(|| target.display().to_string())?;
+    // The file and not its name: in the directory of somebody else that may have become a link.
+    owner.receive(&file).with_context(|| target.display().to_string())?;
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all())?;
-    fs::rename(&beside, path).with_context(|| path.display().to_string())
-}
-
-/// The daemon runs as whom its state belongs to, and has to read and change all that is written.
-fn owner(output: &Path, config: Option<&Config>) -> anyhow::Result<Owner> {
-    let beside = std::path::absolute(output)?;
-    Owner::of(config.map_or(&beside, |config| &config.directories.state))
-}
-
-fn take_queue(directory: &Path, config: &Config, owner: Owner) -> anyhow::Result<String> {
-    let path = directory.join("queue");
-    let jobs = queued_nzbs(&read(&path, LARGEST_CONFIG)?)
-        .with_context(|| format!("{} is no queue of NZBGet", path.display()))?;
-    let handover = owner.act(|| Handover::open(config))??;
-    let mut text = String::new();
-    let mut taken = 0;
-    for job in &jobs {
-        // NZBGet's files may be nobody's business but root's.
-        let nzb = read(&nzb_of(job, directory), LARGEST_NZB);
-        let wishes = wishes(job);
-        match nzb.and_then(|nzb| owner.act(|| handover.add(&wishes, &nzb))?) {
-            Ok(()) => taken += 1,
-            Err(error) => text.push_str(&format!("{}: {error:#}\n", Shown(&job.name))),
-        }
+    match force {
+        true => fs::rename(&target, path).with_context(|| path.display().to_string()),
+        false => Ok(()),
     }
-    text.push_str(&format!("{taken} of {} queued NZBs are queued here now.\n", jobs.len()));
-    Ok(text)
+}
+
+/// The daemon runs as whom its state belongs to, or as whom a container makes it; it has to read and
+/// change all that is written.
+fn owner(output: &Path, config: Option<&Config>) -> anyhow::Result<Owner> {
+    let output = std::path::absolute(output)?;
+    let beside = output.parent().unwrap_or(Path::new("/"));
+    match privileges::daemon_of_container()? {
+        Some(owner) => {
+            owner.take_if_empty(beside);
+            Ok(owner)
+        }
+        None => Owner::of(config.map_or(beside, |config| &config.directories.state)),
+    }
+}
+
+/// The name of the time zone of this machine, where it has one that we know.
+fn local_zone() -> Option<String> {
+    let variable = std::env::var("TZ").ok().map(|zone| zone.trim_start_matches(':').to_owned());
+    let link = fs::read_link("/etc/localtime").ok().and_then(|target| {
+        let target = target.to_str()?;
+        target.split_once("zoneinfo/").map(|(_, zone)| zone.to_owned())
+    });
+    let file = fs::read_to_string("/etc/timezone").ok().map(|text| text.trim().to_owned());
+    let named = [variable, link, file].into_iter().flatten().find(|zone| !zone.is_empty());
+    named.filter(|zone| zone.parse::<Zone>().is_ok())
+}
+
+/// NZBGet's, and the spool that its jobs go to, which no daemon uses meanwhile.
+struct Queue {
+    directory: PathBuf,
+    jobs: Vec<QueuedNzb>,
+    handover: Handover,
+    owner: Owner,
+}
+
+impl Queue {
+    fn open(directory: &Path, config: &Config, owner: Owner) -> anyhow::Result<Self> {
+        let path = directory.join("queue");
+        let jobs = queued_nzbs(&read(&path, LARGEST_CONFIG)?)
+            .with_context(|| format!("{} is no queue of NZBGet", path.display()))?;
+        let handover = owner.act(|| Handover::open(config))??;
+        Ok(Self { directory: directory.to_owned(), jobs, handover, owner })
+    }
+
+    fn take(&self) -> String {
+        let mut text = String::new();
+        let mut taken = 0;
+        for job in &self.jobs {
+            // NZBGet's files may be nobody's business but root's.
+            let nzb = read(&nzb_of(job, &self.directory), LARGEST_NZB);
+            let wishes = wishes(job);
+            match nzb.and_then(|nzb| self.owner.act(|| self.handover.add(&wishes, &nzb))?) {
+                Ok(()) => taken += 1,
+                Err(error) => text.push_str(&format!("{}: {error:#}\n", Shown(&job.name))),
+            }
+        }
+        let all = self.jobs.len();
+        text.push_str(&format!("{taken} of {all} queued NZBs are queued here now.\n"));
+        text
+    }
 }
 
 fn wishes(job: &QueuedNzb) -> Wishes {
@@ -134,6 +181,7 @@ fn wishes(job: &QueuedNzb) -> Wishes {
         file_name,
         category: job.category.clone(),
         priority: Some(job.priority),
+        paused: job.paused,
         ..Wishes::default()
     }
 }

@@ -81,12 +81,33 @@ fn start(command: &Run) -> anyhow::Result<()> {
     }
     let path = config_file(command)?;
     let environment = environment();
+    start_here(command, &path, &environment, remark).map_err(|error| {
+        // Volumes that were handed over once stay with whom they were handed to.
+        if !format!("{error:#}").contains(DENIED) {
+            return error;
+        }
+        let directory = path.parent().unwrap_or(Path::new("/"));
+        let foreign = privileges::foreign(&[directory, &path, &directory.join("state")]);
+        if foreign.is_empty() {
+            error
+        } else {
+            anyhow::anyhow!("{error:#}; {}", foreign.join("; "))
+        }
+    })
+}
+
+fn start_here(
+    command: &Run,
+    path: &Path,
+    environment: &Environment,
+    remark: Option<String>,
+) -> anyhow::Result<()> {
     let first = match (command.container, command.create) {
-        (true, _) => first_start::prepare(&path, &first_start::container_layout(), &environment)?,
-        (false, true) => first_start::prepare(&path, &[], &environment)?,
+        (true, _) => first_start::prepare(path, &first_start::container_layout(), environment)?,
+        (false, true) => first_start::prepare(path, &[], environment)?,
         (false, false) => None,
     };
-    let config = Config::read(&path, &environment).map_err(|error| {
+    let config = Config::read(path, environment).map_err(|error| {
         let is_missing = matches!(&error, ConfigError::Unreadable { error, .. }
             if error.kind() == std::io::ErrorKind::NotFound);
         let hint = if is_missing { "; --create writes one" } else { "" };
@@ -112,7 +133,23 @@ fn start(command: &Run) -> anyhow::Result<()> {
         let path = config.path.display();
         tracing::info!("waiting for a news server: bergamot server add, or [[server]] in {path}");
     }
+    tell_of_foreign_directories(&config);
     run_daemon(&config, book)
+}
+
+/// Whatever is made by Docker is root's. In a thread of its own, for a share may hang.
+fn tell_of_foreign_directories(config: &Config) {
+    let directories = config.directories.clone();
+    let categories: Vec<_> = config.categories.iter().map(|it| it.directory.clone()).collect();
+    let look = move || {
+        let own = [&directories.watch, &directories.incomplete, &directories.complete];
+        let paths: Vec<_> = own.into_iter().chain(&categories).map(PathBuf::as_path).collect();
+        for told in privileges::foreign(&paths) {
+            tracing::warn!("{told}");
+        }
+    };
+    // Without it, what is wrong shows when it is needed.
+    let _ = std::thread::Builder::new().name("ownership".to_owned()).spawn(look);
 }
 
 fn config_file(command: &Run) -> anyhow::Result<PathBuf> {
@@ -146,6 +183,9 @@ fn say(text: &str) -> anyhow::Result<()> {
         done => Ok(done?),
     }
 }
+
+/// How the system says `EACCES`, whoever repeats it.
+const DENIED: &str = "(os error 13)";
 
 const CONTAINER_CONFIG: &str = "/config/bergamot.toml";
 const CONTAINER_DIRECTORIES: [&str; 3] = ["/config", "/watch", "/downloads"];

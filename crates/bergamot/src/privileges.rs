@@ -3,12 +3,15 @@
 //! All of that is done before there is a second thread, so what holds for this one holds for all. And
 //! whom files belong to that root makes for somebody.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
-use rustix::fs::{Gid, Mode, Uid};
+use rustix::fs::{Access, Gid, Mode, Uid, access};
+use rustix::io::Errno;
 use rustix::process::{getegid, geteuid, umask};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
@@ -50,8 +53,7 @@ impl Identity {
         if !geteuid().is_root() {
             return Ok(self.remark(geteuid().as_raw(), getegid().as_raw()));
         }
-        let user = self.user.unwrap_or(USUAL_ID);
-        let group = self.group.unwrap_or(USUAL_ID);
+        let (user, group) = self.wanted();
         if user == 0 && group == 0 {
             return Ok(None);
         }
@@ -72,6 +74,12 @@ impl Identity {
             )
         })?;
         Ok(None)
+    }
+
+    /// Root has a group of its own, as everywhere.
+    fn wanted(self) -> (u32, u32) {
+        let user = self.user.unwrap_or(USUAL_ID);
+        (user, self.group.unwrap_or(if user == 0 { 0 } else { USUAL_ID }))
     }
 
     fn remark(self, user: u32, group: u32) -> Option<String> {
@@ -101,13 +109,20 @@ impl Owner {
     }
 
     /// Gives it a file that root has made.
-    pub(crate) fn receive(self, file: &Path) -> anyhow::Result<()> {
+    pub(crate) fn receive(self, file: &File) -> anyhow::Result<()> {
         if !geteuid().is_root() {
             return Ok(());
         }
-        let (user, group) = (self.user.as_raw(), self.group.as_raw());
-        std::os::unix::fs::chown(file, Some(user), Some(group))
-            .with_context(|| format!("{} cannot be given to user {user}", file.display()))
+        let user = self.user.as_raw();
+        rustix::fs::fchown(file, Some(self.user), Some(self.group))
+            .with_context(|| format!("it cannot be given to user {user}"))
+    }
+
+    /// As at the start of a container.
+    pub(crate) fn take_if_empty(self, directory: &Path) {
+        if geteuid().is_root() {
+            hand_over(directory, self.user.as_raw(), self.group.as_raw());
+        }
     }
 
     /// Does something in its name, where root asks for it; then this thread is root again.
@@ -132,11 +147,70 @@ impl Owner {
 /// For root who looks at what the daemon of a container can do: becomes who that is, and changes
 /// nothing. What is returned is as for [`Identity::assume`].
 pub(crate) fn look_as_the_daemon() -> anyhow::Result<Option<String>> {
-    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    if [CONTAINER_VARIABLE, "PUID", "PGID"].into_iter().all(|name| variable(name).is_none()) {
+    match is_in_container() {
+        true => Identity::read(variable)?.assume(&[]),
+        false => Ok(None),
+    }
+}
+
+/// Who the daemon of this container is going to be, where root asks.
+pub(crate) fn daemon_of_container() -> anyhow::Result<Option<Owner>> {
+    if !geteuid().is_root() || !is_in_container() {
         return Ok(None);
     }
-    Identity::read(variable)?.assume(&[])
+    let (user, group) = Identity::read(variable)?.wanted();
+    Ok(Some(Owner { user: Uid::from_raw(user), group: Gid::from_raw(group) }))
+}
+
+fn is_in_container() -> bool {
+    [CONTAINER_VARIABLE, "PUID", "PGID"].into_iter().any(|name| variable(name).is_some())
+}
+
+fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// Which of these this user may not use, or make; with whose they are and what to do. What several are
+/// to be made in is told of once.
+pub(crate) fn foreign(paths: &[&Path]) -> Vec<String> {
+    let mut told = BTreeMap::new();
+    for path in paths {
+        let there = path.ancestors().find(|above| above.exists());
+        if let Some((there, why)) = there.and_then(|there| Some((there, objection(path, there)?))) {
+            told.entry(there).or_insert(why);
+        }
+    }
+    told.into_values().collect()
+}
+
+/// `there` is the path, or the nearest above it where it is still to be made.
+fn objection(path: &Path, there: &Path) -> Option<String> {
+    let metadata = there.metadata().ok()?;
+    let wanted = match metadata.is_dir() {
+        true => Access::WRITE_OK | Access::EXEC_OK,
+        false => Access::READ_OK,
+    };
+    if access(there, wanted) != Err(Errno::ACCESS) {
+        return None;
+    }
+    let (user, group) = (geteuid().as_raw(), getegid().as_raw());
+    let (owner, of_group) = (metadata.uid(), metadata.gid());
+    let belongs = format!("{} belongs to user {owner} and group {of_group}", there.display());
+    if there != path {
+        let path = path.display();
+        return Some(format!(
+            "{belongs}, and user {user} and group {group} may not make {path} there: make it, and \
+             give it to them (chown {user}:{group})"
+        ));
+    }
+    let instead = match owner {
+        0 => String::new(),
+        _ => format!(", or run as its owner (in a container PUID={owner} and PGID={of_group})"),
+    };
+    Some(format!(
+        "{belongs}, and user {user} and group {group} may not use it: give it to them (chown \
+         {user}:{group}, with -R for all that it holds){instead}"
+    ))
 }
 
 /// What the configuration says of it goes before what was so far.
@@ -156,7 +230,7 @@ fn hand_over(directory: &Path, user: u32, group: u32) {
 }
 
 /// Images set it, so that other commands know what `run --container` does there.
-const CONTAINER_VARIABLE: &str = "BERGAMOT_CONTAINER";
+pub(crate) const CONTAINER_VARIABLE: &str = "BERGAMOT_CONTAINER";
 /// As most images have it.
 const USUAL_ID: u32 = 1000;
 /// The one above it means "leave it".
@@ -183,6 +257,15 @@ mod tests {
             assert!(read(&[(name, value)]).unwrap_err().to_string().starts_with(name));
         }
         assert!(read(&[("PUID", "4294967295")]).is_err());
+    }
+
+    #[test]
+    fn root_is_root_in_its_group_too() {
+        let wanted = |variables: &[(&str, &str)]| read(variables).unwrap().wanted();
+        assert_eq!(wanted(&[("PUID", "0")]), (0, 0));
+        assert_eq!(wanted(&[("PUID", "0"), ("PGID", "7")]), (0, 7));
+        assert_eq!(wanted(&[("PUID", "7")]), (7, 1000));
+        assert_eq!(wanted(&[]), (1000, 1000));
     }
 
     #[test]

@@ -2,6 +2,9 @@
 
 use std::fmt::Write;
 
+use crate::Place;
+use crate::report::Report;
+
 /// Tables in the order in which they were begun.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Draft {
@@ -53,6 +56,24 @@ impl Draft {
         let mut categories = self.tables.iter().filter(|table| table.header == "[[category]]");
         if !categories.any(|table| table.keys.iter().any(names_it)) {
             self.another("category").text("name", name);
+        }
+    }
+
+    /// Times of the week and days of a quota mean those of the machine the other program ran on.
+    pub(crate) fn keep_time_zone(&mut self, place: &Place, report: &mut Report) {
+        let goes_by_it = |table: &Table| ["[[schedule]]", "[quota]"].contains(&&*table.header);
+        if !self.tables.iter().any(goes_by_it) {
+            return;
+        }
+        match &place.zone {
+            Some(zone) => {
+                self.table("download").text("time_zone", zone.clone());
+                report.carried("time zone", "download.time_zone");
+            }
+            None => report.left(
+                "time zone",
+                "schedules and quotas go by download.time_zone; it is UTC unless you or TZ say another",
+            ),
         }
     }
 

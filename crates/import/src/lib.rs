@@ -80,6 +80,8 @@ pub struct Place {
     pub home: Option<String>,
     /// The path of the file, which NZBGet's variables may name.
     pub file: String,
+    /// The time zone of its machine, by which it went.
+    pub zone: Option<String>,
 }
 
 #[derive(Clone, Debug, Eq, Error, PartialEq)]

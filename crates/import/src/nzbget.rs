@@ -11,8 +11,8 @@ use crate::{ImportError, Imported, Place};
 /// Reads an `nzbget.conf`.
 pub fn nzbget(bytes: &[u8], place: &Place) -> Result<Imported, ImportError> {
     let options = Options::read(bytes, place)?;
-    let mut mapping =
-        Mapping { options: &options, draft: Draft::default(), report: Report::default() };
+    let (draft, report) = (Draft::default(), Report::default());
+    let mut mapping = Mapping { options: &options, draft, report };
     mapping.directories();
     mapping.downloads();
     mapping.quotas();
@@ -24,7 +24,8 @@ pub fn nzbget(bytes: &[u8], place: &Place) -> Result<Imported, ImportError> {
     mapping.schedules();
     mapping.feeds();
     mapping.rest();
-    let Mapping { draft, report, .. } = mapping;
+    let Mapping { mut draft, mut report, .. } = mapping;
+    draft.keep_time_zone(place, &mut report);
     Ok(Imported { draft, findings: report.0 })
 }
 
@@ -145,8 +146,19 @@ impl Mapping<'_> {
         }
     }
 
+    /// None where it is the one that everybody knows.
+    fn control_password(&self) -> Option<String> {
+        self.options.verbatim("ControlPassword").filter(|password| password != USUAL_PASSWORD)
+    }
+
     fn control(&mut self) {
         self.control_address();
+        if self.options.verbatim("ControlPassword").as_deref() == Some(USUAL_PASSWORD) {
+            self.report.left(
+                "ControlPassword",
+                "everybody knows it, for NZBGet comes with it; set control.password",
+            );
+        }
         if let Some(port) =
             self.options.number("ControlPort").filter(|port| (1..=65_535).contains(port))
         {
@@ -155,7 +167,6 @@ impl Mapping<'_> {
         }
         for (option, key) in [
             ("ControlUsername", "username"),
-            ("ControlPassword", "password"),
             ("RestrictedUsername", "restricted_username"),
             ("RestrictedPassword", "restricted_password"),
             ("AddUsername", "add_username"),
@@ -165,6 +176,10 @@ impl Mapping<'_> {
                 self.draft.table("control").secret(key, value);
                 self.report.carried(option, &format!("control.{key}"));
             }
+        }
+        if let Some(password) = self.control_password() {
+            self.draft.table("control").secret("password", password);
+            self.report.carried("ControlPassword", "control.password");
         }
         if self.options.flag("SecureControl") == Some(true) {
             self.report
@@ -179,7 +194,7 @@ impl Mapping<'_> {
     }
 
     fn control_address(&mut self) {
-        let password = self.options.verbatim("ControlPassword");
+        let password = self.control_password();
         match self.options.text("ControlIP").as_deref() {
             Some(path) if path.starts_with('/') => {
                 self.draft.table("control").text("socket", path).text("address", "");
@@ -271,6 +286,9 @@ impl Mapping<'_> {
                     self.report.left(option, "suites have other names here; see server.cipher");
                 }
                 "Notes" => self.report.needless(option, "notes are for people"),
+                "Connections" if self.options.number(&option) == Some(0) => {
+                    self.report.changed(option, "server.active is false: none means not to use it");
+                }
                 "CertVerification" => {
                     self.report.changed(
                         option,
@@ -317,6 +335,7 @@ impl Mapping<'_> {
         taken.extend(plain.iter().cloned());
         let table = self.draft.another("category");
         table.text("name", name);
+        let at_home = directory.as_ref().filter(|path| path.starts_with('~')).cloned();
         if let Some(directory) = directory.filter(|path| !path.starts_with('~')) {
             table.text("directory", directory);
         }
@@ -324,6 +343,12 @@ impl Mapping<'_> {
             table.set("aliases", Value::Texts(plain));
         }
         self.report.carried(format!("Category{number}"), "category");
+        if let Some(path) = at_home {
+            let note = format!(
+                "{path} begins in somebody's home directory; write category.directory in full"
+            );
+            self.report.left(option("DestDir"), note);
+        }
         if !wild.is_empty() {
             let note = format!("there are no patterns in aliases: {}", wild.join(", "));
             self.report.left(option("Aliases"), note);
@@ -428,8 +453,9 @@ impl Mapping<'_> {
 
 fn server_keys(options: &Options, number: u32, table: &mut Table) {
     let option = |name: &str| format!("Server{number}.{name}");
-    if let Some(active) = options.flag(&option("Active")) {
-        table.flag("active", active);
+    let has_none = options.number(&option("Connections")) == Some(0);
+    if let Some(active) = options.flag(&option("Active")).or(has_none.then_some(false)) {
+        table.flag("active", active && !has_none);
     }
     for (name, key) in [("Username", "username"), ("Password", "password")] {
         if let Some(value) = options.verbatim(&option(name)) {
@@ -523,6 +549,8 @@ pub(crate) fn unique(taken: &mut Vec<String>, wanted: &str) -> String {
     name
 }
 
+/// The one NZBGet comes with.
+const USUAL_PASSWORD: &str = "tegbzn6789";
 /// That of the file NZBGet comes with.
 const SAMPLE_HOST: &str = "my.newsserver.com";
 const SERVER_OPTIONS: [&str; 17] = [

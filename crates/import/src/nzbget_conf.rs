@@ -63,11 +63,7 @@ impl Options {
     /// With the home directory in place of a tilde.
     pub(crate) fn path(&self, name: &str) -> Option<String> {
         let path = self.text(name)?;
-        let rest = path.strip_prefix("~/");
-        Some(match (rest, &self.home) {
-            (Some(rest), Some(home)) => format!("{}/{rest}", home.trim_end_matches('/')),
-            _ => path,
-        })
+        Some(text::at_home(&path, self.home.as_deref()).unwrap_or(path))
     }
 
     pub(crate) fn number(&self, name: &str) -> Option<i64> {
@@ -128,8 +124,11 @@ mod tests {
     use super::*;
 
     fn options(text: &str) -> Options {
-        let place =
-            Place { home: Some("/home/ann".to_owned()), file: "/etc/nzbget.conf".to_owned() };
+        let place = Place {
+            home: Some("/home/ann".to_owned()),
+            file: "/etc/nzbget.conf".to_owned(),
+            zone: None,
+        };
         Options::read(text.as_bytes(), &place).expect("few lines")
     }
 

@@ -6,6 +6,7 @@ use crate::permissions::{permissions, written};
 use crate::report::Report;
 use crate::sab_ini::{Ini, Section, Values};
 use crate::tasks::{Action, EVERY_DAY, Task, into_schedules};
+use crate::text::at_home;
 use crate::{ImportError, Imported, Place};
 
 /// Reads a `sabnzbd.ini`.
@@ -23,7 +24,8 @@ pub fn sabnzbd(bytes: &[u8], place: &Place) -> Result<Imported, ImportError> {
     mapping.schedules(&mut misc, line);
     mapping.feeds(ini.take("rss"));
     mapping.rest(&misc);
-    let Mapping { draft, report, .. } = mapping;
+    let Mapping { mut draft, mut report, .. } = mapping;
+    draft.keep_time_zone(place, &mut report);
     Ok(Imported { draft, findings: report.0 })
 }
 
@@ -51,11 +53,12 @@ impl Mapping<'_> {
 
     /// SABnzbd's paths begin in the home directory.
     fn whole(&self, path: &str) -> Option<String> {
-        if path.starts_with('/') {
-            return Some(path.to_owned());
+        let home = self.place.home.as_deref();
+        match path {
+            whole if whole.starts_with('/') => Some(whole.to_owned()),
+            tilde if tilde.starts_with('~') => at_home(tilde, home),
+            relative => Some(format!("{}/{relative}", home?.trim_end_matches('/'))),
         }
-        let home = self.place.home.as_deref()?.trim_end_matches('/');
-        Some(format!("{home}/{}", path.trim_start_matches("~/")))
     }
 
     /// The rate of the line, of which schedules have shares.
@@ -166,6 +169,12 @@ impl Mapping<'_> {
             ),
             Some((Err(_), _)) | None => self.report.needless("host", "it listens on this machine alone"),
         }
+        let hosts: Vec<String> =
+            misc.list("host_whitelist").into_iter().filter(|host| host.contains('.')).collect();
+        if !hosts.is_empty() {
+            self.draft.table("control").set("allowed_hosts", Value::Texts(hosts));
+            self.report.carried("host_whitelist", "control.allowed_hosts");
+        }
         if let Some(port) = misc.number("port").filter(|port| (1..=65_535).contains(port)) {
             self.draft.table("control").number("port", port);
             self.report.carried("port", "control.port");
@@ -212,10 +221,13 @@ impl Mapping<'_> {
                 table.secret(key, value);
             }
         }
-        if let Some(active) = values.flag("enable") {
-            table.flag("active", active);
+        let connections = values.number("connections");
+        // None means not to use it.
+        let has_none = connections == Some(0);
+        if let Some(active) = values.flag("enable").or(has_none.then_some(false)) {
+            table.flag("active", active && !has_none);
         }
-        if let Some(connections) = values.number("connections") {
+        if let Some(connections) = connections {
             table.number("connections", connections.clamp(1, 500));
         }
         if let Some(priority) = values.number("priority") {
@@ -252,8 +264,11 @@ impl Mapping<'_> {
             let priority = values.number("priority").unwrap_or(-100);
             let table = self.draft.another("category");
             table.text("name", name);
+            let at_home = |path: &str| at_home(path, self.place.home.as_deref());
             if let Some(directory) = &directory {
-                table.text("directory", directory.trim_end_matches('*').trim_end_matches('/'));
+                let plain = directory.trim_end_matches('*').trim_end_matches('/');
+                let whole = at_home(plain).unwrap_or_else(|| plain.to_owned());
+                table.text("directory", whole);
             }
             if !aliases.is_empty() {
                 names.extend(aliases.iter().cloned());

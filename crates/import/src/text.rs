@@ -23,6 +23,13 @@ pub(crate) fn is_yes(value: &str) -> bool {
     matches!(value.trim().to_ascii_lowercase().as_str(), "yes" | "true" | "on" | "1" | "enable")
 }
 
+/// A path that begins with a tilde, in full. None where that is not known: `~ann` is another's home.
+pub(crate) fn at_home(path: &str, home: Option<&str>) -> Option<String> {
+    let rest = path.strip_prefix('~')?;
+    let home = home.filter(|_| rest.is_empty() || rest.starts_with('/'))?;
+    Some(format!("{}{}", home.trim_end_matches('/'), rest.trim_end_matches('/')))
+}
+
 /// Without what would break a line or a terminal, and not too long.
 pub(crate) fn harmless(text: &str) -> String {
     text.chars().filter(|letter| !letter.is_control()).take(LONGEST_SHOWN).collect()
@@ -36,6 +43,19 @@ const LONGEST_SHOWN: usize = 200;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_ones_own_home_is_known() {
+        for (path, whole) in [
+            ("~", Some("/home/ann")),
+            ("~/x/y", Some("/home/ann/x/y")),
+            ("~bob/x", None),
+            ("/x", None),
+        ] {
+            assert_eq!(at_home(path, Some("/home/ann/")).as_deref(), whole, "{path}");
+        }
+        assert_eq!(at_home("~/x", None), None);
+    }
 
     #[test]
     fn any_bytes_are_some_text() {

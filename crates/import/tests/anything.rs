@@ -4,7 +4,11 @@ use bergamot_import::{Kind, Place, nzbget, queued_nzbs, sabnzbd};
 use proptest::prelude::*;
 
 fn place() -> Place {
-    Place { home: Some("/home/ann".to_owned()), file: "/x/y".to_owned() }
+    Place {
+        home: Some("/home/ann".to_owned()),
+        file: "/x/y".to_owned(),
+        zone: Some("Europe/Berlin".to_owned()),
+    }
 }
 
 fn check(bytes: &[u8]) {

@@ -46,11 +46,11 @@ impl Credentials {
         Some(Self::Login { name, password })
     }
 
-    /// Under which account failures are counted.
-    pub(crate) fn account(&self) -> &[u8] {
+    /// Under which account failures are counted; a key tells of none.
+    pub(crate) fn account(&self) -> Option<&[u8]> {
         match self {
-            Self::Login { name, .. } => name,
-            Self::Token(_) => b"",
+            Self::Login { name, .. } => Some(name),
+            Self::Token(_) => None,
         }
     }
 }

@@ -14,6 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use crate::hub::{Content, Delivery, Watcher};
+use crate::pieces::{Cut, Pieces};
 use crate::service::{LARGEST, LARGEST_USUAL};
 use crate::stopped::Stopped;
 
@@ -152,9 +153,10 @@ fn brings_an_nzb(bytes: &[u8]) -> bool {
     names.iter().any(|name| beginning.windows(name.len()).any(|part| part == *name))
 }
 
-/// What we answer: all of it, or events as they come.
+/// What we answer: all of it, or as much as there is by now.
 pub(crate) enum Answer {
     Whole(Bytes),
+    Long { first: Bytes, more: Box<Pieces<'static>> },
     Events(Pin<Box<dyn Future<Output = Option<NextEvent>> + Send>>),
 }
 
@@ -199,7 +201,7 @@ fn server_sent_event(delivery: &Delivery) -> String {
 
 impl Body for Answer {
     type Data = Bytes;
-    type Error = std::convert::Infallible;
+    type Error = Cut;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
@@ -208,6 +210,10 @@ impl Body for Answer {
         match &mut *self {
             Self::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
             Self::Whole(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
+            Self::Long { first, more } if first.is_empty() => {
+                more.poll_next(context).map_ok(Frame::data)
+            }
+            Self::Long { first, .. } => Poll::Ready(Some(Ok(Frame::data(std::mem::take(first))))),
             Self::Events(next) => {
                 let Some(ready) = ready!(next.as_mut().poll(context)) else {
                     *self = Self::Whole(Bytes::new());
@@ -226,7 +232,7 @@ impl Body for Answer {
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Self::Events(_) => SizeHint::default(),
+            Self::Events(_) | Self::Long { .. } => SizeHint::default(),
         }
     }
 }

@@ -40,6 +40,14 @@ enum EventLines {
     Http(BufReader<TcpStream>),
 }
 
+/// What `/readyz` says.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Ready {
+    pub is_ready: bool,
+    /// In a few words.
+    pub told: String,
+}
+
 /// Why there is no answer.
 #[derive(Debug, Error)]
 pub enum ClientError {
@@ -81,6 +89,22 @@ impl Client {
             Way::Http { host, login } => ask_by_http(host, login.as_ref(), &request)?,
         };
         result_of(answer)
+    }
+
+    /// Whether it can do its work. No login is sent, for none is wanted.
+    pub fn readiness(&mut self) -> Result<Ready, ClientError> {
+        match &self.way {
+            Way::Socket { path, .. } => {
+                let unreachable =
+                    |source| ClientError::Unreachable { at: path.display().to_string(), source };
+                ask_if_ready(UnixStream::connect(path).map_err(unreachable)?, "localhost")
+            }
+            Way::Http { host, .. } => {
+                let unreachable =
+                    |source| ClientError::Unreachable { at: format!("tcp://{host}"), source };
+                ask_if_ready(TcpStream::connect(host).map_err(unreachable)?, host)
+            }
+        }
     }
 
     /// From now on, or from after `since` on.
@@ -140,6 +164,7 @@ fn read_line(stream: &mut impl BufRead) -> io::Result<Option<String>> {
     Ok(Some(line).filter(|_| length > 0))
 }
 
+/// Version 1.0, so that long answers come without the frame of chunks.
 fn ask_by_http(
     host: &str,
     login: Option<&(String, Secret)>,
@@ -147,16 +172,30 @@ fn ask_by_http(
 ) -> Result<Value, ClientError> {
     let body = request.to_string();
     let head = format!(
-        "POST /jsonrpc HTTP/1.1\r\nHost: {host}\r\n{}Content-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        "POST /jsonrpc HTTP/1.0\r\nHost: {host}\r\n{}Content-Type: application/json\r\nContent-Length: {}\r\n\r\n",
         authorization(login),
         body.len()
     );
     let mut stream = open_http(host, head.as_bytes())?;
     stream.get_mut().write_all(body.as_bytes())?;
-    let length = read_head(&mut stream)?;
+    let length = read_head(&mut stream)?.expect_good()?;
     let mut answer = Vec::new();
     stream.take(length.unwrap_or(LONGEST_ANSWER)).read_to_end(&mut answer)?;
     serde_json::from_slice(&answer).map_err(|_| ClientError::NotUnderstood)
+}
+
+fn ask_if_ready(mut stream: impl Read + Write, host: &str) -> Result<Ready, ClientError> {
+    write!(stream, "GET /readyz HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")?;
+    let mut stream = BufReader::new(stream);
+    let Head { status, length } = read_head(&mut stream)?;
+    let is_ready = match status {
+        200 => true,
+        503 => false,
+        other => return Err(ClientError::Status(other)),
+    };
+    let mut told = String::new();
+    stream.take(length.unwrap_or(LONGEST_WORD)).read_to_string(&mut told)?;
+    Ok(Ready { is_ready, told: told.trim().to_owned() })
 }
 
 fn open_events(
@@ -171,7 +210,7 @@ fn open_events(
     let head =
         format!("GET /events HTTP/1.0\r\nHost: {host}\r\n{}{since}\r\n", authorization(login));
     let mut stream = open_http(host, head.as_bytes())?;
-    read_head(&mut stream)?;
+    read_head(&mut stream)?.expect_good()?;
     Ok(stream)
 }
 
@@ -190,8 +229,23 @@ fn authorization(login: Option<&(String, Secret)>) -> String {
     })
 }
 
-/// Reads the headers; the length of what follows, where it is told.
-fn read_head(stream: &mut BufReader<TcpStream>) -> Result<Option<u64>, ClientError> {
+/// What matters of the headers; the length of what follows is not always told.
+struct Head {
+    status: u16,
+    length: Option<u64>,
+}
+
+impl Head {
+    fn expect_good(self) -> Result<Option<u64>, ClientError> {
+        match self.status {
+            200 => Ok(self.length),
+            401 => Err(ClientError::LoginRefused),
+            status => Err(ClientError::Status(status)),
+        }
+    }
+}
+
+fn read_head(stream: &mut impl BufRead) -> Result<Head, ClientError> {
     let status = read_line(stream)?.unwrap_or_default();
     let status = status.split(' ').nth(1).and_then(|code| code.parse().ok());
     let mut length = None;
@@ -207,12 +261,8 @@ fn read_head(stream: &mut BufReader<TcpStream>) -> Result<Option<u64>, ClientErr
             length = value.trim().parse().ok();
         }
     }
-    match status {
-        Some(200) => Ok(length),
-        Some(401) => Err(ClientError::LoginRefused),
-        Some(status) => Err(ClientError::Status(status)),
-        None => Err(ClientError::NotUnderstood),
-    }
+    let status = status.ok_or(ClientError::NotUnderstood)?;
+    Ok(Head { status, length })
 }
 
 /// The data of the next event that has any.
@@ -240,4 +290,6 @@ fn result_of(mut answer: Value) -> Result<Value, ClientError> {
 
 /// A listing of a hundred thousand jobs is a few hundred megabytes.
 const LONGEST_ANSWER: u64 = 1 << 30;
+/// Of one who says how it is.
+const LONGEST_WORD: u64 = 1 << 12;
 const WRITE_LIMIT: Duration = Duration::from_secs(60);

@@ -10,10 +10,12 @@ use crate::feeds::{Feed, FeedChoice, FeedError, FeedItem, FeedRetry, FeedTrial};
 use crate::metrics::Measured;
 use crate::newsgroup::{Group, GroupQuery, HeaderPage, HeaderQuery, PostJob, PostPage, PostQuery};
 use crate::view::{
-    Config, Disk, Explanation, File, Job, LogLine, Page, Quota, Readiness, Reload, Server, Status,
-    Volume,
+    Config, Disk, DiskSpeed, Explanation, File, Job, Listing, LogLine, Page, Quota, Readiness,
+    Reload, Server, Status, Volume,
 };
-use crate::wish::{Edit, LogQuery, NewJob, NewServer, Part, Pause, ServerProbe, Which};
+use crate::wish::{
+    DiskTrial, Edit, LogQuery, NewJob, NewServer, Part, Pause, ServerProbe, Setting, Shelf, Which,
+};
 
 /// The daemon, as its control interfaces see it.
 ///
@@ -27,6 +29,21 @@ pub trait Control: Send + Sync + 'static {
 
     /// Jobs that ended, the newest first.
     fn history(&self, which: Which) -> impl Future<Output = Result<Page<Job>, Refusal>> + Send;
+
+    /// The same lists as far as they fit an answer at once, and what else is on them.
+    fn list(
+        &self,
+        shelf: Shelf,
+        which: Which,
+    ) -> impl Future<Output = Result<Listing, Refusal>> + Send;
+
+    /// Jobs of a listing as they are by now. Whatever left the queue is told of as it ended; only what
+    /// is forgotten altogether, or back in the queue, is left out.
+    fn listed(
+        &self,
+        shelf: Shelf,
+        jobs: Vec<JobId>,
+    ) -> impl Future<Output = Result<Vec<Job>, Refusal>> + Send;
 
     /// One job, queued or ended.
     fn job(&self, id: JobId) -> impl Future<Output = Result<Job, Refusal>> + Send;
@@ -50,6 +67,17 @@ pub trait Control: Send + Sync + 'static {
         jobs: Vec<JobId>,
         edit: Edit,
     ) -> impl Future<Output = Result<Vec<Result<(), Refusal>>, Refusal>> + Send;
+
+    /// Makes a job of its own of files of which nothing has come yet, right behind the one they leave.
+    fn split(
+        &self,
+        job: JobId,
+        files: Vec<u32>,
+        name: String,
+    ) -> impl Future<Output = Result<JobId, Refusal>> + Send;
+
+    /// Makes the others, of which nothing has come yet, part of the first.
+    fn merge(&self, jobs: Vec<JobId>) -> impl Future<Output = Result<(), Refusal>> + Send;
 
     fn pause(&self, pause: Pause) -> impl Future<Output = Result<(), Refusal>> + Send;
 
@@ -77,6 +105,12 @@ pub trait Control: Send + Sync + 'static {
     /// Writes a server into the configuration and takes it into use.
     fn add_server(&self, server: NewServer) -> impl Future<Output = Result<(), Refusal>> + Send;
 
+    /// Writes keys of the configuration, all of them or none, and takes up what can be.
+    fn save_config(
+        &self,
+        settings: Vec<Setting>,
+    ) -> impl Future<Output = Result<(), Refusal>> + Send;
+
     /// Takes the server of that name out of both.
     fn remove_server(&self, name: String) -> impl Future<Output = Result<(), Refusal>> + Send;
 
@@ -98,6 +132,12 @@ pub trait Control: Send + Sync + 'static {
         &self,
         path: Option<String>,
     ) -> impl Future<Output = Result<(), Refusal>> + Send;
+
+    /// Writes to a directory that jobs are written to, and leaves nothing there.
+    fn test_disk(
+        &self,
+        trial: DiskTrial,
+    ) -> impl Future<Output = Result<DiskSpeed, Refusal>> + Send;
 
     /// Of all servers together first, then of each that has one.
     fn quotas(&self) -> impl Future<Output = Result<Vec<Quota>, Refusal>> + Send;
@@ -198,6 +238,8 @@ pub enum Refusal {
     NoSuchFeed(String),
     #[error("there is no group {0}")]
     NoSuchGroup(String),
+    #[error("there is no option {0}")]
+    NoSuchOption(String),
     #[error("there is no post {0}")]
     NoSuchPost(String),
     #[error("there is no server {0}")]
@@ -211,12 +253,18 @@ pub enum Refusal {
     /// What was given cannot be used.
     #[error("{0}")]
     Invalid(String),
+    /// An option of the configuration that cannot be changed from here.
+    #[error("{option} cannot be set: {why}")]
+    NotSettable { option: String, why: String },
     /// The disk or a server is in the way; it may work later.
     #[error("{0}")]
     Unavailable(String),
     /// bergamot has no such thing (yet).
     #[error("{0} is not there")]
     Unsupported(&'static str),
+    /// The configuration file.
+    #[error("{0}")]
+    Unwritable(String),
     #[error("the daemon is stopping")]
     Stopping,
 }

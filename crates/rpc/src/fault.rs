@@ -26,7 +26,7 @@ pub(crate) enum Fault {
     MalformedXml(String),
     #[error("{0} is not possible over this connection")]
     NotHere(&'static str),
-    #[error("the configuration can only be changed in its file")]
+    #[error("the configuration is not changed this way")]
     NotSettable,
     #[error(transparent)]
     Refused(#[from] Refusal),
@@ -103,17 +103,20 @@ fn refusal_code(refusal: &Refusal) -> &'static str {
         Refusal::NoSuchFile(_) => "file.unknown",
         Refusal::NoSuchGroup(_) => "group.unknown",
         Refusal::NoSuchJob(_) => "job.unknown",
+        Refusal::NoSuchOption(_) => "config.unknown_option",
         Refusal::NoSuchPost(_) => "post.unknown",
         Refusal::NoSuchServer(_) => "server.unknown",
+        Refusal::NotSettable { .. } => "config.not_settable",
         Refusal::Stopping => "daemon.stopping",
         Refusal::Unavailable(_) => "daemon.unavailable",
         Refusal::Unsupported(_) => "rpc.unsupported",
+        Refusal::Unwritable(_) => "config.unwritable",
     }
 }
 
 fn refusal_number(refusal: &Refusal) -> i32 {
     match refusal {
-        Refusal::ForbiddenUrl(_) | Refusal::Invalid(_) => -32602,
+        Refusal::ForbiddenUrl(_) | Refusal::Invalid(_) | Refusal::NoSuchOption(_) => -32602,
         Refusal::NoSuchFeed(_)
         | Refusal::NoSuchFile(_)
         | Refusal::NoSuchGroup(_)
@@ -121,8 +124,8 @@ fn refusal_number(refusal: &Refusal) -> i32 {
         | Refusal::NoSuchPost(_)
         | Refusal::NoSuchServer(_) => -32004,
         Refusal::Impossible(_) => -32005,
-        Refusal::Unavailable(_) | Refusal::Stopping => -32006,
-        Refusal::Unsupported(_) => -32007,
+        Refusal::Unavailable(_) | Refusal::Unwritable(_) | Refusal::Stopping => -32006,
+        Refusal::NotSettable { .. } | Refusal::Unsupported(_) => -32007,
     }
 }
 
@@ -159,6 +162,9 @@ impl Serialize for Details<'_> {
             Fault::TooMany { count, limit } => {
                 fields.serialize_entry("count", count)?;
                 fields.serialize_entry("limit", limit)?;
+            }
+            Fault::Refused(Refusal::NoSuchOption(option) | Refusal::NotSettable { option, .. }) => {
+                fields.serialize_entry("option", option)?
             }
             Fault::Refused(Refusal::NoSuchFile(id)) => fields.serialize_entry("file", id)?,
             Fault::Refused(Refusal::NoSuchJob(id)) => fields.serialize_entry("job", &id.0)?,

@@ -23,6 +23,7 @@ use crate::guard::{self, Barred};
 use crate::hub::Position;
 use crate::json_rpc::Envelope;
 use crate::metrics::{self, Flavour, MetricsAccess};
+use crate::pieces::{Beginning, Pieces};
 use crate::reply::Format;
 use crate::route::{Place, Protocol, Route, query_pairs, query_params};
 use crate::service::{Asked, Service};
@@ -61,6 +62,13 @@ pub(crate) type Reply = Response<Answer>;
 
 impl<C: Control> Http<C> {
     pub(crate) async fn answer(&self, peer: &Peer, request: Request<Incoming>) -> Reply {
+        // Where it ends is only known to its reader, so nothing may follow it.
+        let is_last = request.headers().contains_key(header::TRANSFER_ENCODING);
+        let reply = self.answer_request(peer, request).await;
+        if is_last { closing(reply) } else { reply }
+    }
+
+    async fn answer_request(&self, peer: &Peer, request: Request<Incoming>) -> Reply {
         if size_of_headers(request.headers()) > LARGEST_HEADERS {
             return closing(empty(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE));
         }
@@ -268,17 +276,19 @@ impl<C: Control> Http<C> {
         let format = if protocol == Protocol::Xml { Format::Xml } else { Format::Json };
         let asked = Asked { caller, format, size: query.len(), by_get: true };
         let outcome = self.service.call(&asked, method, query_params(method, pairs)).await;
-        match (protocol, callback) {
-            (Protocol::Xml, _) => whole(xml_rpc::response(outcome), XML_TYPE),
-            (_, None) => whole(Envelope::bare(method).around(outcome), JSON_TYPE),
+        let (answer, kind) = match (protocol, callback) {
+            (Protocol::Xml, _) => (xml_rpc::response(outcome), XML_TYPE),
+            (_, None) => (Envelope::bare(method).around(outcome), JSON_TYPE),
             (_, Some(callback)) => {
-                let mut text = callback.into_bytes();
-                text.push(b'(');
-                text.append(&mut Envelope::bare(method).around(outcome));
-                text.push(b')');
-                whole(text, "application/javascript")
+                let answer = Envelope::bare(method).around(outcome);
+                (answer.between(format!("{callback}(").as_bytes(), b")"), "application/javascript")
             }
-        }
+        };
+        let pieces = Pieces::of(|mut outlet| async {
+            outlet.put(answer).await?;
+            Ok(outlet)
+        });
+        sent(pieces, kind).await
     }
 
     async fn called_by_post(
@@ -294,16 +304,34 @@ impl<C: Control> Http<C> {
             Ok(held) => held,
             Err(error) => return unread(&error),
         };
-        let format = if protocol == Protocol::Xml { Format::Xml } else { Format::Json };
-        let asked = Asked { caller, format, size: held.bytes.len(), by_get: false };
-        if protocol == Protocol::Xml {
-            return whole(self.service.answer_xml(&asked, &held.bytes).await, XML_TYPE);
-        }
-        match self.service.answer_body(&asked, &held.bytes).await {
-            Some(text) => whole(text, JSON_TYPE),
-            None => empty(StatusCode::NO_CONTENT),
-        }
+        let (service, caller) = (self.service.clone(), caller.clone());
+        let is_xml = protocol == Protocol::Xml;
+        let (format, kind) =
+            if is_xml { (Format::Xml, XML_TYPE) } else { (Format::Json, JSON_TYPE) };
+        let pieces = Pieces::of(move |mut outlet| async move {
+            let text = &held.bytes;
+            let asked = Asked { caller: &caller, format, size: text.len(), by_get: false };
+            match format {
+                Format::Json => service.answer_body(&asked, text, &mut outlet).await?,
+                Format::Xml => service.answer_xml(&asked, text, &mut outlet).await?,
+            }
+            Ok(outlet)
+        });
+        sent(pieces, kind).await
     }
+}
+
+/// Whatever is short says how long it is; the rest of the others is written as it is taken.
+async fn sent(pieces: Pieces<'static>, kind: &'static str) -> Reply {
+    let answer = match pieces.beginning().await {
+        Ok(Beginning::Nothing) => return empty(StatusCode::NO_CONTENT),
+        Ok(Beginning::Whole(text)) => Answer::Whole(text),
+        Ok(Beginning::Long(first, more)) => Answer::Long { first, more: Box::new(more) },
+        Err(_) => return closing(empty(StatusCode::SERVICE_UNAVAILABLE)),
+    };
+    let mut reply = Response::new(answer);
+    set_type(&mut reply, kind);
+    reply
 }
 
 /// The reader of HTTP looks only now and then whether it has too much.
@@ -325,8 +353,8 @@ fn unread(error: &BodyError) -> Reply {
         BodyError::Broken => closing(empty(StatusCode::BAD_REQUEST)),
         BodyError::NoRoom => closing(empty(StatusCode::SERVICE_UNAVAILABLE)),
         BodyError::TooLarge(limit) => {
-            let text = Envelope::unknown().around(Err(Fault::TooLarge { limit: *limit }));
-            let mut reply = whole(text, JSON_TYPE);
+            let answer = Envelope::unknown().around(Err(Fault::TooLarge { limit: *limit }));
+            let mut reply = whole(answer.text, JSON_TYPE);
             *reply.status_mut() = StatusCode::PAYLOAD_TOO_LARGE;
             closing(reply)
         }
@@ -338,6 +366,11 @@ pub(crate) fn too_many(wait: Duration) -> Reply {
     let seconds = HeaderValue::from(wait.as_secs() + 1);
     reply.headers_mut().insert(header::RETRY_AFTER, seconds);
     closing(reply)
+}
+
+/// Nobody can say where such a request ends.
+pub(crate) fn ambiguous() -> Reply {
+    closing(empty(StatusCode::BAD_REQUEST))
 }
 
 /// Clients take a 401 for a wrong password, and nothing else.

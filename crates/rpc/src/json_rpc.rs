@@ -3,6 +3,7 @@
 use crate::control::Control;
 use crate::fault::{Fault, FaultIn};
 use crate::json::Json;
+use crate::pieces::{Cut, Outlet};
 use crate::registry::{Dialect, dialect_of};
 use crate::reply::{Format, Reply};
 use crate::service::{Asked, LARGEST_USUAL, Service};
@@ -107,14 +108,14 @@ impl Envelope<'_> {
         Self { id: Some(Json::Null), is_2: true, dialect: Dialect::Native }
     }
 
-    pub(crate) fn around(&self, outcome: Result<Reply, Fault>) -> Vec<u8> {
+    pub(crate) fn around(&self, outcome: Result<Reply, Fault>) -> Reply {
         let mut head = br#"{"version":"1.1","#.to_vec();
         if self.is_2 {
             head.extend_from_slice(br#""jsonrpc":"2.0","#);
         }
         if let Some(id) = &self.id {
             head.extend_from_slice(br#""id":"#);
-            head.append(&mut Format::Json.write(id).0);
+            Format::Json.append(&mut head, id);
             head.push(b',');
         }
         let reply = match outcome {
@@ -134,31 +135,42 @@ impl Envelope<'_> {
 impl<C: Control> Service<C> {
     /// Answers what came in one body. A single request without an id is answered, too, for clients of
     /// NZBGet send none.
-    pub(crate) async fn answer_body(&self, asked: &Asked<'_>, text: &[u8]) -> Option<Vec<u8>> {
+    pub(crate) async fn answer_body(
+        &self,
+        asked: &Asked<'_>,
+        text: &[u8],
+        outlet: &mut Outlet,
+    ) -> Result<(), Cut> {
         match Message::parse(text) {
-            Err(fault) => Some(Envelope::unknown().around(Err(fault))),
-            Ok(Message::One(json)) => self.answer_one(asked, json, false).await,
-            Ok(Message::Batch(batch)) => self.answer_batch(asked, batch).await,
+            Err(fault) => outlet.put(Envelope::unknown().around(Err(fault))).await,
+            Ok(Message::One(json)) => match self.answer_one(asked, json, false).await {
+                Some(answer) => outlet.put(answer).await,
+                None => Ok(()),
+            },
+            Ok(Message::Batch(batch)) => self.answer_batch(asked, batch, outlet).await,
         }
     }
 
+    /// One after another, each when the one before is out.
     pub(crate) async fn answer_batch(
         &self,
         asked: &Asked<'_>,
         batch: Vec<Json<'_>>,
-    ) -> Option<Vec<u8>> {
-        let mut answers = Vec::new();
+        outlet: &mut Outlet,
+    ) -> Result<(), Cut> {
+        let mut is_begun = false;
         for json in batch {
-            if let Some(mut answer) = self.answer_one(asked, json, true).await {
-                answers.push(if answers.is_empty() { b'[' } else { b',' });
-                answers.append(&mut answer);
+            if let Some(answer) = self.answer_one(asked, json, true).await {
+                outlet.write(if is_begun { b"," } else { b"[" });
+                is_begun = true;
+                outlet.put(answer).await?;
+                outlet.let_out().await?;
             }
         }
-        if answers.is_empty() {
-            return None;
+        if is_begun {
+            outlet.write(b"]");
         }
-        answers.push(b']');
-        Some(answers)
+        Ok(())
     }
 
     async fn answer_one(
@@ -166,7 +178,7 @@ impl<C: Control> Service<C> {
         asked: &Asked<'_>,
         json: Json<'_>,
         may_be_silent: bool,
-    ) -> Option<Vec<u8>> {
+    ) -> Option<Reply> {
         let request = match Request::read(json) {
             Ok(request) => request,
             Err((fault, envelope)) => return Some(envelope.around(Err(fault))),
@@ -179,7 +191,7 @@ impl<C: Control> Service<C> {
         asked: &Asked<'_>,
         request: Request<'_>,
         may_be_silent: bool,
-    ) -> Option<Vec<u8>> {
+    ) -> Option<Reply> {
         let silent = may_be_silent && request.is_notification();
         let envelope = request.envelope();
         let outcome = self.call(asked, &request.method, request.params).await;

@@ -12,6 +12,7 @@ use crate::guests::Place;
 use crate::hub::{Delivery, Position, Watcher};
 use crate::json::Json;
 use crate::json_rpc::{Envelope, Message, Request};
+use crate::pieces::Pieces;
 use crate::registry::{self, Entry, Method};
 use crate::reply::{Format, Reply};
 use crate::service::{Asked, LARGEST, Service};
@@ -44,24 +45,24 @@ impl<C: Control> Session<'_, C> {
                 line = lines.next(&mut reader) => line?,
                 delivery = next_event(&mut self.watcher) => Next::Event(delivery),
             };
-            let answer = match next {
+            match next {
                 Next::End => break,
-                Next::Event(delivery) => Some(notification(&delivery)),
+                Next::Event(delivery) => {
+                    writer.write_all(&line_of(notification(&delivery))).await?;
+                }
                 Next::Line(line) => {
                     self.place.answer_begins();
-                    let answer = self.answer(&line).await;
+                    let answered = self.answer(&line, &mut writer).await;
                     self.place.answer_is_ready();
-                    answer
+                    answered?;
                 }
                 Next::TooLong => {
-                    Some(Envelope::unknown().around(Err(Fault::TooLarge { limit: LARGEST })))
+                    let fault = Fault::TooLarge { limit: LARGEST };
+                    let answer = Envelope::unknown().around(Err(fault));
+                    writer.write_all(&line_of(answer)).await?;
                 }
-            };
-            if let Some(mut answer) = answer {
-                answer.push(b'\n');
-                writer.write_all(&answer).await?;
-                writer.flush().await?;
             }
+            writer.flush().await?;
             if lines.is_lost {
                 break;
             }
@@ -69,19 +70,40 @@ impl<C: Control> Session<'_, C> {
         writer.shutdown().await
     }
 
-    async fn answer(&mut self, line: &[u8]) -> Option<Vec<u8>> {
+    async fn answer(
+        &mut self,
+        line: &[u8],
+        writer: &mut (impl AsyncWrite + Unpin),
+    ) -> io::Result<()> {
         if line.iter().all(u8::is_ascii_whitespace) {
-            return None;
+            return Ok(());
         }
-        let asked =
-            Asked { caller: self.caller, format: Format::Json, size: line.len(), by_get: false };
-        let request = match Message::parse(line) {
-            Err(fault) => return Some(Envelope::unknown().around(Err(fault))),
-            Ok(Message::Batch(batch)) => return self.service.answer_batch(&asked, batch).await,
-            Ok(Message::One(json)) => match Request::read(json) {
-                Ok(request) => request,
-                Err((fault, envelope)) => return Some(envelope.around(Err(fault))),
+        let answer = match Message::parse(line) {
+            Err(fault) => Envelope::unknown().around(Err(fault)),
+            Ok(Message::Batch(batch)) => {
+                let (service, asked) = (self.service, self.asked(line));
+                let pieces = Pieces::of(|mut outlet| async move {
+                    service.answer_batch(&asked, batch, &mut outlet).await?;
+                    Ok(outlet)
+                });
+                return write_line(pieces, writer).await;
+            }
+            Ok(Message::One(json)) => match self.answer_one(line, json).await {
+                Some(answer) => answer,
+                None => return Ok(()),
             },
+        };
+        let pieces = Pieces::of(|mut outlet| async {
+            outlet.put(answer).await?;
+            Ok(outlet)
+        });
+        write_line(pieces, writer).await
+    }
+
+    async fn answer_one(&mut self, line: &[u8], json: Json<'_>) -> Option<Reply> {
+        let request = match Request::read(json) {
+            Ok(request) => request,
+            Err((fault, envelope)) => return Some(envelope.around(Err(fault))),
         };
         match registry::find(&request.method) {
             Ok(entry) if entry.method == Method::EventsSubscribe => {
@@ -92,8 +114,12 @@ impl<C: Control> Session<'_, C> {
                 let envelope = request.envelope();
                 Some(envelope.around(self.unsubscribe(request.params)))
             }
-            _ => self.service.answer_request(&asked, request, true).await,
+            _ => self.service.answer_request(&self.asked(line), request, true).await,
         }
+    }
+
+    fn asked(&self, line: &[u8]) -> Asked<'_> {
+        Asked { caller: self.caller, format: Format::Json, size: line.len(), by_get: false }
     }
 
     fn subscribe(&mut self, entry: &Entry, params: Json<'_>) -> Result<Reply, Fault> {
@@ -134,9 +160,27 @@ struct Notification<'a> {
     params: &'a Delivery,
 }
 
-fn notification(delivery: &Delivery) -> Vec<u8> {
+fn notification(delivery: &Delivery) -> Reply {
     let notification = Notification { jsonrpc: "2.0", method: "events.event", params: delivery };
-    Format::Json.write(&notification).0
+    Format::Json.write(&notification)
+}
+
+/// Of an answer that is there.
+fn line_of(answer: Reply) -> Vec<u8> {
+    answer.between(b"", b"\n").text
+}
+
+/// An answer that breaks off breaks the connection, so that nobody takes it for whole.
+async fn write_line(
+    mut pieces: Pieces<'_>,
+    writer: &mut (impl AsyncWrite + Unpin),
+) -> io::Result<()> {
+    let mut is_begun = false;
+    while let Some(piece) = pieces.next().await {
+        writer.write_all(&piece.map_err(io::Error::other)?).await?;
+        is_begun = true;
+    }
+    if is_begun { writer.write_all(b"\n").await } else { Ok(()) }
 }
 
 /// For ever, if nobody watches.

@@ -144,6 +144,13 @@ methods! {
     FeedsRetry "feeds.retry" Restricted Changes [must("feed", Text)], "{items, jobs}",
         "Tries again what a feed has given up: items that could not become jobs, and jobs whose NZB did not come. Says how many of each."
         => feeds::retry;
+    FileMove "file.move" Restricted Changes [
+            must("job", Integer), must("files", Array), may("to", Text), may("by", Integer)
+        ], "Results",
+        "Moves files of a job, by their places in its NZB, `to` the `top` or the `bottom`, or `by` so many places down among those that are still to come."
+        => file::move_to;
+    FileOrder "file.order" Restricted Changes [must("job", Integer), must("files", Array)], "Results",
+        "Files of a job come in the order given, before all others." => file::order;
     FilePause "file.pause" Restricted Changes [must("job", Integer), must("files", Array)], "Results",
         "Pauses files of a job, by their places in its NZB." => file::pause;
     FileRemove "file.remove" Restricted Changes [must("job", Integer), must("files", Array)], "Results",
@@ -176,6 +183,10 @@ methods! {
         ], "Headers",
         "Headers with all of these words in subject or poster, among those that are known."
         => groups::search;
+    HistoryBackup "history.backup" Restricted Changes [must("jobs", Array), must("backup", Boolean)],
+        "Results",
+        "Whether jobs that were deleted count as duplicates that could take the place of another, or as deleted by a person."
+        => history::backup;
     HistoryHide "history.hide" Restricted Changes [must("jobs", Array)], "Results",
         "Out of sight; they still count as known when duplicates are looked for." => history::hide;
     HistoryList "history.list" Restricted Reads [
@@ -187,10 +198,13 @@ methods! {
     JobExplain "job.explain" Restricted Reads [must("job", Integer)], "Explanation",
         "Why a job is slow, waits or failed." => job::explain;
     JobFiles "job.files" Restricted Reads [must("job", Integer)], "array of File",
-        "The files of a queued job." => job::files;
+        "The files of a queued job, in the order in which they are downloaded." => job::files;
     JobGet "job.get" Restricted Reads [must("job", Integer)], "Job", "One job, queued or ended." => job::get;
     JobMark "job.mark" Restricted Changes [must("jobs", Array), must("mark", Text)], "Results",
         "Marks jobs of the history as `bad`, `good` or `success`." => job::mark;
+    JobMerge "job.merge" Restricted Changes [must("job", Integer), must("jobs", Array)], "null",
+        "Makes `jobs` part of `job`, which may be under way; their files come behind its own, and they are gone without a trace. One of which something has come already is refused."
+        => job::merge;
     JobMove "job.move" Restricted Changes [
             must("jobs", Array), may("to", Text), may("before", Integer), may("after", Integer),
             may("by", Integer)
@@ -216,6 +230,13 @@ methods! {
         ], "Results",
         "Changes what is given. An empty category is none; a parameter with an empty value is taken away."
         => job::set;
+    JobSortFiles "job.sort_files" Restricted Changes [must("jobs", Array)], "Results",
+        "Sorts the files of jobs by name, with recovery files last." => job::sort_all_files;
+    JobSplit "job.split" Restricted Changes [
+            must("job", Integer), must("files", Array), must("name", Text)
+        ], "{job}",
+        "Makes files of a job, by their places in its NZB, one of their own, right behind it. Files of which something has come already are refused."
+        => job::split;
     LimitsGet "limits.get" Restricted Reads [], "{rate}", "Bytes per second of all servers together, or null."
         => limits::get;
     LimitsSet "limits.set" Restricted Changes [may("rate", Integer)], "{rate}",
@@ -361,8 +382,9 @@ methods! {
     ResumeDownload2 "resumedownload2" Restricted Changes [], "bool", "As `resumedownload`." => nzbget::resume_download;
     ResumePost "resumepost" Restricted Changes [], "bool", "Ends the pause of what comes after the download." => nzbget::resume_post;
     ResumeScan "resumescan" Restricted Changes [], "bool", "Ends the pause of the watch folder." => nzbget::resume_scan;
-    SaveConfig "saveconfig" Control Changes [may("Options", Array)], "error",
-        "Not there: the configuration is a file, and only that." => nzbget::save_config;
+    SaveConfig "saveconfig" Control Changes [may("Options", Array)], "bool",
+        "Writes options, all or none of them, into the configuration file and takes them up. What could open the machine is changed in the file alone."
+        => nzbget::save_config;
     Scan "scan" Restricted Changes [may("SyncMode", Boolean)], "bool", "Looks into the watch folder." => nzbget::scan;
     ScheduleResume "scheduleresume" Restricted Changes [must("Seconds", Integer)], "bool",
         "Pauses that are on end by themselves after so many seconds." => nzbget::schedule_resume;
@@ -381,7 +403,9 @@ methods! {
     SystemHealth "systemhealth" Restricted Reads [], "struct", "What is wrong just now." => nzbget::system_health;
     TestDiskSpeed "testdiskspeed" Restricted Changes [
             must("DirPath", Text), must("WriteBuffer", Integer), must("MaxFileSize", Integer), must("Timeout", Integer)
-        ], "error", "Not there: nobody may have files written wherever they like." => nzbget::no_speed_test;
+        ], "{SizeMB, DurationMS}",
+        "How fast a directory that jobs are written to takes data: so many KiB at once, up to so many GiB (4 at most) or seconds (30). Nothing stays there."
+        => nzbget::test_disk_speed;
     TestExtension "testextension" Restricted Reads [must("Entry", Text)], "error", "There are no extensions."
         => nzbget::no_extensions;
     TestNetworkSpeed "testnetworkspeed" Restricted Changes [], "error", "Not there." => nzbget::no_speed_test;

@@ -1,10 +1,15 @@
-//! Results, written as text at once.
+//! Results as text.
 //!
-//! A queue of a hundred thousand jobs is many megabytes of answer. It is written from the values the
-//! daemon gave, field by field, and no tree of it is ever built.
+//! A queue of a hundred thousand jobs is hundreds of megabytes of answer, and nobody needs more than a
+//! little of it at a time. So of a long list only the beginning is written at once; the rest is made when
+//! there is room for it on its way out (see [`crate::pieces`]).
+
+use std::future::Future;
+use std::pin::Pin;
 
 use serde::Serialize;
 
+use crate::control::Refusal;
 use crate::xml_writer;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -13,15 +18,26 @@ pub(crate) enum Format {
     Xml,
 }
 
-/// A result as text of its format, without the envelope.
-#[derive(Debug)]
-pub(crate) struct Reply(pub(crate) Vec<u8>);
+/// A result as text of its format: what is there of it, what is to be made, and what comes behind that.
+pub(crate) struct Reply {
+    pub(crate) text: Vec<u8>,
+    pub(crate) rest: Option<Box<dyn Rest>>,
+    pub(crate) tail: Vec<u8>,
+}
+
+/// What is still to be made of a text.
+pub(crate) trait Rest: Send {
+    /// Appends some more of it; false if that was the last.
+    fn write_on<'a>(&'a mut self, text: &'a mut Vec<u8>) -> Writing<'a>;
+}
+
+pub(crate) type Writing<'a> = Pin<Box<dyn Future<Output = Result<bool, Refusal>> + Send + 'a>>;
 
 impl Format {
     pub(crate) fn write(self, value: &impl Serialize) -> Reply {
         let mut text = Vec::new();
         self.append(&mut text, value);
-        Reply(text)
+        Reply::whole(text)
     }
 
     pub(crate) fn append(self, text: &mut Vec<u8>, value: &impl Serialize) {
@@ -32,34 +48,16 @@ impl Format {
         }
     }
 
-    /// A list, item by item. Others get their turn in between, for a long one takes a while, and
-    /// what is written is given free.
-    pub(crate) async fn write_list<T>(
-        self,
-        items: Vec<T>,
-        write: impl Fn(Self, &mut Vec<u8>, &T),
-    ) -> Reply {
-        let (head, between, tail): (&[u8], &[u8], &[u8]) = match self {
-            Self::Json => (b"[", b",", b"]"),
-            Self::Xml => (b"<value><array><data>", b"", b"</data></array></value>"),
-        };
-        let mut text = head.to_vec();
-        for (place, item) in items.into_iter().enumerate() {
-            if place > 0 {
-                text.extend_from_slice(between);
-            }
-            write(self, &mut text, &item);
-            if place % ITEMS_AT_ONCE == ITEMS_AT_ONCE - 1 {
-                tokio::task::yield_now().await;
-            }
+    /// What stands before a list, between its items, and behind it.
+    pub(crate) fn brackets(self) -> [&'static [u8]; 3] {
+        match self {
+            Self::Json => [b"[", b",", b"]"],
+            Self::Xml => [b"<value><array><data>", b"", b"</data></array></value>"],
         }
-        text.extend_from_slice(tail);
-        Reply(text)
     }
 
     /// A part of a list, as [`crate::view::Page`] would be written.
     pub(crate) fn page(self, total: usize, items: Reply) -> Reply {
-        let total = self.write(&total).0;
         let (before, between, after): (&[u8], &[u8], &[u8]) = match self {
             Self::Json => (br#"{"total":"#, br#","items":"#, b"}"),
             Self::Xml => (
@@ -68,21 +66,23 @@ impl Format {
                 b"</member></struct></value>",
             ),
         };
-        Reply(items.between(&[before, &total, between].concat(), after))
+        let mut head = before.to_vec();
+        self.append(&mut head, &total);
+        head.extend_from_slice(between);
+        items.between(&head, after)
     }
 }
 
 impl Reply {
-    /// With text before and after it, in the memory it has: a copy of a long list would be as much
-    /// again.
-    pub(crate) fn between(self, head: &[u8], tail: &[u8]) -> Vec<u8> {
-        let Self(mut text) = self;
-        text.reserve_exact(head.len() + tail.len());
-        text.extend_from_slice(tail);
-        text.splice(0..0, head.iter().copied());
-        text
+    pub(crate) fn whole(text: Vec<u8>) -> Self {
+        Self { text, rest: None, tail: Vec::new() }
+    }
+
+    /// With text before and after it, in the memory it has: a copy of a long one would be as much again.
+    pub(crate) fn between(mut self, head: &[u8], tail: &[u8]) -> Self {
+        let end = if self.rest.is_some() { &mut self.tail } else { &mut self.text };
+        end.extend_from_slice(tail);
+        self.text.splice(0..0, head.iter().copied());
+        self
     }
 }
-
-/// Less than a millisecond of work.
-const ITEMS_AT_ONCE: usize = 64;

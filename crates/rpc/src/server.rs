@@ -5,12 +5,14 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use rustix::process::{Resource, getrlimit};
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
@@ -23,13 +25,15 @@ use crate::body::BodyBudget;
 use crate::brake::Brake;
 use crate::control::Control;
 use crate::counts::Counts;
+use crate::framing::Framed;
 use crate::guests::{Guests, Place};
-use crate::http::{Http, LARGEST_HEADERS, Peer};
+use crate::http::{Http, LARGEST_HEADERS, Peer, ambiguous};
 use crate::hub::Hub;
 use crate::lines::Session;
 use crate::service::Service;
 use crate::settings::Settings;
 use crate::socket::Socket;
+use crate::spares::{Loan, Spares};
 use crate::stopped::Stopped;
 use crate::timed::Timed;
 
@@ -97,6 +101,7 @@ impl Server {
             None => socket_path.map(|path| Socket::bind(&path, group)).transpose()?,
         };
         let (stop, stopped) = Stopped::channel();
+        let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         let door = Arc::new(Door {
             http: Http {
                 settings,
@@ -106,8 +111,9 @@ impl Server {
                 strangers: BodyBudget::for_strangers(),
                 stopped,
             },
-            over_tcp: Guests::new(MOST_OVER_TCP),
-            over_socket: Guests::new(MOST_OVER_SOCKET),
+            over_tcp: Guests::new(places_within(descriptors, MOST_OVER_TCP)),
+            over_socket: Guests::new(places_within(descriptors, MOST_OVER_SOCKET)),
+            spares: Spares::new(SPARES),
         });
         let addresses = tcp.iter().filter_map(|listener| listener.local_addr().ok()).collect();
         let socket_path = socket.as_ref().map(|(socket, _)| socket.path().to_owned());
@@ -147,6 +153,11 @@ impl Drop for Server {
     }
 }
 
+/// Where there are few descriptors, each way in takes an eighth of them at most.
+fn places_within(descriptors: u64, most: usize) -> usize {
+    usize::try_from(descriptors / 8).unwrap_or(most).clamp(LEAST_PLACES, most)
+}
+
 async fn listen(address: SocketAddr, has_password: bool) -> Result<TcpListener, StartError> {
     if !address.ip().to_canonical().is_loopback() && !has_password {
         return Err(StartError::NoPassword { address });
@@ -172,19 +183,22 @@ struct Door<C> {
     http: Http<C>,
     over_tcp: Arc<Guests>,
     over_socket: Arc<Guests>,
+    spares: Arc<Spares>,
 }
 
 impl<C: Control> Door<C> {
     async fn serve_tcp(self: Arc<Self>, listener: TcpListener) {
         let mut connections = JoinSet::new();
         let mut stopped = self.http.stopped.clone();
+        let mut loan = None;
         loop {
             let accepted = tokio::select! {
                 accepted = listener.accept() => accepted,
                 Some(_) = connections.join_next() => continue,
                 () = stopped.wait() => break,
             };
-            let Some((stream, address)) = taken(accepted).await else { continue };
+            let Some((stream, address)) = self.taken(accepted, &mut loan).await else { continue };
+            let loan = loan.take();
             // Where nobody can go, the connection is closed at once: that is answer enough.
             let Some((place, must_leave)) = self.over_tcp.seat() else { continue };
             let door = self.clone();
@@ -193,6 +207,7 @@ impl<C: Control> Door<C> {
                     () = door.serve_tcp_stream(stream, address, &place) => {}
                     _ = must_leave => debug!(%address, "sent away: all places are taken"),
                 }
+                drop(loan); // now that the stream is gone
             });
         }
         drop(listener);
@@ -203,13 +218,15 @@ impl<C: Control> Door<C> {
         let mut connections = JoinSet::new();
         let mut stopped = self.http.stopped.clone();
         let socket = Arc::new(socket);
+        let mut loan = None;
         loop {
             let accepted = tokio::select! {
                 accepted = listener.accept() => accepted,
                 Some(_) = connections.join_next() => continue,
                 () = stopped.wait() => break,
             };
-            let Some((stream, _)) = taken(accepted).await else { continue };
+            let Some((stream, _)) = self.taken(accepted, &mut loan).await else { continue };
+            let loan = loan.take();
             let Some((place, must_leave)) = self.over_socket.seat() else { continue };
             let (door, socket) = (self.clone(), socket.clone());
             connections.spawn(async move {
@@ -217,11 +234,27 @@ impl<C: Control> Door<C> {
                     () = door.serve_unix_stream(stream, &socket, &place) => {}
                     _ = must_leave => debug!("sent away from the socket: all places are taken"),
                 }
+                drop(loan);
             });
         }
         drop(listener);
         drop(socket);
         finish(connections).await;
+    }
+
+    /// Without descriptors `accept` fails at once, again and again; one of the spares lets it in the next
+    /// time.
+    async fn taken<T>(&self, accepted: io::Result<T>, loan: &mut Option<Loan>) -> Option<T> {
+        let error = match accepted {
+            Ok(accepted) => return Some(accepted),
+            Err(error) => error,
+        };
+        *loan = loan.take().or_else(|| self.spares.make_room(&error));
+        if loan.is_none() {
+            debug!(%error, "a connection could not be taken");
+            sleep(REST_AFTER_FAILURE).await;
+        }
+        None
     }
 
     async fn serve_tcp_stream(&self, stream: TcpStream, address: SocketAddr, place: &Place) {
@@ -259,11 +292,17 @@ impl<C: Control> Door<C> {
         peer: Peer,
         place: &Place,
     ) {
+        let stream = Framed::new(stream);
+        let (verdict, count) = (stream.verdict(), AtomicUsize::new(0));
         let service = service_fn(|request| {
-            let peer = &peer;
+            let (peer, verdict) = (&peer, &verdict);
+            let number = count.fetch_add(1, Ordering::Relaxed);
             async move {
                 place.answer_begins();
-                let answer = self.http.answer(peer, request).await;
+                let answer = match verdict.is_doubtful(number) {
+                    true => ambiguous(),
+                    false => self.http.answer(peer, request).await,
+                };
                 place.answer_is_ready();
                 Ok::<_, Infallible>(answer)
             }
@@ -290,18 +329,6 @@ impl<C: Control> Door<C> {
     }
 }
 
-/// Without descriptors `accept` fails at once, again and again.
-async fn taken<T>(accepted: io::Result<T>) -> Option<T> {
-    match accepted {
-        Ok(accepted) => Some(accepted),
-        Err(error) => {
-            warn!(%error, "a connection could not be taken");
-            sleep(REST_AFTER_FAILURE).await;
-            None
-        }
-    }
-}
-
 /// What tells lines of JSON from HTTP, with blanks before it left out.
 async fn first_bytes(stream: &mut UnixStream) -> io::Result<Bytes> {
     let mut buffer = [0; 4096];
@@ -321,8 +348,11 @@ async fn finish(mut connections: JoinSet<()>) {
 
 /// Each of them costs a descriptor and some memory, and few households have so many programs.
 const MOST_OVER_TCP: usize = 128;
+const LEAST_PLACES: usize = 8;
 /// Apart from the others, so that whoever sits at the machine gets in whatever comes from the network.
 const MOST_OVER_SOCKET: usize = 128;
+/// Enough to find out what is wrong, and few beside the 64 that the smallest systems give.
+const SPARES: usize = 8;
 const HEADER_LIMIT: Duration = Duration::from_secs(10);
 const IDLE_LIMIT: Duration = Duration::from_secs(60);
 const MOST_HEADERS: usize = 100;

@@ -44,7 +44,11 @@ impl<C: Control> Service<C> {
         }
         let control = self.control.as_ref();
         let Asked { caller, format, .. } = *asked;
-        let outcome = registry::dispatch(entry, Call { control, caller, format, params }).await;
+        let outcome = registry::dispatch(
+            entry,
+            Call { control, shared: &self.control, caller, format, params },
+        )
+        .await;
         self.counts.method(entry, outcome.is_ok());
         outcome
     }

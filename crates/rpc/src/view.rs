@@ -3,6 +3,8 @@
 //! These are the shapes of the native dialect; the others are made from them. Sizes are bytes, times
 //! are seconds since 1970 in here and RFC 3339 on the wire.
 
+use std::time::Duration;
+
 pub use bergamot_queue::DupeMode;
 use bergamot_queue::{Cause, Deletion, Outlook, Stage};
 use bergamot_types::{JobId, ServerId, UnixTime};
@@ -14,6 +16,21 @@ use serde::{Deserialize, Serialize, Serializer};
 pub struct Page<T> {
     pub total: usize,
     pub items: Vec<T>,
+}
+
+/// A list that may be long: its first jobs as they are, and the ids of those behind them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Listing {
+    /// Of the whole list, of which this may be a part.
+    pub total: usize,
+    pub first: Vec<Job>,
+    pub rest: Vec<JobId>,
+}
+
+impl Listing {
+    /// So many jobs are seen at one moment. Some hundred microseconds of the daemon's loop, and as many
+    /// kilobytes of views.
+    pub const AT_ONCE: usize = 128;
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -83,6 +100,13 @@ pub struct Disk {
     pub reserve: u64,
     /// Why nothing can be written there.
     pub trouble: Option<String>,
+}
+
+/// What a disk took, and how long that was.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct DiskSpeed {
+    pub written: u64,
+    pub took: Duration,
 }
 
 /// A job, queued or ended.
@@ -416,6 +440,12 @@ pub struct ServerFacts {
     pub port: u16,
     pub tls: bool,
     pub has_username: bool,
+    pub join_group: bool,
+    /// Empty is any.
+    pub cipher: String,
+    pub certificates_checked: bool,
+    /// `auto`, `ipv4` or `ipv6`.
+    pub ip_version: String,
     pub connections: usize,
     pub retention: u32,
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bergamot_types::{JobId, Secret, Url};
+use bergamot_types::{ByteCount, JobId, Secret, Url};
 use serde::{Deserialize, Serialize};
 
 use crate::view::{DupeMode, Parameter};
@@ -18,6 +18,13 @@ pub struct Which {
     pub search: Option<String>,
     /// Jobs of the history that people have put out of sight.
     pub hidden: bool,
+}
+
+/// Where a job is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Shelf {
+    History,
+    Queue,
 }
 
 /// An NZB to download.
@@ -77,13 +84,6 @@ pub enum Edit {
     SetDupeKey(String),
     SetDupeScore(i32),
     SetDupeMode(DupeMode),
-    /// Joins the others into the first.
-    Merge,
-    /// Puts the files named into a job of their own.
-    Split {
-        files: Vec<u32>,
-        name: String,
-    },
     /// Ends a job that is queued.
     Delete(Delete),
     /// Files of the one job named, by their places in it.
@@ -135,10 +135,14 @@ pub enum FileEdit {
     Top,
     Bottom,
     By(i64),
+    /// Before all others, in the order given.
+    Reorder,
 }
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum HistoryEdit {
+    /// Whether a job that was deleted is one that could take the place of another of its dupe key.
+    Backup(bool),
     /// Out of sight; it still counts in the search for duplicates.
     Hide,
     /// With its files, where they lie in the working directory.
@@ -201,6 +205,17 @@ pub enum Certificates {
     Strict,
 }
 
+/// A disk to be tried out.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct DiskTrial {
+    /// A directory.
+    pub path: String,
+    /// What is written at once, in bytes.
+    pub buffer: usize,
+    pub most: ByteCount,
+    pub patience: Duration,
+}
+
 /// A news server for the configuration; what is not said has its default there.
 #[derive(Clone, Debug, Default)]
 pub struct NewServer {
@@ -214,6 +229,27 @@ pub struct NewServer {
     pub level: Option<u32>,
     pub optional: Option<bool>,
     pub retention: Option<u32>,
+}
+
+/// A key of the configuration, and what is to stand there.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Setting {
+    /// What whoever asked calls it.
+    pub option: String,
+    pub table: &'static str,
+    /// From 1, of tables that may be there several times.
+    pub number: Option<usize>,
+    pub key: &'static str,
+    pub value: SettingValue,
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum SettingValue {
+    Flag(bool),
+    Number(i64),
+    Secret(Secret),
+    Text(String),
+    Texts(Vec<String>),
 }
 
 /// Lines of the log.

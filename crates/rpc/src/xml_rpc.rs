@@ -3,49 +3,55 @@
 use crate::control::Control;
 use crate::fault::Fault;
 use crate::json::Json;
-use crate::reply::Reply;
+use crate::pieces::{Cut, Outlet};
+use crate::reply::{Format, Reply};
 use crate::service::{Asked, Service};
 use crate::xml_reader::{MethodCall, read_call};
 use crate::xml_writer::{write_text, write_value};
 
 impl<C: Control> Service<C> {
-    pub(crate) async fn answer_xml(&self, asked: &Asked<'_>, text: &[u8]) -> Vec<u8> {
+    pub(crate) async fn answer_xml(
+        &self,
+        asked: &Asked<'_>,
+        text: &[u8],
+        outlet: &mut Outlet,
+    ) -> Result<(), Cut> {
         let outcome = match read_call(text) {
             Ok(call) if call.method.eq_ignore_ascii_case("system.multicall") => {
-                self.multicall(asked, call).await
+                match calls_of(call) {
+                    Ok(calls) => return self.multicall(asked, calls, outlet).await,
+                    Err(fault) => Err(fault),
+                }
             }
             Ok(call) => self.call(asked, &call.method, Json::List(call.params)).await,
             Err(fault) => Err(fault),
         };
-        response(outcome)
+        outlet.put(response(outcome)).await
     }
 
-    /// Each result in a list of its own, unless it is one; a fault as its struct.
-    async fn multicall(&self, asked: &Asked<'_>, call: MethodCall) -> Result<Reply, Fault> {
-        let mut params = call.params;
-        let calls = match (params.pop(), params.is_empty()) {
-            (Some(Json::List(calls)), true) => calls,
-            _ => return Err(Fault::parameter("one list of calls is wanted")),
-        };
-        if calls.len() > MOST_CALLS {
-            return Err(Fault::TooMany { count: calls.len(), limit: MOST_CALLS });
-        }
-        let mut text = b"<value><array><data>".to_vec();
+    /// Each result in a list of its own, unless it is one; a fault as its struct. One after another, each
+    /// when the one before is out.
+    async fn multicall(
+        &self,
+        asked: &Asked<'_>,
+        calls: Vec<Json<'_>>,
+        outlet: &mut Outlet,
+    ) -> Result<(), Cut> {
+        let [begin, _, end] = Format::Xml.brackets();
+        outlet.write(format!("{HEAD}{RESULT}").as_bytes());
+        outlet.write(begin);
         for call in calls {
-            match self.call_of_many(asked, call).await {
-                Ok(Reply(value)) if value.starts_with(b"<value><array>") => {
-                    text.extend_from_slice(&value);
-                }
-                Ok(Reply(value)) => {
-                    text.extend_from_slice(b"<value><array><data>");
-                    text.extend_from_slice(&value);
-                    text.extend_from_slice(b"</data></array></value>");
-                }
-                Err(fault) => write_fault(&mut text, &fault),
-            }
+            let result = match self.call_of_many(asked, call).await {
+                Ok(result) if result.text.starts_with(begin) => result,
+                Ok(result) => result.between(begin, end),
+                Err(fault) => fault_value(&fault),
+            };
+            outlet.put(result).await?;
+            outlet.let_out().await?;
         }
-        text.extend_from_slice(b"</data></array></value>");
-        Ok(Reply(text))
+        outlet.write(end);
+        outlet.write(END_OF_RESULT.as_bytes());
+        Ok(())
     }
 
     async fn call_of_many(&self, asked: &Asked<'_>, mut call: Json<'_>) -> Result<Reply, Fault> {
@@ -61,29 +67,39 @@ impl<C: Control> Service<C> {
     }
 }
 
+fn calls_of(call: MethodCall) -> Result<Vec<Json<'static>>, Fault> {
+    let mut params = call.params;
+    let calls = match (params.pop(), params.is_empty()) {
+        (Some(Json::List(calls)), true) => calls,
+        _ => return Err(Fault::parameter("one list of calls is wanted")),
+    };
+    if calls.len() > MOST_CALLS {
+        return Err(Fault::TooMany { count: calls.len(), limit: MOST_CALLS });
+    }
+    Ok(calls)
+}
+
 /// The whole document.
-pub(crate) fn response(outcome: Result<Reply, Fault>) -> Vec<u8> {
+pub(crate) fn response(outcome: Result<Reply, Fault>) -> Reply {
     match outcome {
-        Ok(reply) => {
-            let head = format!("{HEAD}<params><param>");
-            reply.between(head.as_bytes(), b"</param></params></methodResponse>")
-        }
+        Ok(reply) => reply.between(format!("{HEAD}{RESULT}").as_bytes(), END_OF_RESULT.as_bytes()),
         Err(fault) => {
-            let mut text = Vec::new();
-            write_fault(&mut text, &fault);
             let head = format!("{HEAD}<fault>");
-            Reply(text).between(head.as_bytes(), b"</fault></methodResponse>")
+            fault_value(&fault).between(head.as_bytes(), b"</fault></methodResponse>")
         }
     }
 }
 
-fn write_fault(text: &mut Vec<u8>, fault: &Fault) {
-    text.extend_from_slice(b"<value><struct><member><name>faultCode</name>");
-    write_value(text, &fault.nzbget_number());
+fn fault_value(fault: &Fault) -> Reply {
+    let mut text = b"<value><struct><member><name>faultCode</name>".to_vec();
+    write_value(&mut text, &fault.nzbget_number());
     text.extend_from_slice(b"</member><member><name>faultString</name><value><string>");
-    write_text(text, &fault.to_string());
+    write_text(&mut text, &fault.to_string());
     text.extend_from_slice(b"</string></value></member></struct></value>");
+    Reply::whole(text)
 }
 
 const HEAD: &str = r#"<?xml version="1.0" encoding="UTF-8"?><methodResponse>"#;
+const RESULT: &str = "<params><param>";
+const END_OF_RESULT: &str = "</param></params></methodResponse>";
 const MOST_CALLS: usize = 100;

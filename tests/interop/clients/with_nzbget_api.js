@@ -123,7 +123,10 @@ async function theRestIsAnsweredTruthfully() {
     check('the line is there', lines.some((line) => line.Text === 'a line of Node'), lines);
     await accepted('resetServerVolume', 1, '');
     await accepted('scan');
-    equal('what saveconfig gives', await call('saveConfig', [{ Name: 'KeepHistory', Value: '9' }]), undefined);
+    await accepted('saveConfig', [{ Name: 'KeepHistory', Value: '9' }]);
+    const kept = (await call('config')).find((option) => option.Name === 'KeepHistory');
+    equal('what is kept then', kept.Value, '9');
+    equal('what a path gives', await call('saveConfig', [{ Name: 'DestDir', Value: '/' }]), undefined);
     await accepted('reload');
     shaped('status after it', await awaitOne('it is there again', () => call('status')), 'status');
 }

@@ -192,7 +192,11 @@ def counters_are_set_back():
 
 def the_rest_is_answered_truthfully():
     equal("the answer to scan", client.scan(), True)
-    refused("saveconfig", lambda: client.saveconfig([{"Name": "KeepHistory", "Value": "9"}]))
+    saved = client.saveconfig([{"Name": "KeepHistory", "Value": "9"}])
+    equal("the answer to saveconfig", saved, True)
+    kept = [option["Value"] for option in client.config() if option["Name"] == "KeepHistory"]
+    equal("what is kept then", kept, ["9"])
+    refused("a path", lambda: client.saveconfig([{"Name": "DestDir", "Value": "/"}]))
     # The client misspells its name.
     refused("configtemplaes", lambda: client.configtemplates(False))
     equal("the answer to reload", client.reload(), True)

@@ -37,7 +37,7 @@ pub(crate) struct Options {
 pub(crate) enum Command {
     /// Add NZBs to the queue
     Add(Add),
-    /// Try out directories, servers and this machine as the user who asks, and say what to mend
+    /// Try out directories, servers and this machine with the rights of the daemon of a container, else of whoever asks, and say what to mend
     Doctor,
     /// Say why the queue, or a job, is slow, waits or failed
     Explain { job: Option<u32> },
@@ -51,7 +51,7 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: GroupCommand,
     },
-    /// Say whether the daemon runs and answers; the exit code is 0 or 1
+    /// Say whether the daemon runs, answers and can write its state; the exit code is 0 or 1
     Health,
     /// List the jobs that ended, the newest first
     History(List),

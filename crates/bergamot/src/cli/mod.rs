@@ -6,7 +6,7 @@
 //!
 //! - `arguments`: what can be said; `place`: where the daemon is; `session`: one command's two ends
 //! - `add`, `list`, `show`, `steer`, `wait`, `watch` (with `live`), `limit`, `log`, `server`,
-//!   `explain`, `status`, `rpc`, `feeds`, `groups`: the commands
+//!   `explain`, `status`, `health`, `rpc`, `feeds`, `groups`: the commands
 //! - `seen`: what is understood of answers; `exit`, `failure`: how a command ends
 //! - `columns`, `fields`, `look`, `words`: how things are shown
 //! - `pages`: the reference, made from all that by a test
@@ -20,6 +20,7 @@ mod failure;
 mod feeds;
 mod fields;
 mod groups;
+mod health;
 mod limit;
 mod list;
 mod live;
@@ -49,7 +50,7 @@ pub(crate) use arguments::{Command, Options};
 pub(crate) use exit::Exit;
 use failure::Failure;
 use look::Look;
-use place::Place;
+use place::{Place, Places};
 use session::{Form, Session};
 
 use crate::clock;
@@ -70,6 +71,7 @@ pub(crate) fn run(options: Options, command: &Command) -> Exit {
             Err(error) => Err(error.into()),
         },
         Command::Feeds { command: FeedsCommand::Run(once) } => read_feeds(options, once),
+        Command::Health => health::health(options),
         command => open(options).and_then(|mut session| carry_out(&mut session, command)),
     };
     let Err(failure) = done else { return Exit::Ok };
@@ -109,10 +111,10 @@ fn read_feeds(options: Options, once: &Once) -> Result<(), Failure> {
     let config = once.config(options.config.clone())?;
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let places = match &options.host {
-        Some(place) => vec![place.clone()],
-        None => place::usual(variable, Some(&config)),
+        Some(place) => place.clone().into(),
+        None => Places::usual(variable, Some(&config)),
     };
-    match place::reach(&places) {
+    match places.reach() {
         Ok((_, place)) => {
             if !options.quiet && !options.json {
                 println!("The daemon at {place} follows the feeds already.");
@@ -130,34 +132,34 @@ fn open(options: Options) -> Result<Session, Failure> {
         (false, false) => Form::People,
     };
     let look = Look::of_this_terminal(clock::now().date);
-    let (client, place) = place::reach(&places(options)?)?;
+    let (client, place) = places(options)?.reach()?;
     Ok(Session::new(client, place, form, look))
 }
 
 /// What is said goes before what is set, and both before what is usual.
-fn places(options: Options) -> Result<Vec<Place>, Failure> {
+fn places(options: Options) -> Result<Places, Failure> {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     if let Some(place) = options.host {
-        return Ok(vec![place]);
+        return Ok(place.into());
     }
     let environment: Environment = std::env::vars_os().collect();
     if let Some(file) = options.config {
         let config = Config::read(&file, &environment).map_err(anyhow::Error::from)?;
-        return Ok(place::usual(variable, Some(&config)));
+        return Ok(Places::usual(variable, Some(&config)));
     }
     match variable("BERGAMOT_HOST") {
-        Some(text) => match text.parse() {
-            Ok(place) => Ok(vec![place]),
+        Some(text) => match text.parse::<Place>() {
+            Ok(place) => Ok(place.into()),
             Err(error) => Err(Failure::Usage(format!("BERGAMOT_HOST: {error}"))),
         },
         None if variable("BERGAMOT_CONFIG").is_some() => {
             let file = variable("BERGAMOT_CONFIG").unwrap_or_default();
             match Config::read(Path::new(&file), &environment) {
-                Ok(config) => Ok(place::usual(variable, Some(&config))),
+                Ok(config) => Ok(Places::usual(variable, Some(&config))),
                 // Somebody may be at work on it, which is nothing to a daemon that runs.
                 Err(error) if variable("BERGAMOT_SOCKET").is_some() => {
                     complain(&error.to_string());
-                    Ok(place::usual(variable, None))
+                    Ok(Places::usual(variable, None))
                 }
                 Err(error) => Err(anyhow::Error::from(error).into()),
             }
@@ -169,7 +171,7 @@ fn places(options: Options) -> Result<Vec<Place>, Failure> {
                 Err(ConfigError::Unreadable { .. }) => None, // mostly there is none
                 Err(invalid) => return Err(anyhow::Error::from(invalid).into()),
             };
-            Ok(place::usual(variable, here.as_ref()))
+            Ok(Places::usual(variable, here.as_ref()))
         }
     }
 }
@@ -181,7 +183,7 @@ fn carry_out(session: &mut Session, command: &Command) -> Result<(), Failure> {
         Command::Explain { job } => explain::explain(session, *job),
         Command::Feeds { command } => feeds::feeds(session, command),
         Command::Groups { command } => groups::groups(session, command),
-        Command::Health => status::health(session),
+        Command::Health => unreachable!("`run` asks without a login"),
         Command::History(list) => list::history(session, list),
         Command::Limit { rate } => limit::limit(session, *rate),
         Command::List(list) => list::queue(session, list),

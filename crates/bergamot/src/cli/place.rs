@@ -104,20 +104,77 @@ impl Place {
     }
 }
 
-/// Where to look, if nobody says: what a configuration says, or where daemons usually are.
-pub(super) fn usual(
-    environment: impl Fn(&str) -> Option<String>,
-    config: Option<&Config>,
-) -> Vec<Place> {
-    let Some(config) = config else { return sockets(environment, None) };
-    match &config.control.socket {
-        Socket::At(path) => vec![Place::Socket(path.clone())],
-        // Not every volume takes a socket.
-        Socket::Usual => sockets(environment, Some(&config.directories.state))
-            .into_iter()
-            .chain(by_address(&config.control))
-            .collect(),
-        Socket::None => by_address(&config.control).into_iter().collect(),
+/// Where a daemon may be, the likeliest first.
+#[derive(Clone, Debug)]
+pub(super) struct Places {
+    all: Vec<Place>,
+    /// Where its port should be. Anybody may listen there, and would be told the password: so it is
+    /// asked only if somebody wants that.
+    port: Option<String>,
+}
+
+impl From<Place> for Places {
+    fn from(place: Place) -> Self {
+        Self { all: vec![place], port: None }
+    }
+}
+
+impl Places {
+    /// If nobody says: what a configuration says, or where daemons usually are.
+    pub(super) fn usual(
+        environment: impl Fn(&str) -> Option<String>,
+        config: Option<&Config>,
+    ) -> Self {
+        let Some(config) = config else {
+            return Self { all: sockets(environment, None), port: None };
+        };
+        let port = own_address(&config.control).map(|address| address.to_string());
+        let all = match &config.control.socket {
+            Socket::At(path) => vec![Place::Socket(path.clone())],
+            Socket::Usual => sockets(environment, Some(&config.directories.state)),
+            Socket::None => {
+                return Self { all: by_address(&config.control).into_iter().collect(), port: None };
+            }
+        };
+        Self { all, port }
+    }
+
+    /// The port as well, for a question that wants no login. Not every volume takes a socket.
+    pub(super) fn and_port_without_login(mut self) -> Self {
+        let port = self.port.take().map(|host| Place::Http { host, login: None });
+        self.all.extend(port);
+        self
+    }
+
+    /// The first place where somebody answers.
+    pub(super) fn reach(&self) -> Result<(Client, Place), Failure> {
+        let mut tried = Vec::new();
+        for place in &self.all {
+            match place.connect() {
+                Ok(client) => return Ok((client, place.clone())),
+                Err(ClientError::Unreachable { source, .. }) if is_absence(&source) => {
+                    tried.push(format!("{place} ({})", spoken(&source)));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(Failure::Unreachable(self.advice(&tried)))
+    }
+
+    fn advice(&self, tried: &[String]) -> String {
+        let tried = tried.join(", ");
+        match &self.port {
+            _ if tried.is_empty() => {
+                "There is no usual place for its socket here; say where it is \
+                                      with --host or --config."
+                    .to_owned()
+            }
+            None => format!("Tried: {tried}. Is it running? --host says where it is."),
+            Some(port) => format!(
+                "Tried: {tried}. Is it running? Where it has no socket, --host or BERGAMOT_HOST with \
+                 http://USER:PASSWORD@{port} reaches its port; who listens there gets the password."
+            ),
+        }
     }
 }
 
@@ -128,6 +185,11 @@ fn sockets(environment: impl Fn(&str) -> Option<String>, state: Option<&Path>) -
 fn by_address(control: &Control) -> Option<Place> {
     let name = control.full.username.as_ref().map_or("", Secret::reveal);
     let login = control.full.password.clone().map(|password| (name.to_owned(), password));
+    Some(Place::Http { host: own_address(control)?.to_string(), login })
+}
+
+/// Its port, as it is seen from here.
+fn own_address(control: &Control) -> Option<SocketAddr> {
     let mut address = control.address.filter(|address| address.port() != 0)?;
     if address.ip().is_unspecified() {
         address.set_ip(match address {
@@ -135,27 +197,7 @@ fn by_address(control: &Control) -> Option<Place> {
             SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
         });
     }
-    Some(Place::Http { host: address.to_string(), login })
-}
-
-/// The first place where somebody answers.
-pub(super) fn reach(places: &[Place]) -> Result<(Client, Place), Failure> {
-    let mut tried = Vec::new();
-    for place in places {
-        match place.connect() {
-            Ok(client) => return Ok((client, place.clone())),
-            Err(ClientError::Unreachable { source, .. }) if is_absence(&source) => {
-                tried.push(format!("{place} ({})", spoken(&source)));
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Err(Failure::Unreachable(match tried.is_empty() {
-        true => "There is no usual place for its socket here; say where it is with --host or \
-                 --config."
-            .to_owned(),
-        false => format!("Tried: {}. Is it running? --host says where it is.", tried.join(", ")),
-    }))
+    Some(address)
 }
 
 fn is_absence(error: &io::Error) -> bool {
@@ -211,13 +253,14 @@ mod tests {
 
     #[test]
     fn who_is_not_there_is_told_with_all_that_was_tried() {
-        let places = ["/nowhere/a.sock", "/nowhere/b.sock"].map(|path| Place::Socket(path.into()));
-        let failure = reach(&places).unwrap_err();
+        let all = ["/nowhere/a.sock", "/nowhere/b.sock"].map(|path| Place::Socket(path.into()));
+        let places = |all: &[Place]| Places { all: all.to_vec(), port: None };
+        let failure = places(&all).reach().unwrap_err();
         let text = failure.to_string();
         assert!(
             text.contains("/nowhere/a.sock (there is no such socket), /nowhere/b.sock"),
             "{text}"
         );
-        assert!(reach(&[]).unwrap_err().to_string().contains("--host"));
+        assert!(places(&[]).reach().unwrap_err().to_string().contains("--host"));
     }
 }

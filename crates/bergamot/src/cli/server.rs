@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::arguments::{AddServer, ServerCommand, TestServer};
 use super::columns::{Cell, Columns, flexible, left, right};
+use super::exit::Exit;
 use super::failure::Failure;
 use super::look::{Look, Tint};
 use super::seen::{Server, read};
@@ -44,7 +45,8 @@ fn test(session: &mut Session, wanted: &TestServer) -> Result<(), Failure> {
     if let (Some(known), None, None, false) = (known, port, username, plain) {
         let answer = session.ask("servers.check", json!({ "server": known.id }))?;
         return session.out.answer(&answer, |_| {
-            Ok(format!("{} answers and accepts the login.\n", Shown(&known.name)))
+            // Whether it has one, the daemon does not tell.
+            Ok(format!("{} answers, and can be asked for articles.\n", Shown(&known.name)))
         });
     }
     let mut probe = probe_of(server, known);
@@ -91,10 +93,21 @@ fn add(session: &mut Session, new: &AddServer) -> Result<(), Failure> {
     let servers: Vec<Server> = read(&session.ask("servers.list", json!({}))?)?;
     let id = servers.iter().find(|known| known.name == new.name).map(|known| known.id);
     let checked = session.ask("servers.check", json!({ "server": id }));
-    session.out.text(&match checked {
-        Ok(_) => format!("{name} is added; it answers and accepts the login.\n"),
-        Err(error) => format!("{name} is added, but cannot be used now: {error}\n"),
-    })
+    let accepted = match new.username.is_some() {
+        true => "it answers and accepts the login",
+        false => "it answers, and wants no login",
+    };
+    match checked {
+        Ok(_) => session.out.text(&format!("{name} is added; {accepted}.\n")),
+        Err(error) => {
+            session.out.text(&format!("{name} is added, but cannot be used now: {error}\n"))?;
+            // It may be reached later, but will not be given a login by itself.
+            match error.exit() {
+                Exit::Usage => Err(Failure::Told(Exit::NotAllowed)),
+                _ => Ok(()),
+            }
+        }
+    }
 }
 
 /// What is configured, as far as the daemon tells; passwords it does not.

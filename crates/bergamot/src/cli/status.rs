@@ -7,20 +7,17 @@ use super::columns::Cell;
 use super::failure::Failure;
 use super::fields::Fields;
 use super::look::{Look, Tint};
-use super::seen::{Disk, Paused, Reload, Status, read};
-use super::session::Session;
+use super::seen::{Disk, Paused, Reload, Server, Status, read};
+use super::session::{Form, Session};
 use super::words;
 
 pub(super) fn status(session: &mut Session) -> Result<(), Failure> {
     let answer = session.ask("system.status", json!({}))?;
-    session.out.answer(&answer, |look| Ok(page(&read(&answer)?, look)))
-}
-
-/// The loop answers, so it does its work. No disk is asked for anything: a share that hangs is no
-/// reason to start the daemon anew.
-pub(super) fn health(session: &mut Session) -> Result<(), Failure> {
-    let answer = session.ask("servers.list", json!({}))?;
-    session.out.answer(&answer, |_| Ok("The daemon runs and answers.\n".to_owned()))
+    let servers: Vec<Server> = match session.out.form {
+        Form::People => read(&session.ask("servers.list", json!({}))?)?,
+        Form::Json | Form::Quiet => Vec::new(),
+    };
+    session.out.answer(&answer, |look| Ok(page(&read(&answer)?, &servers, look)))
 }
 
 pub(super) fn reload(session: &mut Session) -> Result<(), Failure> {
@@ -38,7 +35,7 @@ pub(super) fn stop(session: &mut Session) -> Result<(), Failure> {
     session.out.answer(&answer, |_| Ok("The daemon stops.\n".to_owned()))
 }
 
-fn page(status: &Status, look: Look) -> String {
+fn page(status: &Status, servers: &[Server], look: Look) -> String {
     let title = look.tint(Tint::Title, &format!("bergamot {}", Shown(&status.version)));
     let mut fields = Fields::new();
     let running = words::ago(status.now.0, status.started.0);
@@ -56,6 +53,12 @@ fn page(status: &Status, look: Look) -> String {
     fields.push("since the start", words::size(status.downloaded));
     fields.push("complete", disk(&status.complete_disk));
     fields.push("incomplete", disk(&status.incomplete_disk));
+    for server in servers.iter().filter(|server| server.active) {
+        if let Some(trouble) = &server.trouble {
+            let text = format!("{}: {}", Shown(&server.name), Shown(trouble));
+            fields.push("server", Cell::tinted(Tint::Bad, text));
+        }
+    }
     for warning in &status.warnings {
         fields.push("warning", Cell::tinted(Tint::Uneasy, Shown(warning).to_string()));
     }
@@ -135,10 +138,27 @@ pub(super) mod tests {
         read(&status).unwrap()
     }
 
+    fn servers() -> Vec<Server> {
+        let server = |name: &str, trouble: Value, active: bool| {
+            json!({
+                "id": 1, "name": name, "host": "x", "port": 563, "tls": true, "active": active,
+                "level": 0, "connections": 8, "open": 0, "working": 0, "rate": 0,
+                "trouble": trouble, "rests_until": null, "downloaded": 0,
+            })
+        };
+        let refused = || json!("the login is refused");
+        let all = [
+            server("good", Value::Null, true),
+            server("bad", refused(), true),
+            server("off", refused(), false),
+        ];
+        read(&json!(all)).unwrap()
+    }
+
     #[test]
     fn the_state_of_things_is_told_in_a_screen() {
         assert_eq!(
-            page(&sample(1_000_000, Value::Null), Look::plain(80)),
+            page(&sample(1_000_000, Value::Null), &servers(), Look::plain(80)),
             "bergamot 0.1.0\n\
              started          2027-01-15 06:00, 2 h ago\n\
              downloads        1.0 MB/s\n\
@@ -150,6 +170,7 @@ pub(super) mod tests {
              since the start  5.0 kB\n\
              complete         50.00 GB of 100.00 GB free in /d\n\
              incomplete       50.00 GB of 100.00 GB free in /d\n\
+             server           bad: the login is refused\n\
              warning          a record\\u{a}was set aside\n"
         );
     }
@@ -158,7 +179,7 @@ pub(super) mod tests {
     fn a_pause_names_its_author_and_its_end() {
         let paused = json!({ "by": "ann", "since": "2027-01-15T08:00:00Z",
             "until": "2027-01-15T09:00:00Z", "ends": "the clock" });
-        let page = page(&sample(0, paused), Look::plain(80));
+        let page = page(&sample(0, paused), &[], Look::plain(80));
         assert!(page.contains("paused by ann, until 2027-01-15 09:00\n"), "{page}");
     }
 

@@ -25,10 +25,14 @@ pub(crate) enum EditError {
     Broken(#[from] ConfigError),
     #[error("the environment has made the server {0}; only it can take it away")]
     FromEnvironment(String),
-    #[error("only a person can change servers that are written like these in the file")]
+    #[error("only a person can change what is written like this in the file")]
     Entangled,
+    #[error("{0} belongs to a table that is not in the file")]
+    NotInFile(String),
     #[error("the file has no server called {0}")]
     NotThere(String),
+    #[error("the environment sets {option} by {variable}")]
+    Overridden { option: String, variable: String },
     #[error("{}", told(.0))]
     Unfit(Vec<Problem>),
     #[error("{} cannot be written: {error}", path.display())]
@@ -47,7 +51,8 @@ pub(crate) fn add_server(
     }
     let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
     let wanted = names(&config).chain([server.name.as_str()]).collect();
-    replace(path, environment, &format!("{text}{gap}\n{}", lines_of(server)), &wanted)
+    let text = format!("{text}{gap}\n{}", lines_of(server));
+    replace(path, environment, &text, |new| has_servers(new, &wanted))
 }
 
 /// Takes a server out; the configuration without it.
@@ -60,11 +65,16 @@ pub(crate) fn remove_server(
     match without(&text, name) {
         Some(text) => {
             let is_other = |other: &&str| other.to_lowercase() != name.to_lowercase();
-            replace(path, environment, &text, &names(&config).filter(is_other).collect())
+            let wanted = names(&config).filter(is_other).collect();
+            replace(path, environment, &text, |new| has_servers(new, &wanted))
         }
         None if find(&config, name) => Err(EditError::FromEnvironment(Shown(name).to_string())),
         None => Err(EditError::NotThere(Shown(name).to_string())),
     }
+}
+
+fn has_servers(config: &Config, wanted: &BTreeSet<&str>) -> bool {
+    names(config).collect::<BTreeSet<_>>() == *wanted
 }
 
 fn names(config: &Config) -> impl Iterator<Item = &str> {
@@ -76,7 +86,7 @@ fn find(config: &Config, name: &str) -> bool {
 }
 
 /// Only a file that is good is changed: of another nobody knows what it means.
-fn read(path: &Path, environment: &Environment) -> Result<(String, Config), EditError> {
+pub(super) fn read(path: &Path, environment: &Environment) -> Result<(String, Config), EditError> {
     let config = Config::read(path, environment)?;
     let unreadable = |error| ConfigError::Unreadable { path: path.to_owned(), error };
     let bytes = file::read(path, LARGEST_FILE).map_err(unreadable)?;
@@ -84,20 +94,23 @@ fn read(path: &Path, environment: &Environment) -> Result<(String, Config), Edit
     Ok((text, config))
 }
 
-/// Writes another text, if it is good and has these servers. To read it is to make each server of it,
+/// Writes another text, if it is good and means what is wanted. To read it is to make each server of it,
 /// with ciphers and certificates, so that nothing is written that cannot be used then.
-fn replace(
+pub(super) fn replace(
     path: &Path,
     environment: &Environment,
     text: &str,
-    wanted: &BTreeSet<&str>,
+    is_wanted: impl FnOnce(&Config) -> bool,
 ) -> Result<Config, EditError> {
     let base = path.parent().unwrap_or(Path::new("/"));
     let config = Config::parse(text.as_bytes(), base, environment).map_err(EditError::Unfit)?;
-    if names(&config).collect::<BTreeSet<_>>() != *wanted {
+    let unwritable = |error| EditError::Unwritable { path: path.to_owned(), error };
+    if text.len() as u64 > LARGEST_FILE {
+        return Err(unwritable(io::ErrorKind::FileTooLarge.into()));
+    }
+    if !is_wanted(&config) {
         return Err(EditError::Entangled);
     }
-    let unwritable = |error| EditError::Unwritable { path: path.to_owned(), error };
     write(path, text.as_bytes()).map_err(unwritable)?;
     Ok(Config { path: path.to_owned(), ..config })
 }
@@ -105,6 +118,10 @@ fn replace(
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     // Whoever made it a link wants it to stay one.
     let path = fs::canonicalize(path)?;
+    // Whoever made it read-only wants it left alone, though another could be put in its place.
+    if fs::metadata(&path)?.permissions().mode() & 0o222 == 0 {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is read-only"));
+    }
     match put_in_place(&path, bytes) {
         Err(error) if is_fixed(&error) => write_over(&path, bytes),
         result => result,

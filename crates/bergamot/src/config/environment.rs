@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use bergamot_limit::Zone;
 use bergamot_types::Secret;
 
-use super::overrides::FILE_PREFIX;
+use super::overrides::{FILE_PREFIX, meant_by};
 
 /// The variables that may concern us.
 #[derive(Clone, Debug, Default)]
@@ -15,6 +15,7 @@ pub(crate) struct Environment {
     keys: BTreeMap<String, Option<Secret>>,   // `BERGAMOT__…`, likewise
     time_zone: Option<Zone>,
     odd_time_zone: Option<String>,
+    mistaken: Vec<(String, String)>, // with what was meant
 }
 
 /// `BERGAMOT_SERVER_<NAME>_…` of one server.
@@ -51,6 +52,11 @@ impl Environment {
         self.keys.keys().find(is_it).map(String::as_str)
     }
 
+    /// Variables that miss an underscore to set a key; and how they would.
+    pub(super) fn mistaken(&self) -> &[(String, String)] {
+        &self.mistaken
+    }
+
     /// What `TZ` says, if it is the name of a zone; it may also be a file or a rule, and those are
     /// passed over.
     pub(super) fn time_zone(&self) -> Option<Zone> {
@@ -82,6 +88,8 @@ impl FromIterator<(OsString, OsString)> for Environment {
                 environment.logins.insert(name, value.map(Secret::new));
             } else if is_key(&name) && !is_empty {
                 environment.keys.insert(name, value.map(Secret::new));
+            } else if let Some(meant) = meant_by(&name).filter(|_| !is_empty) {
+                environment.mistaken.push((name, meant));
             }
         }
         environment
@@ -162,6 +170,22 @@ mod tests {
             given.map(|(name, value)| (name.into(), value.into())).into_iter().collect();
         assert_eq!(environment.names().collect::<Vec<_>>(), ["BERGAMOT_SERVER_A_PASSWORD"]);
         assert!(!format!("{environment:?}").contains("hunter"));
+    }
+
+    #[test]
+    fn a_missing_underscore_is_noticed_and_nothing_else() {
+        let given = ["BERGAMOT_DOWNLOAD_RATE", "BERGAMOT_CONTROL_PASSWORD_FILE", "BERGAMOT_CONFIG"];
+        let others = ["BERGAMOT_PORT_6789_TCP", "BERGAMOT_SERVICE_HOST", "BERGAMOT_HOST"];
+        let all = given.into_iter().chain(others).map(|name| (name.into(), "1".into()));
+        let environment: Environment = all.collect();
+        let pair = |name: &str, meant: &str| (name.to_owned(), meant.to_owned());
+        assert_eq!(
+            environment.mistaken(),
+            [
+                pair("BERGAMOT_DOWNLOAD_RATE", "BERGAMOT__DOWNLOAD__RATE"),
+                pair("BERGAMOT_CONTROL_PASSWORD_FILE", "BERGAMOT__CONTROL__PASSWORD_FILE"),
+            ]
+        );
     }
 
     #[test]

@@ -54,6 +54,11 @@ impl Listed {
         table.contains('.').then_some(table)
     }
 
+    /// Whether this is what is written, shown or not.
+    pub(super) fn says(&self, text: &str) -> bool {
+        self.print == print_of(text)
+    }
+
     /// Whether it is read when the daemon starts and never again.
     pub(crate) fn needs_restart(&self) -> bool {
         let tables = [

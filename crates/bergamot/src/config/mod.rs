@@ -3,7 +3,7 @@
 //! - [`Config`]: what the file says, and from it the settings of each room
 //! - [`ConfigError`]: all that is wrong with it, each with key, line and what was expected
 //! - `catalogue`: every key there is; reading, messages, sample and documentation come from it
-//! - `editing`: servers that are added and removed while the daemon runs
+//! - `editing`, `saving`: servers and values that are changed in it while the daemon runs
 //! - `overrides`: keys that the environment sets instead
 //! - `fields`, `kind`, `units`: one table, one value, and what people write in it
 //!
@@ -34,6 +34,7 @@ mod pages;
 mod probes;
 mod problem;
 mod quota;
+mod saving;
 mod schedule;
 mod server;
 mod storage;
@@ -66,6 +67,7 @@ pub(crate) use pages::{Setting, first_file, reference, sample};
 pub(crate) use probes::Probes;
 pub(crate) use problem::{ConfigError, Problem};
 pub(crate) use quota::Quota;
+pub(crate) use saving::save;
 pub(crate) use schedule::Schedule;
 pub(crate) use server::Server;
 pub(crate) use storage::Storage;
@@ -247,6 +249,9 @@ impl<'text> Reading<'_, 'text> {
         let has_zone = self.document.get("download").is_some_and(|download| {
             download.get_ref().as_table().is_some_and(|keys| keys.contains_key("time_zone"))
         });
+        for (name, meant) in environment.mistaken().iter().cloned() {
+            warnings.push(Warning::MistakenVariable { name, meant });
+        }
         if let Some(name) = environment.odd_time_zone().filter(|_| !has_zone) {
             warnings.push(Warning::UnknownTimeZone { name: Shown(name).to_string() });
         }

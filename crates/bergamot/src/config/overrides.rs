@@ -52,6 +52,40 @@ pub(super) fn lay_over<'text>(
     counted
 }
 
+/// The variable that sets this key of a table, if there is one; the table by its number and name, where
+/// there may be several of it.
+pub(super) fn setting(
+    environment: &Environment,
+    table: &str,
+    number: Option<usize>,
+    name: Option<&str>,
+    key: &str,
+) -> Option<String> {
+    let name = name.map(letters);
+    let is_it = |target: &Target| {
+        let is_table = match &target.which {
+            None => true,
+            Some(Which::Number(which)) => Some(*which) == number,
+            Some(Which::Name(which)) => Some(which) == name.as_ref(),
+        };
+        is_table && (target.table.name, target.key.name) == (table, key)
+    };
+    let set = environment.keys().find(|(name, _)| Target::parse(name).is_ok_and(|it| is_it(&it)));
+    set.map(|(name, _)| name.to_owned())
+}
+
+/// The variable that somebody means who writes one underscore for two: `BERGAMOT_DOWNLOAD_RATE`. What
+/// sets no key either way is somebody else's, as those that clusters set for each service.
+pub(super) fn meant_by(name: &str) -> Option<String> {
+    let rest = name.strip_prefix("BERGAMOT_")?.trim_start_matches('_');
+    TABLES.iter().filter(|table| !table.repeated).find_map(|table| {
+        let table = table.name.to_uppercase();
+        let key = rest.strip_prefix(&table)?.trim_start_matches('_');
+        let meant = format!("{KEY_PREFIX}{table}{DIVIDER}{key}");
+        Target::parse(&meant).is_ok().then_some(meant)
+    })
+}
+
 /// The key that a variable sets.
 #[derive(Debug)]
 struct Target {

@@ -36,8 +36,13 @@ fn comparable(text: &str) -> Option<String> {
         return None;
     }
     let url = Url::parse(&format!("http://{text}/")).ok()?;
-    let (host, port) = (url.host(), format!(":{}", url.port()));
-    Some(if text.ends_with(&port) { format!("{host}{port}") } else { host.to_owned() })
+    // As a number: whoever writes 080 does not mean every port.
+    let behind_host = text.rsplit_once(']').map_or(text.as_str(), |(_, behind)| behind);
+    match behind_host.split_once(':').map(|(_, port)| port) {
+        None => Some(url.host().to_owned()),
+        Some("" | "0") => None,
+        Some(_) => Some(format!("{}:{}", url.host(), url.port())),
+    }
 }
 
 fn objection(host: &str) -> String {
@@ -61,6 +66,8 @@ mod tests {
         let read =
             config("[urls]\nprivate_hosts = ['*', ' NAS:80', '::1', '[fd00::2]', '[::1]:80']");
         assert_eq!(read.urls.private_hosts, ["*", "nas:80", "::1", "fd00::2", "::1:80"]);
+        let read = config("[urls]\nprivate_hosts = ['nas:080', 'nas:00443', '[::1]:080']");
+        assert_eq!(read.urls.private_hosts, ["nas:80", "nas:443", "::1:80"]);
         for (odd, why) in [
             ("http://prowlarr/", "would match nothing"),
             ("192.168.0.0/16", "would match nothing"),
@@ -69,6 +76,9 @@ mod tests {
             ("", "no host"),
             ("me@nas", "no host"),
             ("nas:99999", "no host"),
+            ("nas:", "no host"),
+            ("nas:0", "no host"),
+            ("[::1]:", "no host"),
             ("two words", "no host"),
         ] {
             let found = problems(&format!("[urls]\nprivate_hosts = ['nas', '{odd}']"));

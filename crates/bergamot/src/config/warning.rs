@@ -4,6 +4,8 @@ use thiserror::Error;
 
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 pub(crate) enum Warning {
+    #[error("{name} is set, but means nothing; did you mean {meant}?")]
+    MistakenVariable { name: String, meant: String },
     #[error("server {server}: {key} has no effect, for {reason}")]
     NoEffect { server: String, key: &'static str, reason: &'static str },
     #[error("server {server}: there is a username but no password")]

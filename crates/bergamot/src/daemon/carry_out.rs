@@ -317,6 +317,8 @@ impl Daemon {
                     false => debug!(server = self.name(server), "{text}"),
                 }
             }
+            Notice::ServerWorks { server }
+                if self.outages.only_greets(server, self.logs_in(server)) => {}
             Notice::ServerWorks { server } => {
                 self.tell_server(server, None);
                 match self.outages.works(server) {
@@ -325,6 +327,11 @@ impl Daemon {
                 }
             }
         }
+    }
+
+    fn logs_in(&self, server: ServerId) -> bool {
+        let known = self.servers.get(server);
+        known.is_some_and(|known| known.settings().conversation.login.is_some())
     }
 
     fn tell_of_loss(&mut self, job: JobId, id: &MessageId, what: &str) {

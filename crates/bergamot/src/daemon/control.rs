@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use bergamot_engine::Trouble;
 use bergamot_net::{
-    BufferPool, ConnectLimits, Connection, Encryption, IpVersion, Report, Server, ServerSettings,
-    TlsSettings,
+    BufferPool, ConnectLimits, Connection, Credit, Encryption, Ended, IpVersion, Report, Server,
+    ServerSettings, TlsSettings,
 };
 use bergamot_rpc::feeds::{Feed, FeedChoice, FeedError, FeedItem, FeedRetry, FeedTrial};
 use bergamot_rpc::metrics::Measured;
@@ -17,16 +18,16 @@ use bergamot_rpc::newsgroup::{
     Group, GroupQuery, HeaderPage, HeaderQuery, PostJob, PostPage, PostQuery,
 };
 use bergamot_rpc::view::{
-    Config, Disk, Explanation, Facts, File, Job, LogKind, LogLine, Page, Quota, Readiness, Reload,
-    Status, Volume,
+    Config, Disk, DiskSpeed, Explanation, Facts, File, Job, Listing, LogKind, LogLine, Page, Quota,
+    Readiness, Reload, Status, Volume,
 };
 use bergamot_rpc::wish::{
-    Certificates, Content, Edit, LogQuery, NewJob, NewServer, Part, Pause, Place, ServerProbe,
-    Which,
+    Certificates, Content, DiskTrial, Edit, LogQuery, NewJob, NewServer, Part, Pause, Place,
+    ServerProbe, Setting, Shelf, Which,
 };
 use bergamot_rpc::{Control, Refusal, view};
 use bergamot_store::StoreError;
-use bergamot_types::{ByteRate, JobId, ServerId};
+use bergamot_types::{ByteRate, JobId, MessageId, ServerId};
 use bergamot_writer::Root;
 use tokio::sync::{Mutex, Semaphore, mpsc};
 
@@ -35,13 +36,16 @@ use super::current::Current;
 use super::edits::Edited;
 use super::grounds::Grounds;
 use super::happening::{Happening, Outbox};
+use super::joining::Joining;
 use super::local_nzb;
 use super::places::Places;
 use super::question::{ask, kept};
 use super::reception::{Reception, Wishes};
+use super::roots::Roots;
 use super::server_views::{Files, listed_files};
 use super::settings::JobSettings;
 use super::tallies;
+use super::trouble;
 use crate::config::{self, EditError, Environment};
 use crate::log_book::LogBook;
 
@@ -58,6 +62,7 @@ pub(crate) struct Handle {
     pub(super) readers: Arc<Semaphore>,     // of NZBs at the same time
     pub(super) grounds: Grounds,
     pub(super) places: Places,
+    pub(super) roots: Roots,
 }
 
 impl Handle {
@@ -76,10 +81,7 @@ impl Handle {
         let _turn = self.config_turn.lock().await;
         let path = self.config.clone();
         let edited = aside(move || edit(&path, &std::env::vars_os().collect())).await?;
-        let config = edited.map_err(|error| match error {
-            EditError::Unwritable { .. } => Refusal::Unavailable(error.to_string()),
-            _ => Refusal::Invalid(error.to_string()),
-        })?;
+        let config = edited.map_err(refusal_of)?;
         self.ask(move |daemon| daemon.apply(config)).await??;
         Ok(())
     }
@@ -93,15 +95,13 @@ impl Handle {
         Status { complete_disk, incomplete_disk, ..status }
     }
 
-    /// Where jobs of that category go. Made beside the loop, for a share may take its time.
+    /// Where jobs of that category go.
     async fn destination(&self, category: Option<String>) -> Result<Arc<Root>, Refusal> {
-        let (settings, grounds) = (self.settings.get(), self.grounds.clone());
-        let category = category.as_deref();
-        let (path, ground) = (settings.destination(category), settings.ground(category).to_owned());
-        self.places.answers(&ground).await?;
-        let made = aside(move || grounds.root(&path, &ground)).await?;
-        made.map(Arc::new)
-            .map_err(|error| Refusal::Unavailable(format!("{}: {error}", error.code())))
+        let settings = self.settings.get();
+        match self.roots.destination(&settings, category.as_deref()).await {
+            Ok(root) => Ok(Arc::new(root)),
+            Err(hindrance) => Err(Refusal::Unavailable(hindrance.why().to_owned())),
+        }
     }
 }
 
@@ -112,11 +112,19 @@ impl Control for Handle {
     }
 
     async fn queue(&self, which: Which) -> Result<Page<Job>, Refusal> {
-        self.ask(move |daemon| daemon.queue_page(&which)).await
+        self.ask(move |daemon| daemon.page(Shelf::Queue, &which)).await
     }
 
     async fn history(&self, which: Which) -> Result<Page<Job>, Refusal> {
-        self.ask(move |daemon| daemon.history_page(&which)).await
+        self.ask(move |daemon| daemon.page(Shelf::History, &which)).await
+    }
+
+    async fn list(&self, shelf: Shelf, which: Which) -> Result<Listing, Refusal> {
+        self.ask(move |daemon| daemon.listing(shelf, &which)).await
+    }
+
+    async fn listed(&self, shelf: Shelf, jobs: Vec<JobId>) -> Result<Vec<Job>, Refusal> {
+        self.ask(move |daemon| daemon.listed(shelf, &jobs)).await
     }
 
     async fn job(&self, id: JobId) -> Result<Job, Refusal> {
@@ -127,11 +135,12 @@ impl Control for Handle {
         let Some(job) = job else { return self.ask(|daemon| daemon.file_views()).await };
         match self.ask(move |daemon| daemon.files_of(job)).await?? {
             Files::Known(files) => Ok(files),
-            Files::InSpool { first, paused, choices } => {
+            Files::InSpool { first, record } => {
                 let reception = self.reception.clone();
-                let read = aside(move || reception.nzb(job)).await?;
-                let nzb = read.map_err(Refusal::Unavailable)?;
-                Ok(listed_files(job, &nzb, first, paused, &choices))
+                let read = aside(move || {
+                    reception.nzb(&record).map(|nzb| listed_files(&record, &nzb, first))
+                });
+                read.await?.map_err(Refusal::Unavailable)
             }
         }
     }
@@ -194,6 +203,14 @@ impl Control for Handle {
         Ok(results)
     }
 
+    async fn split(&self, job: JobId, files: Vec<u32>, name: String) -> Result<JobId, Refusal> {
+        joined(self.ask(move |daemon| daemon.split(job, files, name)).await??).await
+    }
+
+    async fn merge(&self, jobs: Vec<JobId>) -> Result<(), Refusal> {
+        joined(self.ask(move |daemon| daemon.merge(&jobs)).await??).await.map(drop)
+    }
+
     async fn pause(&self, pause: Pause) -> Result<(), Refusal> {
         kept(self.ask(move |daemon| daemon.pause(&pause)).await?).await
     }
@@ -235,6 +252,18 @@ impl Control for Handle {
             .await
     }
 
+    async fn save_config(&self, settings: Vec<Setting>) -> Result<(), Refusal> {
+        let is_switch = |setting: &&Setting| (setting.table, setting.key) == ("server", "active");
+        let switches = settings.iter().filter(is_switch).filter_map(|setting| setting.number);
+        let switches: Vec<_> = switches.collect();
+        self.edit_config(move |path, environment| config::save(path, environment, &settings))
+            .await?;
+        if switches.is_empty() {
+            return Ok(());
+        }
+        kept(self.ask(move |daemon| daemon.forget_switches(&switches)).await?).await
+    }
+
     async fn check_server(&self, place: ServerId) -> Result<(), Refusal> {
         let server = self.ask(move |daemon| daemon.configured(place)).await??;
         try_out(server, LONGEST_TEST).await
@@ -254,11 +283,7 @@ impl Control for Handle {
 
     async fn disks(&self) -> Result<Vec<Disk>, Refusal> {
         let settings = self.settings.get();
-        let mut disks = Vec::new();
-        for path in settings.grounds() {
-            disks.push(self.places.disk(path, settings.reserve).await);
-        }
-        Ok(disks)
+        Ok(self.places.disks(&settings.grounds(), settings.reserve).await)
     }
 
     async fn accept_disks(&self, path: Option<String>) -> Result<(), Refusal> {
@@ -273,6 +298,10 @@ impl Control for Handle {
         let grounds = self.grounds.clone();
         aside(move || meant.iter().for_each(|path| grounds.accept(path))).await?;
         self.ask(|daemon| daemon.survey()).await
+    }
+
+    async fn test_disk(&self, trial: DiskTrial) -> Result<DiskSpeed, Refusal> {
+        self.try_disk(trial).await
     }
 
     async fn quotas(&self) -> Result<Vec<Quota>, Refusal> {
@@ -395,6 +424,20 @@ impl Control for Handle {
     }
 }
 
+fn refusal_of(error: EditError) -> Refusal {
+    match error {
+        EditError::NotInFile(option) => {
+            let why = "its table is not in the file".to_owned();
+            Refusal::NotSettable { option, why }
+        }
+        EditError::Overridden { option, variable } => {
+            Refusal::NotSettable { option, why: format!("the environment sets it by {variable}") }
+        }
+        EditError::Unwritable { .. } => Refusal::Unwritable(error.to_string()),
+        _ => Refusal::Invalid(error.to_string()),
+    }
+}
+
 fn unavailable(error: StoreError) -> Refusal {
     Refusal::Unavailable(format!("{}: {error}", error.code()))
 }
@@ -407,6 +450,15 @@ async fn settled(edited: Edited) -> Result<(), Refusal> {
     }
 }
 
+/// The job that others became, when that is on disk.
+async fn joined(joined: Joining) -> Result<JobId, Refusal> {
+    let (job, promise) = joined.await.map_err(|_| Refusal::Stopping)??;
+    match promise {
+        Some(promise) => kept(promise).await.map(|()| job),
+        None => Ok(job),
+    }
+}
+
 /// Does what may have to wait for a disk.
 pub(super) async fn aside<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
@@ -414,20 +466,40 @@ pub(super) async fn aside<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.map_err(|_| Refusal::Stopping)
 }
 
-/// Connects and logs in.
+/// Connects, logs in, and asks for something: some servers want a login only then.
 async fn try_out(server: Arc<Server>, patience: Duration) -> Result<(), Refusal> {
     let (sender, mut reports) = mpsc::unbounded_channel();
     let mut connection = Connection::start(server, BufferPool::new(0), move |report| {
         // Whoever asked may have left meanwhile.
         let _ = sender.send(report);
     });
-    let report = tokio::time::timeout(patience, reports.recv()).await;
+    connection.lend(Credit::Unlimited);
+    let answer = async {
+        loop {
+            match reports.recv().await {
+                Some(Report::Ready) => {
+                    connection.stat(0, MessageId::parse(NO_ARTICLE).expect("it is one"));
+                }
+                Some(Report::Missing { .. } | Report::Present { .. }) => return Ok(()),
+                Some(Report::Refused { reply, .. }) => {
+                    return Err(Refusal::Unavailable(reply.to_string()));
+                }
+                Some(Report::Ended { why, .. }) => return Err(refusal_by_server(&why)),
+                Some(_) => {}
+                None => return Err(Refusal::Stopping),
+            }
+        }
+    };
+    let answer = tokio::time::timeout(patience, answer).await;
     connection.hang_up();
-    match report {
-        Ok(Some(Report::Ready)) => Ok(()),
-        Ok(Some(Report::Ended { why, .. })) => Err(Refusal::Unavailable(why.to_string())),
-        Ok(_) => Err(Refusal::Unavailable("the server did something odd".to_owned())),
-        Err(_) => Err(Refusal::Unavailable(format!("no answer within {patience:?}"))),
+    answer.unwrap_or_else(|_| Err(Refusal::Unavailable(format!("no answer within {patience:?}"))))
+}
+
+/// A login that is wrong or missing does not come right by itself.
+fn refusal_by_server(why: &Ended) -> Refusal {
+    match trouble::of_connection(why, true) {
+        Trouble::Login => Refusal::Invalid(why.to_string()),
+        _ => Refusal::Unavailable(why.to_string()),
     }
 }
 
@@ -451,6 +523,9 @@ fn settings_of(probe: ServerProbe) -> Result<ServerSettings, Refusal> {
         conversation: bergamot_nntp::Settings { login, ..bergamot_nntp::Settings::default() },
     })
 }
+
+/// Nobody has it (RFC 2606).
+const NO_ARTICLE: &str = "bergamot.test@none.invalid";
 
 /// Whoever asks waits for it.
 const LONGEST_TEST: Duration = Duration::from_secs(60);

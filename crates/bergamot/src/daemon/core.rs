@@ -30,8 +30,10 @@ use super::grounds::Grounds;
 use super::handover::open_spool;
 use super::happening::{Happening, Inbox, Outbox};
 use super::jobs::{Farewell, Jobs};
+use super::joining::Joinings;
 use super::keeper::Keeper;
 use super::listening;
+use super::loading::Loading;
 use super::newsgroups::Newsgroups;
 use super::notes::Notes;
 use super::outages::Outages;
@@ -42,11 +44,12 @@ use super::probes::Probes;
 use super::publication::Published;
 use super::reception::Reception;
 use super::recordings::Recordings;
+use super::roots::Roots;
 use super::scribe::Scribe;
 use super::servers::Servers;
 use super::settings::{JobSettings, Retention, Settings};
 use super::storage::Storage;
-use super::tallies::Tallies;
+use super::tallies::{self, Tallies};
 use super::targets::{Lane, Poll, Targets, new_targets};
 use super::volumes::Volumes;
 use super::web::Web;
@@ -116,9 +119,11 @@ pub(super) struct Daemon {
     pub(super) feeds_only: bool,
     pub(super) web: Web,
     pub(super) fetches: Fetches,
+    pub(super) joinings: Joinings,
     pub(super) chance: SplitMix,
     pub(super) supervisor: Supervisor,
     pub(super) storage: Storage,
+    pub(super) loading: Loading,
     pub(super) load_trouble: Option<String>, // why they could not, as far as people know
 }
 
@@ -177,8 +182,9 @@ impl Daemon {
         let journals = spool.clone();
         let (grounds, grounds_told) =
             Grounds::open(&settings.state, settings.config.storage.modes());
-        let keeper =
-            Keeper::start(spool.clone(), job_settings.clone(), grounds.clone(), outbox.clone());
+        let keeper = Keeper::start(spool.clone(), job_settings.clone(), outbox.clone());
+        let roots = Roots::new(grounds.clone());
+        roots.sweep(&job_settings.get());
         let places = Places::new(grounds.clone());
         let handle = Handle {
             outbox: outbox.clone(),
@@ -190,6 +196,7 @@ impl Daemon {
             readers: Arc::new(Semaphore::new(MOST_READERS)),
             grounds,
             places: places.clone(),
+            roots: roots.clone(),
         };
         let mut daemon = Self {
             handle,
@@ -244,8 +251,10 @@ impl Daemon {
             targets: new_targets(),
             web: Web::new(),
             fetches: Fetches::default(),
+            joinings: Joinings::default(),
             supervisor: Supervisor::find(|name| std::env::var(name).ok()),
             storage: Storage::new(places, reserve),
+            loading: Loading::new(roots),
             load_trouble: None,
         };
         for told in left.told.into_iter().chain(grounds_told) {
@@ -255,6 +264,9 @@ impl Daemon {
         daemon.take_up_choices(&left.settings);
         daemon.take_up(found.set_aside, found.suspects, found.read_only);
         daemon.settle_again(&found.unsettled);
+        if !found.joined.is_empty() {
+            daemon.keeper.remove_all(found.joined);
+        }
         if daemon.feeds_only {
             daemon.tell_engine(Event::DownloadPaused);
         } else {
@@ -299,7 +311,7 @@ impl Daemon {
 
     async fn converse(&mut self, mut inbox: Inbox) -> anyhow::Result<()> {
         let doors = listening::open(&self.config, &self.handle, &self.hub).await?;
-        info!(version = env!("CARGO_PKG_VERSION"), servers = self.servers.len(), "ready");
+        self.tell_ready();
         self.supervisor.ready(self.supervised_status());
         self.load_next();
         loop {
@@ -330,6 +342,19 @@ impl Daemon {
         Ok(())
     }
 
+    /// What cannot be written down is not taken: it can be asked, and that is all.
+    fn tell_ready(&self) {
+        let (version, servers) = (env!("CARGO_PKG_VERSION"), self.servers.len());
+        let state = &self.config.directories.state;
+        match tallies::is_writable(state) {
+            true => info!(version, servers, "ready"),
+            false => warn!(
+                version, servers, state = %state.display(),
+                "up, but not ready: the state directory cannot be written to"
+            ),
+        }
+    }
+
     /// One line for those who ask what started it.
     pub(super) fn supervised_status(&self) -> &'static str {
         match self.servers.len() {
@@ -339,7 +364,7 @@ impl Daemon {
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        let due = [self.engine.poll_timeout(), self.targets.next_wake(), self.pause_end()];
+        let due = [self.engine.poll_timeout(), self.targets.next_wake(), self.pauses.next_end()];
         let to_be_kept = [self.notes.next_deadline(), self.volumes.next_deadline()];
         let watched = [self.supervisor.next_sign()];
         due.into_iter().chain(to_be_kept).chain(watched).flatten().min()
@@ -356,13 +381,6 @@ impl Daemon {
         self.keep_volumes_if_due(now);
         self.see_to_publication(now);
         self.supervisor.give_sign_if_due(now);
-    }
-
-    /// When the next pause ends by itself. The calendar may be set, so it is looked at now and then.
-    fn pause_end(&self) -> Option<Instant> {
-        let now = clock::now();
-        let left = self.pauses.next_end()?.0.saturating_sub(now.date.0);
-        Some(now.instant + Duration::from_secs(left.max(0).unsigned_abs()).min(LONGEST_NAP))
     }
 
     pub(super) fn ring(&self) {
@@ -383,10 +401,14 @@ impl Daemon {
             Happening::ErrandReturned(returned) => self.on_errand_returned(*returned),
             Happening::ReloadWanted => self.reload(),
             Happening::Loaded { job, loaded } => self.on_loaded(job, loaded),
+            Happening::Merged(merging) => self.on_merged(*merging),
+            Happening::Opened { number, opened } => self.on_opened(number, *opened),
             Happening::Persisted { number, result } => self.on_persisted(number, result),
             Happening::Recorded { job, is_over, result } => self.on_recorded(job, is_over, result),
             Happening::SampleDrawn { job, drawn } => self.on_sample_drawn(job, drawn),
             Happening::Scanned { next } => self.on_scanned(next),
+            Happening::Settled(jobs) => self.on_settled(&jobs),
+            Happening::Split(splitting) => self.on_split(*splitting),
             Happening::Stop => {}
             Happening::Surveyed(survey) => self.on_surveyed(*survey),
             Happening::WatchFolderTouched => {
@@ -480,9 +502,6 @@ async fn wait_until(deadline: Option<Instant>) {
 
 /// NZBs that are read at the same time: enough for a burst of small ones, few enough for large ones.
 const MOST_READERS: usize = 16;
-
-/// A pause that ends by itself is looked at this often: the clock may be set.
-const LONGEST_NAP: Duration = Duration::from_secs(3600);
 
 /// Enough to catch up, and not so much that a stop would have to wait.
 const LONGEST_BATCH: usize = 256;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use bergamot_engine::{Event, FORCE_PRIORITY};
-use bergamot_queue::{Deletion, Ending, FileKey, Life};
+use bergamot_queue::{Deletion, Ending, FileKey, FileOrder, FileState, Life};
 use bergamot_rpc::Refusal;
 use bergamot_rpc::view::{Mark, Parameter};
 use bergamot_rpc::wish::{Delete, Edit, FileEdit, HistoryEdit, Place, SortKey};
@@ -32,9 +32,6 @@ impl Daemon {
         let edited = match edit {
             Edit::Move(place) => self.move_jobs(jobs, *place),
             Edit::Sort { by, descending } => vec![self.sort(jobs, *by, *descending)],
-            Edit::Merge | Edit::Split { .. } => {
-                vec![Err(Refusal::Unsupported("joining and splitting of jobs"))]
-            }
             edit => jobs.iter().map(|job| self.edit_one(*job, edit, root)).collect(),
         };
         for (job, edited) in jobs.iter().zip(&edited) {
@@ -78,11 +75,7 @@ impl Daemon {
                 Ok(self.placed(changed, job))
             }
             Edit::Files { files, what } => self.edit_files(job, files, *what),
-            Edit::Delete(_)
-            | Edit::Merge
-            | Edit::Move(_)
-            | Edit::Sort { .. }
-            | Edit::Split { .. } => {
+            Edit::Delete(_) | Edit::Move(_) | Edit::Sort { .. } => {
                 Err(Refusal::Impossible(format!("job {job} is not one for that")))
             }
         }
@@ -174,10 +167,21 @@ impl Daemon {
 
     fn edit_history(&mut self, job: JobId, edit: &HistoryEdit) -> Edited {
         let record = self.jobs.record_mut(job).ok_or(Refusal::NoSuchJob(job))?;
+        let lacks_nzb = record.lacks_nzb();
         let Some(outcome) = &mut record.outcome else {
             return Err(Refusal::Impossible(format!("job {job} has not ended")));
         };
         match edit {
+            HistoryEdit::Backup(backup) => match outcome.ending {
+                Ending::Deleted(Deletion::ByPerson | Deletion::Duplicate) if !lacks_nzb => {
+                    let deletion = if *backup { Deletion::Duplicate } else { Deletion::ByPerson };
+                    outcome.ending = Ending::Deleted(deletion);
+                }
+                _ => {
+                    let why = format!("job {job} was not deleted, so it is no backup");
+                    return Err(Refusal::Impossible(why));
+                }
+            },
             HistoryEdit::Hide => outcome.hidden = true,
             HistoryEdit::Mark(mark) => {
                 outcome.mark = match mark {
@@ -200,7 +204,8 @@ impl Daemon {
             return Err(Refusal::Impossible(format!("job {job} has just ended")));
         }
         let is_fetched = self.jobs.record(job).is_some_and(|record| !record.lacks_nzb());
-        if is_fetched && self.spool.nzb(job).is_err() {
+        let nzbs = self.jobs.record(job).map_or(Vec::new(), Record::nzbs);
+        if is_fetched && nzbs.iter().any(|nzb| self.spool.nzb(*nzb).is_err()) {
             return Err(Refusal::Impossible(format!("the NZB of job {job} is gone")));
         }
         self.keeper.absolve(job);
@@ -212,7 +217,7 @@ impl Daemon {
         let is_discarded = record.outcome.as_ref().is_some_and(|outcome| outcome.discard);
         if from_the_start || is_discarded {
             let old = record.clone();
-            record.file_choices = None;
+            record.choose(FileChoices::forget);
             record.directory = None;
             record.finished.clear();
             self.keeper.start_anew(old);
@@ -336,20 +341,24 @@ impl Daemon {
         if record.life == Life::Fetching {
             return Err(Refusal::Impossible(format!("the NZB of job {job} has not come yet")));
         }
-        let count = record.contents.files;
+        if let Some(file) = files.iter().find(|file| !has_file(record, **file)) {
+            return Err(Refusal::NoSuchFile((*file).into()));
+        }
+        let leaving = self.joinings.leaving(job);
+        if files.iter().any(|file| leaving.binary_search(file).is_ok()) {
+            return Err(Refusal::Impossible(format!("files of job {job} are being split off")));
+        }
+        if let FileEdit::Top | FileEdit::Bottom | FileEdit::By(_) | FileEdit::Reorder = what {
+            return self.order_files(job, files, what);
+        }
         let is_loaded = self.engine.job(job).is_some();
         for &file in files {
-            if file >= count {
-                return Err(Refusal::NoSuchFile(file.into()));
-            }
             let key = FileKey { job, file };
             let (event, choose): (_, fn(&mut FileChoices, u32)) = match what {
                 FileEdit::Pause => (Event::FilePaused(key), FileChoices::pause),
                 FileEdit::Resume => (Event::FileResumed(key), FileChoices::resume),
                 FileEdit::Delete => (Event::FileDropped(key), FileChoices::drop),
-                FileEdit::Top | FileEdit::Bottom | FileEdit::By(_) => {
-                    return Err(Refusal::Unsupported("an order of files within a job"));
-                }
+                FileEdit::Bottom | FileEdit::By(_) | FileEdit::Reorder | FileEdit::Top => continue,
             };
             if let Some(record) = self.jobs.record_mut(job) {
                 record.choose(|choices| choose(choices, file));
@@ -361,6 +370,51 @@ impl Daemon {
         }
         Ok(self.promise(job))
     }
+
+    /// Places are counted among the files that are still to come: people see no others.
+    fn order_files(&mut self, job: JobId, files: &[u32], what: FileEdit) -> Edited {
+        let record = self.jobs.record(job).ok_or(Refusal::NoSuchJob(job))?;
+        let choices = record.file_choices.as_deref().cloned().unwrap_or_default();
+        let mut order = FileOrder::new(record.listed_files(), choices.order());
+        let known = self.engine.job(job);
+        let counts = |file: u32| match known.and_then(|known| known.files().get(file as usize)) {
+            Some(known) => is_to_come(known.state()),
+            None => is_wanted(record, file),
+        };
+        match what {
+            FileEdit::Bottom => order.move_by(files, i64::MAX, counts),
+            FileEdit::By(places) => order.move_by(files, places, counts),
+            FileEdit::Reorder => order.put_first(files),
+            FileEdit::Top => order.move_by(files, i64::MIN, counts),
+            FileEdit::Delete | FileEdit::Pause | FileEdit::Resume => {}
+        }
+        let order = order.told().to_vec();
+        if let Some(record) = self.jobs.record_mut(job) {
+            record.choose(|choices| choices.set_order(&order));
+        }
+        if self.engine.job(job).is_some() {
+            self.tell_engine(Event::FilesOrdered { job, order });
+        }
+        Ok(self.promise(job))
+    }
+}
+
+/// Whether it has such a file, be it one that nobody wants.
+fn has_file(record: &Record, file: u32) -> bool {
+    let choices = record.file_choices.as_deref();
+    let is_given = |choices: &FileChoices| choices.given_away().binary_search(&file).is_ok();
+    file < record.listed_files() && !choices.is_some_and(is_given)
+}
+
+/// Whether it has such a file, and somebody wants it.
+pub(super) fn is_wanted(record: &Record, file: u32) -> bool {
+    let choices = record.file_choices.as_deref();
+    let is_dropped = |choices: &FileChoices| choices.dropped().binary_search(&file).is_ok();
+    has_file(record, file) && !choices.is_some_and(is_dropped)
+}
+
+fn is_to_come(state: FileState) -> bool {
+    matches!(state, FileState::Finishing | FileState::HeldBack | FileState::Wanted)
 }
 
 fn set_parameter(record: &mut Record, parameter: &Parameter) {

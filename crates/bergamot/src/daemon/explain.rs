@@ -75,8 +75,13 @@ impl Situation {
     fn what_matters(&self) -> (&'static str, String) {
         let usable = || self.servers.iter().filter(|server| server.active);
         let resting = || usable().filter(|server| server.rests.is_some());
+        let broken = || {
+            let told: Vec<_> = resting().map(ServerState::trouble).collect();
+            (!told.is_empty()).then(|| format!(" Not to be used: {}.", told.join("; ")))
+        };
         if self.jobs == 0 {
-            return ("idle", "There is nothing to download.".to_owned());
+            let broken = broken().unwrap_or_default();
+            return ("idle", format!("There is nothing to download.{broken}"));
         }
         if let Some(pause) = &self.pause {
             return ("paused", format!("Paused by {}; what ends it: {}.", pause.by, pause.ends));
@@ -98,11 +103,9 @@ impl Situation {
             return ("loading", format!("No job can be begun: {why}."));
         }
         if self.requests == 0 {
-            return (
-                "waiting",
-                "Nothing is asked for just now; a server is being dialled, or every job waits."
-                    .to_owned(),
-            );
+            let why =
+                "Nothing is asked for just now; a server is being dialled, or every job waits.";
+            return ("waiting", format!("{why}{}", broken().unwrap_or_default()));
         }
         let rate = ByteRate(self.rate);
         if let Some(limit) = self.limit.filter(|limit| self.rate * 10 >= limit * 9) {

@@ -1,7 +1,7 @@
 //! What other dialects want to know of the configuration.
 
 use bergamot_engine::HealthAction;
-use bergamot_net::Encryption;
+use bergamot_net::{Encryption, IpVersion};
 use bergamot_rpc::view::{CategoryFacts, Facts, FeedFacts, ServerFacts};
 
 use super::core::Daemon;
@@ -57,6 +57,15 @@ impl Daemon {
             port: server.address.port,
             tls: server.security.encryption != Encryption::None,
             has_username: server.login.is_some(),
+            join_group: server.role.join_group,
+            cipher: server.security.ciphers.join(":"),
+            certificates_checked: server.security.cert_verification,
+            ip_version: match server.address.ip_version {
+                IpVersion::Auto => "auto",
+                IpVersion::V4 => "ipv4",
+                IpVersion::V6 => "ipv6",
+            }
+            .to_owned(),
             connections: server.role.connections.into(),
             retention: server.role.retention,
         }

@@ -25,7 +25,8 @@ struct FeedFile {
     revision: Option<u64>, // that is in it
 }
 
-/// Without feeds; those of older versions are in here, until they are written for the first time.
+/// Without feeds; in here are those of older versions, until they are written for the first time, and
+/// those whose own file cannot be written.
 #[derive(Debug, Default)]
 struct Common(Memory);
 
@@ -54,27 +55,39 @@ impl FeedFiles {
         (Self { directory, feeds, common, kept: None }, memory, told)
     }
 
-    /// When this returns, it outlives the process and the power.
+    /// When this returns, it outlives the process and the power. A file that cannot be written keeps
+    /// no other from it.
     pub(crate) fn write(&mut self, mut memory: Memory) -> Result<(), StoreError> {
         let feeds = std::mem::take(&mut memory.feeds);
         let gone = self.feeds.keys().filter(|key| !feeds.contains_key(*key));
         let gone: Vec<_> = gone.cloned().collect();
-        for (key, memory) in feeds {
-            self.write_feed(key, memory)?;
+        let mut results = Vec::new();
+        for (key, feed) in feeds {
+            if let Err(unwritten) = self.write_feed(key, feed) {
+                let (OneFeed { key, memory: feed }, error) = *unwritten;
+                memory.feeds.insert(key, feed);
+                results.push(Err(error));
+            }
         }
         if self.kept.as_ref() != Some(&memory) {
-            self.common.write(&Common(memory.clone()))?;
-            self.kept = Some(memory);
+            let written = self.common.write(&Common(memory.clone()));
+            self.kept = written.is_ok().then_some(memory);
+            results.push(written);
         }
         for key in gone {
             if let Some(FeedFile { file, .. }) = self.feeds.remove(&key) {
-                file.remove()?;
+                results.push(file.remove());
             }
         }
-        Ok(())
+        results.into_iter().collect()
     }
 
-    fn write_feed(&mut self, key: Box<str>, memory: FeedMemory) -> Result<(), StoreError> {
+    /// What was not written is given back.
+    fn write_feed(
+        &mut self,
+        key: Box<str>,
+        memory: FeedMemory,
+    ) -> Result<(), Box<(OneFeed, StoreError)>> {
         let directory = &self.directory;
         let known = self.feeds.entry(key.clone()).or_insert_with(|| {
             let (file, ..) = StateFile::open_as(directory, &name_of(&key));
@@ -82,7 +95,10 @@ impl FeedFiles {
         });
         let revision = Some(memory.revision);
         if known.revision != revision {
-            known.file.write(&OneFeed { key, memory })?;
+            let feed = OneFeed { key, memory };
+            if let Err(error) = known.file.write(&feed) {
+                return Err(Box::new((feed, error)));
+            }
             known.revision = revision;
         }
         Ok(())
@@ -188,6 +204,23 @@ mod tests {
         files.write(found).unwrap();
         assert!(StateFile::<Common>::open(home.path()).1.0.feeds.is_empty());
         assert_eq!(titles(&FeedFiles::open(home.path()).1), ["a 1", "b 1"]);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_keeps_no_other_from_it() {
+        let home = tempfile::tempdir().unwrap();
+        let (mut files, ..) = FeedFiles::open(home.path());
+        files.write(memory(&[("a", 1), ("b", 1)])).unwrap();
+        let obstructed = home.path().join(name_of("a"));
+        std::fs::remove_file(&obstructed).unwrap();
+        std::fs::create_dir_all(obstructed.join("of somebody else")).unwrap();
+        let newer = || memory(&[("a", 2), ("b", 3)]);
+        assert!(files.write(newer()).is_err());
+        std::fs::remove_dir_all(&obstructed).unwrap();
+        assert_eq!(titles(&FeedFiles::open(home.path()).1), ["a 2", "b 3"]);
+        files.write(newer()).unwrap();
+        assert!(StateFile::<Common>::open(home.path()).1.0.feeds.is_empty());
+        assert_eq!(titles(&FeedFiles::open(home.path()).1), ["a 2", "b 3"]);
     }
 
     #[test]

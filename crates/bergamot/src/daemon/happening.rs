@@ -11,10 +11,13 @@ use tokio::sync::mpsc;
 
 use super::errands::Returned;
 use super::feeds::FeedNews;
+use super::hindrance::Hindrance;
+use super::joining::{Merging, Splitting};
 use super::keeper::Loaded;
 use super::parcel::Arrived;
 use super::probes::JobSample;
 use super::question::Question;
+use super::roots::Opened;
 use super::storage::Survey;
 use super::web::Fetched;
 
@@ -48,6 +51,13 @@ pub(crate) enum Happening {
         job: JobId,
         loaded: Loaded,
     },
+    /// All NZBs of jobs that are to be one were read, or could not be.
+    Merged(Box<Merging>),
+    /// The directories of a job are open, or cannot be opened.
+    Opened {
+        number: u64,
+        opened: Box<Result<Opened, Hindrance>>,
+    },
     /// What is used of the quotas is on disk, or could not be written.
     Persisted {
         number: u64,
@@ -70,6 +80,10 @@ pub(crate) enum Happening {
     Scanned {
         next: Duration,
     },
+    /// Nothing is left to be done for these jobs, which had been completed.
+    Settled(Vec<JobId>),
+    /// Files of a job are one of their own, or could not become so.
+    Split(Box<Splitting>),
     Stop,
     /// Somebody has looked at the volumes.
     Surveyed(Box<Survey>),

@@ -1,7 +1,7 @@
 //! What the daemon knows of its jobs beside what the engine knows.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -19,13 +19,14 @@ use super::ranks::{self, Place};
 /// leaves the queue for history when that is on disk, so it is never in neither.
 #[derive(Debug, Default)]
 pub(crate) struct Jobs {
-    records: HashMap<JobId, Record>,
+    records: HashMap<JobId, Box<Record>>, // boxed, for a map has room for more than there are
     queue: BTreeSet<Place>,
     waiting: BTreeSet<Place>, // of these, whose articles are not read in, and could be
     loading: HashMap<JobId, i32>, // with their priorities
     active: HashMap<JobId, ActiveJob>,
     resting: BTreeMap<JobId, Rest>,
     held: BTreeMap<JobId, Held>,
+    apart: HashSet<JobId>, // not to be loaded until somebody says otherwise
     history: BTreeMap<Reverse<u64>, JobId>,
     past_changes: u64,               // in what ended, as far as anybody could tell
     items: HashMap<Box<str>, JobId>, // of feeds, by their keys
@@ -81,7 +82,7 @@ impl Jobs {
         if let Some(item) = record.parameters.get(ITEM) {
             self.items.insert(item.into(), id);
         }
-        self.records.insert(id, record);
+        self.records.insert(id, Box::new(record));
         self.past_changes += 1;
         self.consider(id);
     }
@@ -92,7 +93,7 @@ impl Jobs {
     }
 
     pub(crate) fn record(&self, job: JobId) -> Option<&Record> {
-        self.records.get(&job)
+        self.records.get(&job).map(|record| &**record)
     }
 
     /// For all but its place in the queue, its pause and its end.
@@ -117,7 +118,7 @@ impl Jobs {
 
     /// In the order in which they are downloaded.
     pub(crate) fn queued(&self) -> impl DoubleEndedIterator<Item = &Record> {
-        self.queue.iter().filter_map(|place| self.records.get(&place.job))
+        self.queue.iter().filter_map(|place| self.record(place.job))
     }
 
     /// Those that have, or had, a directory of this name.
@@ -144,7 +145,7 @@ impl Jobs {
 
     /// The newest first.
     pub(crate) fn past(&self) -> impl Iterator<Item = &Record> {
-        self.history.values().filter_map(|job| self.records.get(job))
+        self.history.values().filter_map(|job| self.record(*job))
     }
 
     /// Changes where it stands; the others that had to make room come along.
@@ -204,6 +205,7 @@ impl Jobs {
         self.loading.remove(&job);
         self.resting.remove(&job);
         self.held.remove(&job);
+        self.apart.remove(&job);
         if let Some(outcome) = &record.outcome {
             self.history.insert(Reverse(outcome.sequence), job);
         }
@@ -260,7 +262,7 @@ impl Jobs {
         let record = self.records.get(&job)?.clone();
         self.waiting.remove(&Place::of(&record));
         self.loading.insert(job, record.priority);
-        Some(record)
+        Some(*record)
     }
 
     /// It waits for room, for this reason; whether it did not yet.
@@ -302,27 +304,57 @@ impl Jobs {
         self.active.remove(&job);
     }
 
+    /// It gives up its turn, be it on its way in, and has none until it is let back.
+    pub(crate) fn set_apart(&mut self, job: JobId) {
+        let Some(record) = self.records.get(&job) else { return };
+        self.waiting.remove(&Place::of(record));
+        self.loading.remove(&job);
+        self.active.remove(&job);
+        self.apart.insert(job);
+    }
+
+    pub(crate) fn let_back(&mut self, job: JobId) {
+        if self.apart.remove(&job) {
+            self.consider(job);
+        }
+    }
+
+    /// The rank of one that comes right behind that job; the same as that of the job, where there is no
+    /// room between it and the next.
+    pub(crate) fn rank_behind(&self, job: JobId) -> Option<i64> {
+        let place = Place::of(self.records.get(&job)?);
+        let new = Place { job: JobId(u32::MAX), ..place };
+        match ranks::find(&self.queue, new, ranks::To::After(job))[..] {
+            [new] => Some(new.rank),
+            _ => Some(place.rank),
+        }
+    }
+
     pub(crate) fn active_jobs(&self) -> impl Iterator<Item = JobId> {
         self.active.keys().copied()
     }
 
     /// Those whose articles are in the engine, in their order.
     pub(crate) fn active_records(&self) -> Vec<&Record> {
-        let mut active: Vec<_> = self.active.keys().filter_map(|id| self.records.get(id)).collect();
+        let mut active: Vec<_> = self.active.keys().filter_map(|id| self.record(*id)).collect();
         active.sort_by_key(|record| Place::of(record));
         active
     }
 
     /// Those that may be begun, or wait for room, in their order.
     pub(crate) fn waiting_records(&self) -> impl Iterator<Item = &Record> {
-        let held = self.held.keys().filter_map(|job| self.records.get(job));
-        self.waiting.iter().filter_map(|place| self.records.get(&place.job)).chain(held)
+        let held = self.held.keys().filter_map(|job| self.record(*job));
+        self.waiting.iter().filter_map(|place| self.record(place.job)).chain(held)
     }
 
     /// Whether it is still wanted. One that is deleted stays in the queue until that is on disk.
     pub(crate) fn loaded(&mut self, job: JobId) -> bool {
         let is_queued = |record: &Record| record.outcome.is_none();
-        self.loading.remove(&job).is_some() && self.records.get(&job).is_some_and(is_queued)
+        self.loading.remove(&job).is_some() && self.record(job).is_some_and(is_queued)
+    }
+
+    pub(crate) fn is_loading(&self, job: JobId) -> bool {
+        self.loading.contains_key(&job)
     }
 
     /// It is downloaded again, but not before then.
@@ -383,6 +415,7 @@ impl Jobs {
         let is_elsewhere = self.active.contains_key(&job)
             || self.loading.contains_key(&job)
             || self.resting.contains_key(&job)
+            || self.apart.contains(&job)
             || self.held.get(&job).is_some_and(|held| held.is_out);
         let is_waiting = record.outcome.is_none() && record.life != Life::Fetching;
         if is_waiting && !record.paused && !is_elsewhere {

@@ -1,23 +1,22 @@
 //! The keeper: reads jobs from the spool and writes their records, in a thread of its own.
 
-use std::io::{self, BufReader};
 use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use bergamot_engine::DiskTrouble;
-use bergamot_nzb::{Limits, Nzb, NzbError};
-use bergamot_queue::{Cause, Ending};
+use bergamot_nzb::Nzb;
+use bergamot_queue::Ending;
 use bergamot_store::{BootId, Journal, Outcome, Record, Replay, Spool, StoreError};
 use bergamot_types::{JobId, SafeName};
 use bergamot_writer::{DiskError, JobDir, Root};
 
 use super::current::Current;
-use super::grounds::Grounds;
 use super::happening::{Happening, Outbox};
+use super::hindrance::Hindrance;
+use super::nzb_job::read_nzb;
 use super::recovery::{Lying, Recovered, recover};
+use super::roots::Opened;
 use super::settings::JobSettings;
-use super::trouble;
 use super::vital_thread::vital_thread;
 use crate::clock;
 
@@ -38,52 +37,6 @@ pub(crate) enum Loaded {
         record: Box<Record>,
         why: String,
     },
-}
-
-/// Why a job cannot be downloaded.
-enum Hindrance {
-    /// Its own: others may have another.
-    Disk(String),
-    Lasting(Cause, String),
-    Passing(String),
-}
-
-impl From<DiskError> for Hindrance {
-    fn from(error: DiskError) -> Self {
-        let waits_for_a_disk = matches!(
-            error,
-            DiskError::DestinationMissing { .. }
-                | DiskError::Full { .. }
-                | DiskError::OtherDisk { .. }
-                | DiskError::Unmounted { .. }
-        );
-        if waits_for_a_disk {
-            return Self::Disk(format!("{}: {error}", error.code()));
-        }
-        let why = format!("{}: {error}", error.code());
-        match trouble::of_disk(&error) {
-            DiskTrouble::Lasting => Self::Lasting(Cause::Disk, why),
-            DiskTrouble::Full | DiskTrouble::Passing | DiskTrouble::Unsynced => Self::Passing(why),
-        }
-    }
-}
-
-impl From<StoreError> for Hindrance {
-    fn from(error: StoreError) -> Self {
-        match error {
-            StoreError::Io { error, path } if error.kind() == io::ErrorKind::NotFound => {
-                let why = format!("state.missing: {}: {error}", path.display());
-                Self::Lasting(Cause::Missing, why)
-            }
-            error => Self::Passing(format!("{}: {error}", error.code())),
-        }
-    }
-}
-
-impl From<NzbError> for Hindrance {
-    fn from(error: NzbError) -> Self {
-        Self::Lasting(Cause::Refused, format!("{}: {error}", error.code()))
-    }
 }
 
 /// A job that can be downloaded: its NZB, its directory, and where it will go.
@@ -107,8 +60,10 @@ enum Errand {
     ClearAll(Vec<Record>),
     /// The journal of a job that ended, or begins anew, is not needed any more.
     DropJournal(JobId),
-    Load(Box<Record>),
-    Settle(Box<Record>),
+    Load {
+        record: Box<Record>,
+        opened: Result<Opened, Hindrance>,
+    },
     Stop(mpsc::Sender<()>),
     Update(Box<Record>),
 }
@@ -121,17 +76,17 @@ impl Keeper {
     pub(crate) fn start(
         spool: Arc<Spool>,
         settings: Current<JobSettings>,
-        grounds: Grounds,
         outbox: Outbox,
     ) -> std::io::Result<Self> {
         let (sender, errands) = mpsc::channel();
-        let worker = Worker { spool, settings, grounds, outbox, boot: BootId::read() };
+        let worker = Worker { spool, settings, outbox, boot: BootId::read() };
         vital_thread("keeper", move || worker.run(&errands))?;
         Ok(Self(sender))
     }
 
-    pub(crate) fn load(&self, record: Record) {
-        self.send(Errand::Load(Box::new(record)));
+    /// From and to directories that somebody has opened who may wait for them.
+    pub(super) fn load(&self, record: Record, opened: Result<Opened, Hindrance>) {
+        self.send(Errand::Load { record: Box::new(record), opened });
     }
 
     pub(crate) fn update(&self, record: Record) {
@@ -159,11 +114,6 @@ impl Keeper {
         self.delete_files(record);
     }
 
-    /// Clears up behind a job that is complete and on record.
-    pub(crate) fn settle(&self, record: Record) {
-        self.send(Errand::Settle(Box::new(record)));
-    }
-
     pub(crate) fn drop_journal(&self, job: JobId) {
         self.send(Errand::DropJournal(job));
     }
@@ -187,7 +137,7 @@ impl Keeper {
     }
 }
 
-struct Opened {
+struct Taken {
     nzb: Nzb,
     directory: JobDir,
     destination: Root,
@@ -198,14 +148,12 @@ struct Opened {
 struct Worker {
     spool: Arc<Spool>,
     settings: Current<JobSettings>,
-    grounds: Grounds,
     outbox: Outbox,
     boot: BootId,
 }
 
 impl Worker {
     fn run(&self, errands: &mpsc::Receiver<Errand>) {
-        self.sweep();
         let mut next = None;
         while let Some(errand) = next.take().or_else(|| errands.recv().ok()) {
             match errand {
@@ -216,15 +164,14 @@ impl Worker {
                 Errand::Clear { record, and_record } => self.clear(&record, and_record),
                 Errand::ClearAll(records) => self.clear_all(&records),
                 Errand::DropJournal(job) => self.drop_journal(job),
-                Errand::Load(record) => {
+                Errand::Load { record, opened } => {
                     let job = record.id;
                     // If reading it in kills the daemon, that is known at the next start.
                     let _ = self.spool.begin(job);
-                    let loaded = self.load(record);
+                    let loaded = self.load(record, opened);
                     let _ = self.spool.ended(job);
                     self.outbox.tell(Happening::Loaded { job, loaded });
                 }
-                Errand::Settle(record) => self.settle(&record),
                 Errand::Stop(done) => {
                     let _ = done.send(());
                     return;
@@ -292,21 +239,6 @@ impl Worker {
         }
     }
 
-    fn settle(&self, record: &Record) {
-        let destination = record.destination().and_then(|path| Path::new(path).parent());
-        let incomplete = Root::open(&self.settings.get().incomplete);
-        let destination = destination.map(Root::open);
-        let is_settled = match (destination, incomplete) {
-            (Some(Ok(destination)), Ok(incomplete)) => {
-                self.clear_up(record, &incomplete, &destination)
-            }
-            _ => true, // with the directory, the mark is gone
-        };
-        if is_settled {
-            self.drop_journal(record.id);
-        }
-    }
-
     /// Only what lies in the job's own directory.
     fn delete(&self, record: &Record) -> Result<(), DiskError> {
         let Some(name) = record.directory.as_deref().and_then(SafeName::recorded) else {
@@ -321,21 +253,9 @@ impl Worker {
         }
     }
 
-    /// Clears away half copies of earlier runs, while nothing is being moved yet.
-    fn sweep(&self) {
-        let settings = self.settings.get();
-        for destination in settings.destinations() {
-            match Root::open(destination).and_then(|root| root.sweep()) {
-                Ok(()) | Err(DiskError::Vanished { .. } | DiskError::DestinationMissing { .. }) => {
-                }
-                Err(error) => tracing::warn!(code = error.code(), "{error}"),
-            }
-        }
-    }
-
-    fn load(&self, mut record: Box<Record>) -> Loaded {
-        match self.try_load(&mut record) {
-            Ok(Some(Opened { nzb, directory, destination, recovered, journal })) => {
+    fn load(&self, mut record: Box<Record>, opened: Result<Opened, Hindrance>) -> Loaded {
+        match opened.and_then(|opened| self.try_load(&mut record, &opened)) {
+            Ok(Some(Taken { nzb, directory, destination, recovered, journal })) => {
                 let (directory, destination) = (Arc::new(directory), Arc::new(destination));
                 let record = *record;
                 let ready = Ready { record, nzb, directory, destination, recovered, journal };
@@ -363,18 +283,16 @@ impl Worker {
     }
 
     /// None if there is nothing left to download.
-    fn try_load(&self, record: &mut Record) -> Result<Option<Opened>, Hindrance> {
-        let file = self.spool.nzb(record.id)?;
-        let nzb = bergamot_nzb::read(BufReader::new(file), &Limits::default())?;
-        let settings = self.settings.get();
-        let incomplete = self.grounds.root(&settings.incomplete, &settings.incomplete)?;
-        let category = record.category.as_deref();
-        let destination =
-            self.grounds.root(&settings.destination(category), settings.ground(category))?;
+    fn try_load(
+        &self,
+        record: &mut Record,
+        Opened { incomplete, destination }: &Opened,
+    ) -> Result<Option<Taken>, Hindrance> {
+        let nzb = read_nzb(&self.spool, record)?;
         let (journal, replay) = self.journal(record)?;
-        let Some(directory) = self.reopen(record, &replay, &incomplete, &destination)? else {
+        let Some(directory) = self.reopen(record, &replay, incomplete, destination)? else {
             self.spool.update(record)?;
-            self.clear_up(record, &incomplete, &destination);
+            clear_up(record, incomplete, destination);
             return Ok(None);
         };
         let Some(directory) = directory else {
@@ -387,12 +305,14 @@ impl Worker {
             record.finished.clear();
             self.spool.update(record)?;
             let recovered = Recovered::default();
-            return Ok(Some(Opened { nzb, directory, destination, recovered, journal }));
+            let destination = destination.clone();
+            return Ok(Some(Taken { nzb, directory, destination, recovered, journal }));
         };
         let recovered = recover(&nzb, replay, &record.finished, &lying(&directory)?);
         let known: Vec<_> = recovered.finished.iter().map(|file| &*file.name).collect();
         directory.remove_all_but(&known)?;
-        Ok(Some(Opened { nzb, directory, destination, recovered, journal }))
+        let destination = destination.clone();
+        Ok(Some(Taken { nzb, directory, destination, recovered, journal }))
     }
 
     fn journal(&self, record: &Record) -> Result<(Journal, Replay), StoreError> {
@@ -405,18 +325,6 @@ impl Worker {
             tracing::warn!(%job, frames = replay.damaged, "its journal is damaged: some is fetched again");
         }
         Ok((journal, replay))
-    }
-
-    /// Takes the writer's mark away, as the daemon had no time to. The job is on record as complete:
-    /// what cannot be taken away is no reason to try it again.
-    fn clear_up(&self, record: &Record, incomplete: &Root, destination: &Root) -> bool {
-        let path = record.destination().map(Path::new);
-        let name = path.and_then(|path| path.file_name()?.to_str()).and_then(SafeName::recorded);
-        let settled = name.map_or(Ok(()), |name| destination.settle(&name, incomplete, record.id));
-        if let Err(error) = &settled {
-            tracing::warn!(code = error.code(), "{error}");
-        }
-        settled.is_ok()
     }
 
     /// The directory that the job had, if it is there. None at all if the job has left it for its
@@ -448,6 +356,18 @@ impl Worker {
             Err(error) => Err(error),
         }
     }
+}
+
+/// Takes the writer's mark away, as the daemon had no time to. The job is on record as complete:
+/// what cannot be taken away is no reason to try it again.
+pub(super) fn clear_up(record: &Record, incomplete: &Root, destination: &Root) -> bool {
+    let path = record.destination().map(Path::new);
+    let name = path.and_then(|path| path.file_name()?.to_str()).and_then(SafeName::recorded);
+    let settled = name.map_or(Ok(()), |name| destination.settle(&name, incomplete, record.id));
+    if let Err(error) = &settled {
+        tracing::warn!(code = error.code(), "{error}");
+    }
+    settled.is_ok()
 }
 
 fn lying(directory: &JobDir) -> Result<Lying, DiskError> {

@@ -1,6 +1,5 @@
 //! The doors through which the daemon is controlled.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -60,8 +59,12 @@ pub(super) async fn open(config: &Config, handle: &Handle, hub: &Hub) -> anyhow:
 
 fn told(server: Server) -> Server {
     let addresses: Vec<_> = server.addresses().iter().map(ToString::to_string).collect();
-    let path: Option<PathBuf> = server.socket().map(ToOwned::to_owned);
-    info!(http = addresses.join(", "), socket = ?path.unwrap_or_default(), "listening");
+    let http = (!addresses.is_empty()).then(|| addresses.join(", "));
+    let socket = server.socket().map(tracing::field::debug);
+    match http.is_none() && socket.is_none() {
+        true => info!("not listening: it has neither a socket nor an address, and cannot be asked"),
+        false => info!(http, socket, "listening"),
+    }
     server
 }
 

@@ -18,6 +18,7 @@ use super::keeper::{Loaded, Ready, path_of};
 use super::nzb_job::new_job;
 use super::question::Promise;
 use super::recordings::Next;
+use super::roots;
 use super::settings::Retention;
 use super::targets::Poll;
 use crate::clock;
@@ -172,19 +173,20 @@ impl Daemon {
         (record.directory, record.finished) = (loaded.directory.clone(), loaded.finished.clone());
         // Whoever changed it while it was loaded has overwritten that.
         let has_changed = *record != loaded;
-        let goes_elsewhere = record.category != loaded.category;
+        // Its destination is that of the category it had, or it has taken in others since.
+        let is_outdated = record.category != loaded.category || record.kin != loaded.kin;
         if is_new {
             self.claim(job, loaded.directory.as_deref());
         }
-        if goes_elsewhere {
-            // Its destination is that of the category it had.
+        if is_outdated {
             self.record(job);
             return self.jobs.wait_again(job);
         }
         let Some(record) = self.jobs.record(job) else { return };
         let segments = nzb.segments();
         info!(%job, name = %Shown(&record.name), size = %ByteCount(nzb.bytes()), "started");
-        let new = new_job(record, nzb, recovered, self.job_settings.get().wants_par2_volumes);
+        let mut new = new_job(record, nzb, recovered, self.job_settings.get().wants_par2_volumes);
+        new.paused_files.extend(self.joinings.leaving(job));
         self.scribe.adopt(job, journal);
         let started = clock::now().instant;
         self.jobs.start(
@@ -336,6 +338,9 @@ impl Daemon {
             }
             Next::Nothing => {}
         }
+        if result.is_ok() {
+            self.clear_behind_joined();
+        }
         let is_still_over = self.jobs.record(job).is_some_and(|record| record.outcome.is_some());
         if result.is_ok() && is_over && is_still_over && self.jobs.is_queued(job) {
             self.let_go(job);
@@ -429,9 +434,15 @@ impl Daemon {
 
     /// Clears up behind jobs that completed when the last daemon had no time for it any more.
     pub(super) fn settle_again(&self, unsettled: &[JobId]) {
-        for record in unsettled.iter().filter_map(|job| self.jobs.record(*job)) {
-            self.keeper.settle(record.clone());
-        }
+        let records = unsettled.iter().filter_map(|job| self.jobs.record(*job).cloned());
+        roots::settle(records.collect(), &self.job_settings.get().incomplete, &self.outbox);
+    }
+
+    /// Their journals have told what was left of them. One that is tried again has another by now.
+    pub(super) fn on_settled(&self, jobs: &[JobId]) {
+        let is_over =
+            |job: &&JobId| self.jobs.record(**job).is_none_or(|record| record.outcome.is_some());
+        jobs.iter().filter(is_over).for_each(|job| self.keeper.drop_journal(*job));
     }
 
     /// What was to be deleted of a deleted job is gone.

@@ -8,7 +8,9 @@
 //! - `jobs`, `ranks`: the queue and history; `recordings`: what of them is on its way to the disk
 //! - `desk`: the thread that takes NZB files in; `reception`: how an NZB becomes a job; `handover`: the
 //!   same while no daemon runs
+//! - `joining`: how jobs become one, and how files of one become another
 //! - `fetches`: NZBs that are given by their address; `web`, `parcel`: how they come, and in what
+//! - `loading`, `roots`, `hindrance`: how jobs come in, and what keeps them from it
 //! - `keeper`: the thread that reads and writes the spool; `recovery`: what is left after a sudden end
 //! - `scribe`, `notes`: the thread that keeps the journals, and what is to go into them
 //! - `clerk`: the thread that keeps quotas, choices and counters; `allowance`, `volumes`: what they mean
@@ -34,6 +36,7 @@ mod control;
 mod core;
 mod current;
 mod desk;
+mod disk_speed;
 mod edits;
 mod errands;
 mod explain;
@@ -52,10 +55,13 @@ mod group_views;
 mod handover;
 mod happening;
 mod header_trip;
+mod hindrance;
 mod jobs;
+mod joining;
 mod keeper;
 mod listening;
 mod lives;
+mod loading;
 mod local_nzb;
 mod looks;
 mod memory;
@@ -78,6 +84,7 @@ mod recordings;
 mod recovery;
 mod reports;
 mod returns;
+mod roots;
 mod scribe;
 mod server_views;
 mod servers;

@@ -1,8 +1,10 @@
 //! From an NZB to a job of the queue.
 
-use bergamot_nzb::{Nzb, NzbFile, Par2};
+use std::io::BufReader;
+
+use bergamot_nzb::{Limits, Nzb, NzbError, NzbFile, Par2, Segments};
 use bergamot_queue::{NewFile, NewJob};
-use bergamot_store::{Contents, Fingerprint, Record};
+use bergamot_store::{Contents, FileChoices, Fingerprint, Record, Spool, StoreError};
 use bergamot_types::ByteCount;
 use sha2::{Digest, Sha256};
 
@@ -13,6 +15,33 @@ pub(crate) fn fingerprint(nzb: &Nzb) -> Fingerprint {
     let mut hasher = Sha256::new();
     nzb.fingerprint(|bytes| hasher.update(bytes));
     Fingerprint::of_digest(&hasher.finalize()).expect("SHA-256 has 32 bytes")
+}
+
+/// Why the NZB of a job cannot be read.
+#[derive(Debug)]
+pub(super) enum Unread {
+    Nzb(NzbError),
+    Store(StoreError),
+}
+
+/// All that a job has in the spool. Files that are another job's keep their places, and nothing else.
+pub(super) fn read_nzb(spool: &Spool, record: &Record) -> Result<Nzb, Unread> {
+    let mut whole: Option<Nzb> = None;
+    for part in record.nzbs() {
+        let file = BufReader::new(spool.nzb(part).map_err(Unread::Store)?);
+        let mut nzb = bergamot_nzb::read(file, &Limits::default()).map_err(Unread::Nzb)?;
+        match &mut whole {
+            Some(whole) => whole.files.append(&mut nzb.files),
+            None => whole = Some(nzb),
+        }
+    }
+    let mut nzb = whole.unwrap_or_default();
+    for file in record.file_choices.iter().flat_map(|choices| choices.given_away()) {
+        if let Some(file) = nzb.files.get_mut(*file as usize) {
+            file.segments = Segments::default();
+        }
+    }
+    Ok(nzb)
 }
 
 pub(crate) fn contents(nzb: &Nzb) -> Contents {
@@ -35,10 +64,12 @@ pub(super) fn new_job(
     recovered: Recovered,
     wants_extras: bool,
 ) -> NewJob {
-    // A post of nothing but a PAR2 set is wanted for its own sake.
-    let wants_extras = wants_extras || nzb.files.iter().all(|file| file.par2().is_some());
-    let files = nzb.files.into_iter().map(new_file).collect();
     let choices = record.file_choices.as_deref();
+    let given_away = choices.map_or(&[][..], |choices| choices.given_away());
+    let own = (0..).zip(&nzb.files).filter(|(index, _)| given_away.binary_search(index).is_err());
+    // A post of nothing but a PAR2 set is wanted for its own sake.
+    let wants_extras = wants_extras || own.map(|(_, file)| file).all(|file| file.par2().is_some());
+    let files = new_files(nzb);
     NewJob {
         priority: record.priority,
         rank: record.rank,
@@ -46,10 +77,15 @@ pub(super) fn new_job(
         finished: recovered.finished.iter().map(|file| (file.index, file.verified)).collect(),
         written: recovered.written,
         paused_files: choices.map_or(Vec::new(), |choices| choices.paused().to_vec()),
-        dropped: choices.map_or(Vec::new(), |choices| choices.dropped().to_vec()),
+        dropped: choices.map_or(Vec::new(), FileChoices::left_out),
+        order: choices.map_or(Vec::new(), |choices| choices.order().to_vec()),
         wants_extras,
         ..NewJob::new(record.id, files)
     }
+}
+
+pub(super) fn new_files(nzb: Nzb) -> Vec<NewFile> {
+    nzb.files.into_iter().map(new_file).collect()
 }
 
 fn new_file(file: NzbFile) -> NewFile {
@@ -75,7 +111,6 @@ fn new_file(file: NzbFile) -> NewFile {
 
 #[cfg(test)]
 mod tests {
-    use bergamot_nzb::Limits;
     use bergamot_types::{JobId, UnixTime};
 
     use super::*;

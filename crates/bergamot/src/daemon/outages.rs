@@ -30,6 +30,12 @@ impl Outages {
         is_news
     }
 
+    /// Whether it wants a login that it is not given: then it greets everybody, and that says nothing.
+    pub(super) fn only_greets(&self, server: ServerId, has_login: bool) -> bool {
+        let told = self.0.get(&server);
+        !has_login && told.is_some_and(|told| told.trouble == Trouble::Login && !told.is_over)
+    }
+
     /// Whether people think that it rests.
     pub(super) fn works(&mut self, server: ServerId) -> bool {
         let told = self.0.get_mut(&server);
@@ -61,6 +67,14 @@ mod tests {
             assert_eq!(outages.rests(after(seconds), server, trouble), is_news, "{seconds}");
         }
         assert!(outages.works(a) && !outages.works(a), "that is told once too");
+    }
+
+    #[test]
+    fn a_greeting_is_no_login() {
+        let (mut outages, now, a) = (Outages::default(), Instant::now(), ServerId(1));
+        assert!(!outages.only_greets(a, false));
+        outages.rests(now, a, Trouble::Login);
+        assert!(outages.only_greets(a, false) && !outages.only_greets(a, true));
     }
 
     #[test]

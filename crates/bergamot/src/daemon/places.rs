@@ -5,7 +5,6 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bergamot_rpc::Refusal;
 use bergamot_rpc::view::Disk;
 use bergamot_storage::{Reserve, Space, VolumeId};
 use bergamot_types::{ByteCount, JobId, SafeName, Shown};
@@ -78,12 +77,18 @@ impl Places {
         }
     }
 
-    /// For those who are about to do something there that would hold them.
-    pub(super) async fn answers(&self, path: &Path) -> Result<(), Refusal> {
-        match self.look(path).await {
-            Look::Seen(_) => Ok(()),
-            Look::Silent(_) => Err(Refusal::Unavailable(silence(path))),
+    /// All at once: whoever is silent is waited for together.
+    pub(super) async fn disks(&self, paths: &[&Path], reserve: Reserve) -> Vec<Disk> {
+        let look = |path: &&Path| {
+            let (places, path) = (self.clone(), path.to_path_buf());
+            tokio::spawn(async move { places.disk(&path, reserve).await })
+        };
+        let looks: Vec<_> = paths.iter().map(look).collect();
+        let mut disks = Vec::new();
+        for look in looks {
+            disks.extend(look.await);
         }
+        disks
     }
 
     /// What jobs have on the disk already; nothing is known of a disk that is silent.
@@ -146,7 +151,7 @@ fn measure(incomplete: &Path, begun: &[(JobId, SafeName)]) -> BTreeMap<JobId, By
     begun.iter().filter_map(measured).collect()
 }
 
-fn silence(path: &Path) -> String {
+pub(super) fn silence(path: &Path) -> String {
     format!("disk.silent: {}: the disk or share does not answer", shown(path))
 }
 
@@ -155,4 +160,4 @@ fn shown(path: &Path) -> String {
 }
 
 /// A disk that sleeps may take longer to wake; then it is seen with a later look.
-const PATIENCE: Duration = Duration::from_secs(3);
+pub(super) const PATIENCE: Duration = Duration::from_secs(3);

@@ -93,10 +93,13 @@ impl Daemon {
 
     /// Reads the NZB beside the loop.
     pub(super) fn begin_probe(&mut self, job: JobId) {
+        let Some(record) = self.jobs.record(job).cloned() else {
+            return self.end_probe(job, Err(()));
+        };
         let (reception, outbox) = (self.reception.clone(), self.outbox.clone());
         let mut chance = SplitMix::seeded(self.chance.up_to(u64::MAX));
         tokio::task::spawn_blocking(move || {
-            let drawn = reception.nzb(job).map(|nzb| draw(&nzb, &mut chance));
+            let drawn = reception.nzb(&record).map(|nzb| draw(&nzb, &mut chance));
             outbox.tell(Happening::SampleDrawn { job, drawn });
         });
     }

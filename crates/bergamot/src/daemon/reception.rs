@@ -1,6 +1,6 @@
 //! The reception: turns NZBs into jobs of the spool, from wherever they come.
 
-use std::io::{BufReader, Cursor, Read};
+use std::io::{Cursor, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -11,7 +11,7 @@ use bergamot_store::{Dupe, Fingerprint, Outcome, Parameters, Record, Spool, Stor
 use bergamot_types::{JobId, Secret, Shown, Url};
 
 use super::current::Current;
-use super::nzb_job::{contents, fingerprint};
+use super::nzb_job::{Unread, contents, fingerprint, read_nzb};
 use super::ranks;
 use super::settings::JobSettings;
 use crate::clock;
@@ -89,10 +89,11 @@ impl Reception {
     }
 
     /// The NZB of a job that is in the spool, read anew.
-    pub(crate) fn nzb(&self, job: JobId) -> Result<Nzb, String> {
-        let file = self.spool.nzb(job).map_err(|error| format!("{}: {error}", error.code()))?;
-        bergamot_nzb::read(BufReader::new(file), &Limits::default())
-            .map_err(|error| explained(&error))
+    pub(crate) fn nzb(&self, record: &Record) -> Result<Nzb, String> {
+        read_nzb(&self.spool, record).map_err(|error| match error {
+            Unread::Nzb(error) => explained(&error),
+            Unread::Store(error) => format!("{}: {error}", error.code()),
+        })
     }
 
     /// Below all others.

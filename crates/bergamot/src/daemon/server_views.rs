@@ -7,7 +7,7 @@ use bergamot_engine::{Hold, ServerStatus, Wait};
 use bergamot_limit::Period;
 use bergamot_net::Encryption;
 use bergamot_nzb::{Nzb, NzbFile};
-use bergamot_queue::{FileState, Life};
+use bergamot_queue::{FileOrder, FileState, Life};
 use bergamot_rpc::Refusal;
 use bergamot_rpc::view::{self, Explanation, File, Job, Paused, Quota, Server};
 use bergamot_store::{FileChoices, Record};
@@ -127,13 +127,12 @@ impl Daemon {
 
     pub(super) fn files_of(&mut self, job: JobId) -> Result<Files, Refusal> {
         let record = self.jobs.record(job).ok_or(Refusal::NoSuchJob(job))?;
-        let (count, paused) = (record.contents.files, record.paused);
-        let choices = record.file_choices.as_deref().cloned().unwrap_or_default();
+        let (count, record) = (record.listed_files(), record.clone());
         let is_queued = record.outcome.is_none() && record.life != Life::Fetching;
         Ok(match self.known_files(job) {
             Some(files) => Files::Known(files),
             None if is_queued => {
-                Files::InSpool { first: self.file_ids.first(job, count), paused, choices }
+                Files::InSpool { first: self.file_ids.first(job, count), record: Box::new(record) }
             }
             None => Files::Known(Vec::new()),
         })
@@ -148,8 +147,12 @@ impl Daemon {
     fn known_files(&mut self, job: JobId) -> Option<Vec<File>> {
         let count = self.engine.job(job)?.files().len() as u32;
         let first = self.file_ids.first(job, count);
-        let files = (0..).zip(self.engine.job(job)?.files());
-        Some(files.map(|(index, file)| file_view(job, index, first + index, file)).collect())
+        let choices = self.jobs.record(job).and_then(|record| record.file_choices.as_deref());
+        let given_away = choices.map_or(&[][..], FileChoices::given_away);
+        let known = self.engine.job(job)?;
+        let own = known.order().files().iter().filter(|it| given_away.binary_search(it).is_err());
+        let view = |&file: &u32| file_view(job, file, first + file, &known.files()[file as usize]);
+        Some(own.map(view).collect())
     }
 
     pub(super) fn explain_queue(&self) -> Explanation {
@@ -272,20 +275,15 @@ pub(super) enum Files {
     /// The job waits for its turn; its first file has this number.
     InSpool {
         first: u32,
-        paused: bool,
-        choices: FileChoices,
+        record: Box<Record>,
     },
 }
 
 /// What the NZB of a job that waits says of its files.
-pub(super) fn listed_files(
-    job: JobId,
-    nzb: &Nzb,
-    first: u32,
-    paused: bool,
-    choices: &FileChoices,
-) -> Vec<File> {
-    let view = |(index, file): (u32, &NzbFile)| {
+pub(super) fn listed_files(record: &Record, nzb: &Nzb, first: u32) -> Vec<File> {
+    let (job, paused) = (record.id, record.paused);
+    let choices = record.file_choices.as_deref().cloned().unwrap_or_default();
+    let view = |index: u32, file: &NzbFile| {
         let is_dropped = choices.dropped().binary_search(&index).is_ok();
         let name = file.name().unwrap_or_default().to_owned();
         File {
@@ -306,7 +304,10 @@ pub(super) fn listed_files(
             },
         }
     };
-    (0..).zip(&nzb.files).map(view).collect()
+    let order = FileOrder::new(nzb.files.len() as u32, choices.order());
+    let is_own = |file: &&u32| choices.given_away().binary_search(file).is_err();
+    let own = order.files().iter().filter(is_own);
+    own.map(|&file| view(file, &nzb.files[file as usize])).collect()
 }
 
 fn file_view(job: JobId, index: u32, id: u32, file: &bergamot_queue::File) -> File {

@@ -3,6 +3,7 @@
 use std::io::IsTerminal;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bergamot_limit::Zone;
@@ -10,6 +11,7 @@ use bergamot_net::http::{Reach, is_public};
 use bergamot_rpc::Refusal;
 use bergamot_storage::Reserve;
 use bergamot_types::{SafeName, Url};
+use rustix::process::{Resource, getrlimit};
 
 use super::memory;
 use crate::clock;
@@ -105,11 +107,28 @@ fn engine_settings(config: &Config, threads: usize) -> bergamot_engine::Settings
         let used = plan.connections;
         tracing::info!(used, configured = connections, "there is no memory for more connections");
     }
+    let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let most = connections_within(descriptors);
+    if most < plan.connections && !TOLD_OF_DESCRIPTORS.swap(true, Ordering::Relaxed) {
+        let configured = connections;
+        tracing::info!(
+            descriptors,
+            used = most,
+            configured,
+            "resource.fd_limit: no more connections"
+        );
+    }
     bergamot_engine::Settings {
         budget: plan.articles,
-        most_connections: plan.connections,
+        most_connections: plan.connections.min(most),
         ..settings
     }
+}
+
+/// Half of what is left beside ourselves: files want some as well, and whoever controls us.
+fn connections_within(descriptors: u64) -> usize {
+    let left = descriptors.saturating_sub(OWN_DESCRIPTORS);
+    usize::try_from(left / 2).unwrap_or(usize::MAX).max(1)
 }
 
 /// Whoever configures a feed trusts its host, also with the NZBs it links to.
@@ -212,6 +231,11 @@ impl JobSettings {
         }
     }
 }
+
+/// Sockets that listen, the log, directories, threads that wait: what a daemon at rest has open, and some more.
+const OWN_DESCRIPTORS: u64 = 32;
+/// They do not change, and once is enough.
+static TOLD_OF_DESCRIPTORS: AtomicBool = AtomicBool::new(false);
 
 #[cfg(test)]
 mod tests {

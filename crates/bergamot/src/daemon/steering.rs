@@ -20,7 +20,7 @@ use crate::config::{Change, Config, Listed, changes};
 
 impl Daemon {
     pub(super) fn pause(&mut self, pause: &Pause) -> Promise {
-        self.pauses.pause(clock::now().date, pause);
+        self.pauses.pause(clock::now(), pause);
         let parts: Vec<_> = pause.parts.iter().map(|part| part.word()).collect();
         info!(by = pause.author, "paused: {}", parts.join(", "));
         self.obey_pauses()
@@ -36,7 +36,7 @@ impl Daemon {
     /// What nobody has paused stays as it is, also where a quota, the timetable or the disk holds it
     /// back: those end by themselves.
     pub(super) fn resume_in(&mut self, pause: Duration) -> Promise {
-        if self.pauses.end_after(clock::now().date, pause) {
+        if self.pauses.end_after(clock::now(), pause) {
             info!(?pause, "to be resumed");
         }
         self.obey_pauses()
@@ -44,7 +44,7 @@ impl Daemon {
 
     /// Ends the pauses whose time has come.
     pub(super) fn end_pauses(&mut self) {
-        if self.pauses.end_due(clock::now().date) {
+        if self.pauses.end_due(clock::now().instant) {
             info!("resumed, as it was set");
             self.obey_pauses();
         }
@@ -92,6 +92,17 @@ impl Daemon {
         }
         self.obey_settings();
         Ok(self.keep_choices())
+    }
+
+    /// The last word is that of the configuration now.
+    pub(super) fn forget_switches(&mut self, places: &[usize]) -> Promise {
+        for place in places {
+            let id = u16::try_from(*place).ok().and_then(|place| self.servers.at_place(place));
+            let name = id.map(|id| self.name(id).to_owned());
+            name.and_then(|name| self.switched.remove(&name));
+        }
+        self.obey_settings();
+        self.keep_choices()
     }
 
     /// What people have chosen outlives the daemon.
@@ -186,7 +197,7 @@ impl Daemon {
 
     /// What people had chosen when the daemon stopped.
     pub(super) fn take_up_choices(&mut self, settings: &RuntimeSettings) {
-        self.pauses = Pauses::restore(settings);
+        self.pauses = Pauses::restore(clock::now(), settings);
         self.chosen_rate = settings.rate_limit;
         self.switched = settings.servers.clone();
         if *settings == RuntimeSettings::default() {

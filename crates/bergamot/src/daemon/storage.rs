@@ -103,11 +103,7 @@ impl Daemon {
                 return self.survey();
             }
             match self.admit(job) {
-                Ok(()) => {
-                    if let Some(record) = self.jobs.take_to_load(job) {
-                        self.keeper.load(record);
-                    }
-                }
+                Ok(()) => self.begin_to_load(job),
                 Err(why) => self.hold_back(job, why),
             }
         }

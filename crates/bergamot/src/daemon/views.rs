@@ -2,9 +2,9 @@
 
 use bergamot_queue::{Ending, FileState, Life, Stage};
 use bergamot_rpc::view::{
-    Disk, Ended, Job, JobState, Mark, Page, Parameter, ServerArticles, Status,
+    Disk, Ended, Job, JobState, Listing, Mark, Page, Parameter, ServerArticles, Status,
 };
-use bergamot_rpc::wish::Which;
+use bergamot_rpc::wish::{Shelf, Which};
 use bergamot_store::Record;
 use bergamot_types::{JobId, SafeName, ServerId};
 
@@ -63,18 +63,43 @@ impl Daemon {
         sums
     }
 
-    pub(super) fn queue_page(&self, which: &Which) -> Page<Job> {
-        let wanted = |record: &&Record| is_wanted(record, which);
-        let all = self.jobs.queued().filter(wanted);
-        page(all, which, |record| self.job_view(record))
+    /// All that is wanted of the queue or the history, as it is now.
+    pub(super) fn page(&self, shelf: Shelf, which: &Which) -> Page<Job> {
+        let (total, wanted) = self.wanted(shelf, which);
+        Page { total, items: wanted.into_iter().map(|record| self.job_view(record)).collect() }
     }
 
-    pub(super) fn history_page(&self, which: &Which) -> Page<Job> {
+    /// The same, with no more views than are made quickly; of the others only the ids.
+    pub(super) fn listing(&self, shelf: Shelf, which: &Which) -> Listing {
+        let (total, wanted) = self.wanted(shelf, which);
+        let (first, rest) = wanted.split_at(wanted.len().min(Listing::AT_ONCE));
+        Listing {
+            total,
+            first: first.iter().map(|record| self.job_view(record)).collect(),
+            rest: rest.iter().map(|record| record.id).collect(),
+        }
+    }
+
+    /// What has left the queue since is told of as it ended: so it is never in neither of two lists
+    /// that are read at the same time. What is no more, or back in the queue, is left out.
+    pub(super) fn listed(&self, shelf: Shelf, ids: &[JobId]) -> Vec<Job> {
+        let records = ids.iter().filter_map(|id| self.jobs.record(*id));
+        let is_there = |record: &&Record| match shelf {
+            Shelf::History => !self.jobs.is_queued(record.id),
+            Shelf::Queue => true,
+        };
+        records.filter(is_there).map(|record| self.job_view(record)).collect()
+    }
+
+    /// Those of the part asked for, and how many there are in all.
+    fn wanted(&self, shelf: Shelf, which: &Which) -> (usize, Vec<&Record>) {
         let hidden = |record: &Record| record.outcome.as_ref().is_some_and(|it| it.hidden);
-        let wanted =
-            |record: &&Record| is_wanted(record, which) && (which.hidden || !hidden(record));
-        let all = self.jobs.past().filter(wanted);
-        page(all, which, |record| self.job_view(record))
+        let wanted = |record: &&Record| is_wanted(record, which);
+        let in_sight = |record: &&Record| which.hidden || !hidden(record);
+        match shelf {
+            Shelf::History => part(self.jobs.past().filter(wanted).filter(in_sight), which),
+            Shelf::Queue => part(self.jobs.queued().filter(wanted), which),
+        }
     }
 
     pub(super) fn job_view(&self, record: &Record) -> Job {
@@ -255,20 +280,16 @@ struct Sums {
     urls: usize,
 }
 
-fn page<'a>(
-    all: impl Iterator<Item = &'a Record>,
-    which: &Which,
-    view: impl Fn(&Record) -> Job,
-) -> Page<Job> {
+fn part<'a>(all: impl Iterator<Item = &'a Record>, which: &Which) -> (usize, Vec<&'a Record>) {
     let wanted = which.offset..which.offset.saturating_add(which.limit.unwrap_or(usize::MAX));
-    let (mut total, mut items) = (0, Vec::new());
+    let (mut total, mut part) = (0, Vec::new());
     for record in all {
         if wanted.contains(&total) {
-            items.push(view(record));
+            part.push(record);
         }
         total += 1;
     }
-    Page { total, items }
+    (total, part)
 }
 
 fn is_wanted(record: &Record, which: &Which) -> bool {

@@ -18,24 +18,32 @@ use crate::daemon::Remembered;
 
 pub(super) fn examine(config: &Config) -> Vec<Finding> {
     let directories = &config.directories;
-    let mut findings = vec![in_directory(&directories.state), in_directory(&directories.watch)];
-    findings.extend(of_inotify(&directories.watch));
+    let mut findings = Vec::new();
     let grounds = Remembered::look(&directories.state).unwrap_or_else(|why| {
         findings.push(forgotten(&directories.state, &why));
         Remembered::default()
     });
+    // Nothing is written, be it for a moment, where a disk belongs that is not there.
+    let is_firm = |path: &Path, findings: &mut Vec<Finding>| match grounds.check(path) {
+        Err(error) => {
+            let remedy = "Mount what is missing.";
+            findings.push(Finding::problem(shown(path), error.to_string(), remedy));
+            false
+        }
+        Ok(()) => {
+            findings.push(in_directory(path));
+            true
+        }
+    };
+    is_firm(&directories.state, &mut findings);
+    if is_firm(&directories.watch, &mut findings) {
+        findings.extend(of_inotify(&directories.watch));
+    }
     let mut firm = Vec::new();
     for path in written(config) {
-        match grounds.check(path) {
-            Err(error) => {
-                let remedy = "Mount what is missing.";
-                findings.push(Finding::problem(shown(path), error.to_string(), remedy));
-            }
-            Ok(()) => {
-                findings.push(in_directory(path));
-                findings.extend(of_space(path, config.storage.reserve));
-                firm.push(path);
-            }
+        if is_firm(path, &mut findings) {
+            findings.extend(of_space(path, config.storage.reserve));
+            firm.push(path);
         }
     }
     if firm.first() == Some(&directories.incomplete.as_path()) {

@@ -23,7 +23,7 @@ pub(crate) async fn list<C: Control>(mut call: Call<'_, C>) -> Result<Reply, Fau
     let pattern = bounds::search(&pattern)?;
     let query = GroupQuery { pattern, after, limit: page_length(limit) };
     let page = call.control.groups(query).await?;
-    call.answer_page(page).await
+    call.answer_page(page)
 }
 
 #[derive(Deserialize)]
@@ -81,7 +81,7 @@ pub(crate) async fn posts<C: Control>(mut call: Call<'_, C>) -> Result<Reply, Fa
     let (group, limit) = (group_name(&group)?, page_length(limit));
     let query = PostQuery { group, post, search, complete, offset, limit, latest };
     let page = call.control.posts(query).await?;
-    call.answer_page(page).await
+    call.answer_page(page)
 }
 
 #[derive(Deserialize)]

@@ -8,7 +8,7 @@ use crate::fault::Fault;
 use crate::native::job::Jobs;
 use crate::native::results::edit_all;
 use crate::reply::Reply;
-use crate::wish::{Edit, HistoryEdit, Which};
+use crate::wish::{Edit, HistoryEdit, Shelf, Which};
 
 #[derive(Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -24,8 +24,19 @@ struct List {
 pub(crate) async fn list<C: Control>(mut call: Call<'_, C>) -> Result<Reply, Fault> {
     let List { offset, limit, category, search, hidden } = call.named()?;
     let which = Which { offset, limit, category, search, hidden };
-    let page = call.control.history(which).await?;
-    call.answer_page(page).await
+    call.answer_jobs_page(Shelf::History, which).await
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Backup {
+    jobs: Vec<u32>,
+    backup: bool,
+}
+
+pub(crate) async fn backup<C: Control>(mut call: Call<'_, C>) -> Result<Reply, Fault> {
+    let Backup { jobs, backup } = call.named()?;
+    edit_all(call, jobs, vec![Edit::History(HistoryEdit::Backup(backup))]).await
 }
 
 pub(crate) async fn remove<C: Control>(mut call: Call<'_, C>) -> Result<Reply, Fault> {

@@ -1,13 +1,14 @@
 //! `job.*`
 
 use bergamot_types::JobId;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::bounds;
 use crate::call::Call;
 use crate::control::Control;
 use crate::fault::Fault;
-use crate::native::results::edit_all;
+use crate::file_sorting::sort_files;
+use crate::native::results::{MOST_JOBS, answer_all, checked, edit_all};
 use crate::reply::{Format, Reply};
 use crate::view::{DupeMode, Mark, Parameter};
 use crate::wish::{Delete, Edit, HistoryEdit, Place};
@@ -32,7 +33,7 @@ pub(crate) async fn get<C: Control>(mut call: Call<'_, C>) -> Result<Reply, Faul
 pub(crate) async fn files<C: Control>(mut call: Call<'_, C>) -> Result<Reply, Fault> {
     let One { job } = call.named()?;
     let files = call.control.files(Some(JobId(job))).await?;
-    call.answer_list(files, Format::append).await
+    call.answer_list(files, Format::append)
 }
 
 pub(crate) async fn explain<C: Control>(mut call: Call<'_, C>) -> Result<Reply, Fault> {
@@ -85,7 +86,7 @@ struct Move {
 
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum End {
+pub(crate) enum End {
     Top,
     Bottom,
 }
@@ -101,6 +102,52 @@ pub(crate) async fn move_to<C: Control>(mut call: Call<'_, C>) -> Result<Reply, 
         _ => return Err(Fault::parameter("give one of `to`, `before`, `after` and `by`")),
     };
     edit_all(call, jobs, vec![Edit::Move(place)]).await
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Split {
+    job: u32,
+    files: Vec<u32>,
+    name: String,
+}
+
+#[derive(Serialize)]
+struct New {
+    job: u32,
+}
+
+pub(crate) async fn split<C: Control>(mut call: Call<'_, C>) -> Result<Reply, Fault> {
+    let Split { job, files, name } = call.named()?;
+    if files.len() > MOST_JOBS {
+        return Err(Fault::TooMany { count: files.len(), limit: MOST_JOBS });
+    }
+    let new = call.control.split(JobId(job), files, bounds::name(&name)?).await?;
+    call.answer(&New { job: new.0 })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Merge {
+    job: u32,
+    jobs: Vec<u32>,
+}
+
+pub(crate) async fn merge<C: Control>(mut call: Call<'_, C>) -> Result<Reply, Fault> {
+    let Merge { job, jobs } = call.named()?;
+    let all = checked(std::iter::once(job).chain(jobs).collect())?;
+    call.control.merge(all).await?;
+    call.answer(&())
+}
+
+pub(crate) async fn sort_all_files<C: Control>(mut call: Call<'_, C>) -> Result<Reply, Fault> {
+    let Jobs { jobs } = call.named()?;
+    let jobs = checked(jobs)?;
+    let mut outcomes = Vec::with_capacity(jobs.len());
+    for job in &jobs {
+        outcomes.push(sort_files(call.control, *job).await?);
+    }
+    answer_all(&call, jobs, outcomes)
 }
 
 #[derive(Deserialize)]

@@ -14,7 +14,7 @@ use crate::native::Nothing;
 use crate::native::results::edit_all;
 use crate::reply::Reply;
 use crate::view::{DupeMode, Parameter};
-use crate::wish::{Content, Edit, NewJob, Part, Pause, SortKey, Which};
+use crate::wish::{Content, Edit, NewJob, Part, Pause, Shelf, SortKey, Which};
 
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -28,8 +28,7 @@ struct List {
 pub(crate) async fn list<C: Control>(mut call: Call<'_, C>) -> Result<Reply, Fault> {
     let List { offset, limit, category, search } = call.named()?;
     let which = Which { offset, limit, category, search, hidden: false };
-    let page = call.control.queue(which).await?;
-    call.answer_page(page).await
+    call.answer_jobs_page(Shelf::Queue, which).await
 }
 
 #[derive(Deserialize)]

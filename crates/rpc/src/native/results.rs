@@ -40,6 +40,14 @@ pub(crate) async fn edit_all<C: Control>(
             }
         }
     }
+    answer_all(&call, jobs, outcomes)
+}
+
+pub(crate) fn answer_all<C: Control>(
+    call: &Call<'_, C>,
+    jobs: Vec<JobId>,
+    outcomes: Vec<Result<(), Refusal>>,
+) -> Result<Reply, Fault> {
     let results = jobs.into_iter().zip(outcomes).map(|(job, outcome)| told(job, outcome)).collect();
     call.answer(&Results { results })
 }
@@ -55,7 +63,7 @@ fn told(job: JobId, outcome: Result<(), Refusal>) -> JobResult {
 }
 
 /// Each job once, in the order given.
-fn checked(jobs: Vec<u32>) -> Result<Vec<JobId>, Fault> {
+pub(crate) fn checked(jobs: Vec<u32>) -> Result<Vec<JobId>, Fault> {
     if jobs.len() > MOST_JOBS {
         return Err(Fault::TooMany { count: jobs.len(), limit: MOST_JOBS });
     }

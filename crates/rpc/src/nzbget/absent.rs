@@ -35,10 +35,6 @@ pub(crate) async fn no_update<C: Control>(_call: Call<'_, C>) -> Result<Reply, F
     absent("an update")
 }
 
-pub(crate) async fn save_config<C: Control>(_call: Call<'_, C>) -> Result<Reply, Fault> {
-    Err(Fault::NotSettable)
-}
-
 fn absent(what: &'static str) -> Result<Reply, Fault> {
     Err(Refusal::Unsupported(what).into())
 }

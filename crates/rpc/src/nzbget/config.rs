@@ -1,156 +1,116 @@
-//! `config`: our settings under the names clients look for.
+//! `config`, `loadconfig` and `saveconfig`: our settings under the names clients look for.
+
+use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
 use crate::call::Call;
-use crate::control::Control;
+use crate::control::{Control, Refusal};
 use crate::fault::Fault;
+use crate::json::Json;
 use crate::nzbget::fields::Fields;
-use crate::nzbget::status::VERSION;
+use crate::nzbget::job_fields::each;
+use crate::nzbget::options::{self, Known};
 use crate::reply::Reply;
-use crate::view::{CategoryFacts, Facts, FeedFacts, ServerFacts};
+use crate::view::Facts;
+use crate::wish::{Setting, SettingValue};
 
-struct Setting(String, String);
+struct NameAndValue<'a>(&'a Known);
 
-impl Serialize for Setting {
+impl Serialize for NameAndValue<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut fields = Fields::of(to);
-        fields.put("Name", &self.0).put("Value", &self.1);
+        fields.put("Name", &self.0.name).put("Value", &self.0.value);
         fields.end()
     }
 }
 
 pub(crate) async fn config<C: Control>(call: Call<'_, C>) -> Result<Reply, Fault> {
     let facts = call.control.config().await?.facts;
-    call.answer(&settings(&facts))
+    call.answer(&each(&options::known(&facts), NameAndValue))
 }
 
-fn settings(facts: &Facts) -> Vec<Setting> {
-    let mut list = Vec::new();
-    common(&mut list, facts);
-    for (number, server) in (1..).zip(&facts.servers) {
-        of_server(&mut list, number, server);
+/// All or nothing. Clients send back the whole list, so what is as it was is no change.
+pub(crate) async fn save_config<C: Control>(mut call: Call<'_, C>) -> Result<Reply, Fault> {
+    let mut given = Vec::new();
+    read_options(std::mem::replace(&mut call.params, Json::Null), &mut given)?;
+    let facts = call.control.config().await?.facts;
+    let settings = settings_of(&facts, given)?;
+    if !settings.is_empty() {
+        call.control.save_config(settings).await?;
     }
-    for (number, category) in (1..).zip(&facts.categories) {
-        of_category(&mut list, number, category);
+    call.done()
+}
+
+/// In whatever lists they lie. Unlike other parameters they are not flattened: where a value is missing,
+/// the name of the next option would be taken for it.
+fn read_options(params: Json<'_>, given: &mut Vec<(String, String)>) -> Result<(), Fault> {
+    let mut object = match params {
+        Json::Null => return Ok(()),
+        Json::List(list) => {
+            return list.into_iter().try_for_each(|item| read_options(item, given));
+        }
+        object => object,
+    };
+    let value = match object.take("Value") {
+        Some(Json::Text(text)) => Some(text.trim().to_owned()),
+        Some(Json::Integer(number)) => Some(number.to_string()),
+        _ => None,
+    };
+    let (Some(Json::Text(name)), Some(value)) = (object.take("Name"), value) else {
+        return Err(Fault::parameter("each option is an object with Name and Value"));
+    };
+    if given.len() == MOST_OPTIONS {
+        return Err(Fault::TooMany { count: given.len() + 1, limit: MOST_OPTIONS });
     }
-    for (number, feed) in (1..).zip(&facts.feeds) {
-        of_feed(&mut list, number, feed);
+    given.push((name.trim().to_owned(), value));
+    Ok(())
+}
+
+fn settings_of(facts: &Facts, given: Vec<(String, String)>) -> Result<Vec<Setting>, Fault> {
+    let known = options::known(facts);
+    let mut by_name: BTreeMap<String, Option<&Known>> =
+        known.iter().map(|known| (known.name.to_ascii_lowercase(), Some(known))).collect();
+    let mut settings = Vec::new();
+    for (name, value) in given {
+        match by_name.get_mut(&name.to_ascii_lowercase()).map(Option::take) {
+            Some(Some(known)) => settings.extend(known.setting(&value)?),
+            Some(None) => return Err(Fault::parameter(format!("{name} is given twice"))),
+            None => return Err(Refusal::NoSuchOption(shown(&name)).into()),
+        }
     }
-    list
+    keep_passwords_home(facts, &settings)?;
+    Ok(settings)
 }
 
-fn common(list: &mut Vec<Setting>, facts: &Facts) {
-    let mut put = |name: &str, value: &dyn ToString| {
-        list.push(Setting(name.to_owned(), value.to_string()));
+/// A password that nobody can read here must not be sent where somebody can: whoever leads a server
+/// elsewhere, or lets others listen, has to know it.
+fn keep_passwords_home(facts: &Facts, settings: &[Setting]) -> Result<(), Refusal> {
+    let leads_away = |setting: &&Setting| match (setting.key, &setting.value) {
+        ("host", _) => true,
+        ("encryption", SettingValue::Text(word)) => word == "none",
+        ("cert_verification", SettingValue::Flag(checked)) => !checked,
+        _ => false,
     };
-    put("ConfigFile", &facts.config_file);
-    put("AppBin", &facts.binary);
-    put("AppDir", &directory_of(&facts.binary));
-    put("Version", &VERSION);
-    put("MainDir", &facts.main_directory);
-    put("DestDir", &facts.destination);
-    put("InterDir", &facts.incomplete);
-    put("NzbDir", &facts.watch);
-    put("QueueDir", &facts.state);
-    put("TempDir", &facts.temporary);
-    put("WebDir", &"");
-    put("ScriptDir", &"");
-    put("LockFile", &"");
-    put("LogFile", &facts.log_file);
-    put("ControlIP", &facts.control_address);
-    put("ControlPort", &facts.control_port);
-    put("ControlUsername", &HIDDEN);
-    put("ControlPassword", &HIDDEN);
-    put("SecureControl", &"no");
-    put("SecurePort", &0);
-    put("AppendCategoryDir", &"yes");
-    put("KeepHistory", &facts.keep_history_days.clamp(1, LONGEST_HISTORY));
-    put("DupeCheck", &yes_or_no(facts.duplicates_refused));
-    put("NzbDirInterval", &facts.watch_interval);
-    put("NzbDirFileAge", &0);
-    put("NzbCleanupDisk", &"no");
-    put("DiskSpace", &(facts.reserve >> 20));
-    put("DownloadRate", &(facts.rate_limit >> 10));
-    put("DailyQuota", &(facts.daily_quota >> 20));
-    put("MonthlyQuota", &(facts.monthly_quota >> 20));
-    put("QuotaStartDay", &facts.quota_start_day);
-    put("HealthCheck", &facts.health_action);
-    put("ParCheck", &"auto");
-    put("ParRepair", &"no");
-    put("ParScan", &"limited");
-    put("Unpack", &"no");
-    put("DirectUnpack", &"no");
-    put("UnpackPassFile", &"");
-    put("Extensions", &"");
-    put("ScriptOrder", &"");
-    put("ShellOverride", &"");
-    put("EventInterval", &0);
-    put("UMask", &1000);
+    for setting in settings.iter().filter(|it| it.table == "server").filter(leads_away) {
+        let number = setting.number.unwrap_or(0);
+        let server = facts.servers.get(number.wrapping_sub(1));
+        let has_password = server.is_some_and(|server| server.has_username);
+        let is_password =
+            |it: &Setting| (it.table, it.number, it.key) == ("server", Some(number), "password");
+        if has_password && !settings.iter().any(is_password) {
+            let why = format!("the password would go with it; give Server{number}.Password, too");
+            return Err(Refusal::NotSettable { option: setting.option.clone(), why });
+        }
+    }
+    Ok(())
 }
 
-fn of_server(list: &mut Vec<Setting>, number: usize, server: &ServerFacts) {
-    let mut put = |name: &str, value: &dyn ToString| {
-        list.push(Setting(format!("Server{number}.{name}"), value.to_string()));
-    };
-    let login = if server.has_username { HIDDEN } else { "" };
-    put("Active", &yes_or_no(server.active));
-    put("Name", &server.name);
-    put("Level", &server.level);
-    put("Optional", &yes_or_no(server.optional));
-    put("Group", &server.group);
-    put("Host", &server.host);
-    put("Port", &server.port);
-    put("Encryption", &yes_or_no(server.tls));
-    put("Username", &login);
-    put("Password", &login);
-    put("JoinGroup", &"no");
-    put("Cipher", &"");
-    put("Connections", &server.connections);
-    put("Retention", &server.retention);
-    put("CertVerification", &"Strict");
-    put("IpVersion", &"auto");
-    put("Notes", &"");
+fn shown(name: &str) -> String {
+    bergamot_types::Shown(&name.chars().take(LONGEST_NAME).collect::<String>()).to_string()
 }
 
-fn of_category(list: &mut Vec<Setting>, number: usize, category: &CategoryFacts) {
-    let mut put = |name: &str, value: &dyn ToString| {
-        list.push(Setting(format!("Category{number}.{name}"), value.to_string()));
-    };
-    put("Name", &category.name);
-    put("DestDir", &category.destination);
-    put("Unpack", &"no");
-    put("Extensions", &"");
-    put("DefScript", &"");
-    put("Aliases", &category.aliases.join(","));
-}
-
-fn of_feed(list: &mut Vec<Setting>, number: usize, feed: &FeedFacts) {
-    let mut put = |name: &str, value: &dyn ToString| {
-        list.push(Setting(format!("Feed{number}.{name}"), value.to_string()));
-    };
-    put("Name", &feed.name);
-    put("URL", &feed.url);
-    put("Filter", &feed.rules.trim().replace('\n', "%"));
-    put("Interval", &feed.interval_minutes.unwrap_or(USUAL_INTERVAL));
-    put("Backlog", &yes_or_no(feed.backlog));
-    put("PauseNzb", &yes_or_no(feed.paused));
-    put("Category", &feed.category);
-    put("CategorySource", &"nzbgetOnly");
-    put("Priority", &feed.priority);
-    put("Extensions", &"");
-}
-
-fn yes_or_no(flag: bool) -> &'static str {
-    if flag { "yes" } else { "no" }
-}
-
-fn directory_of(path: &str) -> &str {
-    path.rsplit_once('/').map_or("", |(directory, _)| directory)
-}
-
-/// Minutes; a feed that is read at its own pace begins with as many.
-const USUAL_INTERVAL: u64 = 60;
-const HIDDEN: &str = "***";
-/// Sonarr takes 1 to 25000 days; more it holds to be a mistake.
-const LONGEST_HISTORY: u32 = 25_000;
+/// As many as there can be: hundreds of servers, categories and feeds.
+const MOST_OPTIONS: usize = 10_000;
+/// Of an option that is not known.
+const LONGEST_NAME: usize = 64;

@@ -1,6 +1,6 @@
 //! `editqueue`: a command, one parameter, and the ids it is about.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use bergamot_types::JobId;
 
@@ -9,6 +9,7 @@ use crate::bounds;
 use crate::call::Call;
 use crate::control::{Control, Refusal};
 use crate::fault::Fault;
+use crate::file_sorting::{is_par2, is_par2_volume, sort_files};
 use crate::nzbget::append::dupe_mode;
 use crate::reply::Reply;
 use crate::view::{File, Mark, Parameter};
@@ -72,6 +73,14 @@ impl Command {
         parsed.map_err(|_| Fault::parameter(format!("{} needs {what}", self.name)))
     }
 
+    fn yes_or_no(&self) -> Result<bool, Fault> {
+        match self.parameter.trim().to_ascii_lowercase().as_str() {
+            "1" | "yes" | "true" => Ok(true),
+            "0" | "no" | "false" => Ok(false),
+            _ => Err(Fault::parameter(format!("{} needs 0 or 1", self.name))),
+        }
+    }
+
     fn setting(&self) -> Result<Parameter, Fault> {
         let (name, value) = self
             .parameter
@@ -113,7 +122,6 @@ impl Command {
             "groupfinaldelete" => Edit::Delete(Delete::Finally),
             // What was downloaded stays in both cases.
             "groupparkdelete" | "postdelete" => Edit::Delete(Delete::Park),
-            "groupmerge" => Edit::Merge,
             "groupsort" => self.sort()?,
             "groupsetpriority" => Edit::SetPriority(bounds::priority(self.number("a priority")?)),
             "groupsetcategory" | "groupapplycategory" | "historysetcategory" => {
@@ -139,8 +147,7 @@ impl Command {
             "historymarkbad" => Edit::History(HistoryEdit::Mark(Mark::Bad)),
             "historymarkgood" => Edit::History(HistoryEdit::Mark(Mark::Good)),
             "historymarksuccess" => Edit::History(HistoryEdit::Mark(Mark::Success)),
-            "groupsortfiles" => return Err(Refusal::Unsupported("an order of files").into()),
-            "historysetdupebackup" => return Err(Refusal::Unsupported("a dupe backup").into()),
+            "historysetdupebackup" => Edit::History(HistoryEdit::Backup(self.yes_or_no()?)),
             _ => return Err(unknown(&self.name)),
         })
     }
@@ -154,7 +161,7 @@ impl Command {
             "filepause" | "filepauseallpars" | "filepauseextrapars" => FileEdit::Pause,
             "fileresume" => FileEdit::Resume,
             "filedelete" => FileEdit::Delete,
-            "filereorder" => return Err(Refusal::Unsupported("an order of files").into()),
+            "filereorder" => FileEdit::Reorder,
             _ => return Err(unknown(&self.name)),
         })
     }
@@ -170,14 +177,20 @@ impl Command {
 }
 
 async fn edit_jobs<C: Control>(control: &C, command: Command) -> Result<bool, Fault> {
-    if matches!(command.name.as_str(), "grouppauseallpars" | "grouppauseextrapars") {
-        return pause_recovery_files(control, &command).await;
+    let jobs: Vec<JobId> = command.ids.iter().copied().map(JobId).collect();
+    match command.name.as_str() {
+        "grouppauseallpars" | "grouppauseextrapars" => {
+            return pause_recovery_files(control, &command).await;
+        }
+        "groupsortfiles" => return sort_all_files(control, jobs).await,
+        // One of which something has come already is refused by its name.
+        "groupmerge" => return Ok(control.merge(jobs).await.map(|()| true)?),
+        _ => {}
     }
     let edit = command.edit()?;
-    if command.ids.is_empty() && !matches!(edit, Edit::Sort { .. }) {
+    if jobs.is_empty() && !matches!(edit, Edit::Sort { .. }) {
         return Err(Fault::parameter("no ids are given"));
     }
-    let jobs: Vec<JobId> = command.ids.into_iter().map(JobId).collect();
     let outcomes = control.edit(jobs.clone(), edit.clone()).await?;
     let mut any = jobs.is_empty() || outcomes.iter().any(Result::is_ok);
     if let Some(elsewhere) = in_the_other_list(&edit) {
@@ -211,27 +224,55 @@ async fn pause_recovery_files<C: Control>(control: &C, command: &Command) -> Res
     Ok(any)
 }
 
-async fn edit_files<C: Control>(control: &C, command: Command) -> Result<bool, Fault> {
-    let split = command.name == "filesplit";
-    let what = if split { FileEdit::Pause } else { command.file_edit()? };
+async fn sort_all_files<C: Control>(control: &C, jobs: Vec<JobId>) -> Result<bool, Fault> {
+    let mut any = false;
+    for job in jobs {
+        any |= sort_files(control, job).await?.is_ok();
+    }
+    Ok(any)
+}
+
+/// The files of each job that are meant, in the order of the ids.
+async fn files_meant<C: Control>(
+    control: &C,
+    command: &Command,
+) -> Result<Vec<(JobId, Vec<u32>)>, Fault> {
     if command.ids.is_empty() {
         return Err(Fault::parameter("no ids are given"));
     }
-    let wanted: HashSet<u64> = command.ids.iter().copied().map(u64::from).collect();
-    let jobs = control.jobs_of_files(wanted.iter().copied().collect()).await?;
-    let is_known = !jobs.is_empty();
+    let places: HashMap<u64, usize> =
+        command.ids.iter().enumerate().map(|(place, id)| (u64::from(*id), place)).collect();
+    let mut found = Vec::new();
+    for job in control.jobs_of_files(places.keys().copied().collect()).await? {
+        let Ok(mut listed) = control.files(Some(job)).await else { continue };
+        listed.retain(|file| places.contains_key(&file.id) && command.means(file));
+        listed.sort_by_key(|file| places.get(&file.id));
+        found.push((job, listed.iter().map(|file| file.index).collect()));
+    }
+    Ok(found)
+}
+
+/// As NZBGet does, into one job; but only of files of one.
+async fn split_files<C: Control>(control: &C, command: &Command) -> Result<bool, Fault> {
+    let name = bounds::name(&command.parameter)?;
+    let mut found = files_meant(control, command).await?;
+    match (found.pop(), found.is_empty()) {
+        (None, _) => Ok(false),
+        (Some((job, files)), true) => Ok(control.split(job, files, name).await.map(|_| true)?),
+        (Some(_), false) => Err(Fault::parameter("these are files of several jobs")),
+    }
+}
+
+async fn edit_files<C: Control>(control: &C, command: Command) -> Result<bool, Fault> {
+    if command.name == "filesplit" {
+        return split_files(control, &command).await;
+    }
+    let what = command.file_edit()?;
+    let found = files_meant(control, &command).await?;
+    let is_known = !found.is_empty();
     let mut any = false;
-    for job in jobs {
-        let Ok(listed) = control.files(Some(job)).await else { continue };
-        let meant = listed.iter().filter(|file| wanted.contains(&file.id) && command.means(file));
-        let files: Vec<u32> = meant.map(|file| file.index).collect();
-        if files.is_empty() {
-            continue;
-        }
-        let edit = match split {
-            true => Edit::Split { files, name: bounds::name(&command.parameter)? },
-            false => Edit::Files { files, what },
-        };
+    for (job, files) in found.into_iter().filter(|(_, files)| !files.is_empty()) {
+        let edit = Edit::Files { files, what };
         any |= control.edit(vec![job], edit).await?.iter().any(Result::is_ok);
     }
     if what == FileEdit::Delete && !is_known {
@@ -240,14 +281,6 @@ async fn edit_files<C: Control>(control: &C, command: Command) -> Result<bool, F
         any = control.edit(jobs, Edit::Delete(Delete::ToHistory)).await?.iter().any(Result::is_ok);
     }
     Ok(any)
-}
-
-fn is_par2(name: &str) -> bool {
-    name.to_ascii_lowercase().ends_with(".par2")
-}
-
-fn is_par2_volume(name: &str) -> bool {
-    is_par2(name) && name.to_ascii_lowercase().contains(".vol")
 }
 
 fn unknown(name: &str) -> Fault {

@@ -55,7 +55,7 @@ pub(crate) async fn list_files<C: Control>(mut call: Call<'_, C>) -> Result<Repl
         Err(Refusal::Impossible(_) | Refusal::NoSuchJob(_)) => Vec::new(),
         files => files?,
     };
-    let jobs = &jobs_of(call.control, &files).await;
+    let jobs = jobs_of(call.control, &files).await;
     let in_range =
         |file: &File| to <= 0 || (from..=to).contains(&i64::try_from(file.id).unwrap_or(i64::MAX));
     // A file that is whole has left NZBGet's list.
@@ -63,10 +63,9 @@ pub(crate) async fn list_files<C: Control>(mut call: Call<'_, C>) -> Result<Repl
     let known = |file: &File| jobs.contains_key(&file.job);
     let files: Vec<File> =
         files.into_iter().filter(|file| in_range(file) && open(file) && known(file)).collect();
-    call.answer_list(files, |format, text, file| {
+    call.answer_list(files, move |format, text, file| {
         format.append(text, &Row(file, &jobs[&file.job]));
     })
-    .await
 }
 
 /// Ids of files, unless the last one is 0; and the one job, if there is one.

@@ -11,7 +11,7 @@ use crate::nzbget::job_fields;
 use crate::nzbget::outcome::Outcome;
 use crate::reply::Reply;
 use crate::view::{Job, JobState};
-use crate::wish::Which;
+use crate::wish::{Shelf, Which};
 
 struct Group<'a>(&'a Job);
 
@@ -67,8 +67,15 @@ fn stage_of(job: &Job) -> Option<Stage> {
 }
 
 pub(crate) async fn list_groups<C: Control>(call: Call<'_, C>) -> Result<Reply, Fault> {
-    let queue = call.control.queue(Which::default()).await?;
-    call.answer_list(queue.items, |format, text, job| format.append(text, &Group(job))).await
+    call.answer_jobs(
+        Shelf::Queue,
+        Which::default(),
+        |_| true,
+        |format, text, job| {
+            format.append(text, &Group(job));
+        },
+    )
+    .await
 }
 
 struct PostJob<'a>(&'a Job);
@@ -95,9 +102,11 @@ impl Serialize for PostJob<'_> {
 }
 
 pub(crate) async fn post_queue<C: Control>(call: Call<'_, C>) -> Result<Reply, Fault> {
-    let queue = call.control.queue(Which::default()).await?;
-    let in_post = queue.items.iter().filter(|job| stage_of(job).is_some());
-    call.answer(&in_post.map(PostJob).collect::<Vec<_>>())
+    let in_post = |job: &Job| stage_of(job).is_some();
+    call.answer_jobs(Shelf::Queue, Which::default(), in_post, |format, text, job| {
+        format.append(text, &PostJob(job));
+    })
+    .await
 }
 
 struct UrlJob<'a>(&'a Job);
@@ -117,7 +126,9 @@ impl Serialize for UrlJob<'_> {
 }
 
 pub(crate) async fn url_queue<C: Control>(call: Call<'_, C>) -> Result<Reply, Fault> {
-    let queue = call.control.queue(Which::default()).await?;
-    let urls = queue.items.iter().filter(|job| job.state == JobState::Fetching);
-    call.answer(&urls.map(UrlJob).collect::<Vec<_>>())
+    let is_url = |job: &Job| job.state == JobState::Fetching;
+    call.answer_jobs(Shelf::Queue, Which::default(), is_url, |format, text, job| {
+        format.append(text, &UrlJob(job));
+    })
+    .await
 }

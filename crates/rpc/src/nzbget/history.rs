@@ -10,7 +10,7 @@ use crate::nzbget::job_fields::{self, dupe_mode};
 use crate::nzbget::outcome::Outcome;
 use crate::reply::Reply;
 use crate::view::Job;
-use crate::wish::Which;
+use crate::wish::{Shelf, Which};
 
 struct Past<'a>(&'a Job);
 
@@ -68,6 +68,14 @@ impl Serialize for Past<'_> {
 
 pub(crate) async fn history<C: Control>(mut call: Call<'_, C>) -> Result<Reply, Fault> {
     let hidden = call.arguments()?.bool_or("Hidden", false)?;
-    let history = call.control.history(Which { hidden, ..Which::default() }).await?;
-    call.answer_list(history.items, |format, text, job| format.append(text, &Past(job))).await
+    let which = Which { hidden, ..Which::default() };
+    call.answer_jobs(
+        Shelf::History,
+        which,
+        |_| true,
+        |format, text, job| {
+            format.append(text, &Past(job));
+        },
+    )
+    .await
 }

@@ -6,6 +6,7 @@
 mod absent;
 mod append;
 mod config;
+mod disk_speed;
 mod edit;
 mod feeds;
 mod fields;
@@ -14,6 +15,7 @@ mod groups;
 mod history;
 mod job_fields;
 mod log;
+mod options;
 mod outcome;
 mod status;
 mod steering;
@@ -21,7 +23,8 @@ mod volumes;
 
 pub(crate) use absent::*;
 pub(crate) use append::{append, append_url};
-pub(crate) use config::config;
+pub(crate) use config::{config, save_config};
+pub(crate) use disk_speed::test_disk_speed;
 pub(crate) use edit::edit_queue;
 pub(crate) use feeds::{fetch_feed, preview_feed, view_feed};
 pub(crate) use files::list_files;

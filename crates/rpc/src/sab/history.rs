@@ -11,7 +11,7 @@ use crate::sab::VERSION;
 use crate::sab::complaint::Complaint;
 use crate::sab::given::jobs;
 use crate::sab::mode::{Answer, Call, answer, done};
-use crate::sab::parts::Parts;
+use crate::sab::parts::{Parts, write_list};
 use crate::sab::queue_edit::{changed, unpack_options};
 use crate::sab::queued::{Filter, Window, category_of, is_in_queue, status};
 use crate::sab::volumes::Sums;
@@ -204,12 +204,11 @@ pub(super) async fn history<C: Control>(call: Call<'_, C>) -> Answer {
         last_history_update,
         version: VERSION,
     };
-    let slots =
-        Format::Json.write_list(slots, |format, text, job| format.append(text, &Slot::of(job)));
+    let slots = write_list(slots, |text, job| Format::Json.append(text, &Slot::of(job)));
     let mut text = serde_json::to_vec(&head).expect("our own values have text for keys");
     text.pop(); // the slots come before the closing brace
     let text = [br#"{"history":"#, text.as_slice(), br#","slots":"#].concat();
-    Ok(slots.await.between(&text, b"}}"))
+    Ok(slots.await.between(&text, b"}}").text)
 }
 
 /// Jobs in post-processing, and behind them those that ended; one that ends in between is told of as it

@@ -4,8 +4,26 @@ use std::collections::HashSet;
 use std::future::Future;
 
 use crate::control::Refusal;
+use crate::reply::Reply;
 use crate::view::{Job, Page};
 use crate::wish::Which;
+
+/// Writes a list, item by item. Others get their turn in between, for a long one takes a while, and what
+/// is written is given free.
+pub(super) async fn write_list<T>(items: Vec<T>, write: impl Fn(&mut Vec<u8>, &T)) -> Reply {
+    let mut text = b"[".to_vec();
+    for (place, item) in items.into_iter().enumerate() {
+        if place > 0 {
+            text.push(b',');
+        }
+        write(&mut text, &item);
+        if place % ITEMS_AT_ONCE == ITEMS_AT_ONCE - 1 {
+            tokio::task::yield_now().await;
+        }
+    }
+    text.push(b']');
+    Reply::whole(text)
+}
 
 /// The jobs of one list or of several, each once.
 ///
@@ -35,3 +53,6 @@ impl Parts {
         Ok(())
     }
 }
+
+/// Less than a millisecond of work.
+const ITEMS_AT_ONCE: usize = 64;

@@ -6,7 +6,7 @@ use crate::control::Control;
 use crate::reply::Format;
 use crate::sab::VERSION;
 use crate::sab::mode::{Answer, Call};
-use crate::sab::parts::Parts;
+use crate::sab::parts::{Parts, write_list};
 use crate::sab::queued::{Filter, Scene, Slot, Window, is_in_queue, left, status};
 use crate::sab::words;
 use crate::view::{Facts, Job, Quota, Status};
@@ -115,13 +115,13 @@ pub(super) async fn queue<C: Control>(call: Call<'_, C>) -> Answer {
     Parts::default().each(|which| call.control.queue(which), false, take).await?;
     let queue = Queue::of(&extract, &state, Header::of(&state, &facts, &quotas), &window);
     let scene = Scene { now: state.now, rate: state.rate };
-    let slots = Format::Json.write_list(extract.slots, |format, text, (index, ahead, job)| {
-        format.append(text, &Slot::of(job, *index, *ahead, &scene));
+    let slots = write_list(extract.slots, |text, (index, ahead, job)| {
+        Format::Json.append(text, &Slot::of(job, *index, *ahead, &scene));
     });
     let mut head = serde_json::to_vec(&queue).expect("our own values have text for keys");
     head.pop(); // the slots come before the closing brace
     let head = [br#"{"queue":"#, head.as_slice(), br#","slots":"#].concat();
-    Ok(slots.await.between(&head, b"}}"))
+    Ok(slots.await.between(&head, b"}}").text)
 }
 
 /// The jobs asked for, and what is told of all of them.

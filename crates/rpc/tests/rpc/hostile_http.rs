@@ -161,10 +161,11 @@ fn bodies_that_are_too_large_are_not_read_on() {
         .expect("it takes the head");
     let chunk = format!("100000\r\n{}\r\n", " ".repeat(0x10_0000));
     let mut sent = 0;
-    while sent < 100 && stream.write_all(chunk.as_bytes()).is_ok() {
+    while sent < 200 && stream.write_all(chunk.as_bytes()).is_ok() {
         sent += 1;
     }
-    assert!(sent < 50, "it took {sent} MiB");
+    // Beside the 32 it takes, some are on their way before we hear of it, more on a busy machine.
+    assert!(sent < 100, "it took {sent} MiB");
     let gzip = daemon.http("POST /jsonrpc", "Content-Encoding: gzip\r\n", "x");
     assert_eq!(status_of(&gzip), 415);
 }
@@ -202,10 +203,31 @@ fn requests_that_mean_two_things_or_nothing_end_the_connection() {
         let answer = daemon.raw(&request);
         assert!(statuses.contains(&status_of(&answer)), "{request:.80}: {answer}");
     }
-    let smuggled = daemon.raw(
-        "POST /jsonrpc HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /jsonrpc/status HTTP/1.1\r\nHost: localhost\r\n\r\n",
-    );
-    assert!(!smuggled.contains("DownloadRate"), "{smuggled}");
+}
+
+// C-20
+#[test]
+fn a_request_with_two_lengths_is_refused_and_ends_the_connection() {
+    let daemon = daemon::start();
+    let length = "Content-Length: 4\r\n";
+    let chunked = "Transfer-Encoding: chunked\r\n";
+    let behind = "0\r\n\r\nGET /jsonrpc/status HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    let good = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    for headers in [format!("{length}{chunked}"), format!("{chunked}{length}")] {
+        let both = format!("POST /jsonrpc HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n{behind}");
+        let answer = daemon.raw(&both);
+        assert_eq!(status_of(&answer), 400, "{answer}");
+        assert_eq!(answer.matches("HTTP/1.1").count(), 1, "{answer}");
+        let answer = daemon.raw(format!("{good}{both}"));
+        assert_eq!(status_of(&answer), 200, "{answer}");
+        assert!(answer.contains("HTTP/1.1 400") && !answer.contains("DownloadRate"), "{answer}");
+    }
+    // Chunks alone are fine; they end the connection, for nobody else knows where they end.
+    let body = "f\r\n{\"method\":\"vers\r\n5\r\nion\"}\r\n0\r\n\r\n";
+    let alone = format!("POST /jsonrpc HTTP/1.1\r\nHost: localhost\r\n{chunked}\r\n{body}{good}");
+    let answer = daemon.raw(alone);
+    assert!(answer.contains("bergamot") && answer.contains("connection: close"), "{answer}");
+    assert_eq!(answer.matches("HTTP/1.1").count(), 1, "{answer}");
 }
 
 #[test]

@@ -106,6 +106,22 @@ fn guesses_are_slowed_down() {
     assert_eq!(status_of(&daemon.get("/api?mode=version")), 200, "that is no guess");
 }
 
+// C-07
+#[test]
+fn a_right_key_does_not_wait_for_wrong_ones_from_elsewhere() {
+    let daemon = start();
+    let get =
+        |path: &str| format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    for guess in 0..20 {
+        let path = format!("/api?mode=queue&apikey=wrong{guess}");
+        daemon.raw_from([127, 0, 0, 2], &get(&path));
+    }
+    let right = get("/api?mode=queue&apikey=control-key");
+    assert_eq!(status_of(&daemon.raw_from([127, 0, 0, 2], &right)), 429);
+    let answer = daemon.raw_from([127, 0, 0, 3], &right);
+    assert!(body_of(&answer).contains("slots"), "{answer}");
+}
+
 fn upload(fields_first: bool, key: &str, size: usize) -> String {
     let key = format!("--b\r\nContent-Disposition: form-data; name=\"apikey\"\r\n\r\n{key}\r\n");
     let mode = "--b\r\nContent-Disposition: form-data; name=\"mode\"\r\n\r\naddfile\r\n";

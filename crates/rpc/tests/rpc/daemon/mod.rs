@@ -19,6 +19,8 @@ use tempfile::TempDir;
 /// Answers from a script, and writes down what it was asked to do.
 #[derive(Default)]
 pub(crate) struct StandIn {
+    /// Behind those that every list has.
+    pub(crate) more_jobs: Mutex<Vec<JobId>>,
     pub(crate) done: Mutex<Vec<String>>,
 }
 
@@ -86,15 +88,20 @@ impl Running {
 
     /// Sends bytes as they are, says no more, and reads all that comes.
     pub(crate) fn raw(&self, request: impl AsRef<[u8]>) -> String {
-        let mut stream = TcpStream::connect(self.address).expect("it listens");
-        // A server that has had enough closes while we still write; its answer counts all the same.
-        let _ = stream.write_all(request.as_ref());
-        let _ = stream.shutdown(std::net::Shutdown::Write);
-        let mut answer = Vec::new();
-        let _ = stream.read_to_end(&mut answer);
-        String::from_utf8_lossy(&answer).into_owned()
+        exchange(TcpStream::connect(self.address).expect("it listens"), request)
     }
 
+    /// The same from another address of this machine.
+    pub(crate) fn raw_from(&self, address: [u8; 4], request: &str) -> String {
+        self.runtime.block_on(async {
+            let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
+            socket.bind((address, 0).into()).expect("all of 127.0.0.0/8 is ours");
+            let stream = socket.connect(self.address).await.expect("it listens");
+            let stream = stream.into_std().expect("a socket");
+            stream.set_nonblocking(false).expect("a socket");
+            tokio::task::block_in_place(|| exchange(stream, request))
+        })
+    }
     /// A request with these headers beside `Host`, each ended by a line end.
     pub(crate) fn http(&self, start: &str, headers: &str, body: &str) -> String {
         let length = body.len();
@@ -110,6 +117,15 @@ impl Running {
     pub(crate) fn post(&self, body: &str) -> String {
         self.http("POST /jsonrpc", "", body)
     }
+}
+
+fn exchange(mut stream: TcpStream, request: impl AsRef<[u8]>) -> String {
+    // A server that has had enough closes while we still write; its answer counts all the same.
+    let _ = stream.write_all(request.as_ref());
+    let _ = stream.shutdown(std::net::Shutdown::Write);
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    String::from_utf8_lossy(&answer).into_owned()
 }
 
 pub(crate) fn status_of(answer: &str) -> u16 {
@@ -355,6 +371,25 @@ impl Control for StandIn {
         Ok(Page { total: items.len(), items })
     }
 
+    async fn list(&self, shelf: Shelf, which: Which) -> Result<Listing, Refusal> {
+        let Page { total, items: first } = match shelf {
+            Shelf::History => self.history(which).await?,
+            Shelf::Queue => self.queue(which).await?,
+        };
+        let rest = self.more_jobs.lock().expect("nobody panicked").clone();
+        Ok(Listing { total: total + rest.len(), first, rest })
+    }
+
+    async fn listed(&self, _: Shelf, jobs: Vec<JobId>) -> Result<Vec<Job>, Refusal> {
+        assert!(jobs.len() <= Listing::AT_ONCE);
+        if jobs.contains(&WHERE_IT_STOPS) {
+            return Err(Refusal::Stopping);
+        }
+        // Each tenth has left meanwhile.
+        let there = jobs.into_iter().filter(|job| !job.0.is_multiple_of(10));
+        Ok(there.map(|id| Job { id, ..queued() }).collect())
+    }
+
     async fn job(&self, id: JobId) -> Result<Job, Refusal> {
         if id == queued().id { Ok(queued()) } else { Err(Refusal::NoSuchJob(id)) }
     }
@@ -394,6 +429,19 @@ impl Control for StandIn {
             .iter()
             .map(|job| if known(job) { Ok(()) } else { Err(Refusal::NoSuchJob(*job)) })
             .collect())
+    }
+
+    async fn split(&self, job: JobId, files: Vec<u32>, name: String) -> Result<JobId, Refusal> {
+        self.note(format!("split {files:?} of {job} as {name}"));
+        if job == queued().id { Ok(JobId(11)) } else { Err(Refusal::NoSuchJob(job)) }
+    }
+
+    async fn merge(&self, jobs: Vec<JobId>) -> Result<(), Refusal> {
+        self.note(format!("merge {:?}", jobs.iter().map(|job| job.0).collect::<Vec<_>>()));
+        match jobs.iter().find(|job| job.0 >= 100) {
+            Some(job) => Err(Refusal::Impossible(format!("show.rar of job {job} is begun"))),
+            None => Ok(()),
+        }
     }
 
     async fn pause(&self, pause: Pause) -> Result<(), Refusal> {
@@ -456,6 +504,19 @@ impl Control for StandIn {
 
     async fn add_server(&self, server: NewServer) -> Result<(), Refusal> {
         self.note(format!("{server:?}"));
+        Ok(())
+    }
+
+    async fn test_disk(&self, trial: DiskTrial) -> Result<DiskSpeed, Refusal> {
+        self.note(format!("{trial:?}"));
+        Ok(DiskSpeed { written: 3 << 29, took: Duration::from_millis(1234) })
+    }
+
+    async fn save_config(&self, settings: Vec<Setting>) -> Result<(), Refusal> {
+        for Setting { table, number, key, value, .. } in settings {
+            let number = number.map(|number| format!("{number}.")).unwrap_or_default();
+            self.note(format!("{table}.{number}{key} = {value:?}"));
+        }
         Ok(())
     }
 
@@ -760,6 +821,10 @@ fn facts() -> Facts {
             port: 563,
             tls: true,
             has_username: true,
+            join_group: false,
+            cipher: String::new(),
+            certificates_checked: true,
+            ip_version: "auto".to_owned(),
             connections: 20,
             retention: 0,
         }],
@@ -789,3 +854,6 @@ fn facts() -> Facts {
         ],
     }
 }
+
+/// The daemon is gone when it is asked for this one.
+pub(crate) const WHERE_IT_STOPS: JobId = JobId(999_999);

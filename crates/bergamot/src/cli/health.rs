@@ -1,0 +1,33 @@
+//! `health`: whether the daemon can do its work, for whoever starts it anew if it cannot.
+
+use std::io::Write;
+
+use bergamot_types::Shown;
+use serde_json::json;
+
+use super::arguments::Options;
+use super::exit::Exit;
+use super::failure::Failure;
+use super::places;
+
+/// The loop answers, and what it is told can be written down. No other disk is asked for anything: a
+/// share that hangs is no reason to start the daemon anew. No login is needed, so none goes anywhere.
+pub(super) fn health(options: Options) -> Result<(), Failure> {
+    let (json, quiet) = (options.json, options.quiet);
+    let (mut client, _) = places(options)?.and_port_without_login().reach()?;
+    let ready = client.readiness()?;
+    let text = Shown(&ready.told).to_string();
+    let page = match (json, ready.is_ready) {
+        (true, is_ready) => format!("{}\n", json!({ "ready": is_ready, "told": text })),
+        (false, true) => format!("The daemon runs and answers: {text}.\n"),
+        (false, false) => format!("The daemon runs and is {text}.\n"),
+    };
+    if !quiet {
+        // A reader that has seen enough is no error.
+        let _ = std::io::stdout().write_all(page.as_bytes());
+    }
+    match ready.is_ready {
+        true => Ok(()),
+        false => Err(Failure::Told(Exit::Other)),
+    }
+}
