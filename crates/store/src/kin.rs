@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::file_choices::FileChoices;
 use crate::fingerprint::Fingerprint;
 use crate::plain;
-use crate::record::{Contents, Record};
+use crate::record::{Contents, Record, Records};
 
 /// What a job has to do with others.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
@@ -150,15 +150,15 @@ pub(crate) struct Undone {
 }
 
 /// Takes out of `records`, by id, what is no job, and lets the others say what is so.
-pub(crate) fn put_right(records: &mut Vec<Record>, has_nzb: impl Fn(JobId) -> bool) -> Undone {
+pub(crate) fn put_right(records: &mut Records, has_nzb: impl Fn(JobId) -> bool) -> Undone {
     let mut undone = Undone::default();
     if records.iter().all(|record| record.kin.is_none()) {
         return undone;
     }
     let places: HashMap<JobId, usize> =
         records.iter().enumerate().map(|(place, record)| (record.id, place)).collect();
-    let is_split = |record: &&Record| record.kin.as_ref().is_some_and(|kin| kin.origin.is_some());
-    let split: Vec<Record> = records.iter().filter(is_split).cloned().collect();
+    let is_split = |record: &Record| record.kin.as_ref().is_some_and(|kin| kin.origin.is_some());
+    let split: Records = records.iter().filter(|record| is_split(record)).cloned().collect();
     for new in split {
         let origin = new.kin.as_ref().and_then(|kin| kin.origin.as_ref()).map(|origin| origin.job);
         let Some(place) = origin.and_then(|origin| places.get(&origin)) else { continue };
@@ -174,8 +174,11 @@ pub(crate) fn put_right(records: &mut Vec<Record>, has_nzb: impl Fn(JobId) -> bo
     }
     records.retain(|record| !undone.unborn.contains(&record.id));
     let joined: HashSet<JobId> =
-        records.iter().flat_map(Record::joined).map(|joined| joined.job).collect();
-    undone.joined = records.extract_if(.., |record| joined.contains(&record.id)).collect();
+        records.iter().flat_map(|record| record.joined()).map(|joined| joined.job).collect();
+    undone.joined = records
+        .extract_if(.., |record| joined.contains(&record.id))
+        .map(|record| *record)
+        .collect();
     undone
 }
 
@@ -197,6 +200,10 @@ mod tests {
             ..Contents::default()
         };
         record
+    }
+
+    fn boxed<const N: usize>(records: [Record; N]) -> Records {
+        records.map(Box::new).into()
     }
 
     /// Files 1 and 3 of job 1 as a job of their own.
@@ -242,7 +249,7 @@ mod tests {
     fn what_was_left_undone_is_done() {
         let mut whole = record(2, 1);
         whole.join(&record(4, 1), 1, 1);
-        let mut records = vec![record(1, 5), whole, record(4, 1), split(5)];
+        let mut records = boxed([record(1, 5), whole, record(4, 1), split(5)]);
         let undone = put_right(&mut records, |_| true);
         let ids: Vec<_> = records.iter().map(|record| record.id.0).collect();
         assert_eq!((ids, undone.joined[0].id), (vec![1, 2, 5], JobId(4)));
@@ -253,8 +260,8 @@ mod tests {
 
     #[test]
     fn a_job_without_its_nzb_takes_nothing_away() {
-        let mut records = vec![record(1, 5), split(5)];
+        let mut records = boxed([record(1, 5), split(5)]);
         let undone = put_right(&mut records, |job| job == JobId(1));
-        assert_eq!((undone.unborn, records), (vec![JobId(5)], vec![record(1, 5)]));
+        assert_eq!((undone.unborn, records), (vec![JobId(5)], boxed([record(1, 5)])));
     }
 }

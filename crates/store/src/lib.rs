@@ -52,7 +52,7 @@ pub use journal::{Entry, Finished, Journal, Mark as JournalMark, Replay};
 pub use kin::{Joined, Kin, Origin};
 pub use outcome::{Mark, Outcome, ServerArticles};
 pub use parameters::Parameters;
-pub use record::{Contents, Dupe, FinishedFile, Record};
+pub use record::{Contents, Dupe, FinishedFile, Record, Records};
 pub use retention::expired;
 pub use runtime_settings::{Pause, RuntimeSettings};
 pub use spool::{Addition, Found, Spool};

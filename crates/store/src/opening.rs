@@ -17,7 +17,7 @@ use crate::durable::{DRAFT, at};
 use crate::error::StoreError;
 use crate::kin::{Undone, put_right};
 use crate::name::{JOURNAL, LAST, NZB, RECORD, name, parse};
-use crate::record::{Record, VERSION};
+use crate::record::{Record, Records, VERSION};
 use crate::sealed::Unsealed;
 use crate::spool::{Found, record_draft};
 
@@ -36,12 +36,13 @@ pub(crate) fn look_through(directory: &Arc<dyn Directory>) -> Result<(Found, u32
     found.records.sort_by_key(|record| record.id);
     let nzbs: HashSet<_> = listing.with(NZB).into_iter().collect();
     let undone = put_right(&mut found.records, |job| nzbs.contains(&job));
-    let lacks_nzb = |record: &&Record| record.nzbs().iter().any(|job| !nzbs.contains(job));
+    let lacks_nzb = |record: &Record| record.nzbs().iter().any(|job| !nzbs.contains(job));
     let queued = found.records.iter().filter(|record| !record.life.is_ended());
-    found.without_nzb = queued.filter(lacks_nzb).map(|record| record.id).collect();
+    found.without_nzb = queued.filter(|record| lacks_nzb(record)).map(|record| record.id).collect();
     let journals: HashSet<_> = listing.with(JOURNAL).into_iter().collect();
-    let is_completed = |record: &&Record| matches!(record.ending(), Some(Ending::Completed { .. }));
-    let completed = found.records.iter().filter(is_completed).map(|record| record.id);
+    let is_completed = |record: &Record| matches!(record.ending(), Some(Ending::Completed { .. }));
+    let completed =
+        found.records.iter().filter(|record| is_completed(record)).map(|record| record.id);
     found.unsettled = completed.filter(|job| journals.contains(job)).collect();
     put_in_order(&**directory, &listing, flaws, &undone, &mut found);
     finish(&**directory, undone, &mut found);
@@ -101,7 +102,7 @@ impl Listing {
     }
 }
 
-type Read = (Vec<Record>, Vec<(JobId, Flaw)>);
+type Read = (Records, Vec<(JobId, Flaw)>);
 
 /// Reading is mostly waiting for the kernel, which several processors can do.
 fn read_all(directory: &Arc<dyn Directory>, jobs: &[JobId]) -> Read {
@@ -127,7 +128,7 @@ fn read_some(directory: &dyn Directory, jobs: &[JobId]) -> Read {
         match read(directory, *job, &mut buffer) {
             Ok(mut record) => {
                 texts.share_in(&mut record);
-                records.push(record);
+                records.push(Box::new(record));
             }
             Err(flaw) => flaws.push((*job, flaw)),
         }
@@ -198,7 +199,7 @@ fn put_in_order(
         }
     }
     let joined: HashSet<_> =
-        found.records.iter().flat_map(Record::joined).map(|joined| joined.job).collect();
+        found.records.iter().flat_map(|record| record.joined()).map(|joined| joined.job).collect();
     let is_part = |kind: &str, job: &JobId| kind == NZB && (joined.contains(job) || !all_are_known);
     for (kind, what) in [(NZB, "NZB"), (JOURNAL, "journal")] {
         let ownerless = listing.with(kind).into_iter().filter(|job| !records.contains(job));

@@ -74,6 +74,9 @@ pub struct Record {
     pub outcome: Option<Box<Outcome>>,
 }
 
+/// Each has its own place from the start, so that a hundred thousand of them are never there twice.
+pub type Records = Vec<Box<Record>>;
+
 /// By what other jobs it is a duplicate of, and what that means.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Dupe {

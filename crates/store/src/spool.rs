@@ -20,7 +20,7 @@ use crate::kin::Joined;
 use crate::lock::{Lock, lock};
 use crate::name::{JOURNAL, LAST, NZB, RECORD, name};
 use crate::opening::look_through;
-use crate::record::Record;
+use crate::record::{Record, Records};
 
 /// The spool of one daemon. Its methods block on the disk.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ struct Part {
 #[derive(Debug, Default)]
 pub struct Found {
     /// All whole records, by id.
-    pub records: Vec<Record>,
+    pub records: Records,
     /// What could not be used, where it lies now, and why. Each costs one job at most.
     pub set_aside: Vec<(PathBuf, String)>,
     /// Jobs that are not ended and whose NZB is gone.
@@ -319,7 +319,7 @@ impl Spool {
 
 impl Index {
     /// Trees that are made of all at once are half as large as those that grew.
-    fn of(records: &[Record], last_id: u32) -> Self {
+    fn of(records: &[Box<Record>], last_id: u32) -> Self {
         let known = records.iter().filter(|record| record.stands_in_the_way());
         let known = known.map(|record| ((record.fingerprint, record.id), record.source.clone()));
         let sequences = records.iter().filter_map(|record| Some(record.outcome.as_ref()?.sequence));
@@ -431,7 +431,7 @@ mod tests {
         let added = [add(&spool), add(&spool)];
         drop(spool);
         let (spool, found) = Spool::open(home.path()).unwrap();
-        assert_eq!(found.records, added);
+        assert_eq!(found.records, added.map(Box::new));
         let mut nzb = String::new();
         spool.nzb(JobId(2)).unwrap().read_to_string(&mut nzb).unwrap();
         assert_eq!((nzb.as_str(), spool.next_id()), ("<nzb/>", JobId(3)));
@@ -477,7 +477,7 @@ mod tests {
         fs::write(home.path().join("00000001.job"), b"bergamot-job 1 0000").unwrap();
         fs::write(home.path().join("00000009.job.draft"), b"half").unwrap();
         let (spool, found) = Spool::open(home.path()).unwrap();
-        assert_eq!(found.records, [second]);
+        assert_eq!(found.records, [Box::new(second)]);
         let aside: Vec<_> = found.set_aside.iter().map(|(path, _)| path.clone()).collect();
         let expected = ["job.damaged", "nzb.orphan", "journal.orphan"];
         assert_eq!(aside, expected.map(|end| home.path().join(format!("00000001.{end}"))));
@@ -512,7 +512,7 @@ mod tests {
         spool.update_all(&[&earlier, &later]).unwrap();
         drop(spool);
         let (_, found) = Spool::open(home.path()).unwrap();
-        assert_eq!(found.records, [later]);
+        assert_eq!(found.records, [Box::new(later)]);
     }
 
     #[test]
@@ -543,7 +543,10 @@ mod tests {
         spool.update(&whole).unwrap();
         drop(spool);
         let (spool, found) = Spool::open(home.path()).unwrap();
-        assert_eq!((found.records, found.joined), (vec![whole.clone()], vec![part.clone()]));
+        assert_eq!(
+            (found.records, found.joined),
+            (vec![Box::new(whole.clone())], vec![part.clone()])
+        );
         spool.remove(&[part.id]).unwrap();
         assert!(spool.is_part(part.id) && spool.nzb(part.id).is_ok());
         assert_eq!(spool.same_articles(part.fingerprint).unwrap().0, whole.id);
@@ -575,7 +578,7 @@ mod tests {
         drop(spool);
         fs::rename(&aside, &record).unwrap();
         let (spool, found) = Spool::open(home.path()).unwrap();
-        assert_eq!(found.records, [whole]);
+        assert_eq!(found.records, [Box::new(whole)]);
         assert!(found.without_nzb.is_empty() && spool.nzb(part.id).is_ok());
     }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use bergamot_queue::{Cause, Ending, Part};
-use bergamot_store::{BootId, Entry, Fingerprint, Found, Outcome, Record, Spool};
+use bergamot_store::{BootId, Entry, Fingerprint, Found, Outcome, Record, Records, Spool};
 use bergamot_types::{JobId, SplitMix, UnixTime};
 use simulated_disk::SimulatedDisk;
 
@@ -16,7 +16,7 @@ use simulated_disk::SimulatedDisk;
 type Files = Vec<(String, Vec<u8>)>;
 
 /// Three jobs: one that waits, one that is half downloaded, one that failed.
-fn small_spool() -> (Files, Vec<Record>) {
+fn small_spool() -> (Files, Records) {
     let disk = SimulatedDisk::new();
     let (spool, _) = Spool::open_in(disk.clone()).unwrap();
     for number in 1..=3 {
@@ -47,7 +47,7 @@ fn boot() -> BootId {
 }
 
 /// Which jobs are not as they were, each named by what is told of it.
-fn affected(found: &Found, whole: &[Record]) -> BTreeSet<JobId> {
+fn affected(found: &Found, whole: &[Box<Record>]) -> BTreeSet<JobId> {
     // How often it was in hand is only a hint.
     let same =
         |one: &Record, other: &Record| Record { starts: other.starts, ..one.clone() } == *other;
@@ -63,7 +63,7 @@ fn affected(found: &Found, whole: &[Record]) -> BTreeSet<JobId> {
 }
 
 /// Opens what `files` hold, twice, for a repair must not do more harm.
-fn open_damaged(files: &Files, whole: &[Record], what: &str) {
+fn open_damaged(files: &Files, whole: &[Box<Record>], what: &str) {
     let disk = SimulatedDisk::with(files);
     let mut counts = Vec::new();
     for _ in 0..2 {

@@ -33,7 +33,7 @@ fn a_record_is_changed_and_a_job_refused() {
     record.priority = 50;
     spool.update(&record).unwrap();
     let (_, found) = Spool::open_in(disk.clone()).unwrap();
-    assert_eq!(found.records, [record.clone()]);
+    assert_eq!(found.records, [Box::new(record.clone())]);
     assert!(!disk.has_reserve());
     disk.fill();
     assert_eq!(spool.update(&record).unwrap_err().code(), "state.full", "there was but one");

@@ -69,7 +69,7 @@ pub(crate) struct Farewell {
 
 impl Jobs {
     /// A record out of the spool, or a new one.
-    pub(crate) fn insert(&mut self, mut record: Record) {
+    pub(crate) fn insert(&mut self, mut record: Box<Record>) {
         let id = record.id;
         // Whatever it was in the middle of ended with the daemon that did it.
         record.life = record.life.next(Step::PutBack).unwrap_or(record.life);
@@ -82,7 +82,7 @@ impl Jobs {
         if let Some(item) = record.parameters.get(ITEM) {
             self.items.insert(item.into(), id);
         }
-        self.records.insert(id, Box::new(record));
+        self.records.insert(id, record);
         self.past_changes += 1;
         self.consider(id);
     }

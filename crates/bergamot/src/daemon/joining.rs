@@ -151,7 +151,7 @@ impl Daemon {
         parent.map(|parent| parent.give_away_to(&new));
         self.reception.stay_below(new.rank);
         let priority = new.priority;
-        self.jobs.insert(new);
+        self.jobs.insert(Box::new(new));
         if has_no_room {
             let changed = self.jobs.place(id, priority, To::After(job));
             drop(self.placed(changed, id));

@@ -37,7 +37,7 @@ impl Daemon {
         let better = rivals.iter().any(|rival| rival.is_better);
         let twin = is_new.then(|| self.twin(&record)).flatten();
         let is_to_come = record.life == Life::Fetching;
-        self.jobs.insert(record);
+        self.jobs.insert(Box::new(record));
         self.let_propagate(id);
         self.tell_added(id);
         if is_to_come && !self.feeds_only {
