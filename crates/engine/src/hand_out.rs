@@ -229,14 +229,21 @@ impl Engine {
     fn open_connections(&mut self, now: Now) {
         let servers: Vec<_> = self.pool.ids().collect();
         for server in servers {
-            let room = self.pool.room(server).min(self.room_by_pace(server));
-            let room = room.min(self.room_by_memory(server));
+            let room = self.room_for(server);
             if room == 0 {
                 continue;
             }
             for _ in 0..self.work_for(now, server).min(room) {
                 self.connect(server);
             }
+        }
+    }
+
+    /// How many connections more there may be, by all that limits them.
+    fn room_for(&self, server: ServerId) -> usize {
+        match self.pool.room(server) {
+            0 => 0, // as most of the time: all are open
+            room => room.min(self.room_by_pace(server)).min(self.room_by_memory(server)),
         }
     }
 

@@ -29,19 +29,24 @@ impl Engine {
     /// each so slow that servers hang up. A server without any may have one, for it alone may have
     /// what the others lack, and those may be busy for days.
     pub(crate) fn room_by_pace(&self, server: ServerId) -> usize {
-        let (all_open, open) = (self.connections.len(), self.open_to(server));
-        let all = self.limiter.suggested_connections().map(|most| most.saturating_sub(all_open));
+        let all = self.limiter.suggested_connections();
+        let all = all.map(|most| most.saturating_sub(self.connections.len()));
         let here = self.limiter.suggested_server_connections(server);
-        let here = here.map(|most| most.saturating_sub(open));
-        let least = usize::from(open == 0);
-        all.into_iter().chain(here).min().map_or(usize::MAX, |room| room.max(least))
+        let here = here.map(|most| most.saturating_sub(self.open_to(server)));
+        let room = all.into_iter().chain(here).min().unwrap_or(usize::MAX);
+        self.at_least_one(server, room)
     }
 
     /// How many connections there is memory for beside those that are open; one at each server in
     /// any case, as above.
     pub(crate) fn room_by_memory(&self, server: ServerId) -> usize {
         let room = self.settings.most_connections.saturating_sub(self.connections.len());
-        room.max(usize::from(self.open_to(server) == 0))
+        self.at_least_one(server, room)
+    }
+
+    /// Connections are counted only where it matters: this is asked at every event.
+    fn at_least_one(&self, server: ServerId, room: usize) -> usize {
+        if room > 0 { room } else { usize::from(self.open_to(server) == 0) }
     }
 
     fn open_to(&self, server: ServerId) -> usize {
