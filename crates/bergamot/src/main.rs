@@ -33,7 +33,7 @@ use crate::config::{Config, ConfigError, Environment};
 use crate::first_start::FirstStart;
 use crate::privileges::Identity;
 
-/// Which allocator a C library brings is its maker's business; memory and speed are ours (decision 016).
+/// Which allocator a C library brings is its maker's business; memory and speed are ours (decision 020).
 #[cfg(target_env = "musl")]
 #[global_allocator]
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;

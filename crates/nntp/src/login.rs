@@ -31,7 +31,7 @@ impl Login {
         &self.name
     }
 
-    pub(crate) fn password(&self) -> &Secret {
+    pub fn password(&self) -> &Secret {
         &self.password
     }
 

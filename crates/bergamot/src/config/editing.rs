@@ -27,10 +27,14 @@ pub(crate) enum EditError {
     FromEnvironment(String),
     #[error("only a person can change what is written like this in the file")]
     Entangled,
+    #[error("the password of the server {0} would go with it; give it, too")]
+    GivesAway(String),
     #[error("{0} belongs to a table that is not in the file")]
     NotInFile(String),
     #[error("the file has no server called {0}")]
     NotThere(String),
+    #[error("the file was changed since it was read; reload it first")]
+    NotRead,
     #[error("the environment sets {option} by {variable}")]
     Overridden { option: String, variable: String },
     #[error("{}", told(.0))]
@@ -52,7 +56,7 @@ pub(crate) fn add_server(
     let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
     let wanted = names(&config).chain([server.name.as_str()]).collect();
     let text = format!("{text}{gap}\n{}", lines_of(server));
-    replace(path, environment, &text, |new| has_servers(new, &wanted))
+    replace(path, environment, &text, |new| only_if(has_servers(new, &wanted)))
 }
 
 /// Takes a server out; the configuration without it.
@@ -66,11 +70,16 @@ pub(crate) fn remove_server(
         Some(text) => {
             let is_other = |other: &&str| other.to_lowercase() != name.to_lowercase();
             let wanted = names(&config).filter(is_other).collect();
-            replace(path, environment, &text, |new| has_servers(new, &wanted))
+            replace(path, environment, &text, |new| only_if(has_servers(new, &wanted)))
         }
         None if find(&config, name) => Err(EditError::FromEnvironment(Shown(name).to_string())),
         None => Err(EditError::NotThere(Shown(name).to_string())),
     }
+}
+
+/// What an edit came to has to be what was wanted of it.
+pub(super) fn only_if(is_wanted: bool) -> Result<(), EditError> {
+    if is_wanted { Ok(()) } else { Err(EditError::Entangled) }
 }
 
 fn has_servers(config: &Config, wanted: &BTreeSet<&str>) -> bool {
@@ -100,7 +109,7 @@ pub(super) fn replace(
     path: &Path,
     environment: &Environment,
     text: &str,
-    is_wanted: impl FnOnce(&Config) -> bool,
+    is_wanted: impl FnOnce(&Config) -> Result<(), EditError>,
 ) -> Result<Config, EditError> {
     let base = path.parent().unwrap_or(Path::new("/"));
     let config = Config::parse(text.as_bytes(), base, environment).map_err(EditError::Unfit)?;
@@ -108,9 +117,7 @@ pub(super) fn replace(
     if text.len() as u64 > LARGEST_FILE {
         return Err(unwritable(io::ErrorKind::FileTooLarge.into()));
     }
-    if !is_wanted(&config) {
-        return Err(EditError::Entangled);
-    }
+    is_wanted(&config)?;
     write(path, text.as_bytes()).map_err(unwritable)?;
     Ok(Config { path: path.to_owned(), ..config })
 }

@@ -3,24 +3,66 @@
 use std::ops::Range;
 use std::path::Path;
 
+use bergamot_net::Encryption;
 use bergamot_rpc::wish::{Setting, SettingValue};
 use toml::Value;
 use toml::de::DeTable;
 
-use super::editing::{EditError, read, replace};
+use super::editing::{EditError, only_if, read, replace};
 use super::environment::{Environment, Variables};
-use super::listing::changes;
+use super::listing::{Listed, changes};
+use super::server::Server;
 use super::{Config, file, overrides};
 
-/// Writes them, all or none; the configuration with them.
+/// Writes them, all or none; the configuration with them. What is `running` has to be what is in the file,
+/// for the numbers of tables are those that were shown.
 pub(crate) fn save(
     path: &Path,
     environment: &Environment,
+    running: &[Listed],
     settings: &[Setting],
 ) -> Result<Config, EditError> {
     let (text, config) = read(path, environment)?;
+    if !changes(running, &config.listed).is_empty() {
+        return Err(EditError::NotRead);
+    }
     let edited = edit(&text, settings, environment)?;
-    replace(path, environment, &edited, |new| is_that_and_no_more(&config, new, settings))
+    replace(path, environment, &edited, |new| {
+        only_if(is_that_and_no_more(&config, new, settings))?;
+        keep_passwords_home(&config, new, settings)
+    })
+}
+
+/// A password that nobody can read here must not be sent where somebody can: whoever leads a server
+/// elsewhere, lets others listen, or gives it the name and with it the login of another, has to know it.
+/// It is judged by what comes of the settings, for a password may be in another file or a variable.
+fn keep_passwords_home(old: &Config, new: &Config, settings: &[Setting]) -> Result<(), EditError> {
+    for (place, server) in new.servers.iter().enumerate() {
+        let Some(login) = &server.login else { continue };
+        let is_password = |setting: &Setting| match &setting.value {
+            SettingValue::Secret(given) => {
+                let whose = (setting.table, setting.number, setting.key);
+                whose == ("server", Some(place + 1), "password") && given == login.password()
+            }
+            _ => false,
+        };
+        let was_there = old.servers.get(place).is_some_and(|before| goes_on(before, server));
+        if !was_there && !login.password().reveal().is_empty() && !settings.iter().any(is_password)
+        {
+            return Err(EditError::GivesAway(server.name.clone()));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a password goes where it went before, and no less safely.
+fn goes_on(before: &Server, server: &Server) -> bool {
+    let password = |server: &Server| server.login.as_ref().map(|login| login.password().clone());
+    let is_plain = |server: &Server| server.security.encryption == Encryption::None;
+    password(before) == password(server)
+        && before.address.host == server.address.host
+        && (is_plain(before) || !is_plain(server))
+        && (server.security.cert_verification || !before.security.cert_verification)
 }
 
 /// Where tables are written in unusual ways, a line may have come to stand in another one.
@@ -204,16 +246,26 @@ mod tests {
         Setting { option: format!("{table}.{key}"), table, number, key, value }
     }
 
+    /// Right after it was read.
+    fn save_at_once(
+        path: &Path,
+        environment: &Environment,
+        settings: &[Setting],
+    ) -> Result<Config, EditError> {
+        let running = read(path, environment)?.1.listed;
+        save(path, environment, &running, settings)
+    }
+
     fn saved(file: &str, settings: &[Setting]) -> String {
         let (_home, path) = home(file);
-        save(&path, &Environment::default(), settings).unwrap();
+        save_at_once(&path, &Environment::default(), settings).unwrap();
         fs::read_to_string(&path).unwrap()
     }
 
     fn refused(file: &str, environment: &[(&str, &str)], settings: &[Setting]) -> String {
         let (_home, path) = home(file);
         let environment = super::super::trial::environment(environment);
-        let error = save(&path, &environment, settings).unwrap_err().to_string();
+        let error = save_at_once(&path, &environment, settings).unwrap_err().to_string();
         assert_eq!(fs::read_to_string(&path).unwrap(), file, "{error}");
         error
     }
@@ -303,7 +355,7 @@ mod tests {
         let others = [("BERGAMOT__SERVER__B__LEVEL", "2")];
         let environment = super::super::trial::environment(&others);
         let (_home, path) = home(FILE);
-        save(&path, &environment, &[setting("server", 1, "level", "1")]).unwrap();
+        save_at_once(&path, &environment, &[setting("server", 1, "level", "1")]).unwrap();
     }
 
     #[test]
@@ -311,8 +363,55 @@ mod tests {
         let (_home, path) = home(FILE);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).unwrap();
         let rate = [setting("download", 0, "rate", "5 MiB")];
-        let error = save(&path, &Environment::default(), &rate).unwrap_err();
+        let error = save_at_once(&path, &Environment::default(), &rate).unwrap_err();
         assert!(matches!(error, EditError::Unwritable { .. }), "{error}");
         assert_eq!(fs::read_to_string(&path).unwrap(), FILE);
+    }
+
+    const SECRETS: &str = "[[server]]\nname = 'a'\nhost = 'a.example'\nusername = 'ann'\n\
+                           password_file = 'kept'\n[[server]]\nname = 'b'\nhost = 'b.example'\n";
+
+    /// What comes of these settings where the password of the first server is in a file.
+    fn led_away(environment: &[(&str, &str)], settings: &[Setting]) -> Result<Config, EditError> {
+        let (home, path) = home(SECRETS);
+        fs::write(home.path().join("kept"), "hunter2").unwrap();
+        save_at_once(&path, &super::super::trial::environment(environment), settings)
+    }
+
+    #[test]
+    fn a_password_goes_nowhere_else_unless_it_is_given() {
+        let flag = |key, value| {
+            let value = SettingValue::Flag(value);
+            Setting { option: String::new(), table: "server", number: Some(1), key, value }
+        };
+        let host = || setting("server", 1, "host", "evil.example");
+        for away in
+            [host(), setting("server", 1, "encryption", "none"), flag("cert_verification", false)]
+        {
+            // Neither without it nor with none, which lets the file count, nor with another.
+            let empty = setting("server", 1, "password", "");
+            assert!(matches!(led_away(&[], &[away, empty]), Err(EditError::GivesAway(_))));
+        }
+        assert!(matches!(led_away(&[], &[host()]), Err(EditError::GivesAway(_))));
+        assert!(led_away(&[], &[setting("server", 1, "connections", "3")]).is_ok());
+        assert!(led_away(&[], &[setting("server", 2, "host", "c.example")]).is_ok());
+    }
+
+    #[test]
+    fn no_server_gets_the_login_of_another_by_its_name() {
+        let environment =
+            [("BERGAMOT_SERVER_C_USERNAME", "cid"), ("BERGAMOT_SERVER_C_PASSWORD", "hunter3")];
+        let named = led_away(&environment, &[setting("server", 2, "name", "c")]);
+        assert!(matches!(named, Err(EditError::GivesAway(name)) if name == "c"));
+    }
+
+    #[test]
+    fn a_file_that_was_changed_has_to_be_read_first() {
+        let (_home, path) = home(FILE);
+        let running = read(&path, &Environment::default()).unwrap().1.listed;
+        fs::write(&path, format!("[[server]]\nname = 'z'\nhost = 'z.example'\n{FILE}")).unwrap();
+        let settings = [setting("server", 1, "connections", "3")];
+        let saved = save(&path, &Environment::default(), &running, &settings);
+        assert!(matches!(saved, Err(EditError::NotRead)));
     }
 }

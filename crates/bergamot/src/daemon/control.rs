@@ -18,7 +18,7 @@ use bergamot_rpc::newsgroup::{
     Group, GroupQuery, HeaderPage, HeaderQuery, PostJob, PostPage, PostQuery,
 };
 use bergamot_rpc::view::{
-    Config, Disk, DiskSpeed, Explanation, Facts, File, Job, Listing, LogKind, LogLine, Page, Quota,
+    Config, Disk, DiskSpeed, Explanation, File, Job, Listing, LogKind, LogLine, Page, Quota,
     Readiness, Reload, Status, Volume,
 };
 use bergamot_rpc::wish::{
@@ -256,8 +256,11 @@ impl Control for Handle {
         let is_switch = |setting: &&Setting| (setting.table, setting.key) == ("server", "active");
         let switches = settings.iter().filter(is_switch).filter_map(|setting| setting.number);
         let switches: Vec<_> = switches.collect();
-        self.edit_config(move |path, environment| config::save(path, environment, &settings))
-            .await?;
+        let running = self.ask(|daemon| daemon.config.listed.clone()).await?;
+        self.edit_config(move |path, environment| {
+            config::save(path, environment, &running, &settings)
+        })
+        .await?;
         if switches.is_empty() {
             return Ok(());
         }
@@ -332,10 +335,7 @@ impl Control for Handle {
     }
 
     async fn config(&self) -> Result<Config, Refusal> {
-        let Config { values, facts } = self.ask(|daemon| daemon.config_view()).await?;
-        let settings = self.settings.get();
-        let disk = self.places.disk(&settings.complete, settings.reserve).await;
-        Ok(Config { values, facts: Facts { reserve: disk.reserve, ..facts } })
+        self.ask(|daemon| daemon.config_view()).await
     }
 
     async fn reload(&self) -> Result<Reload, Refusal> {

@@ -3,6 +3,7 @@
 use bergamot_engine::HealthAction;
 use bergamot_net::{Encryption, IpVersion};
 use bergamot_rpc::view::{CategoryFacts, Facts, FeedFacts, ServerFacts};
+use bergamot_types::ByteCount;
 
 use super::core::Daemon;
 use crate::config::{Category, Duplicates, Feed, Server};
@@ -29,7 +30,9 @@ impl Daemon {
             daily_quota: config.quota.daily.0,
             monthly_quota: config.quota.monthly.0,
             quota_start_day: config.quota.reset_day,
-            reserve: 0, // that of a volume, which is looked at beside the loop
+            // What a large volume has: it has to stay the same whatever the disk says, for clients send
+            // it back, and it would be taken for their wish.
+            reserve: config.storage.reserve.of(ByteCount(u64::MAX)).0,
             health_action: match config.download.health_check {
                 HealthAction::Delete => "delete",
                 HealthAction::None => "none",

@@ -13,7 +13,7 @@ use crate::nzbget::job_fields::each;
 use crate::nzbget::options::{self, Known};
 use crate::reply::Reply;
 use crate::view::Facts;
-use crate::wish::{Setting, SettingValue};
+use crate::wish::Setting;
 
 struct NameAndValue<'a>(&'a Known);
 
@@ -79,31 +79,7 @@ fn settings_of(facts: &Facts, given: Vec<(String, String)>) -> Result<Vec<Settin
             None => return Err(Refusal::NoSuchOption(shown(&name)).into()),
         }
     }
-    keep_passwords_home(facts, &settings)?;
     Ok(settings)
-}
-
-/// A password that nobody can read here must not be sent where somebody can: whoever leads a server
-/// elsewhere, or lets others listen, has to know it.
-fn keep_passwords_home(facts: &Facts, settings: &[Setting]) -> Result<(), Refusal> {
-    let leads_away = |setting: &&Setting| match (setting.key, &setting.value) {
-        ("host", _) => true,
-        ("encryption", SettingValue::Text(word)) => word == "none",
-        ("cert_verification", SettingValue::Flag(checked)) => !checked,
-        _ => false,
-    };
-    for setting in settings.iter().filter(|it| it.table == "server").filter(leads_away) {
-        let number = setting.number.unwrap_or(0);
-        let server = facts.servers.get(number.wrapping_sub(1));
-        let has_password = server.is_some_and(|server| server.has_username);
-        let is_password =
-            |it: &Setting| (it.table, it.number, it.key) == ("server", Some(number), "password");
-        if has_password && !settings.iter().any(is_password) {
-            let why = format!("the password would go with it; give Server{number}.Password, too");
-            return Err(Refusal::NotSettable { option: setting.option.clone(), why });
-        }
-    }
-    Ok(())
 }
 
 fn shown(name: &str) -> String {

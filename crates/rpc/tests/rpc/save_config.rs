@@ -121,19 +121,3 @@ fn what_is_no_list_of_options_is_refused() {
         assert!(told.starts_with(word), "{told}");
     }
 }
-
-#[test]
-fn a_password_is_not_sent_elsewhere_by_who_does_not_know_it() {
-    let daemon = daemon::start();
-    let host = json!({ "Name": "Server1.Host", "Value": "evil.example" });
-    let plain = json!({ "Name": "Server1.Encryption", "Value": "no" });
-    let any = json!({ "Name": "Server1.CertVerification", "Value": "None" });
-    for option in [&host, &plain, &any] {
-        let told = save(&daemon, json!([option])).expect_err("it is refused");
-        assert!(told.starts_with("config.not_settable: Server1."), "{told}");
-        let hidden = json!({ "Name": "Server1.Password", "Value": "***" });
-        assert!(save(&daemon, json!([option, hidden])).is_err());
-    }
-    let password = json!({ "Name": "Server1.Password", "Value": "known" });
-    assert_eq!(save(&daemon, json!([host, password])).map(|done| done.len()), Ok(2));
-}
