@@ -308,7 +308,7 @@ impl Jobs {
     pub(crate) fn set_apart(&mut self, job: JobId) {
         let Some(record) = self.records.get(&job) else { return };
         self.waiting.remove(&Place::of(record));
-        self.loading.remove(&job);
+        // Where it is being loaded it stays so, lest it is loaded a second time beside that.
         self.active.remove(&job);
         self.apart.insert(job);
     }
@@ -350,7 +350,8 @@ impl Jobs {
     /// Whether it is still wanted. One that is deleted stays in the queue until that is on disk.
     pub(crate) fn loaded(&mut self, job: JobId) -> bool {
         let is_queued = |record: &Record| record.outcome.is_none();
-        self.loading.remove(&job).is_some() && self.record(job).is_some_and(is_queued)
+        let is_expected = self.loading.remove(&job).is_some() && !self.apart.contains(&job);
+        is_expected && self.record(job).is_some_and(is_queued)
     }
 
     pub(crate) fn is_loading(&self, job: JobId) -> bool {
@@ -432,3 +433,36 @@ const MOST_SEGMENTS: usize = 4 * ENOUGH_SEGMENTS;
 
 /// Small jobs end quickly: enough of them must be at hand to keep every connection busy.
 const ENOUGH_JOBS: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use bergamot_store::Fingerprint;
+    use bergamot_types::UnixTime;
+
+    use super::*;
+
+    fn one_that_is_loaded() -> (Jobs, JobId) {
+        let (mut jobs, job) = (Jobs::default(), JobId(1));
+        let record = Record::new(job, "a", UnixTime(0), "a.nzb", Fingerprint::default());
+        jobs.insert(Box::new(record));
+        assert!(jobs.take_to_load(job).is_some());
+        jobs.set_apart(job);
+        (jobs, job)
+    }
+
+    #[test]
+    fn a_job_that_is_let_back_while_it_is_loaded_is_not_loaded_twice() {
+        let (mut jobs, job) = one_that_is_loaded();
+        jobs.let_back(job);
+        assert_eq!(jobs.next_to_load(), None);
+        assert!(jobs.loaded(job));
+    }
+
+    #[test]
+    fn a_job_that_was_loaded_while_it_was_apart_is_loaded_anew() {
+        let (mut jobs, job) = one_that_is_loaded();
+        assert!(!jobs.loaded(job));
+        jobs.let_back(job);
+        assert_eq!(jobs.next_to_load(), Some(job));
+    }
+}
