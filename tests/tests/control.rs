@@ -119,7 +119,8 @@ fn what_is_refused_leaves_the_file_alone_to_the_last_byte() {
     let home = Home::new();
     let mut command = Daemon::command();
     command.env("BERGAMOT__QUOTA__DAILY", "1 GB");
-    let mut daemon = Daemon::launch(&home, "[[server]]\nname = 'a'\nhost = 'b'\n", command);
+    fs::write(home.join("kept"), "hunter2").unwrap();
+    let mut daemon = Daemon::launch(&home, CONFIG_WITH_LOGIN, command);
     assert!(daemon.comes_up());
     let path = home.join("bergamot.toml");
     let before = fs::read(&path).unwrap();
@@ -141,6 +142,11 @@ fn what_is_refused_leaves_the_file_alone_to_the_last_byte() {
         assert!(message.to_lowercase().contains(&key), "{message}");
         assert_eq!(fs::read(&path).unwrap(), before, "{name}");
     }
+    let host = json!({ "Name": "Server1.Host", "Value": "evil.example" });
+    let none = json!({ "Name": "Server1.Password", "Value": "" });
+    let (code, message) = refusal(&home, json!([host, none]));
+    assert_eq!((code.as_str(), fs::read(&path).unwrap() == before), ("config.not_settable", true));
+    assert!(message.contains("password"), "{message}");
     let (_, message) = refusal(&home, json!([{ "Name": "DailyQuota", "Value": "5" }]));
     assert!(message.contains("BERGAMOT__QUOTA__DAILY"), "{message}");
     fs::set_permissions(&path, Permissions::from_mode(0o444)).unwrap();
@@ -264,3 +270,6 @@ fn a_disk_is_tried_out_only_where_jobs_are_written() {
     assert_eq!(home.inventory("incomplete").len(), 0, "nothing stays");
     daemon.stop();
 }
+
+const CONFIG_WITH_LOGIN: &str =
+    "[[server]]\nname = 'a'\nhost = 'b'\nusername = 'ann'\npassword_file = 'kept'\n";

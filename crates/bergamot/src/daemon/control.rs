@@ -426,6 +426,10 @@ impl Control for Handle {
 
 fn refusal_of(error: EditError) -> Refusal {
     match error {
+        EditError::GivesAway(server) => {
+            let why = "its password would go along; give that, too".to_owned();
+            Refusal::NotSettable { option: format!("where the server {server} is"), why }
+        }
         EditError::NotInFile(option) => {
             let why = "its table is not in the file".to_owned();
             Refusal::NotSettable { option, why }
