@@ -208,6 +208,7 @@ impl Lines {
             }
             if self.at_end {
                 let rest = std::mem::take(&mut self.buffer);
+                self.looked_at = 0;
                 return Ok(if rest.is_empty() { Next::End } else { Next::Line(rest) });
             }
             if self.buffer.len() > LARGEST {
@@ -232,3 +233,19 @@ impl Lines {
 }
 
 const READ_SIZE: usize = 16 << 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_last_line_without_its_end_is_a_line() {
+        let (mut lines, mut text) = (Lines::default(), &b"one\ntwo"[..]);
+        let mut found = Vec::new();
+        while let Next::Line(line) = lines.next(&mut text).await.unwrap() {
+            found.push(line);
+        }
+        assert_eq!(found, [b"one\n".to_vec(), b"two".to_vec()]);
+        assert!(matches!(lines.next(&mut text).await, Ok(Next::End)));
+    }
+}
