@@ -119,6 +119,8 @@ fn a_post_is_added_waited_for_and_found_in_the_history() {
     let shown = desk.ask(&["show", "1"]);
     assert!(shown.starts_with("Some post\n") && shown.contains("complete"), "{shown}");
     assert_eq!(desk.ask(&["wait", "1", "-q"]), "", "what has ended is not waited for");
+    let again = desk.say(&["retry", "1"]);
+    assert!(again.err.contains("job 1 is complete") && again.code == Some(1), "{again:?}");
     let again = desk.say(&["add", &path]);
     assert_eq!(again.code, Some(7), "{again:?}");
     assert!(again.out.contains("Job 2 is not begun: Some post, deleted: copy ("), "{again:?}");

@@ -60,10 +60,18 @@ pub enum ClientError {
     /// What the daemon says; `code` is for programs.
     #[error("{message}")]
     Refused { code: String, number: i64, message: String, data: Value },
-    #[error("HTTP status {0}")]
+    #[error("HTTP status {}", told(*.0))]
     Status(u16),
     #[error("the answer is not understood")]
     NotUnderstood,
+}
+
+/// A status in words, where people can do something about it.
+fn told(status: u16) -> String {
+    match status {
+        429 => "429: too many wrong logins came before this one; wait a little".to_owned(),
+        other => other.to_string(),
+    }
 }
 
 impl Client {

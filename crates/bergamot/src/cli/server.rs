@@ -128,7 +128,9 @@ fn password_in(file: &Path) -> anyhow::Result<String> {
 fn password_from_input() -> anyhow::Result<String> {
     let mut line = String::new();
     std::io::stdin().read_line(&mut line).context("cannot read the password")?;
-    Ok(line.trim_end_matches(['\r', '\n']).to_owned())
+    let password = line.trim_end_matches(['\r', '\n']);
+    anyhow::ensure!(!password.is_empty(), "there is no password on standard input");
+    Ok(password.to_owned())
 }
 
 fn try_out(session: &mut Session, probe: Value, logs_in: bool) -> Result<(), Failure> {

@@ -208,6 +208,11 @@ impl Daemon {
         if is_fetched && nzbs.iter().any(|nzb| self.spool.nzb(*nzb).is_err()) {
             return Err(Refusal::Impossible(format!("the NZB of job {job} is gone")));
         }
+        let ending = self.jobs.record(job).and_then(Record::ending);
+        if !from_the_start && matches!(ending, Some(Ending::Completed { .. })) {
+            let why = format!("job {job} is complete: nothing is missing, but it can begin anew");
+            return Err(Refusal::Impossible(why));
+        }
         self.keeper.absolve(job);
         let rank = self.reception.next_rank();
         let Some(record) = self.jobs.record_mut(job) else { return Err(Refusal::NoSuchJob(job)) };

@@ -12,6 +12,8 @@ use bergamot_types::{ByteCount, ByteRate};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Situation {
     pub(super) jobs: usize,
+    /// People have paused each of them.
+    pub(super) all_are_paused: bool,
     pub(super) requests: usize,
     pub(super) rate: u64,
     pub(super) limit: Option<u64>,
@@ -85,6 +87,9 @@ impl Situation {
         }
         if let Some(pause) = &self.pause {
             return ("paused", format!("Paused by {}; what ends it: {}.", pause.by, pause.ends));
+        }
+        if self.all_are_paused {
+            return ("paused", "Every job in the queue is paused.".to_owned());
         }
         if let Some((code, why)) = &self.hold {
             return (code, format!("Nothing is fetched: {why}."));
@@ -287,6 +292,14 @@ mod tests {
             until: None,
             ends: "a resume".to_owned(),
         }
+    }
+
+    #[test]
+    fn a_queue_of_paused_jobs_is_said_to_be_one() {
+        let paused = Situation { all_are_paused: true, requests: 0, ..busy() };
+        assert_eq!(paused.what_matters().0, "paused");
+        let idle = Situation { jobs: 0, ..paused };
+        assert_eq!(idle.what_matters().0, "idle");
     }
 
     #[test]

@@ -183,6 +183,7 @@ impl Daemon {
         });
         Situation {
             jobs: self.jobs.queued_count(),
+            all_are_paused: self.jobs.queued().all(|record| record.paused),
             requests: self.engine.servers().map(|server| server.in_flight).sum(),
             rate: self.pace.rate(now.instant),
             limit: self.rate_limit().map(|rate| rate.0),
