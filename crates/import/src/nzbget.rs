@@ -1,9 +1,9 @@
 //! NZBGet's options, one by one.
 
 use crate::draft::{Draft, Table, Value};
-use crate::nzbget_conf::Options;
+use crate::nzbget_conf::{Misread, Options};
 use crate::permissions::{permissions, written};
-use crate::report::Report;
+use crate::report::{Fate, Finding, Report};
 use crate::tasks::{Action, EVERY_DAY, Task, into_schedules, time_of_day};
 use crate::text::is_yes;
 use crate::{ImportError, Imported, Place};
@@ -24,6 +24,7 @@ pub fn nzbget(bytes: &[u8], place: &Place) -> Result<Imported, ImportError> {
     mapping.schedules();
     mapping.feeds();
     mapping.rest();
+    mapping.misfits();
     let Mapping { mut draft, mut report, .. } = mapping;
     draft.keep_time_zone(place, &mut report);
     Ok(Imported { draft, findings: report.0 })
@@ -67,8 +68,8 @@ impl Mapping<'_> {
             self.draft.table("watch").text("duplicates", word);
             self.report.carried("DupeCheck", "watch.duplicates");
         }
-        if let Some(retries) = self.options.number("ArticleRetries") {
-            self.draft.table("download").number("article_retries", retries.clamp(0, 99));
+        if let Some(retries) = self.options.number_within("ArticleRetries", &(0..=99)) {
+            self.draft.table("download").number("article_retries", retries);
             self.report.carried("ArticleRetries", "download.article_retries");
         }
         if let Some(rate) = self.rate() {
@@ -123,8 +124,8 @@ impl Mapping<'_> {
                 self.report.carried(option, &format!("quota.{key}"));
             }
         }
-        if let Some(day) = self.options.number("QuotaStartDay") {
-            self.draft.table("quota").number("reset_day", day.clamp(1, 31));
+        if let Some(day) = self.options.number_within("QuotaStartDay", &(1..=31)) {
+            self.draft.table("quota").number("reset_day", day);
             self.report.carried("QuotaStartDay", "quota.reset_day");
         }
     }
@@ -257,7 +258,7 @@ impl Mapping<'_> {
             let usual_port = if tls { 563 } else { 119 };
             table.number(
                 "port",
-                self.options.number(&option("Port")).unwrap_or(usual_port).clamp(1, 65_535),
+                self.options.number_within(&option("Port"), &(1..=65_535)).unwrap_or(usual_port),
             );
             server_keys(self.options, number, table);
             self.server_report(number);
@@ -451,6 +452,24 @@ impl Mapping<'_> {
     }
 }
 
+impl Mapping<'_> {
+    /// What could not be read as it was meant has not been carried over.
+    fn misfits(&mut self) {
+        let report = &mut self.report;
+        for (option, misread) in self.options.misread() {
+            let is_carried = |it: &mut Finding| it.fate == Fate::Carried && it.option == option;
+            let was_carried = report.0.extract_if(.., is_carried).count() > 0;
+            match misread {
+                Misread::NoNumber => report.left(option, "it is not a number"),
+                Misread::Fitted(fitted) if was_carried => {
+                    report.changed(option, format!("it is {fitted} here, the nearest that can be"));
+                }
+                Misread::Fitted(_) => {} // something else is told of it
+            }
+        }
+    }
+}
+
 fn server_keys(options: &Options, number: u32, table: &mut Table) {
     let option = |name: &str| format!("Server{number}.{name}");
     let has_none = options.number(&option("Connections")) == Some(0);
@@ -467,8 +486,8 @@ fn server_keys(options: &Options, number: u32, table: &mut Table) {
         ("Level", "level", 0..=99),
         ("Group", "group", 0..=99),
     ] {
-        if let Some(value) = options.number(&option(name)) {
-            table.number(key, value.clamp(*range.start(), *range.end()));
+        if let Some(value) = options.number_within(&option(name), &range) {
+            table.number(key, value);
         }
     }
     if let Some(days) = options.number(&option("Retention")).filter(|days| *days > 0) {
@@ -589,3 +608,31 @@ const LEFT: &[(&[&str], &str)] = &[
     (&["ArticleCache"], "memory is shared out by itself; see download.memory"),
     (&["RequiredDir"], "see docs/config.md for what is done about shares that are not mounted"),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_do_not_fit_are_not_carried_over() {
+        let text = "DownloadRate=banana\nMonthlyQuota=many\nArticleRetries=5\nServer1.Host=a.example\n\
+                    Server1.Port=abc\nServer1.Connections=9999\nServer1.Level=2\n";
+        let place = Place { file: "/etc/nzbget.conf".to_owned(), ..Place::default() };
+        let findings = nzbget(text.as_bytes(), &place).unwrap().findings;
+        let fate = |option: &str| {
+            let told: Vec<_> = findings.iter().filter(|it| it.option == option).collect();
+            assert_eq!(told.len(), 1, "{option}: {told:?}");
+            told[0].fate
+        };
+        for (option, expected) in [
+            ("DownloadRate", Fate::Left),
+            ("MonthlyQuota", Fate::Left),
+            ("ArticleRetries", Fate::Carried),
+            ("Server1.Port", Fate::Left),
+            ("Server1.Connections", Fate::Changed),
+            ("Server1.Level", Fate::Carried),
+        ] {
+            assert_eq!(fate(option), expected, "{option}");
+        }
+    }
+}

@@ -1,6 +1,8 @@
 //! `nzbget.conf`: options in lines, with variables in their values.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use crate::text::is_yes;
 use crate::{ImportError, Place, text};
@@ -16,7 +18,16 @@ pub(crate) struct Options {
 struct Setting {
     name: String,
     value: String,
-    was_read: std::cell::Cell<bool>,
+    was_read: Cell<bool>,
+    misread: Cell<Option<Misread>>,
+}
+
+/// What was made of a value that does not fit.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Misread {
+    /// The nearest that does.
+    Fitted(i64),
+    NoNumber,
 }
 
 impl Options {
@@ -27,7 +38,8 @@ impl Options {
             let setting = Setting {
                 name: name.to_owned(),
                 value: value.to_owned(),
-                was_read: std::cell::Cell::new(false),
+                was_read: Cell::new(false),
+                misread: Cell::new(None),
             };
             values.insert(name.to_ascii_lowercase(), setting);
         };
@@ -67,7 +79,31 @@ impl Options {
     }
 
     pub(crate) fn number(&self, name: &str) -> Option<i64> {
-        self.text(name)?.parse().ok()
+        let number = self.text(name)?.parse().ok();
+        if number.is_none() {
+            self.note(name, Misread::NoNumber);
+        }
+        number
+    }
+
+    /// The nearest number in that range.
+    pub(crate) fn number_within(&self, name: &str, range: &RangeInclusive<i64>) -> Option<i64> {
+        let number = self.number(name)?;
+        let fitted = number.clamp(*range.start(), *range.end());
+        if fitted != number {
+            self.note(name, Misread::Fitted(fitted));
+        }
+        Some(fitted)
+    }
+
+    fn note(&self, name: &str, misread: Misread) {
+        let setting = self.values.get(&name.to_ascii_lowercase());
+        setting.inspect(|setting| setting.misread.set(Some(misread)));
+    }
+
+    /// What was asked for as a number and is none that fits.
+    pub(crate) fn misread(&self) -> impl Iterator<Item = (&str, Misread)> {
+        self.values.values().filter_map(|it| Some((it.name.as_str(), it.misread.get()?)))
     }
 
     pub(crate) fn flag(&self, name: &str) -> Option<bool> {
