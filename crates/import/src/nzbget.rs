@@ -450,9 +450,7 @@ impl Mapping<'_> {
                 .needless(option, "there is nothing like it here, or it takes care of itself");
         }
     }
-}
 
-impl Mapping<'_> {
     /// What could not be read as it was meant has not been carried over.
     fn misfits(&mut self) {
         let report = &mut self.report;
