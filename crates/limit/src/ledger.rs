@@ -17,7 +17,8 @@
 use bergamot_types::{ByteCount, UnixTime};
 use chrono::{Datelike, NaiveDate};
 
-use crate::window::{Calendar, Window};
+use crate::diary::Diary;
+use crate::window::Window;
 
 /// The ledger as a value to be kept; any value is valid.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -55,8 +56,8 @@ impl Ledger {
     }
 
     /// The day on which to book what is used now.
-    pub(crate) fn observe(&mut self, calendar: &Calendar, now: UnixTime) -> i32 {
-        let today = number(calendar.day(now));
+    pub(crate) fn observe(&mut self, diary: &mut Diary, now: UnixTime) -> i32 {
+        let today = number(diary.day(now));
         if now < BELIEVED {
             return self.newest().unwrap_or(today);
         }
@@ -77,7 +78,7 @@ impl Ledger {
         if now.0.saturating_sub(since.0) < PATIENCE {
             return newest;
         }
-        self.believe(today, number(calendar.day(since)));
+        self.believe(today, number(diary.calendar().day(since)));
         today
     }
 
@@ -112,9 +113,9 @@ impl Ledger {
     }
 
     /// The time whose windows hold.
-    pub(crate) fn effective(&self, calendar: &Calendar, now: UnixTime) -> UnixTime {
+    pub(crate) fn effective(&self, diary: &Diary, now: UnixTime) -> UnixTime {
         let newest = self.newest().filter(|_| now < BELIEVED).and_then(date);
-        newest.map_or(now, |day| calendar.start(day))
+        newest.map_or(now, |day| diary.calendar().start(day))
     }
 
     fn believe(&mut self, today: i32, turned_back: i32) {
@@ -162,15 +163,15 @@ mod tests {
     const NOON: i64 = 1_800_000_000 / DAY * DAY + DAY / 2;
 
     fn book(ledger: &mut Ledger, now: i64, bytes: u64) {
-        let day = ledger.observe(&Calendar::default(), UnixTime(now));
+        let day = ledger.observe(&mut Diary::default(), UnixTime(now));
         ledger.book(day, bytes);
     }
 
     /// Used in the day, and in the thirty days, that a clock shows.
     fn used(ledger: &mut Ledger, now: i64) -> (u64, u64) {
-        let calendar = Calendar::default();
-        ledger.observe(&calendar, UnixTime(now));
-        let first = calendar.day(ledger.effective(&calendar, UnixTime(now)));
+        let mut diary = Diary::default();
+        ledger.observe(&mut diary, UnixTime(now));
+        let first = diary.calendar().day(ledger.effective(&diary, UnixTime(now)));
         let after = first + chrono::Days::new(1);
         let day = Window { start: UnixTime(now), end: UnixTime(now), first, after };
         let month = Window { first: first - chrono::Days::new(29), ..day };
@@ -225,7 +226,7 @@ mod tests {
         let mut ledger = Ledger::default();
         book(&mut ledger, NOON + DAY, 1);
         book(&mut ledger, NOON + 9 * DAY, 2);
-        ledger.observe(&Calendar::default(), UnixTime(NOON));
+        ledger.observe(&mut Diary::default(), UnixTime(NOON));
         assert_eq!(used(&mut ledger, NOON + DAY), (1, 3), "a day later, on a day used before");
     }
 
@@ -249,8 +250,8 @@ mod tests {
         let first = BELIEVED.0;
         book(&mut ledger, first - 2, 1);
         let unset = ledger.record.days[0].day;
-        assert_eq!(ledger.observe(&Calendar::default(), UnixTime(first - 1)), unset);
-        assert_eq!(ledger.observe(&Calendar::default(), UnixTime(first)), unset + 1);
+        assert_eq!(ledger.observe(&mut Diary::default(), UnixTime(first - 1)), unset);
+        assert_eq!(ledger.observe(&mut Diary::default(), UnixTime(first)), unset + 1);
         assert_eq!(used(&mut ledger, first), (1, 1), "it was used today");
         assert_eq!(used(&mut ledger, first + 2 * DAY), (0, 1), "and that is where it stays");
     }
@@ -271,8 +272,8 @@ mod tests {
         let mut ledger = Ledger::default();
         book(&mut ledger, NOON + DAY, 1);
         book(&mut ledger, NOON + 9 * DAY, 2);
-        ledger.observe(&Calendar::default(), UnixTime(NOON));
-        ledger.observe(&Calendar::default(), UnixTime(NOON + DAY));
+        ledger.observe(&mut Diary::default(), UnixTime(NOON));
+        ledger.observe(&mut Diary::default(), UnixTime(NOON + DAY));
         book(&mut ledger, NOON, 4);
         assert_eq!(used(&mut ledger, NOON + DAY).0, 5, "nothing of it on the day before");
     }

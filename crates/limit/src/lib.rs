@@ -19,6 +19,7 @@
 
 mod bucket;
 mod checkpoint;
+mod diary;
 mod lease;
 mod ledger;
 mod limiter;

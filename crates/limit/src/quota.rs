@@ -3,6 +3,7 @@
 use bergamot_types::{ByteCount, UnixTime};
 
 use crate::checkpoint::{Checkpoint, Checkpoints};
+use crate::diary::Diary;
 use crate::ledger::{Ledger, Record};
 use crate::window::{Calendar, Period, Window};
 
@@ -14,6 +15,7 @@ use crate::window::{Calendar, Period, Window};
 #[derive(Debug)]
 pub struct Quota {
     settings: QuotaSettings,
+    diary: Diary,
     ledger: Ledger,
     checkpoints: Checkpoints,
 }
@@ -59,17 +61,19 @@ impl Quota {
 
     /// What a record was charged in advance counts as used.
     pub fn restore(settings: QuotaSettings, record: Record) -> Self {
-        Self { settings, ledger: Ledger::restore(record), checkpoints: Checkpoints::default() }
+        let (diary, ledger) = (Diary::new(settings.calendar), Ledger::restore(record));
+        Self { settings, diary, ledger, checkpoints: Checkpoints::default() }
     }
 
     /// Holds for what is already used, too. In another zone or with another time of reset, days
     /// before the change keep what they have.
     pub fn set_settings(&mut self, settings: QuotaSettings) {
+        self.diary = Diary::new(settings.calendar);
         self.settings = settings;
     }
 
     pub fn add(&mut self, now: UnixTime, bytes: ByteCount) {
-        let day = self.ledger.observe(&self.settings.calendar, now);
+        let day = self.ledger.observe(&mut self.diary, now);
         self.ledger.book(day, bytes.0);
         self.checkpoints.book(bytes.0);
     }
@@ -91,11 +95,10 @@ impl Quota {
     }
 
     pub fn usage(&mut self, now: UnixTime) -> Vec<Usage> {
-        let calendar = self.settings.calendar;
-        self.ledger.observe(&calendar, now);
-        let now = self.ledger.effective(&calendar, now);
+        self.ledger.observe(&mut self.diary, now);
+        let now = self.ledger.effective(&self.diary, now);
         let usage = |&allowance: &Allowance| {
-            let window = calendar.window(allowance.period, now);
+            let window = self.diary.window(allowance.period, now);
             let used =
                 window.map_or(self.ledger.used_ever(), |window| self.ledger.used_in(&window));
             Usage { allowance, used, window }
@@ -112,7 +115,7 @@ impl Quota {
     /// The record to be kept, charged in advance with [`Self::RESERVE`]. Once it is durable so much may
     /// be used, and after a sudden end the record claims no less than was used.
     pub fn checkpoint(&mut self, now: UnixTime) -> Checkpoint {
-        let day = self.ledger.observe(&self.settings.calendar, now);
+        let day = self.ledger.observe(&mut self.diary, now);
         let mut charged = self.ledger.clone();
         charged.book(day, Checkpoints::RESERVE.0);
         self.checkpoints.issue(day, charged.record().clone())
@@ -132,14 +135,14 @@ impl Quota {
         if !self.is_limited() {
             return ByteCount(u64::MAX);
         }
-        let day = self.ledger.observe(&self.settings.calendar, now);
+        let day = self.ledger.observe(&mut self.diary, now);
         self.checkpoints.headroom(day)
     }
 
     /// Whether it is time for one; to be asked while there is something to fetch, so that an idle
     /// daemon writes nothing.
     pub fn wants_checkpoint(&mut self, now: UnixTime) -> bool {
-        let day = self.ledger.observe(&self.settings.calendar, now);
+        let day = self.ledger.observe(&mut self.diary, now);
         self.is_limited() && self.checkpoints.is_due(day)
     }
 
