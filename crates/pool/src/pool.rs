@@ -134,7 +134,10 @@ impl Pool {
     /// How many connections may be opened beside those that are.
     pub fn room(&self, server: ServerId) -> usize {
         let server = self.server(server);
-        server.room().min(self.room_below_ceiling(server))
+        match server.room() {
+            0 => 0, // as most of the time
+            room => room.min(self.room_below_ceiling(server)),
+        }
     }
 
     /// Whether one more connection may be opened for something else than articles.
@@ -252,16 +255,16 @@ impl Pool {
 
     /// The same without regard to who is owed a retry.
     pub fn route_anew(&self, tries: &Tries, posted: Option<UnixTime>, today: UnixTime) -> Route {
-        let open: Vec<_> = self.open_for(tries, posted, today).collect();
-        let askable = open.iter().filter(|server| !server.is_excused());
-        let Some(level) = askable.clone().map(|server| server.settings.level).min() else {
+        let open = || self.open_for(tries, posted, today);
+        let askable = || open().filter(|server| !server.is_excused());
+        let Some(level) = askable().map(|server| server.settings.level).min() else {
             // Where nobody has answered, optional or not, there is nothing to give up upon.
             let active = self.servers.iter().filter(|server| server.is_active()).count();
-            let waits = open.len() == active || open.iter().any(|server| !server.settings.optional);
+            let waits = open().count() == active || open().any(|server| !server.settings.optional);
             return if waits { Route::Wait } else { Route::Exhausted };
         };
-        let of_level = askable.filter(|server| server.settings.level == level);
-        Route::Ask(of_level.map(|server| server.id()).collect())
+        let of_level = askable().filter(|server| server.settings.level == level);
+        Route::Ask(of_level.map(Server::id).collect())
     }
 
     /// Who has not answered for the article, be it excused or not.
@@ -335,6 +338,9 @@ impl Pool {
 
     /// What one mirror does not have, none of its group has.
     fn has_answered(&self, server: &Server, tries: &Tries) -> bool {
+        if tries.is_none() {
+            return false;
+        }
         let group = server.settings.group;
         let is_mirror = |other: &&Server| group > 0 && other.settings.group == group;
         let mut mirrors = self.servers.iter().filter(is_mirror);

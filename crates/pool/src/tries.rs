@@ -25,6 +25,11 @@ struct ServerTries {
 }
 
 impl Tries {
+    /// Whether nobody was asked yet.
+    pub(crate) fn is_none(&self) -> bool {
+        self.servers.is_empty()
+    }
+
     pub fn answered(&self, server: ServerId) -> bool {
         self.servers.iter().any(|(id, tries)| *id == server && tries.answered)
     }

@@ -71,8 +71,9 @@ impl Scheduler {
     /// An average cannot see silence, so it is the lesser of the average and of what did come. What
     /// may come in the time that is usual before a first byte is not held against it.
     pub fn rate_now(&self, server: ServerId, received: u64, age: Duration) -> Option<f64> {
-        let usual = self.rate(server)?;
-        let grace = self.grace(server).as_secs_f64();
+        let server = self.servers.get(&server)?;
+        let usual = server.rate()?;
+        let grace = (LEAST_GRACE + 2 * server.first_byte()).as_secs_f64();
         let age = age.as_secs_f64().max(grace);
         Some(usual.min((received as f64 + usual * grace) / age))
     }
@@ -112,10 +113,6 @@ impl Scheduler {
     pub fn is_forgotten(&self, now: Instant, server: ServerId) -> bool {
         let given = self.servers.get(&server).and_then(|known| known.given);
         given.is_some_and(|given| now.saturating_duration_since(given) >= FORGOTTEN)
-    }
-
-    fn grace(&self, server: ServerId) -> Duration {
-        LEAST_GRACE + 2 * self.first_byte(server)
     }
 
     fn server_mut(&mut self, server: ServerId) -> &mut Server {
