@@ -59,13 +59,10 @@ impl Engine {
 
     /// The tickets at this place of their lines that have no room yet, the oldest first.
     fn not_admitted(&self, place: usize) -> Vec<(Ticket, ConnectionId)> {
-        let mut found = Vec::new();
-        for (&connection, known) in &self.connections {
-            let Some(ticket) = known.line.ticket_at(place) else { continue };
-            if self.tickets.get(&ticket).is_some_and(|article| article.reserved == 0) {
-                found.push((ticket, connection));
-            }
-        }
+        let waits = self.connections.iter().filter_map(|(&connection, known)| {
+            known.line.not_admitted(place).map(|ticket| (ticket, connection))
+        });
+        let mut found: Vec<_> = waits.collect();
         found.sort_unstable();
         found
     }

@@ -4,10 +4,10 @@
 //! have done sooner, a server that nobody knows yet gets little, and when a connection has nothing
 //! to do it may ask for what another one is late with: within bounds, and never written twice.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use bergamot_pool::Route;
+use bergamot_pool::{Route, Tries};
 use bergamot_queue::{FileKey, SegmentKey};
 use bergamot_sched::Spare;
 use bergamot_types::ServerId;
@@ -169,8 +169,9 @@ impl Engine {
         if !stragglers.is_empty() {
             self.end_game.look_again = Some(now.instant + LOOK_AGAIN);
         }
+        let nobody_waits = self.lines.values().all(VecDeque::is_empty);
         for connection in idle {
-            if !self.take_over(now, connection) {
+            if nobody_waits || !self.take_over(now, connection) {
                 self.hedge(now, connection, &mut stragglers);
             }
         }
@@ -262,8 +263,9 @@ impl Engine {
     fn may_be_asked_for(&self, now: Now, server: ServerId, key: SegmentKey) -> bool {
         let Some(file) = self.queue.file(key.file_key()) else { return false };
         let posted = file.listed().posted;
-        let tries = self.troubled.get(&key).map(|troubled| troubled.tries.clone());
-        let route = self.pool.route_anew(&tries.unwrap_or_default(), posted, now.date);
+        let untried = Tries::default();
+        let tries = self.troubled.get(&key).map_or(&untried, |troubled| &troubled.tries);
+        let route = self.pool.route_anew(tries, posted, now.date);
         matches!(route, Route::Ask(servers) if servers.contains(&server))
     }
 }

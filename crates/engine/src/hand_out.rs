@@ -4,8 +4,6 @@
 //! and among those by the turns of their servers. Each gets what was asked for in vain before, then
 //! the next article of the first job that has one for it.
 
-use std::collections::BTreeMap;
-
 use bergamot_pool::{Route, Tries};
 use bergamot_queue::{File, SegmentKey};
 use bergamot_types::{ByteCount, ServerId};
@@ -15,6 +13,7 @@ use crate::engine::{Connection, Engine};
 use crate::event::Now;
 use crate::line::Line;
 use crate::order::{ConnectionId, Order, Ticket};
+use crate::takers::Takers;
 
 /// An article to be asked for, and where it waited.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -26,9 +25,6 @@ pub(crate) enum Choice {
     InLine(SegmentKey),
 }
 
-/// How many requests a connection to each server should have under way.
-type Depths = BTreeMap<ServerId, usize>;
-
 impl Engine {
     pub(crate) fn hand_out(&mut self, now: Now) {
         self.end_game.rest();
@@ -36,12 +32,11 @@ impl Engine {
             return;
         }
         self.lose_what_nobody_keeps(now);
-        let depths: Depths = self.pool.ids().map(|id| (id, self.depth(now, id))).collect();
-        // By server, how long a line is too long for it to get anything more.
-        let mut enough: BTreeMap<ServerId, usize> = depths.clone();
-        while let Some((connection, server, length)) = self.next_in_turn(&enough) {
-            if !self.give_work(now, connection) {
-                enough.insert(server, length);
+        let mut takers = self.takers(now);
+        while let Some(taker) = takers.next(|server| self.sched.turn(server)) {
+            match self.give_work(now, taker.connection) {
+                true => takers.on_given(taker),
+                false => takers.on_nothing_for(taker),
             }
         }
         self.play_end_game(now);
@@ -52,14 +47,12 @@ impl Engine {
         self.sched.depth(now.instant, server).min(self.settings.pipeline)
     }
 
-    fn next_in_turn(&self, enough: &Depths) -> Option<(ConnectionId, ServerId, usize)> {
-        let with_room = self.connections.iter().filter(|(_, known)| {
-            let enough = enough.get(&known.server).copied().unwrap_or(1);
-            known.working && known.stays && known.line.len() < enough
-        });
-        let first = with_room
-            .min_by_key(|(id, known)| (known.line.len(), self.sched.turn(known.server), **id));
-        first.map(|(id, known)| (*id, known.server, known.line.len()))
+    fn takers(&self, now: Now) -> Takers {
+        let mut takers = Takers::default();
+        for (&id, known) in self.connections.iter().filter(|(_, it)| it.working && it.stays) {
+            takers.add(known.server, id, known.line.len(), || self.depth(now, known.server));
+        }
+        takers
     }
 
     /// Fresh articles that are too old for every server have been answered for.

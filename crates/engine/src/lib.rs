@@ -43,6 +43,7 @@ mod reload;
 mod schedule;
 mod settings;
 mod status;
+mod takers;
 mod verdict;
 
 pub use allowance::Hold;

@@ -21,6 +21,8 @@ struct Asked {
     bytes: u64,
     /// It was asked for behind another one.
     ahead: bool,
+    /// There is room for its body.
+    admitted: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -55,9 +57,14 @@ impl Line {
         self.asked.get(place).map(|asked| asked.ticket)
     }
 
+    /// The one at that place, if there is no room for its body yet.
+    pub(crate) fn not_admitted(&self, place: usize) -> Option<Ticket> {
+        self.asked.get(place).filter(|asked| !asked.admitted).map(|asked| asked.ticket)
+    }
+
     pub(crate) fn ask(&mut self, now: Instant, ticket: Ticket, bytes: u64) {
         let ahead = !self.asked.is_empty();
-        self.asked.push_back(Asked { ticket, bytes, ahead });
+        self.asked.push_back(Asked { ticket, bytes, ahead, admitted: false });
         self.front.get_or_insert(Front { since: now, began: None, received: 0 });
     }
 
@@ -78,6 +85,9 @@ impl Line {
 
     /// The front may be read from now on: until now its silence was ours.
     pub(crate) fn on_admitted(&mut self, now: Instant, ticket: Ticket) {
+        if let Some(asked) = self.asked.iter_mut().find(|asked| asked.ticket == ticket) {
+            asked.admitted = true;
+        }
         let is_front = self.ticket_at(0) == Some(ticket);
         if let Some(front) = self.front.as_mut().filter(|_| is_front) {
             front.since = now;
