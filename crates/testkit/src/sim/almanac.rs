@@ -111,8 +111,16 @@ pub(crate) struct Accountant<'a> {
     almanac: &'a Almanac,
     came: BTreeMap<UnixTime, u64>, // by the beginning of the quota's day
     asked: UnixTime,               // when something was asked for last
+    page: Option<Page>,            // as long as neither that nor the record changes
     sent: BTreeMap<u64, QuotaRecords>,
     durable: QuotaRecords,
+}
+
+/// The quota's day on which something was asked for, and what is on record of it.
+#[derive(Clone, Copy, Debug)]
+struct Page {
+    start: UnixTime,
+    used: u64,
 }
 
 type Rule = Result<(), String>;
@@ -123,6 +131,7 @@ impl<'a> Accountant<'a> {
             almanac: &day.almanac,
             came: BTreeMap::new(),
             asked: day.almanac.begins,
+            page: None,
             sent: BTreeMap::new(),
             durable: QuotaRecords::default(),
         }
@@ -134,7 +143,7 @@ impl<'a> Accountant<'a> {
                 if self.almanac.timetable.active_at(date) == Some(Effect::Pause) {
                     return Err(format!("<{id}> is asked for in a pause"));
                 }
-                self.asked = date;
+                (self.asked, self.page) = (date, None);
                 self.check_quota(date, &id.to_string())
             }
             Order::Persist { number, records } => {
@@ -150,7 +159,7 @@ impl<'a> Accountant<'a> {
             && let Some(records) = self.sent.remove(number)
             && *result == Ok::<(), DiskTrouble>(())
         {
-            self.durable = records;
+            (self.durable, self.page) = (records, None);
         }
     }
 
@@ -163,18 +172,23 @@ impl<'a> Accountant<'a> {
     /// Whatever happens now, no byte that came may be forgotten. What comes belongs to the day on which
     /// it was asked for, whatever the clock shows by now.
     pub(crate) fn on_received(&mut self, bytes: u64) -> Rule {
-        let date = self.asked;
-        let Some(start) = self.window(date) else { return Ok(()) };
+        self.page = self.page.or_else(|| self.turn_to(self.asked));
+        let Some(Page { start, used }) = self.page else { return Ok(()) };
         let came = self.came.entry(start).or_default();
         *came += bytes;
         let came = *came;
-        let record = self.durable.all.clone().unwrap_or_default();
-        let mut quota = Quota::restore(self.almanac.quota.clone(), record);
-        let used = quota.usage(date).first().map_or(0, |usage| usage.used.0);
         if came > used {
             return Err(format!("{came} bytes came on that day, and {used} are on record"));
         }
         Ok(())
+    }
+
+    fn turn_to(&self, date: UnixTime) -> Option<Page> {
+        let start = self.window(date)?;
+        let record = self.durable.all.clone().unwrap_or_default();
+        let mut quota = Quota::restore(self.almanac.quota.clone(), record);
+        let used = quota.usage(date).first().map_or(0, |usage| usage.used.0);
+        Some(Page { start, used })
     }
 
     fn check_quota(&self, date: UnixTime, what: &str) -> Rule {
