@@ -116,6 +116,7 @@ impl Quota {
     /// be used, and after a sudden end the record claims no less than was used.
     pub fn checkpoint(&mut self, now: UnixTime) -> Checkpoint {
         let day = self.ledger.observe(&mut self.diary, now);
+        self.ledger.book(day, 0); // a day that is charged has come, whatever the clock says next
         let mut charged = self.ledger.clone();
         charged.book(day, Checkpoints::RESERVE.0);
         self.checkpoints.issue(day, charged.record().clone())

@@ -216,6 +216,17 @@ fn checkpoints_from_before_a_renewal_cover_nothing() {
 }
 
 #[test]
+fn what_was_asked_for_before_the_clock_was_set_back_counts_on_the_day_it_was_charged_to() {
+    let mut quota = Quota::new(settings("UTC", &[(Period::Day, GB)]));
+    let charged = quota.checkpoint(at("2026-11-15T00:01"));
+    quota.handle_recorded(charged.number);
+    let back = at("2026-11-14T23:59");
+    assert!(!quota.wants_checkpoint(back), "the charge still holds");
+    quota.add(back, ByteCount(5));
+    assert_eq!(used(&mut quota, at("2026-11-15T00:02")), [5]);
+}
+
+#[test]
 fn a_clock_that_nobody_set_shows_the_newest_day() {
     let mut quota = Quota::new(settings("UTC", &[(Period::Day, 10)]));
     quota.add(at("2026-11-16T12:00"), ByteCount(10));
