@@ -107,6 +107,7 @@ struct World<'a> {
     now: Duration,
     calendar: i64, // how far it is set off
     steps: u64,
+    most_steps: u64,
     longest: Duration,
     slept: Duration,
     fired: Fired,
@@ -148,6 +149,7 @@ impl<'a> World<'a> {
             now: Duration::ZERO,
             calendar: 0,
             steps: 0,
+            most_steps: most_steps(day),
             longest: day.longest() + LIVENESS,
             slept: Duration::ZERO,
             fired: Fired::new(),
@@ -188,7 +190,7 @@ impl<'a> World<'a> {
     fn live(&mut self, watcher: &mut Watcher<'_>) -> Result<Outcome, String> {
         while !self.ledger.all_jobs_ended() || !self.ledger.is_settled() {
             self.steps += 1;
-            if self.steps > MOST_STEPS {
+            if self.steps > self.most_steps {
                 return Err("it never ends".to_owned());
             }
             self.step(watcher)?;
@@ -529,7 +531,16 @@ const LIVENESS: Duration = Duration::from_secs(3600);
 /// After which somebody wants headers again.
 const A_MOMENT: Duration = Duration::from_millis(50);
 
+/// Within which any day ends, but for what leases take where rates are limited: slow connections ask for
+/// one twenty times a second, for as long as the day may last.
+fn most_steps(day: &Day) -> u64 {
+    let connections =
+        day.servers.iter().map(|server| server.settings.connections as u64).sum::<u64>();
+    MOST_STEPS + LEASES_A_SECOND * connections * day.longest_way().as_secs()
+}
+
 const MOST_STEPS: u64 = 1_000_000;
+const LEASES_A_SECOND: u64 = 20;
 
 /// A map that is only looked up, so that its order has no say.
 pub(crate) type Places = HashMap<MessageId, SegmentKey>;
