@@ -162,8 +162,7 @@ impl Engine {
     }
 
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let idle = self.connections.values().filter_map(|connection| connection.idle_since);
-        let idle = idle.map(|since| since + self.settings.idle);
+        let idle = self.connections.iter().filter_map(|(id, known)| self.idle_until(*id, known));
         let delayed = self.delayed.first().map(|(at, _)| *at);
         let disk = self.disk.next_try().into_iter().chain(self.disk_due).min();
         let limits = [self.limiter.poll_timeout(), self.allowance.next_deadline()];
@@ -312,14 +311,20 @@ impl Engine {
             self.limiter.handle_timeout(now.instant);
         }
         self.ask_after_pauses(now);
-        let is_done = |known: &Connection| {
-            let idle = known.idle_since.map(|since| since + self.settings.idle);
-            idle.is_some_and(|end| now.instant >= end) || !known.stays && known.line.is_empty()
+        let is_done = |id: ConnectionId, known: &Connection| {
+            let leaves = !known.stays && known.line.is_empty() && !self.is_probing(id);
+            leaves || self.idle_until(id, known).is_some_and(|end| now.instant >= end)
         };
-        let done = self.connections.iter().filter(|(_, known)| is_done(known));
-        let done = done.filter(|(id, _)| !self.is_probing(**id));
+        let done = self.connections.iter().filter(|(id, known)| is_done(**id, known));
         let done: Vec<_> = done.map(|(id, _)| *id).collect();
         done.into_iter().for_each(|connection| self.say_goodbye(connection));
+    }
+
+    /// When a connection has had nothing to do for too long. Questions without a body are something to
+    /// do, however long they take.
+    fn idle_until(&self, id: ConnectionId, known: &Connection) -> Option<Instant> {
+        let since = known.idle_since.filter(|_| !self.is_probing(id))?;
+        Some(since + self.settings.idle)
     }
 
     /// One connection shows it, and is kept as long as any that has nothing to do.

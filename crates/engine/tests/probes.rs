@@ -2,6 +2,8 @@
 
 mod by_hand;
 
+use std::time::Duration;
+
 use bergamot_engine::{Census, Event, Sampled, ServerSettings, Trouble};
 use bergamot_limit::{Allowance, Period, QuotaSettings};
 use bergamot_types::{ByteCount, JobId, MessageId, ServerId};
@@ -88,6 +90,19 @@ fn a_connection_that_breaks_costs_the_answers_of_nobody() {
         answer(&mut world, true);
     }
     assert_eq!(world.probed, census(3, 0, 0));
+}
+
+#[test]
+fn a_question_that_is_answered_late_wakes_nobody_and_costs_no_connection() {
+    let mut world = World::new(vec![server(1, 1)]);
+    probe(&mut world, 1);
+    world.greet();
+    world.wait(31_000);
+    assert_eq!((world.wakes_in(), world.connections()), (None, 1));
+    answer(&mut world, true);
+    assert_eq!(world.wakes_in(), Some(Duration::from_secs(30)), "from now on it is idle");
+    world.wait(30_000);
+    assert_eq!(world.engine.servers().next().map(|it| it.working), Some(0));
 }
 
 #[test]

@@ -87,6 +87,10 @@ impl Placements {
             return Err(Conflict::Number { given, listed });
         }
         let Range { start: begin, end } = self.claim(part)?;
+        // A whole file by itself, where others come before it: it agrees with nobody but itself.
+        if segment > 0 && begin == 0 && end > 0 && part.file_size == Some(end) {
+            return Err(Conflict::Overlap { begin, end });
+        }
         if let Some(given) = part.file_size.filter(|&given| is_last && given != end) {
             return Err(Conflict::Size { given, agreed: end });
         }
@@ -319,6 +323,15 @@ mod tests {
         let mut file = placements();
         file.place(0, 1, false, &part(0, 70, 70)).unwrap();
         assert_eq!(file.certain_size(), Some(70));
+    }
+
+    #[test]
+    fn a_whole_file_is_no_part_of_another_one() {
+        let mut file = placements();
+        let alone = file.place(1, 2, true, &part(0, 70, 70));
+        assert_eq!(alone, Err(Conflict::Overlap { begin: 0, end: 70 }));
+        file.place(0, 1, false, &part(0, 70, 140)).unwrap();
+        assert!(!file.is_disputed(1));
     }
 
     #[test]
