@@ -210,12 +210,17 @@ fn jobs(articles: u32, wire: bool, chance: &mut SplitMix) -> Vec<JobModel> {
     jobs
 }
 
-/// A server that mixes articles up sends the first one of all; no other file may be as large as
-/// that one's, or nothing could tell them apart.
+/// A server that mixes articles up sends the next one, or the first one of all; where that belongs to
+/// another file, the one may not be as large as the other, or nothing could tell them apart.
 fn tell_apart(jobs: &mut [JobModel]) {
     let first = jobs[0].files[0];
-    let others = jobs.iter_mut().flat_map(|job| &mut job.files).skip(1);
-    others.filter(|segments| **segments == first).for_each(|segments| *segments += 1);
+    let mut before = first;
+    for segments in jobs.iter_mut().flat_map(|job| &mut job.files).skip(1) {
+        while *segments == first || (*segments, before) == (1, 1) {
+            *segments += 1;
+        }
+        before = *segments;
+    }
 }
 
 fn files(segments: u32, chance: &mut SplitMix) -> Vec<u32> {

@@ -159,6 +159,9 @@ impl Wire {
 
     /// Does what is due.
     pub(crate) fn advance(&mut self, now: Duration) {
+        if self.planned.is_none_or(|planned| now < planned) {
+            return; // an earlier turn was planned since, and taken
+        }
         self.planned = None;
         match self.state {
             State::Dialled { opens } if now >= opens => {
