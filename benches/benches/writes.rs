@@ -1,17 +1,18 @@
 //! Ways to bring articles to a disk. `cargo bench --package bergamot-benches --bench writes -- DIR`
 //!
 //! A file is written in articles of 700 KiB, as the writer does, and in other ways: without setting
-//! the space aside, in smaller pieces, out of order, by more threads, and with the kernel told to
-//! begin to write or to forget. CPU counts as much as time: on a small machine it is all there is.
+//! the space aside, in smaller pieces, out of order, by more threads, with the kernel told to begin to
+//! write or to forget, and past the page cache. CPU counts as much as time: on a small machine it is all
+//! there is.
 
 use std::fs::{self, File, OpenOptions};
 use std::hint::black_box;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate, fdatasync};
+use rustix::fs::{Advice, FallocateFlags, OFlags, fadvise, fallocate, fdatasync};
 
 /// One way to write.
 #[derive(Clone, Copy)]
@@ -21,8 +22,20 @@ struct Way {
     piece: usize,
     shuffled: bool,
     threads: usize,
-    /// Drop what was written from the page cache behind every so many articles.
-    forget: bool,
+    /// What becomes of what was written.
+    fate: Fate,
+}
+
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Fate {
+    /// It never sees the page cache.
+    Direct,
+    /// Brought to the disk behind every so many articles.
+    Flushed,
+    /// And dropped from the page cache then.
+    Forgotten,
+    /// Left to the kernel.
+    Left,
 }
 
 const USUAL: Way = Way {
@@ -31,7 +44,7 @@ const USUAL: Way = Way {
     piece: ARTICLE,
     shuffled: false,
     threads: 1,
-    forget: false,
+    fate: Fate::Left,
 };
 
 fn main() {
@@ -47,7 +60,10 @@ fn main() {
         Way { name: "pieces of 16 KiB", piece: 16 << 10, ..USUAL },
         Way { name: "two threads", threads: 2, ..USUAL },
         Way { name: "four threads", threads: 4, ..USUAL },
-        Way { name: "forgotten by the page cache", forget: true, ..USUAL },
+        Way { name: "flushed", fate: Fate::Flushed, ..USUAL },
+        Way { name: "forgotten by the page cache", fate: Fate::Forgotten, ..USUAL },
+        Way { name: "past the page cache", fate: Fate::Direct, ..USUAL },
+        Way { name: "past the page cache, three threads", fate: Fate::Direct, threads: 3, ..USUAL },
     ];
     println!("{} of {} articles", directory.display(), ARTICLES);
     println!("{:<36} {:>8} {:>8} {:>8} {:>8}", "", "s", "ratio", "CPU s", "ratio");
@@ -76,15 +92,19 @@ fn measure(directory: &Path, way: Way) -> (Duration, Duration) {
 }
 
 fn write(path: &Path, way: Way) {
-    let file = OpenOptions::new().create_new(true).write(true).open(path).expect("a new file");
+    let flags = if way.fate == Fate::Direct { OFlags::DIRECT } else { OFlags::empty() };
+    let mut options = OpenOptions::new();
+    options.create_new(true).write(true).custom_flags(flags.bits().cast_signed());
+    let file = options.open(path).expect("a new file");
     if way.preallocate {
         // Where that is not possible the file grows as it is written.
         let _ = fallocate(&file, FallocateFlags::empty(), 0, (ARTICLES * ARTICLE) as u64);
     }
-    let bytes: Vec<u8> = (0..ARTICLE).map(|n| ((n * 31) >> 3) as u8).collect();
+    let memory: Vec<u8> = (0..ARTICLE + PAGE).map(|n| ((n * 31) >> 3) as u8).collect();
+    let bytes = &memory[memory.as_ptr().align_offset(PAGE)..][..ARTICLE];
     thread::scope(|scope| {
         for lane in 0..way.threads {
-            let (file, bytes) = (&file, &bytes);
+            let file = &file;
             scope.spawn(move || {
                 (lane..ARTICLES).step_by(way.threads).for_each(|turn| {
                     let article = if way.shuffled { turn * 577 % ARTICLES } else { turn };
@@ -100,8 +120,11 @@ fn write_article(file: &File, bytes: &[u8], article: usize, way: Way) {
     for (piece, place) in bytes.chunks(way.piece).zip((offset..).step_by(way.piece)) {
         file.write_all_at(black_box(piece), place).expect("room on the disk");
     }
-    if way.forget && article % FORGOTTEN_AT_ONCE == FORGOTTEN_AT_ONCE - 1 {
+    let is_due = article % FLUSHED_AT_ONCE == FLUSHED_AT_ONCE - 1;
+    if is_due && matches!(way.fate, Fate::Flushed | Fate::Forgotten) {
         fdatasync(file).expect("a disk");
+    }
+    if is_due && way.fate == Fate::Forgotten {
         fadvise(file, 0, None, Advice::DontNeed).expect("a file");
     }
 }
@@ -116,5 +139,6 @@ fn cpu() -> Duration {
 
 const ARTICLE: usize = 700 << 10;
 const ARTICLES: usize = 1024; // 577 has no divisor in common with it
-const FORGOTTEN_AT_ONCE: usize = 32;
+const PAGE: usize = 4 << 10;
+const FLUSHED_AT_ONCE: usize = 46; // 32 MiB
 const ROUNDS: usize = 3;

@@ -22,9 +22,12 @@ struct Idle {
 }
 
 /// One decoded article. Its memory goes back to the pool when it is dropped.
+///
+/// It begins with a page, so that the disk can take it from there without a copy.
 #[derive(Debug)]
 pub struct Buffer {
     memory: Vec<u8>,
+    start: usize,
     length: usize,
     pool: BufferPool,
 }
@@ -39,10 +42,11 @@ impl BufferPool {
     /// An empty buffer with room for `room` bytes.
     pub fn lend(&self, room: usize) -> Buffer {
         // Articles of one post differ by some bytes; their buffers must not.
-        let size = room.next_multiple_of(STEP);
+        let size = room.next_multiple_of(PAGE) + PAGE;
         let known = self.idle().take(size);
         let memory = known.unwrap_or_else(|| vec![0; size]);
-        Buffer { memory, length: 0, pool: self.clone() }
+        let start = memory.as_ptr().align_offset(PAGE).min(PAGE);
+        Buffer { memory, start, length: 0, pool: self.clone() }
     }
 
     /// Gives back to the system what lies idle.
@@ -90,7 +94,7 @@ impl Idle {
 impl Buffer {
     /// The part that is not filled yet.
     pub(crate) fn room(&mut self) -> &mut [u8] {
-        &mut self.memory[self.length..]
+        &mut self.memory[self.start + self.length..]
     }
 
     pub(crate) fn filled(&mut self, bytes: usize) {
@@ -100,7 +104,7 @@ impl Buffer {
 
 impl AsRef<[u8]> for Buffer {
     fn as_ref(&self) -> &[u8] {
-        &self.memory[..self.length]
+        &self.memory[self.start..self.start + self.length]
     }
 }
 
@@ -111,8 +115,8 @@ impl Drop for Buffer {
     }
 }
 
-/// A page: it is what memory comes in.
-const STEP: usize = 4 << 10;
+/// What memory comes in.
+const PAGE: usize = 4 << 10;
 
 #[cfg(test)]
 mod tests {
@@ -120,21 +124,22 @@ mod tests {
 
     #[test]
     fn memory_goes_round_within_its_bound() {
-        let pool = BufferPool::new(10 * STEP);
-        let mut first = pool.lend(6 * STEP);
+        let pool = BufferPool::new(11 * PAGE);
+        let mut first = pool.lend(6 * PAGE);
         first.room()[0] = 7;
         first.filled(1);
         assert_eq!(first.as_ref(), [7]);
+        assert_eq!(first.as_ref().as_ptr().align_offset(PAGE), 0);
         let place = first.memory.as_ptr();
-        let second = pool.lend(6 * STEP);
+        let second = pool.lend(6 * PAGE);
         drop(second);
         assert_eq!(pool.idle().bytes, 0, "there is no room for two");
         drop(first);
-        let again = pool.lend(5 * STEP + 1);
+        let again = pool.lend(5 * PAGE + 1);
         assert_eq!((again.memory.as_ptr(), again.as_ref()), (place, &[][..]));
         drop(again);
-        let small = pool.lend(STEP);
-        assert_ne!(small.memory.len(), 6 * STEP, "a small one does not take a large one");
+        let small = pool.lend(PAGE);
+        assert_ne!(small.memory.len(), 7 * PAGE, "a small one does not take a large one");
     }
 
     #[test]
@@ -148,14 +153,14 @@ mod tests {
 
     #[test]
     fn what_lies_idle_makes_way_for_articles_of_another_size() {
-        let pool = BufferPool::new(20 * STEP);
-        let small: Vec<_> = (0..10).map(|_| pool.lend(2 * STEP)).collect();
+        let pool = BufferPool::new(20 * PAGE);
+        let small: Vec<_> = (0..10).map(|_| pool.lend(PAGE)).collect();
         drop(small);
-        assert_eq!(pool.idle().bytes, 20 * STEP);
-        let large = pool.lend(15 * STEP);
-        assert_eq!(pool.idle().bytes, 4 * STEP);
+        assert_eq!(pool.idle().bytes, 20 * PAGE);
+        let large = pool.lend(14 * PAGE);
+        assert_eq!(pool.idle().bytes, 4 * PAGE);
         drop(large);
-        assert_eq!(pool.idle().bytes, 19 * STEP);
+        assert_eq!(pool.idle().bytes, 19 * PAGE);
         pool.clear();
         let idle = pool.idle();
         assert_eq!((idle.bytes, idle.buffers.len()), (0, 0));

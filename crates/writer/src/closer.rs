@@ -10,6 +10,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use crate::job_dir::JobDir;
 use crate::line::{Choice, lock};
@@ -128,8 +129,12 @@ impl<B> Closer<B> {
             match closing {
                 Closing::Flush { dir, part } => {
                     dir.note_flushed(part.index());
-                    if let Err(error) = part.flush() {
-                        dir.remember_unsynced(part.index(), error);
+                    let began = Instant::now();
+                    match part.flush() {
+                        Ok(bytes) => {
+                            shared.disks.on_flushed(dir.identity().0, bytes, began.elapsed());
+                        }
+                        Err(error) => dir.remember_unsynced(part.index(), error),
                     }
                 }
                 Closing::Order(order) => (shared.on_done)(carry_out(order, &shared.stop)),

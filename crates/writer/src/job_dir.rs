@@ -137,6 +137,15 @@ impl JobDir {
         Ok(self.part_file(index, file))
     }
 
+    /// A second handle of an unfinished file, to write to it past the page cache; many file systems
+    /// have none to give.
+    pub(crate) fn open_directly(&self, part: &PartFile) -> Option<OwnedFd> {
+        let access = OFlags::RDWR | self.folder.kernel().direct();
+        let file = self.folder.open(&part_name(part.index()), access).ok()?;
+        let stat = rustix::fs::fstat(&file).ok()?;
+        part.identity().is_ok_and(|same| same == (stat.st_dev, stat.st_ino)).then_some(file)
+    }
+
     fn part_file(&self, index: u32, file: OwnedFd) -> PartFile {
         let path = self.folder.path().join(part_name(index));
         PartFile::new(index, file, path, self.folder.kernel().clone())

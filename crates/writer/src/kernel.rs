@@ -4,12 +4,21 @@ use std::ffi::OsStr;
 use std::fmt::Debug;
 use std::os::fd::BorrowedFd;
 
-use rustix::fs::{self, FallocateFlags, RenameFlags};
+use rustix::fs::{self, FallocateFlags, OFlags, RenameFlags};
 use rustix::io::{self, Result};
 
 /// Each method is the call itself; tests override one to make a full, old or odd file system.
 pub(crate) trait Kernel: Debug + Send + Sync {
     fn pwrite(&self, file: BorrowedFd<'_>, bytes: &[u8], offset: u64) -> Result<usize> {
+        io::pwrite(file, bytes, offset)
+    }
+
+    /// How to open a file in order to write to it past the page cache.
+    fn direct(&self) -> OFlags {
+        OFlags::DIRECT
+    }
+
+    fn pwrite_directly(&self, file: BorrowedFd<'_>, bytes: &[u8], offset: u64) -> Result<usize> {
         io::pwrite(file, bytes, offset)
     }
 

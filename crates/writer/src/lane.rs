@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::closer::Closing;
 use crate::error::DiskError;
+use crate::hands::{Handed, Place};
 use crate::job_dir::JobDir;
 use crate::line::{Choice, lock};
 use crate::part_cache::PartCache;
@@ -52,16 +53,22 @@ impl<B: AsRef<[u8]> + Send + 'static> Lane<B> {
         while let Some(item) = shared.lanes[self.number].next(&shared.stop, front) {
             match item {
                 Item::Finish { file, order } => {
+                    shared.hands.wait_for_file(&shared.stop, &order.dir, file);
                     self.cache.close(&order.dir, file);
                     shared.close(Closing::Order(order));
                 }
                 Item::Gate(gate) => self.pass(&gate),
-                Item::Write(order) => (shared.on_done)(self.carry_out(order)),
+                Item::Write(order) => {
+                    if let Some(done) = self.carry_out(order) {
+                        (shared.on_done)(done);
+                    }
+                }
             }
         }
     }
 
     fn pass(&mut self, gate: &Gate<B>) {
+        self.shared.hands.wait_for_job(&self.shared.stop, &gate.dir);
         if gate.is_last {
             self.cache.close_all(&gate.dir);
         }
@@ -72,29 +79,64 @@ impl<B: AsRef<[u8]> + Send + 'static> Lane<B> {
         }
     }
 
-    fn carry_out(&mut self, Order { ticket, dir, task }: Order<B>) -> Done<B> {
-        let (bytes, result) = match task {
-            Task::Write { file, offset, bytes } => {
-                let result = self.with_part(&dir, file, |part| {
-                    part.write_at(offset, bytes.as_ref())?;
-                    dir.note_unflushed(file);
-                    Ok(part.owes_a_flush())
-                });
-                if let Ok((part, true)) = &result {
-                    let flush = Closing::Flush { dir: dir.clone(), part: part.clone() };
-                    self.shared.close(flush);
-                }
-                (Some(bytes), result.map(|_| Outcome::Done))
-            }
+    /// None if somebody else does it.
+    fn carry_out(&mut self, Order { ticket, dir, task }: Order<B>) -> Option<Done<B>> {
+        match task {
+            Task::Write { file, offset, bytes } => self.write(ticket, dir, file, offset, bytes),
             Task::Reserve { file, size } => {
                 let result = self.with_part(&dir, file, |part| part.reserve(size.0));
                 let outcome =
                     |(_, is_its_own)| if is_its_own { Outcome::Done } else { Outcome::Sparse };
-                (None, result.map(outcome))
+                Some(Done { ticket, bytes: None, result: result.map(outcome) })
             }
             _ => unreachable!("`Writer::submit` brings the others elsewhere"),
+        }
+    }
+
+    fn write(
+        &mut self,
+        ticket: u64,
+        dir: Arc<JobDir>,
+        file: u32,
+        offset: u64,
+        bytes: B,
+    ) -> Option<Done<B>> {
+        let shared = self.shared.clone();
+        let place = Place::new(&dir, file, offset, bytes.as_ref().len());
+        let is_quick = shared.disks.is_quick(dir.identity().0);
+        let way = self.with_part(&dir, file, |part| {
+            part.check_linked()?;
+            Ok(is_quick
+                && shared.has_hands()
+                && part.takes_directly(offset, bytes.as_ref(), || dir.open_directly(part)))
+        });
+        let result = match way {
+            Ok((part, true)) => {
+                shared.hands.hand(&shared.stop, place, Handed { ticket, dir, part, offset, bytes });
+                return None;
+            }
+            Ok((part, false)) => {
+                shared.hands.wait_until_free(&shared.stop, &place);
+                self.write_to_the_cache(&dir, part, offset, bytes.as_ref())
+            }
+            Err(error) => Err(error),
         };
-        Done { ticket, bytes, result }
+        Some(Done { ticket, bytes: Some(bytes), result: result.map(|()| Outcome::Done) })
+    }
+
+    fn write_to_the_cache(
+        &self,
+        dir: &Arc<JobDir>,
+        part: Arc<PartFile>,
+        offset: u64,
+        bytes: &[u8],
+    ) -> Result<(), DiskError> {
+        part.write_to_the_cache(offset, bytes)?;
+        dir.note_unflushed(part.index());
+        if part.owes_a_flush(self.shared.disks.is_known(dir.identity().0)) {
+            self.shared.close(Closing::Flush { dir: dir.clone(), part });
+        }
+        Ok(())
     }
 
     fn with_part<T>(

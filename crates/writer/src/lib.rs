@@ -6,13 +6,16 @@
 //! directory and follows no link (see `Folder`); nothing is ever made outside a job's directory.
 //!
 //! Disks block, so [`Writer`] puts a few threads in front: orders in, [`Done`] out. Some write to the
-//! page cache, which is quick; others wait until the disk has it, which is not.
+//! page cache, which is quick; others wait until the disk has it, which is not; and where a disk is as
+//! quick as memory, others again write to it past the page cache.
 
 #![forbid(unsafe_code)]
 
 mod closer;
+mod disks;
 mod error;
 mod folder;
+mod hands;
 mod job_dir;
 mod kernel;
 mod lane;

@@ -37,6 +37,15 @@ impl<T> Line<T> {
         self.push_after(stop, item, || ());
     }
 
+    /// Of a line whose items anybody takes.
+    pub(crate) fn push_to_anyone(&self, stop: &AtomicBool, item: T) {
+        let mut queue = lock(&self.queue);
+        if !stop.load(Ordering::Relaxed) {
+            queue.push_back(item);
+            self.ready.notify_one();
+        }
+    }
+
     /// Does something first, while nobody chooses.
     pub(crate) fn push_after(&self, stop: &AtomicBool, item: T, before: impl FnOnce()) {
         let mut queue = lock(&self.queue);

@@ -2,12 +2,13 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use rustix::fs;
 use rustix::io::{self, Errno};
 
+use crate::disks::MEASURABLE;
 use crate::error::DiskError;
 use crate::job_dir::Piece;
 use crate::kernel::Kernel;
@@ -21,12 +22,14 @@ pub struct PartFile {
     kernel: Arc<dyn Kernel>,
     unflushed: AtomicU64,
     awaits_flush: AtomicBool,
+    /// A second handle, for writes past the page cache; none if it cannot be had.
+    direct: OnceLock<Option<OwnedFd>>,
 }
 
 impl PartFile {
     pub(crate) fn new(index: u32, file: OwnedFd, path: PathBuf, kernel: Arc<dyn Kernel>) -> Self {
         let (unflushed, awaits_flush) = (AtomicU64::new(0), AtomicBool::new(false));
-        Self { index, file, path, kernel, unflushed, awaits_flush }
+        Self { index, file, path, kernel, unflushed, awaits_flush, direct: OnceLock::new() }
     }
 
     pub fn index(&self) -> u32 {
@@ -35,25 +38,66 @@ impl PartFile {
 
     /// Writes all of it or fails; a file somebody deleted meanwhile takes bytes, but keeps none.
     pub fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), DiskError> {
+        self.check_linked()?;
+        self.write_to_the_cache(offset, bytes)
+    }
+
+    pub(crate) fn check_linked(&self) -> Result<(), DiskError> {
         let stat = fs::fstat(&self.file).map_err(|errno| self.error(errno, 0))?;
         if stat.st_nlink == 0 {
             return Err(DiskError::Vanished { path: self.path.clone() });
         }
+        Ok(())
+    }
+
+    pub(crate) fn write_to_the_cache(&self, offset: u64, bytes: &[u8]) -> Result<(), DiskError> {
         self.target().write_all(offset, bytes)?;
         self.unflushed.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Whether so much was written that it should be flushed. It says so once, until it was.
-    pub(crate) fn owes_a_flush(&self) -> bool {
-        self.unflushed.load(Ordering::Relaxed) >= FLUSHED_AT_ONCE
+    /// Whether the bytes are whole blocks of memory for whole blocks of the disk, and there is a
+    /// handle to write them by; `open` is asked for it once.
+    pub(crate) fn takes_directly(
+        &self,
+        offset: u64,
+        bytes: &[u8],
+        open: impl FnOnce() -> Option<OwnedFd>,
+    ) -> bool {
+        let is_whole = |number: u64| number.is_multiple_of(LARGEST_BLOCK);
+        let fits = [offset, bytes.len() as u64, bytes.as_ptr().addr() as u64].map(is_whole);
+        fits == [true; 3] && !bytes.is_empty() && self.direct.get_or_init(open).is_some()
+    }
+
+    /// Writes all of it or fails; `false` if it had to go through the page cache after all.
+    pub(crate) fn write_past_the_cache(
+        &self,
+        offset: u64,
+        bytes: &[u8],
+    ) -> Result<bool, DiskError> {
+        let direct = self.direct.get().and_then(Option::as_ref);
+        let taken = direct.map(|file| self.kernel.pwrite_directly(file.as_fd(), bytes, offset));
+        match taken {
+            Some(Ok(count)) if count == bytes.len() => Ok(true),
+            // What is left of a short write may not be whole blocks, and errors are told by the other
+            // way, too.
+            _ => self.write_to_the_cache(offset, bytes).map(|()| false),
+        }
+    }
+
+    /// Whether so much was written that it should be flushed: little is enough where that shows how
+    /// quick the disk is. It says so once, until it was.
+    pub(crate) fn owes_a_flush(&self, is_disk_known: bool) -> bool {
+        let enough = if is_disk_known { FLUSHED_AT_ONCE } else { MEASURABLE };
+        self.unflushed.load(Ordering::Relaxed) >= enough
             && !self.awaits_flush.swap(true, Ordering::Relaxed)
     }
 
-    pub(crate) fn flush(&self) -> Result<(), DiskError> {
-        self.unflushed.store(0, Ordering::Relaxed);
+    /// How much it was.
+    pub(crate) fn flush(&self) -> Result<u64, DiskError> {
+        let bytes = self.unflushed.swap(0, Ordering::Relaxed);
         self.awaits_flush.store(false, Ordering::Relaxed);
-        self.sync()
+        self.sync().map(|()| bytes)
     }
 
     /// Sets the space aside, where the file system can; a sparse file is as good as none elsewhere.
@@ -192,6 +236,9 @@ impl Target<'_> {
 
 /// The end of a file waits for at most about this much, and a disk that turns has enough to sort.
 const FLUSHED_AT_ONCE: u64 = 32 << 20;
+
+/// No disk has larger ones, and no file system of these days wants more.
+const LARGEST_BLOCK: u64 = 4 << 10;
 
 /// The unit of `st_blocks`, whatever the file system's own blocks are (stat(2)).
 const BLOCK: u64 = 512;

@@ -8,7 +8,9 @@ use std::time::Duration;
 use bergamot_types::{ByteCount, JobId, SafeName};
 
 use crate::closer::{Busy, Closer, Closing, Duty};
+use crate::disks::Disks;
 use crate::error::DiskError;
+use crate::hands::{self, Hands};
 use crate::job_dir::{JobDir, Piece};
 use crate::lane::{Gate, Item, Lane};
 use crate::line::{Line, lock};
@@ -32,13 +34,15 @@ pub struct Settings {
     /// That wait for the disk to have what was written; and as many again for each disk that finished
     /// jobs are moved to, while any are.
     pub closers: usize,
+    /// That write past the page cache, once a disk is found to be quick.
+    pub hands: usize,
     /// Over all threads; more than this gains nothing and costs handles that sockets want.
     pub open_files: usize,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { threads: 2, closers: 4, open_files: 64 }
+        Self { threads: 2, closers: 4, hands: 3, open_files: 64 }
     }
 }
 
@@ -112,6 +116,8 @@ impl<B: AsRef<[u8]> + Send + 'static> Writer<B> {
             lanes: (0..threads).map(|_| Line::default()).collect(),
             closing: Line::default(),
             busy: Busy::default(),
+            disks: Disks::default(),
+            hands: Hands::new(settings.hands),
             movers: Movers::new(settings.closers.max(1)),
             stop: AtomicBool::new(false),
             running: Mutex::new(0),
@@ -159,6 +165,7 @@ impl<B> Writer<B> {
         self.shared.stop.store(true, Ordering::Relaxed);
         self.shared.lanes.iter().for_each(Line::clear);
         self.shared.closing.clear();
+        self.shared.hands.stop();
         let running = lock(&self.shared.running);
         let (running, _) = self
             .shared
@@ -185,6 +192,8 @@ pub(crate) struct Shared<B> {
     pub(crate) lanes: Vec<Line<Item<B>>>,
     pub(crate) closing: Line<Closing<B>>,
     pub(crate) busy: Busy,
+    pub(crate) disks: Disks,
+    pub(crate) hands: Hands<B>,
     pub(crate) movers: Movers,
     pub(crate) stop: AtomicBool,
     pub(crate) on_done: Box<dyn Fn(Done<B>) + Send + Sync>,
@@ -221,6 +230,17 @@ impl<B: Send + 'static> Shared<B> {
             work();
         });
         thread.map(drop)
+    }
+}
+
+impl<B: AsRef<[u8]> + Send + 'static> Shared<B> {
+    /// Whether there is anybody to write past the page cache: they are there from the first time on.
+    pub(crate) fn has_hands(self: &Arc<Self>) -> bool {
+        let hire = |number| {
+            let shared = self.clone();
+            self.spawn(format!("hand-{number}"), move || hands::work(&shared)).is_ok()
+        };
+        self.hands.hired(hire) > 0
     }
 }
 
