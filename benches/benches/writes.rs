@@ -95,7 +95,7 @@ fn write(path: &Path, way: Way) {
     let flags = if way.fate == Fate::Direct { OFlags::DIRECT } else { OFlags::empty() };
     let mut options = OpenOptions::new();
     options.create_new(true).write(true).custom_flags(flags.bits().cast_signed());
-    let file = options.open(path).expect("a new file");
+    let file = options.open(path).expect("a new file, on a file system that knows O_DIRECT");
     if way.preallocate {
         // Where that is not possible the file grows as it is written.
         let _ = fallocate(&file, FallocateFlags::empty(), 0, (ARTICLES * ARTICLE) as u64);

@@ -8,6 +8,9 @@
 //! - If it has run on for a day and is still behind, it is believed: the later days count as used
 //!   on the day it was turned back. So ten years forward by mistake and back again cost at most a
 //!   day's patience. Should the clock come to those days again, they count as themselves again.
+//! - A day has come when something is booked on it or charged to it in advance: what was asked for on a
+//!   day that the clock then takes back counts on that day, and so does all that is used until the clock
+//!   is there again or believed.
 //! - A clock before [`BELIEVED`] is one that nobody has set yet; it is never believed, and what is
 //!   used under it counts as used on the newest day, or on the first day that is believed.
 //!

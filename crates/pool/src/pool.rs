@@ -338,7 +338,7 @@ impl Pool {
 
     /// What one mirror does not have, none of its group has.
     fn has_answered(&self, server: &Server, tries: &Tries) -> bool {
-        if tries.is_none() {
+        if tries.is_empty() {
             return false;
         }
         let group = server.settings.group;

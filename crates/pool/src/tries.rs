@@ -25,8 +25,8 @@ struct ServerTries {
 }
 
 impl Tries {
-    /// Whether nobody was asked yet.
-    pub(crate) fn is_none(&self) -> bool {
+    /// Whether nothing has gone wrong with it yet.
+    pub(crate) fn is_empty(&self) -> bool {
         self.servers.is_empty()
     }
 

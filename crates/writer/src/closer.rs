@@ -128,10 +128,9 @@ impl<B> Closer<B> {
             let claim = closing.claim();
             match closing {
                 Closing::Flush { dir, part } => {
-                    dir.note_flushed(part.index());
-                    let began = Instant::now();
+                    let (bytes, began) = (dir.note_flushed(part.index()), Instant::now());
                     match part.flush() {
-                        Ok(bytes) => {
+                        Ok(()) => {
                             shared.disks.on_flushed(dir.identity().0, bytes, began.elapsed());
                         }
                         Err(error) => dir.remember_unsynced(part.index(), error),

@@ -13,7 +13,7 @@ use crate::disks::Disks;
 use crate::error::DiskError;
 use crate::job_dir::JobDir;
 use crate::line::{Choice, Line, lock};
-use crate::part_file::PartFile;
+use crate::part_file::{PartFile, Way};
 use crate::writer::{Done, Outcome, Shared};
 
 /// What lies in their hands.
@@ -32,22 +32,23 @@ pub(crate) struct Handed<B> {
     pub(crate) ticket: u64,
     pub(crate) dir: Arc<JobDir>,
     pub(crate) part: Arc<PartFile>,
-    pub(crate) offset: u64,
+    pub(crate) place: Place,
     pub(crate) bytes: B,
 }
 
 /// Where an article goes.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Place {
+    lane: usize, // of the thread that hands it out
     dir: (u64, u64),
     file: u32,
     range: Range<u64>,
 }
 
 impl Place {
-    pub(crate) fn new(dir: &JobDir, file: u32, offset: u64, length: usize) -> Self {
+    pub(crate) fn new(lane: usize, dir: &JobDir, file: u32, offset: u64, length: usize) -> Self {
         let range = offset..offset.saturating_add(length as u64);
-        Self { dir: dir.identity(), file, range }
+        Self { lane, dir: dir.identity(), file, range }
     }
 
     fn overlaps(&self, other: &Self) -> bool {
@@ -68,9 +69,9 @@ impl<B> Hands<B> {
     }
 
     /// After what is under way to the same place.
-    pub(crate) fn hand(&self, stop: &AtomicBool, place: Place, handed: Handed<B>) {
-        self.wait_until_free(stop, &place);
-        lock(&self.under_way).push(place);
+    pub(crate) fn hand(&self, stop: &AtomicBool, handed: Handed<B>) {
+        self.wait_until_free(stop, &handed.place);
+        lock(&self.under_way).push(handed.place.clone());
         self.line.push_to_anyone(stop, handed);
     }
 
@@ -83,8 +84,9 @@ impl<B> Hands<B> {
         self.wait_while(stop, |other| (other.dir, other.file) == of_file);
     }
 
-    pub(crate) fn wait_for_job(&self, stop: &AtomicBool, dir: &JobDir) {
-        self.wait_while(stop, |other| other.dir == dir.identity());
+    /// For what this thread has handed out for the job; others wait for theirs.
+    pub(crate) fn wait_for_job(&self, stop: &AtomicBool, lane: usize, dir: &JobDir) {
+        self.wait_while(stop, |other| (other.lane, other.dir) == (lane, dir.identity()));
     }
 
     fn wait_while(&self, stop: &AtomicBool, is_waited_for: impl Fn(&Place) -> bool) {
@@ -114,27 +116,33 @@ impl<B> Hands<B> {
 
 /// One of them at work.
 pub(crate) fn work<B: AsRef<[u8]>>(shared: &Shared<B>) {
-    let anything =
-        |queue: &std::collections::VecDeque<_>| Choice::of((!queue.is_empty()).then_some(0));
-    while let Some(handed) = shared.hands.line.next(&shared.stop, anything) {
-        let bytes = handed.bytes.as_ref();
-        let place = Place::new(&handed.dir, handed.part.index(), handed.offset, bytes.len());
-        let result = write(&shared.disks, &handed).map(|()| Outcome::Done);
+    while let Some(handed) = shared.hands.line.next(&shared.stop, Choice::front) {
+        let Handed { ticket, dir, part, place, bytes } = handed;
+        let result = write(&shared.disks, &dir, &part, place.range.start, bytes.as_ref());
+        // Whoever waits may remove the file next, which should not be open then.
+        drop((part, dir));
+        let result = result.map(|()| Outcome::Done);
+        (shared.on_done)(Done { ticket, bytes: Some(bytes), result });
         shared.hands.on_written(&place);
-        (shared.on_done)(Done { ticket: handed.ticket, bytes: Some(handed.bytes), result });
     }
 }
 
-fn write<B: AsRef<[u8]>>(disks: &Disks, handed: &Handed<B>) -> Result<(), DiskError> {
-    let Handed { dir, part, offset, bytes, .. } = handed;
+fn write(
+    disks: &Disks,
+    dir: &JobDir,
+    part: &PartFile,
+    offset: u64,
+    bytes: &[u8],
+) -> Result<(), DiskError> {
+    let (began, length) = (Instant::now(), bytes.len() as u64);
+    let way = part.write_directly(offset, bytes)?;
     let device = dir.identity().0;
-    let began = Instant::now();
-    let was_taken = part.write_past_the_cache(*offset, bytes.as_ref())?;
-    dir.note_unflushed(part.index());
-    match was_taken {
-        true => disks.on_written(device, bytes.as_ref().len() as u64, began.elapsed()),
-        false => disks.on_refused(device),
+    match way {
+        Way::Cached => {}
+        Way::Direct => disks.on_written(device, length, began.elapsed()),
+        Way::Refused => disks.on_refused(device),
     }
+    dir.note_unflushed(part.index(), if way == Way::Direct { 0 } else { length });
     Ok(())
 }
 
@@ -142,6 +150,7 @@ fn write<B: AsRef<[u8]>>(disks: &Disks, handed: &Handed<B>) -> Result<(), DiskEr
 mod tests {
     use std::os::fd::BorrowedFd;
     use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::time::Duration;
 
     use bergamot_types::{ByteCount, SafeName};
     use rustix::fs::OFlags;
@@ -149,12 +158,13 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
+    use crate::disks::MEASURABLE;
     use crate::kernel::{Kernel, Linux};
     use crate::{Order, Root, Settings, Task, Writer};
 
     #[test]
     fn places_overlap_only_where_they_share_a_byte_of_a_file() {
-        let place = |file, range| Place { dir: (1, 2), file, range };
+        let place = |file, range| Place { lane: 0, dir: (1, 2), file, range };
         let here = place(3, 10..20);
         for (file, range, overlaps) in [
             (3, 0..10, false),
@@ -170,20 +180,16 @@ mod tests {
         assert!(!here.overlaps(&Place { dir: (1, 3), ..here.clone() }));
     }
 
-    /// A disk that flushes in no time. Writes past its page cache are told of, and done when that is
-    /// allowed; or refused.
+    /// Writes past its page cache are told of, and those to the first place are done when that is
+    /// allowed; or they fail.
     #[derive(Debug)]
     struct Quick {
         direct: Sender<u64>,
         go_on: Mutex<Receiver<()>>,
-        refuses: bool,
+        fails: Option<Errno>,
     }
 
     impl Kernel for Quick {
-        fn fdatasync(&self, _: BorrowedFd<'_>) -> rustix::io::Result<()> {
-            Ok(())
-        }
-
         /// None of the file systems that tests run on has to know of it.
         fn direct(&self) -> OFlags {
             OFlags::empty()
@@ -196,10 +202,12 @@ mod tests {
             offset: u64,
         ) -> rustix::io::Result<usize> {
             self.direct.send(offset).unwrap();
-            if self.refuses {
-                return Err(Errno::INVAL);
+            if let Some(errno) = self.fails {
+                return Err(errno);
             }
-            let _ = lock(&self.go_on).recv();
+            if offset == 0 {
+                let _ = lock(&self.go_on).recv();
+            }
             Linux.pwrite(file, bytes, offset)
         }
     }
@@ -236,108 +244,116 @@ mod tests {
     }
 
     impl Bench {
-        /// With a file of which so much was written that its disk is known to be quick.
-        fn new(refuses: bool) -> Self {
+        /// On a disk that is known to be quick.
+        fn new(fails: Option<Errno>) -> Self {
             let ((direct, directs), (go_on, goes_on)) = (channel(), channel());
-            let kernel = Quick { direct, go_on: Mutex::new(goes_on), refuses };
+            let kernel = Quick { direct, go_on: Mutex::new(goes_on), fails };
             let temp = TempDir::new().unwrap();
             let root = Root::with_kernel(temp.path(), Arc::new(kernel)).unwrap();
             let dir = Arc::new(root.job_dir(&SafeName::from_raw("job")).unwrap());
             let (sender, dones) = channel();
             let on_done = move |done: Done<Bytes>| drop(sender.send(done));
             let writer = Writer::start(Settings::default(), on_done).unwrap();
-            let bench = Self { _temp: temp, dir, writer, dones, direct: directs, go_on };
-            bench.write(0, Bytes::new(1, BEGUN as usize));
-            bench.submit(Task::Sync);
-            (0..2).for_each(|_| bench.done());
-            assert_eq!(bench.direct.try_iter().count(), 0, "nothing was known of the disk");
-            bench
+            writer.disks().on_flushed(dir.identity().0, MEASURABLE, Duration::ZERO);
+            Self { _temp: temp, dir, writer, dones, direct: directs, go_on }
         }
 
         fn submit(&self, task: Task<Bytes>) {
             self.writer.submit(Order { ticket: 0, dir: self.dir.clone(), task });
         }
 
-        fn write(&self, offset: u64, bytes: Bytes) {
-            self.submit(Task::Write { file: 0, offset, bytes });
+        fn write(&self, place: usize, bytes: Bytes) {
+            self.submit(Task::Write { file: 0, offset: (place * ARTICLE) as u64, bytes });
         }
 
-        fn done(&self) {
-            self.dones.recv().unwrap().result.unwrap();
+        fn done(&self) -> Result<Outcome, DiskError> {
+            self.dones.recv().unwrap().result
         }
 
-        /// What lies at these places of the finished file.
-        fn finish(&self, size: u64, places: &[u64]) -> Vec<u8> {
-            let name = SafeName::from_raw("a.bin");
-            let pieces = Vec::new();
-            self.submit(Task::FinishFile { file: 0, size: ByteCount(size), pieces, name });
-            self.done();
+        /// The first byte at each of these places of the finished file.
+        fn finish(&self, size: usize, places: &[usize]) -> Vec<u8> {
+            let (name, pieces) = (SafeName::from_raw("a.bin"), Vec::new());
+            let size = ByteCount(size as u64);
+            self.submit(Task::FinishFile { file: 0, size, pieces, name });
+            self.done().unwrap();
             let whole = std::fs::read(self.dir.path().join("a.bin")).unwrap();
-            assert_eq!(whole.len() as u64, size);
-            places.iter().map(|place| whole[*place as usize]).collect()
+            assert_eq!(whole.len() as u64, size.0);
+            places.iter().map(|place| whole[*place]).collect()
         }
     }
 
     #[test]
     fn a_quick_disk_is_written_to_by_several_past_the_page_cache() {
-        let bench = Bench::new(false);
-        let places = [BEGUN, BEGUN + 8 * PAGE as u64, BEGUN + 16 * PAGE as u64];
-        for (value, offset) in (2..).zip(places) {
-            bench.write(offset, Bytes::new(value, 8 * PAGE));
-        }
+        let bench = Bench::new(None);
+        (0..3).for_each(|place| bench.write(place, Bytes::new(place as u8, ARTICLE)));
         let mut begun: Vec<u64> = bench.direct.iter().take(3).collect();
         begun.sort_unstable();
-        assert_eq!(begun, places, "at the same time");
-        (0..3).for_each(|_| bench.go_on.send(()).unwrap());
-        let end = BEGUN + 24 * PAGE as u64;
-        bench.write(end, Bytes::new(5, 7));
-        (0..4).for_each(|_| bench.done());
-        assert_eq!(
-            bench.finish(end + 7, &[0, places[0], places[1], places[2], end]),
-            [1, 2, 3, 4, 5]
-        );
-        assert_eq!(bench.direct.try_iter().count(), 0, "the end is no whole page");
+        assert_eq!(begun, [0, 1, 2].map(|place| place * ARTICLE as u64), "though the first waits");
+        bench.write(3, Bytes::new(3, 7));
+        bench.write(4, Bytes::new(4, PAGE));
+        (0..4).for_each(|_| drop(bench.done().unwrap()));
+        bench.go_on.send(()).unwrap();
+        bench.done().unwrap();
+        let places = [0, 1, 2, 3, 4].map(|place| place * ARTICLE);
+        assert_eq!(bench.finish(places[4] + PAGE, &places), [0, 1, 2, 3, 4]);
+        assert_eq!(bench.direct.try_iter().count(), 0, "little, and no whole pages");
     }
 
     #[test]
     fn what_goes_to_the_same_place_and_what_ends_the_file_wait_for_each_other() {
-        let bench = Bench::new(false);
-        bench.write(BEGUN, Bytes::new(2, 4 * PAGE));
-        bench.write(BEGUN + PAGE as u64, Bytes::new(3, PAGE));
-        bench.write(BEGUN + 1, Bytes::new(4, 2));
+        let bench = Bench::new(None);
+        bench.write(0, Bytes::new(2, 2 * ARTICLE));
+        bench.write(1, Bytes::new(3, ARTICLE));
+        let unaligned = Bytes::new(4, 2);
+        bench.submit(Task::Write { file: 0, offset: 1, bytes: unaligned });
         bench.submit(Task::Sync);
-        assert_eq!(bench.direct.recv().unwrap(), BEGUN);
-        assert!(bench.direct.try_recv().is_err() && bench.dones.try_recv().is_err());
+        assert_eq!(bench.direct.recv().unwrap(), 0);
+        // What should not happen has a moment to happen in.
+        assert!(bench.dones.recv_timeout(Duration::from_millis(100)).is_err());
         bench.go_on.send(()).unwrap();
-        bench.go_on.send(()).unwrap();
-        (0..4).for_each(|_| bench.done());
-        let places = [0, 1, PAGE as u64, 2 * PAGE as u64].map(|place| BEGUN + place);
-        assert_eq!(bench.finish(BEGUN + 4 * PAGE as u64, &places), [2, 4, 3, 2]);
+        (0..4).for_each(|_| drop(bench.done().unwrap()));
+        assert_eq!(bench.finish(2 * ARTICLE, &[0, 1, 2, 3, ARTICLE]), [2, 4, 4, 2, 3]);
     }
 
     #[test]
-    fn a_disk_that_refuses_is_asked_once() {
-        let bench = Bench::new(true);
-        for (value, page) in [(2, 0), (3, 1)] {
-            bench.write(BEGUN + page * PAGE as u64, Bytes::new(value, PAGE));
-            bench.done();
+    fn a_disk_that_knows_no_other_way_than_the_page_cache_is_asked_once() {
+        let bench = Bench::new(Some(Errno::INVAL));
+        for place in [0, 1] {
+            bench.write(place, Bytes::new(place as u8, ARTICLE));
+            bench.done().unwrap();
         }
         assert_eq!(bench.direct.try_iter().count(), 1);
-        let places = [BEGUN, BEGUN + PAGE as u64];
-        assert_eq!(bench.finish(BEGUN + 2 * PAGE as u64, &places), [2, 3]);
+        assert_eq!(bench.finish(2 * ARTICLE, &[0, ARTICLE]), [0, 1]);
+    }
+
+    #[test]
+    fn a_disk_that_fails_says_so_and_one_that_was_interrupted_does_not() {
+        for (errno, code) in [(Errno::IO, Some("disk.error")), (Errno::NOSPC, Some("disk.full"))] {
+            let bench = Bench::new(Some(errno));
+            for _ in 0..2 {
+                bench.write(0, Bytes::new(1, ARTICLE));
+                assert_eq!(bench.done().err().map(|error| error.code()), code);
+            }
+            assert_eq!(bench.direct.try_iter().count(), 2, "that may pass");
+        }
+        let bench = Bench::new(Some(Errno::INTR));
+        bench.write(0, Bytes::new(1, ARTICLE));
+        bench.done().unwrap();
+        assert_eq!(bench.finish(ARTICLE, &[0]), [1]);
     }
 
     #[test]
     fn nobody_waits_for_a_disk_that_hangs_when_all_is_to_end() {
-        let bench = Bench::new(false);
-        bench.write(BEGUN, Bytes::new(2, PAGE));
+        let bench = Bench::new(None);
+        bench.write(0, Bytes::new(2, ARTICLE));
         bench.direct.recv().unwrap();
+        bench.write(0, Bytes::new(3, ARTICLE));
         bench.submit(Task::Sync);
         assert!(!bench.writer.shutdown(), "one is in it");
         drop(bench.go_on);
+        assert!(bench.writer.shutdown(), "and nobody else");
     }
 
+    const ARTICLE: usize = 64 << 10;
     const PAGE: usize = 4 << 10;
-    /// More than is flushed at once.
-    const BEGUN: u64 = 33 << 20;
 }

@@ -28,9 +28,9 @@ pub struct JobDir {
     identity: (u64, u64),
     parts: Mutex<HashSet<u32>>, // those that lie here; another file of that name is not ours
     names: Mutex<Option<Names>>, // read when the first file is finished
-    unflushed: Mutex<HashSet<u32>>, // parts that were written to since they were flushed
+    unflushed: Mutex<HashMap<u32, u64>>, // parts that were written to since they were flushed, and how much
     unsynced: Mutex<HashMap<u32, DiskError>>, // parts that could not be brought to the disk
-    has_new_parts: AtomicBool,  // of which the directory on the disk may not know
+    has_new_parts: AtomicBool,           // of which the directory on the disk may not know
 }
 
 /// A run of bytes that was written to a provisional place.
@@ -139,11 +139,14 @@ impl JobDir {
 
     /// A second handle of an unfinished file, to write to it past the page cache; many file systems
     /// have none to give.
-    pub(crate) fn open_directly(&self, part: &PartFile) -> Option<OwnedFd> {
-        let access = OFlags::RDWR | self.folder.kernel().direct();
-        let file = self.folder.open(&part_name(part.index()), access).ok()?;
-        let stat = rustix::fs::fstat(&file).ok()?;
-        part.identity().is_ok_and(|same| same == (stat.st_dev, stat.st_ino)).then_some(file)
+    pub(crate) fn open_directly(&self, part: &PartFile) -> Result<OwnedFd, DiskError> {
+        let name = part_name(part.index());
+        let file = self.folder.open(&name, OFlags::RDWR | self.folder.kernel().direct())?;
+        let stat = rustix::fs::fstat(&file).map_err(|errno| self.folder.error(errno, &name))?;
+        match part.identity()? == (stat.st_dev, stat.st_ino) {
+            true => Ok(file),
+            false => Err(self.folder.obstructed(&name)),
+        }
     }
 
     fn part_file(&self, index: u32, file: OwnedFd) -> PartFile {
@@ -165,20 +168,21 @@ impl JobDir {
         self.note_flushed(index);
     }
 
-    pub(crate) fn note_unflushed(&self, index: u32) {
-        lock(&self.unflushed).insert(index);
+    /// So much lies in the page cache; nothing, of what went past it.
+    pub(crate) fn note_unflushed(&self, index: u32, bytes: u64) {
+        *lock(&self.unflushed).entry(index).or_default() += bytes;
     }
 
-    /// Before it is: what is written meanwhile may come too late.
-    pub(crate) fn note_flushed(&self, index: u32) {
-        lock(&self.unflushed).remove(&index);
+    /// Before it is: what is written meanwhile may come too late. Gives how much there was.
+    pub(crate) fn note_flushed(&self, index: u32) -> u64 {
+        lock(&self.unflushed).remove(&index).unwrap_or(0)
     }
 
     /// Brings all unfinished files to the disk; the first failure, be it of an earlier flush.
     pub(crate) fn sync_parts(&self) -> Result<(), DiskError> {
         let unflushed = std::mem::take(&mut *lock(&self.unflushed));
         let mut result = Ok(());
-        for index in unflushed {
+        for (index, bytes) in unflushed {
             // Not by `part`, which tells of a file that vanished only once: a write has to know.
             let synced = self.open_part(index).and_then(|part| part.sync());
             match &synced {
@@ -186,7 +190,7 @@ impl JobDir {
                 Err(error @ DiskError::Unsynced { .. }) => {
                     self.remember_unsynced(index, error.clone());
                 }
-                Err(_) => self.note_unflushed(index),
+                Err(_) => self.note_unflushed(index, bytes),
             }
             result = result.and(synced);
         }

@@ -48,9 +48,7 @@ pub(crate) struct Lane<B> {
 impl<B: AsRef<[u8]> + Send + 'static> Lane<B> {
     pub(crate) fn run(mut self) {
         let shared = self.shared.clone();
-        let front =
-            |queue: &std::collections::VecDeque<_>| Choice::of((!queue.is_empty()).then_some(0));
-        while let Some(item) = shared.lanes[self.number].next(&shared.stop, front) {
+        while let Some(item) = shared.lanes[self.number].next(&shared.stop, Choice::front) {
             match item {
                 Item::Finish { file, order } => {
                     shared.hands.wait_for_file(&shared.stop, &order.dir, file);
@@ -68,7 +66,7 @@ impl<B: AsRef<[u8]> + Send + 'static> Lane<B> {
     }
 
     fn pass(&mut self, gate: &Gate<B>) {
-        self.shared.hands.wait_for_job(&self.shared.stop, &gate.dir);
+        self.shared.hands.wait_for_job(&self.shared.stop, self.number, &gate.dir);
         if gate.is_last {
             self.cache.close_all(&gate.dir);
         }
@@ -84,6 +82,7 @@ impl<B: AsRef<[u8]> + Send + 'static> Lane<B> {
         match task {
             Task::Write { file, offset, bytes } => self.write(ticket, dir, file, offset, bytes),
             Task::Reserve { file, size } => {
+                self.shared.hands.wait_for_file(&self.shared.stop, &dir, file);
                 let result = self.with_part(&dir, file, |part| part.reserve(size.0));
                 let outcome =
                     |(_, is_its_own)| if is_its_own { Outcome::Done } else { Outcome::Sparse };
@@ -102,41 +101,35 @@ impl<B: AsRef<[u8]> + Send + 'static> Lane<B> {
         bytes: B,
     ) -> Option<Done<B>> {
         let shared = self.shared.clone();
-        let place = Place::new(&dir, file, offset, bytes.as_ref().len());
-        let is_quick = shared.disks.is_quick(dir.identity().0);
+        let device = dir.identity().0;
+        let place = Place::new(self.number, &dir, file, offset, bytes.as_ref().len());
         let way = self.with_part(&dir, file, |part| {
-            part.check_linked()?;
-            Ok(is_quick
-                && shared.has_hands()
-                && part.takes_directly(offset, bytes.as_ref(), || dir.open_directly(part)))
+            let is_handed = shared.disks.is_quick(device)
+                && part.takes_directly(offset, bytes.as_ref(), || shared.disks.open(&dir, part))
+                && shared.has_hands();
+            if is_handed {
+                part.check_linked()?;
+            } else {
+                shared.hands.wait_until_free(&shared.stop, &place);
+                part.write_at(offset, bytes.as_ref())?;
+                dir.note_unflushed(file, bytes.as_ref().len() as u64);
+            }
+            Ok(is_handed)
         });
         let result = match way {
             Ok((part, true)) => {
-                shared.hands.hand(&shared.stop, place, Handed { ticket, dir, part, offset, bytes });
+                shared.hands.hand(&shared.stop, Handed { ticket, dir, part, place, bytes });
                 return None;
             }
             Ok((part, false)) => {
-                shared.hands.wait_until_free(&shared.stop, &place);
-                self.write_to_the_cache(&dir, part, offset, bytes.as_ref())
+                if part.owes_a_flush(shared.disks.is_known(device)) {
+                    shared.close(Closing::Flush { dir, part });
+                }
+                Ok(Outcome::Done)
             }
             Err(error) => Err(error),
         };
-        Some(Done { ticket, bytes: Some(bytes), result: result.map(|()| Outcome::Done) })
-    }
-
-    fn write_to_the_cache(
-        &self,
-        dir: &Arc<JobDir>,
-        part: Arc<PartFile>,
-        offset: u64,
-        bytes: &[u8],
-    ) -> Result<(), DiskError> {
-        part.write_to_the_cache(offset, bytes)?;
-        dir.note_unflushed(part.index());
-        if part.owes_a_flush(self.shared.disks.is_known(dir.identity().0)) {
-            self.shared.close(Closing::Flush { dir: dir.clone(), part });
-        }
-        Ok(())
+        Some(Done { ticket, bytes: Some(bytes), result })
     }
 
     fn with_part<T>(

@@ -6,8 +6,8 @@
 //! directory and follows no link (see `Folder`); nothing is ever made outside a job's directory.
 //!
 //! Disks block, so [`Writer`] puts a few threads in front: orders in, [`Done`] out. Some write to the
-//! page cache, which is quick; others wait until the disk has it, which is not; and where a disk is as
-//! quick as memory, others again write to it past the page cache.
+//! page cache, which is quick; others wait until the disk has it, which is not; and where a disk is
+//! nearly as quick as memory, others again write to it past the page cache.
 
 #![forbid(unsafe_code)]
 

@@ -19,6 +19,11 @@ pub(crate) enum Choice {
 }
 
 impl Choice {
+    /// Of those who take whatever comes first.
+    pub(crate) fn front<T>(queue: &VecDeque<T>) -> Self {
+        Self::of((!queue.is_empty()).then_some(0))
+    }
+
     /// Of those who never leave.
     pub(crate) fn of(place: Option<usize>) -> Self {
         place.map_or(Self::Wait, Self::Take)

@@ -31,10 +31,9 @@ impl PartCache {
     ) -> Result<Arc<PartFile>, DiskError> {
         if let Some(at) = self.position(dir, index) {
             self.open[at..].rotate_left(1);
+            self.close_oldest(self.limit, 1);
         } else {
-            if self.open.len() >= self.limit {
-                self.open.remove(0);
-            }
+            self.close_oldest(self.limit - 1, 0);
             let part = match dir.part(index) {
                 Err(DiskError::TooManyFiles { .. }) => {
                     self.yield_handles();
@@ -45,6 +44,14 @@ impl PartCache {
             self.open.push(Entry { dir: dir.clone(), part: Arc::new(part) });
         }
         Ok(self.open.last().expect("pushed or rotated there above").part.clone())
+    }
+
+    /// Down to so many handles, but not below so many parts.
+    fn close_oldest(&mut self, handles: usize, parts: usize) {
+        let mut open: usize = self.open.iter().map(|entry| entry.part.handles()).sum();
+        while open > handles && self.open.len() > parts {
+            open -= self.open.remove(0).part.handles();
+        }
     }
 
     /// The process may open no more files: sockets need them more than we do.

@@ -50,39 +50,45 @@ impl PartFile {
         Ok(())
     }
 
-    pub(crate) fn write_to_the_cache(&self, offset: u64, bytes: &[u8]) -> Result<(), DiskError> {
+    fn write_to_the_cache(&self, offset: u64, bytes: &[u8]) -> Result<(), DiskError> {
         self.target().write_all(offset, bytes)?;
         self.unflushed.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Whether the bytes are whole blocks of memory for whole blocks of the disk, and there is a
-    /// handle to write them by; `open` is asked for it once.
+    /// Whether the bytes are many whole pages for whole pages of the file, and there is a handle to
+    /// write them by; `open` is asked for it once.
     pub(crate) fn takes_directly(
         &self,
         offset: u64,
         bytes: &[u8],
         open: impl FnOnce() -> Option<OwnedFd>,
     ) -> bool {
-        let is_whole = |number: u64| number.is_multiple_of(LARGEST_BLOCK);
+        let is_whole = |number: u64| number.is_multiple_of(PAGE);
         let fits = [offset, bytes.len() as u64, bytes.as_ptr().addr() as u64].map(is_whole);
-        fits == [true; 3] && !bytes.is_empty() && self.direct.get_or_init(open).is_some()
+        let is_worth_it = bytes.len() >= LEAST_DIRECT && fits == [true; 3];
+        is_worth_it && self.direct.get_or_init(open).is_some()
     }
 
-    /// Writes all of it or fails; `false` if it had to go through the page cache after all.
-    pub(crate) fn write_past_the_cache(
-        &self,
-        offset: u64,
-        bytes: &[u8],
-    ) -> Result<bool, DiskError> {
+    /// One, or two.
+    pub(crate) fn handles(&self) -> usize {
+        1 + usize::from(matches!(self.direct.get(), Some(Some(_))))
+    }
+
+    /// Writes all of it or fails; past the page cache, or through it if that cannot be.
+    pub(crate) fn write_directly(&self, offset: u64, bytes: &[u8]) -> Result<Way, DiskError> {
         let direct = self.direct.get().and_then(Option::as_ref);
-        let taken = direct.map(|file| self.kernel.pwrite_directly(file.as_fd(), bytes, offset));
-        match taken {
-            Some(Ok(count)) if count == bytes.len() => Ok(true),
-            // What is left of a short write may not be whole blocks, and errors are told by the other
-            // way, too.
-            _ => self.write_to_the_cache(offset, bytes).map(|()| false),
-        }
+        let Some(file) = direct else {
+            return self.write_to_the_cache(offset, bytes).map(|()| Way::Refused);
+        };
+        let way = match self.kernel.pwrite_directly(file.as_fd(), bytes, offset) {
+            Ok(count) if count == bytes.len() => return Ok(Way::Direct),
+            Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS) => Way::Refused,
+            // What is left need not be whole pages.
+            Ok(_) | Err(Errno::INTR | Errno::AGAIN) => Way::Cached,
+            Err(errno) => return Err(self.error(errno, bytes.len() as u64)),
+        };
+        self.write_to_the_cache(offset, bytes).map(|()| way)
     }
 
     /// Whether so much was written that it should be flushed: little is enough where that shows how
@@ -93,11 +99,10 @@ impl PartFile {
             && !self.awaits_flush.swap(true, Ordering::Relaxed)
     }
 
-    /// How much it was.
-    pub(crate) fn flush(&self) -> Result<u64, DiskError> {
-        let bytes = self.unflushed.swap(0, Ordering::Relaxed);
+    pub(crate) fn flush(&self) -> Result<(), DiskError> {
+        self.unflushed.store(0, Ordering::Relaxed);
         self.awaits_flush.store(false, Ordering::Relaxed);
-        self.sync().map(|()| bytes)
+        self.sync()
     }
 
     /// Sets the space aside, where the file system can; a sparse file is as good as none elsewhere.
@@ -193,6 +198,16 @@ impl PartFile {
     }
 }
 
+/// How bytes that were to go past the page cache were written.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Way {
+    /// Through it, this time.
+    Cached,
+    Direct,
+    /// Through it, for this file system has no other way.
+    Refused,
+}
+
 /// What a file takes up on its disk.
 pub(crate) fn allocated(stat: &fs::Stat) -> u64 {
     stat.st_blocks.cast_unsigned().saturating_mul(BLOCK)
@@ -237,8 +252,11 @@ impl Target<'_> {
 /// The end of a file waits for at most about this much, and a disk that turns has enough to sort.
 const FLUSHED_AT_ONCE: u64 = 32 << 20;
 
-/// No disk has larger ones, and no file system of these days wants more.
-const LARGEST_BLOCK: u64 = 4 << 10;
+/// Few disks have larger blocks, and those refuse.
+const PAGE: u64 = 4 << 10;
+
+/// Less is not worth the way through another thread, and says little of the disk.
+const LEAST_DIRECT: usize = 64 << 10;
 
 /// The unit of `st_blocks`, whatever the file system's own blocks are (stat(2)).
 const BLOCK: u64 = 512;

@@ -20,16 +20,18 @@ use crate::root::Root;
 
 /// Takes orders and does them behind the caller's back.
 ///
-/// Orders for one file are done in the order they came; those for a whole job after all that came
-/// before them for its files. The backlog is not bounded here: each write holds a buffer of the
-/// caller's budget, and it is that budget which is exhausted when the disk is slow.
+/// Orders for one place of a file are done in the order they came, and its end after all of them; those
+/// for a whole job after all that came before them for its files. The backlog is not bounded here: each
+/// write holds a buffer of the caller's budget, and it is that budget which is exhausted when the disk is
+/// slow.
 pub struct Writer<B> {
     shared: Arc<Shared<B>>,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// That write. One file is written by one of them: file systems let no two into it anyway.
+    /// That write. One file is written by one of them: most file systems let no two into it through the
+    /// page cache.
     pub threads: usize,
     /// That wait for the disk to have what was written; and as many again for each disk that finished
     /// jobs are moved to, while any are.
@@ -173,6 +175,13 @@ impl<B> Writer<B> {
             .wait_timeout_while(running, SHUTDOWN_PATIENCE, |running| *running > 0)
             .unwrap_or_else(PoisonError::into_inner);
         *running == 0
+    }
+}
+
+#[cfg(test)]
+impl<B> Writer<B> {
+    pub(crate) fn disks(&self) -> &Disks {
+        &self.shared.disks
     }
 }
 

@@ -531,8 +531,8 @@ const LIVENESS: Duration = Duration::from_secs(3600);
 /// After which somebody wants headers again.
 const A_MOMENT: Duration = Duration::from_millis(50);
 
-/// Within which any day ends, but for what leases take where rates are limited: slow connections ask for
-/// one twenty times a second, for as long as the day may last.
+/// Within which any day ends. Where a rate is limited, slow connections ask for leases twenty times a second,
+/// for as long as the day may last; every day may take as many.
 fn most_steps(day: &Day) -> u64 {
     let connections =
         day.servers.iter().map(|server| server.settings.connections as u64).sum::<u64>();
