@@ -445,6 +445,29 @@ mod tests {
     }
 
     #[test]
+    fn a_server_that_left_is_forgotten_with_its_last_connection() {
+        let (mut pool, now) = (Pool::new([server(1, 2), server(2, 2)], 1), Instant::now());
+        (0..2).for_each(|_| pool.on_opening(ServerId(1)));
+        pool.set_servers([server(2, 2)]);
+        for left in [1, 0] {
+            pool.on_ended(now, ServerId(1), false, Trouble::Login);
+            assert_eq!(pool.open(ServerId(1)), left);
+            assert_eq!(pool.shares(ServerId(1), ServerId(1)), left > 0, "it counts while it lasts");
+            assert_eq!(pool.ids().collect::<Vec<_>>(), [ServerId(2)]);
+        }
+    }
+
+    #[test]
+    fn a_server_without_connections_is_forgotten_at_once() {
+        let (mut pool, now) = (Pool::new([server(1, 2)], 1), Instant::now());
+        pool.on_opening(ServerId(1));
+        pool.on_ended(now, ServerId(1), false, Trouble::Login);
+        pool.set_servers([]);
+        pool.set_servers([server(1, 2)]);
+        assert!(!pool.in_trouble(ServerId(1)), "it is a new one by the same number");
+    }
+
+    #[test]
     fn other_settings_end_a_rest() {
         let (mut pool, now) = (Pool::new([server(1, 2)], 1), Instant::now());
         pool.on_opening(ServerId(1));
