@@ -192,6 +192,16 @@ mod tests {
     }
 
     #[test]
+    fn a_server_that_is_gone_is_a_stranger_when_it_comes_back() {
+        let (mut scheduler, now) = (Scheduler::new([A, B]), Instant::now());
+        came(&mut scheduler, now, A, 4_000_000);
+        came(&mut scheduler, now, B, 1_000_000);
+        scheduler.forget(A);
+        assert!(!scheduler.is_known(A) && scheduler.is_known(B));
+        assert_eq!(scheduler.fastest(), 1_000_000.0);
+    }
+
+    #[test]
     fn a_server_is_asked_ahead_until_that_goes_wrong_and_again_once_it_works() {
         let (mut scheduler, now) = (Scheduler::new([A, B]), Instant::now());
         assert_eq!(scheduler.depth(now, A), 1, "nothing is known");
