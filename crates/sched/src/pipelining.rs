@@ -24,12 +24,11 @@ impl Pipelining {
             return; // what was asked before we knew
         }
         self.suspicion += 1;
+        // It stays, so that one more bad end after that time is enough.
         if self.suspicion >= ENOUGH {
             let time = AVOIDED * (1 << self.avoided.min(LONGEST_DOUBLING));
             self.avoided_until = Some(now + time);
             self.avoided += 1;
-            // One more bad end after that time is enough.
-            self.suspicion = ENOUGH - 1;
         }
     }
 
