@@ -32,6 +32,7 @@ pub(crate) struct World {
     pub(crate) lent: Vec<usize>,
     pub(crate) started: Vec<(u64, u16)>, // errands, and where
     pub(crate) recalled: Vec<u64>,
+    pub(crate) persists: usize, // records that were to be kept
     pub(crate) stats: VecDeque<(usize, Ticket, String)>, // questions that are not answered
     pub(crate) probed: Vec<(u32, Census)>,
     pub(crate) limits: HashMap<u32, u64>, // the most to be read of a segment
@@ -79,6 +80,7 @@ impl World {
             lent: Vec::new(),
             started: Vec::new(),
             recalled: Vec::new(),
+            persists: 0,
             stats: VecDeque::new(),
             probed: Vec::new(),
             limits: HashMap::new(),
@@ -177,6 +179,13 @@ impl World {
         Now { instant: self.now, date }
     }
 
+    /// Bytes that count against the first allowance of a server, or of all together.
+    pub(crate) fn used(&mut self, server: Option<u16>) -> Option<u64> {
+        let quotas = self.engine.quotas(self.time());
+        let of_server = quotas.into_iter().find(|(of, _)| *of == server.map(ServerId));
+        of_server.map(|(_, usage)| usage[0].used.0)
+    }
+
     /// The next time it wants to be woken, from now.
     pub(crate) fn wakes_in(&self) -> Option<Duration> {
         self.engine.poll_timeout().map(|at| at.saturating_duration_since(self.now))
@@ -258,6 +267,14 @@ impl World {
         let part = Part { verified: fault.is_none(), ..part(&self.sizes[&job], segment) };
         self.hear(Event::Fetched { ticket, part, fault });
         segment
+    }
+
+    /// Only so much of the front of the line comes, and is no good.
+    pub(crate) fn comes_short(&mut self, connection: usize, length: u64) {
+        let ticket = self.lines[connection].asked.pop_front().expect("something was asked");
+        let (job, segment) = self.segments[&ticket];
+        let part = Part { length, verified: false, ..part(&self.sizes[&job], segment) };
+        self.hear(Event::Fetched { ticket, part, fault: Some(Fault::Damaged) });
     }
 
     /// It comes, and says that it is this part.
@@ -373,6 +390,7 @@ impl World {
             Order::Disconnect { connection } => self.closed.push(self.number(connection)),
             Order::FailJob { job, failure } => self.failed.push((job.0, failure)),
             Order::Fetch { connection, ticket, id, limit, patience, hedge, .. } => {
+                assert_eq!(self.engine.article(ticket).as_ref(), Some(&id));
                 let (segment, job) = id.as_str().split_once('@').expect("one of ours");
                 let segment = segment.parse().expect("a number");
                 let connection = self.number(connection);
@@ -390,6 +408,7 @@ impl World {
             Order::Lend { connection, .. } => self.lent.push(self.number(connection)),
             Order::Note(note) => self.notes.push(note),
             Order::Persist { number, .. } => {
+                self.persists += 1;
                 self.hear(Event::Persisted { number, result: Ok(()) });
             }
             Order::Probed { job, census } => self.probed.push((job.0, census)),
