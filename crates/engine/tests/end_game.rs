@@ -430,3 +430,60 @@ fn a_lost_file_does_not_make_one_write_the_articles_of_another_twice() {
     world.comes(late);
     assert_eq!((&world.discarded[..], world.written.len()), (&[last][..], 102));
 }
+
+#[test]
+fn a_server_alone_asks_for_what_is_late_on_another_of_its_connections() {
+    let Race { mut world, idle, last, .. } = race_of(vec![server(1, 2)], |_| {});
+    world.wait(1_300);
+    assert_eq!(world.hedges, [(idle, last)]);
+}
+
+/// A connection to the first server broke on an article and the other one is busy, so that article
+/// waits, while the second server has nothing to do: whether it takes the article over.
+fn is_taken_over(change: impl FnOnce(&mut Settings)) -> bool {
+    let mut world = World::with(vec![server(1, 2), server(2, 1)], change);
+    world.add(9, 12);
+    world.rounds(8, 100);
+    world.add(1, 3);
+    let (first, idle) = (world.at(1), world.at(2));
+    let broken = world.line(first);
+    world.comes(idle);
+    world.breaks(first);
+    world.wait(250);
+    assert_eq!(world.hedges, []);
+    world.line(idle) == broken
+}
+
+#[test]
+fn who_has_nothing_to_do_takes_over_what_another_server_has_no_time_for() {
+    assert!(is_taken_over(|_| {}));
+    let allowances = vec![Allowance { period: Period::Ever, most: ByteCount(1 << 40) }];
+    let quota = QuotaSettings { allowances, ..QuotaSettings::default() };
+    let counts = |settings: &mut Settings| _ = settings.server_quotas.insert(ServerId(2), quota);
+    assert!(!is_taken_over(counts), "nothing is asked of it without need");
+}
+
+#[test]
+fn a_slow_connection_counts_what_the_fast_one_has_to_do_before() {
+    for (rest, asked) in [(2_700_000, vec![]), (2_950_000, vec![1])] {
+        let mut world = World::with(two(), |settings| settings.pipeline = 1);
+        world.add(9, 100);
+        let (fast, slow) = (world.at(1), world.at(2));
+        for step in 1..=30 {
+            world.sleep(100);
+            if step == 30 {
+                world.remove(9);
+            }
+            world.comes(fast);
+            if step % 10 == 0 {
+                world.comes(slow);
+            }
+            world.writes_all();
+        }
+        // The slow one would bring 700 kB in a second, the fast one all of it and those in
+        // 986 ms, or in 1021 ms.
+        world.add_sizes(1, &[2_800_000, 700_000, rest]);
+        world.wait(1);
+        assert_eq!((world.line(fast), world.line(slow)), (vec![0], asked));
+    }
+}
