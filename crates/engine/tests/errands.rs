@@ -104,3 +104,36 @@ fn one_errand_tries_a_server_that_has_rested_and_ends_its_trouble() {
     assert_eq!(world.engine.servers().next().and_then(|it| it.trouble), None);
     assert_eq!(world.started.len(), 3, "and then all");
 }
+
+#[test]
+fn an_errand_that_nobody_wants_any_more_is_recalled_or_never_begins() {
+    let mut world = World::new(vec![server(1, 1)]);
+    want(&mut world, 7, &[1]);
+    want(&mut world, 8, &[1]);
+    world.hear(Event::ErrandDropped(ErrandId(8)));
+    assert_eq!(world.recalled, [], "it had not begun");
+    world.hear(Event::ErrandDropped(ErrandId(7)));
+    assert_eq!(world.recalled, [7]);
+    end(&mut world, 7, Trouble::Closed);
+    assert_eq!(world.started, [(7, 1)]);
+}
+
+#[test]
+fn each_server_has_a_reserve_of_its_own() {
+    let reserving = |id| ServerSettings { reserved: 1, ..server(id, 2) };
+    let mut world = World::new(vec![reserving(1), reserving(2)]);
+    world.add(1, 9);
+    want(&mut world, 7, &[1]);
+    want(&mut world, 8, &[2]);
+    want(&mut world, 9, &[2]);
+    assert_eq!(world.started, [(7, 1), (8, 2)]);
+}
+
+#[test]
+fn articles_that_wait_for_a_server_in_trouble_are_in_nobodys_way() {
+    let mut world = World::new(vec![server(1, 1), ServerSettings { level: 1, ..server(2, 1) }]);
+    world.announce(1, &[1_000]);
+    world.ends(0, Trouble::Unreachable);
+    want(&mut world, 7, &[2]);
+    assert_eq!(world.started, [(7, 2)]);
+}

@@ -135,3 +135,51 @@ fn a_server_that_nobody_asks_is_tried_with_one_connection() {
     world.greet();
     assert_eq!(world.engine.servers().next().map(|it| it.working), Some(1));
 }
+
+#[test]
+fn nothing_more_is_asked_once_nobody_wants_to_know() {
+    let mut world = World::new(vec![server(1, 1)]);
+    probe(&mut world, 50);
+    world.greet();
+    world.hear(Event::ProbeDropped(JobId(9)));
+    answer(&mut world, true);
+    assert_eq!(world.stats.len(), 31);
+}
+
+#[test]
+fn a_server_that_gives_no_clear_answer_is_asked_three_times_and_nobody_knows() {
+    let mut world = World::new(vec![server(1, 1)]);
+    probe(&mut world, 1);
+    world.greet();
+    for _ in 0..3 {
+        let (_, ticket, _) = world.stats.pop_front().expect("it was asked");
+        world.hear(Event::Refused { ticket });
+    }
+    assert_eq!(world.probed, census(0, 0, 1));
+}
+
+#[test]
+fn a_connection_is_not_idle_while_it_owes_an_answer() {
+    let mut world = World::new(vec![server(1, 1)]);
+    probe(&mut world, 1);
+    world.greet();
+    world.wait(31_000);
+    assert_eq!(world.closed, []);
+    answer(&mut world, true);
+    world.wait(29_000);
+    assert_eq!(world.closed, []);
+    world.wait(1_000);
+    assert_eq!(world.closed, [0]);
+}
+
+#[test]
+fn a_server_that_rests_is_tried_for_nobody() {
+    let mut world = World::new(vec![server(1, 1)]);
+    world.hear(Event::ServerProbeWanted(ServerId(1)));
+    world.ends(0, Trouble::Unreachable);
+    world.hear(Event::ServerProbeWanted(ServerId(1)));
+    probe(&mut world, 1);
+    assert_eq!(world.connections(), 1);
+    world.wait(2_000);
+    assert_eq!(world.connections(), 2, "it has rested");
+}
