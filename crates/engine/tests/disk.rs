@@ -306,3 +306,50 @@ fn the_losses_of_a_file_are_remembered_when_another_job_is_removed() {
     world.names(UNSYNCED);
     assert_eq!(world.failed, [(1, Failure::Disk)]);
 }
+
+#[test]
+fn a_file_that_got_no_name_on_a_full_disk_gets_it_when_there_is_room() {
+    let mut world = world(1, 1);
+    world.comes(0);
+    world.writes_all();
+    world.names(Err(DiskTrouble::Full));
+    world.wait(60_000);
+    assert_eq!(world.finishing, []);
+    world.pass(Event::DiskReturned);
+    world.names(Ok(()));
+    assert_eq!(world.moving, [1]);
+}
+
+#[test]
+fn room_on_the_disk_does_not_end_a_pause_for_another_reason() {
+    for troubles in [&[PASSING][..], &[Err(DiskTrouble::Full), PASSING]] {
+        let mut world = World::new(vec![server(1, 2)]);
+        (1..=troubles.len() as u32).for_each(|job| world.add(job, 1));
+        for (connection, _) in troubles.iter().enumerate() {
+            world.comes(connection);
+        }
+        world.writes_all();
+        troubles.iter().for_each(|trouble| world.names(*trouble));
+        world.pass(Event::DiskReturned);
+        assert_eq!(world.finishing, [], "{troubles:?}");
+        world.wait(5_000);
+        assert_eq!(world.finishing.len(), troubles.len());
+    }
+}
+
+#[test]
+fn a_job_fails_once_and_not_at_all_when_it_is_gone() {
+    let mut failing = world(2, 3);
+    let mut gone = world(2, 3);
+    gone.comes(0);
+    gone.remove(1);
+    for world in [&mut failing, &mut gone] {
+        world.comes(1);
+    }
+    failing.comes(0);
+    failing.writes(LASTING);
+    failing.writes(LASTING);
+    assert_eq!(failing.failed, [(1, Failure::Disk)]);
+    gone.writes(LASTING);
+    assert_eq!(gone.failed, []);
+}

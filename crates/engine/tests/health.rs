@@ -2,8 +2,9 @@
 
 mod world;
 
-use bergamot_engine::{Failure, HealthAction, Settings};
+use bergamot_engine::{Event, Failure, HealthAction, Settings};
 use bergamot_queue::Permille;
+use bergamot_types::JobId;
 use world::{Ask, Reply, World, job, server};
 
 fn world(health_action: HealthAction) -> World {
@@ -172,5 +173,18 @@ fn pausing_and_resuming_at_any_moment_loses_nothing() {
         world.resume(1);
         world.run();
         assert_eq!((world.completed.len(), world.failed.len()), (2, 0), "after {steps}");
+    }
+}
+
+#[test]
+fn a_job_that_comes_back_is_found_beyond_repair_again() {
+    let mut world = world(HealthAction::Pause);
+    world.rule(half_of_the_first);
+    for times in 1..=2 {
+        world.add(job(1, &[100]));
+        world.run_for(3600);
+        assert_eq!(world.beyond.len(), times);
+        world.happens(Event::JobRemoved(JobId(1)));
+        world.run_for(1);
     }
 }

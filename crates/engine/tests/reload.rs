@@ -190,3 +190,40 @@ fn quotas_change_for_what_is_already_used() {
         assert!(world.engine.hold().is_some());
     }
 }
+
+#[test]
+fn what_is_known_of_a_server_lasts_until_it_is_removed() {
+    let mut world = World::new(vec![server(1, 1), server(2, 1)]);
+    world.add(1, 20);
+    world.rounds(1, 100);
+    let known = |world: &World| -> Vec<_> {
+        world.engine.servers().map(|it| (it.id.0, it.rate.is_some())).collect()
+    };
+    assert_eq!(known(&world), [(1, true), (2, true)]);
+    change(&mut world, |settings| settings.servers.truncate(1));
+    assert_eq!(known(&world), [(1, true)]);
+    change(&mut world, |settings| settings.servers.push(server(2, 1)));
+    assert_eq!(known(&world), [(1, true), (2, false)]);
+}
+
+#[test]
+fn more_memory_is_used_at_once() {
+    let mut world =
+        World::with(vec![server(1, 2)], |settings| settings.budget.0 = u64::from(ARTICLE));
+    world.add(1, 9);
+    assert_eq!(world.asked_of(1), 1);
+    change(&mut world, |settings| settings.budget.0 = 2 * u64::from(ARTICLE));
+    world.greet();
+    assert_eq!(world.asked_of(1), 2);
+}
+
+#[test]
+fn nothing_is_counted_any_more_when_a_quota_is_lifted() {
+    let most = ByteCount(1 << 40);
+    let allowances = vec![Allowance { period: Period::Ever, most }];
+    let quota = QuotaSettings { allowances, ..QuotaSettings::default() };
+    let mut world = World::with(vec![server(1, 1)], |settings| settings.quota = quota);
+    assert!(world.engine.is_metered(ServerId(1)));
+    change(&mut world, |settings| settings.quota = QuotaSettings::default());
+    assert!(!world.engine.is_metered(ServerId(1)));
+}
