@@ -160,6 +160,7 @@ mod tests {
     fn each_answer_is_measured_from_when_it_was_due() {
         let (mut line, now) = (Line::default(), Instant::now());
         line.ask(now, A, 1000);
+        assert!(!line.is_pipelined());
         line.ask(now + after(1), B, 500);
         assert_eq!((line.bytes_to(0), line.bytes()), (1000, 1500));
         assert_eq!(line.on_progress(now + after(10), A, 0), Some(after(10)));

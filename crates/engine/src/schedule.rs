@@ -44,3 +44,32 @@ impl Schedule {
         self.until
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bergamot_limit::{Rule, Weekdays};
+
+    use super::*;
+
+    fn at(hour: i64, second: i64) -> UnixTime {
+        UnixTime(20_000 * 86_400 + hour * 3600 + second)
+    }
+
+    #[test]
+    fn a_rule_holds_from_its_first_second_to_its_last_and_again_when_the_clock_is_set_back() {
+        let [from, to] = ["10:00", "14:00"].map(|time| time.parse().expect("a time"));
+        let rule = Rule { days: Weekdays::DAILY, from, to, effect: Effect::Pause };
+        let mut schedule = Schedule::new(Timetable::new(Default::default(), vec![rule]));
+        for (date, changes, effect) in [
+            (at(9, 0), false, None),
+            (at(10, -1), false, None),
+            (at(10, 0), true, Some(Effect::Pause)),
+            (at(14, -1), false, Some(Effect::Pause)),
+            (at(14, 0), true, None),
+            (at(13, 0), true, Some(Effect::Pause)),
+            (at(14, 0), true, None),
+        ] {
+            assert_eq!((schedule.look(date), schedule.effect()), (changes, effect), "{date:?}");
+        }
+    }
+}

@@ -2,7 +2,7 @@
 
 mod calendar;
 
-use bergamot_engine::{Credit, DiskTrouble, Hold, Notice, Settings};
+use bergamot_engine::{Credit, DiskTrouble, Hold, Notice, ServerSettings, Settings};
 use bergamot_limit::{Effect, Period, Rule, Timetable};
 use bergamot_types::{ByteRate, ServerId, UnixTime};
 use calendar::{Reply, World, at, quota, server};
@@ -369,4 +369,49 @@ fn without_limits_nothing_is_counted_or_written() {
     let now = bergamot_engine::Now { instant: std::time::Instant::now(), date: UnixTime(0) };
     assert_eq!((world.persists, world.engine.closing_records(now)), (0, None));
     assert!(!world.engine.is_metered(ServerId(1)));
+}
+
+#[test]
+fn records_that_cannot_be_kept_hold_up_all_only_if_all_that_is_used_is_counted() {
+    let off = ServerSettings { active: false, ..server(2, 0) };
+    let empty = ServerSettings { connections: 0, ..server(2, 0) };
+    for (second, hold) in
+        [(server(2, 0), None), (off, Some(Hold::Unrecorded)), (empty, Some(Hold::Unrecorded))]
+    {
+        let mut settings = Settings { servers: vec![server(1, 0), second], ..Settings::default() };
+        settings.server_quotas.insert(ServerId(1), quota(Period::Day, 50));
+        let mut world = World::new(NOON, settings);
+        world.quick_disk = false;
+        world.add(1, 5);
+        world.persisted(true, Err(DiskTrouble::Passing));
+        assert_eq!(world.engine.hold(), hold);
+        assert!(world.records.is_empty(), "the disk is left alone for a while");
+    }
+}
+
+#[test]
+fn each_record_has_a_number_of_its_own() {
+    let mut world = World::new(NOON, daily(60));
+    world.quick_disk = false;
+    world.add(1, 60);
+    let first = world.records.front().map(|(number, _)| *number);
+    world.persisted(true, Ok(()));
+    world.settle();
+    let second = world.records.front().map(|(number, _)| *number);
+    assert!(first < second && first.is_some(), "{first:?} {second:?}");
+}
+
+#[test]
+fn of_a_block_account_that_is_used_up_no_more_records_are_kept() {
+    let mut settings =
+        Settings { servers: vec![server(1, 0), server(2, 1)], ..Settings::default() };
+    settings.server_quotas.insert(ServerId(1), quota(Period::Ever, 5));
+    let mut world = World::new(NOON, settings);
+    world.add(1, 20);
+    world.settle();
+    world.close();
+    let mut world = world.restarted(1, |_| {});
+    world.add(2, 20);
+    world.settle();
+    assert_eq!((world.fetched.get(&2), world.persists), (Some(&20), 0));
 }

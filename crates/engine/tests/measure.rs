@@ -109,3 +109,14 @@ fn a_silence_of_days_weighs_no_more_than_one_of_seconds() {
     assert!(broken < 100, "{broken}");
     assert!((100..=300).contains(&one_more), "{one_more}");
 }
+
+#[test]
+fn a_connection_with_more_to_answer_is_not_idle() {
+    let mut world = World::new(vec![server(1, 1)]);
+    world.add(1, 3);
+    world.comes_after(0, 1_000, 10);
+    assert_eq!(world.line(0), [1, 2]);
+    world.comes(0);
+    world.wait(31_000);
+    assert_eq!(world.closed, []);
+}

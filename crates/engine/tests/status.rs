@@ -5,8 +5,9 @@ mod by_hand;
 use std::time::Duration;
 
 use bergamot_engine::{Event, ServerSettings, ServerStatus, Trouble, Wait};
+use bergamot_limit::{Allowance, Period, QuotaSettings};
 use bergamot_queue::{FileKey, FileState};
-use bergamot_types::{JobId, ServerId};
+use bergamot_types::{ByteCount, JobId, ServerId};
 use by_hand::{ARTICLE, World, server};
 
 fn first(world: &World) -> ServerStatus {
@@ -78,4 +79,18 @@ fn whoever_is_paused_waits_for_that() {
     assert_eq!(why(&world), Some(Wait::Paused));
     world.pass(Event::JobPaused(JobId(1)));
     assert_eq!(why(&world), Some(Wait::Job));
+}
+
+#[test]
+fn what_only_a_used_up_server_has_waits_for_its_quota() {
+    let most = ByteCount(BYTES);
+    let allowances = vec![Allowance { period: Period::Ever, most }];
+    let mut world = World::with(vec![server(1, 1)], |settings| {
+        let quota = QuotaSettings { allowances, ..QuotaSettings::default() };
+        settings.server_quotas.insert(ServerId(1), quota);
+    });
+    world.add(1, 3);
+    world.comes(0);
+    assert!(first(&world).is_used_up);
+    assert_eq!(world.status(1).wait, Some((Wait::Quota, vec![ServerId(1)])));
 }

@@ -150,3 +150,19 @@ fn an_article_that_a_server_cannot_bear_does_not_go_round_for_ever() {
     assert_eq!(told[0], (1, Broke(4)));
     assert!(matches!(told[1], (1, Refused(6..))), "{told:?}");
 }
+
+#[test]
+fn an_article_under_way_waits_for_an_answer_and_then_it_is_there() {
+    let mut world = World::new(vec![server(1)]);
+    world.add(job(1, &[1]));
+    let mut seen = Vec::new();
+    for _ in 0..20 {
+        world.run_steps(1);
+        seen.extend(world.verdict(1, 0, 0).map(|verdict| match verdict {
+            Verdict::Waiting { why, .. } => Some(why),
+            _ => None,
+        }));
+    }
+    seen.dedup();
+    assert_eq!(seen, [Some(Wait::Turn), Some(Wait::Answer), None]);
+}
