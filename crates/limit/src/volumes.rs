@@ -233,6 +233,34 @@ mod tests {
     }
 
     #[test]
+    fn a_day_counts_for_itself_and_for_its_month() {
+        const DAY: i64 = 86_400;
+        // Noon is on 4 October.
+        let mut volumes = after(&[(-4 * DAY, 1), (-3 * DAY, 2), (0, 4), (DAY, 8)]);
+        let now = UnixTime(NOON);
+        assert_eq!((volumes.today(now), volumes.this_month(now)), (ByteCount(4), ByteCount(6)));
+        volumes.note_articles(now, 3, 1);
+        volumes.note_articles(now, 2, 0);
+        let today = volumes.days(now).1[4];
+        assert_eq!((today.articles_ok, today.articles_failed), (5, 1));
+    }
+
+    #[test]
+    fn eleven_years_are_remembered_and_no_more() {
+        let mut volumes = Volumes::default();
+        let note = |volumes: &mut Volumes, day| {
+            volumes.note_bytes(UnixTime(NOON + day * 86_400), ByteCount(1));
+            volumes.days.len() as i64
+        };
+        let counts: Vec<_> = (0..MOST_DAYS).map(|day| note(&mut volumes, day)).collect();
+        assert_eq!(counts.last(), Some(&MOST_DAYS));
+        for (day, first) in [(MOST_DAYS - 1, 20_000), (MOST_DAYS, 20_001)] {
+            assert_eq!(note(&mut volumes, day), MOST_DAYS);
+            assert_eq!(volumes.days.keys().next(), Some(&first));
+        }
+    }
+
+    #[test]
     fn counters_are_set_back_alone_or_all_together() {
         let mut volumes = after(&[(0, 7)]);
         volumes.reset_custom(UnixTime(NOON));
@@ -241,5 +269,6 @@ mod tests {
         assert_eq!(volumes.total(), ByteCount(8));
         volumes.reset(UnixTime(NOON + 1));
         assert_eq!((volumes.total(), volumes.reset_at()), (ByteCount(0), UnixTime(NOON + 1)));
+        assert_eq!(volumes.custom(), (ByteCount(0), UnixTime(NOON + 1)));
     }
 }

@@ -52,6 +52,15 @@ fn a_day_used_up_pauses_until_the_next_and_resumes_by_itself() {
 }
 
 #[test]
+fn under_a_clock_that_nobody_has_set_the_newest_day_lasts_as_long_as_in_its_zone() {
+    let mut quota = Quota::new(settings("America/Los_Angeles", &[(Period::Day, GB)]));
+    quota.add(at("2026-07-04T19:00"), ByteCount(GB));
+    for now in [at("2026-07-04T19:00"), UnixTime(1_000)] {
+        assert_eq!(quota.standing(now), until("2026-07-05T07:00"));
+    }
+}
+
+#[test]
 fn a_rollover_happens_though_nobody_was_there() {
     let allowances = [(Period::Day, 5 * GB), (Period::Month { first: 15 }, 5 * GB)];
     for away in ["2026-11-15T00:00", "2026-11-15T23:59", "2026-11-16T08:00", "2027-03-03T03:03"] {
