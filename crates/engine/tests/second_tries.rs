@@ -205,3 +205,19 @@ fn where_nobody_else_works_ten_refusals_are_forgiven() {
         world.greet();
     }
 }
+
+#[test]
+fn no_connection_is_opened_for_what_another_server_has_been_asked() {
+    let levels = [(1, 0), (2, 1), (3, 1)];
+    let servers = levels.map(|(id, level)| ServerSettings { level, ..server(id, 1) });
+    let mut world = World::new(servers.to_vec());
+    world.add(1, 1);
+    world.misses(0);
+    world.greet();
+    let idle = if world.asked_of(2) > 0 { 3 } else { 2 };
+    assert_eq!((world.asked_of(5 - idle), world.asked_of(idle)), (1, 0));
+    world.wait(31_000);
+    assert_eq!(world.closed, [0, world.at(idle)]);
+    world.ends(world.at(idle), Trouble::Closed);
+    assert_eq!(world.connections_to(idle), 1);
+}
