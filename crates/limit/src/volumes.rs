@@ -228,6 +228,8 @@ mod tests {
         assert_eq!(volumes.total(), ByteCount(9));
         let mut corrected = after(&[(0, 1), (-5, 2), (1, 4)]);
         assert_eq!(sums(&mut corrected, 1), [7, 7, 7]);
+        let mut just_a_little = after(&[(0, 1), (-A_LITTLE, 2)]);
+        assert_eq!(sums(&mut just_a_little, 0), [3, 3, 3]);
         let mut set_back = after(&[(0, 1), (-3600, 2)]);
         assert_eq!(sums(&mut set_back, -3600), [2, 2, 2]);
     }

@@ -138,7 +138,13 @@ mod tests {
     #[test]
     fn people_read_the_time_on_their_wall() {
         let zone: Zone = "Asia/Kolkata".parse().unwrap();
-        assert_eq!(zone.written(UnixTime(1_800_000_000)), "2027-01-15 13:30");
+        let at = UnixTime(1_800_000_007);
+        assert_eq!(zone.written(at), "2027-01-15 13:30");
+        assert_eq!(zone.written_to_the_second(at), "2027-01-15 13:30:07");
+        assert_eq!(
+            (format!("{zone}"), format!("{zone:?}")),
+            ("Asia/Kolkata".into(), "Zone(Asia/Kolkata)".into())
+        );
     }
 
     #[test]

@@ -169,6 +169,9 @@ mod tests {
         for text in ["", "CET", "-1", "CET-1CEST", "CET-1CEST,M3.5.0", "CET-1CEST,M13.5.0,M1.1.0"] {
             assert_eq!(Rule::parse(text), None, "{text}");
         }
+        for text in ["CET-1CEST,M3.5.7,M10.5.0", "AAA0BBB,366,300", "AAA0BBB,J366,300"] {
+            assert_eq!(Rule::parse(text), None, "{text}");
+        }
         for text in ["CET-1CEST,M3.5.0,M10.5.0/3 ", "<+03-3", "CET-1CEST,M3.6.0,M10.5.0", "A99999"]
         {
             assert_eq!(Rule::parse(text), None, "{text}");
@@ -177,13 +180,19 @@ mod tests {
 
     #[test]
     fn days_of_the_year_may_be_counted_too() {
-        let rule = Rule::parse("AAA0BBB,J60/0,300/0").expect("a good rule");
-        let at = |date: &str| {
-            let date: NaiveDate = date.parse().expect("a date");
-            rule.offset(date.and_time(chrono::NaiveTime::MIN).and_utc().timestamp())
-        };
-        assert_eq!((at("2023-02-28"), at("2023-03-01")), (0, 3600));
-        assert_eq!((at("2024-02-29"), at("2024-03-01")), (0, 3600));
-        assert_eq!((at("2023-10-27"), at("2023-10-28")), (3600, 0));
+        for (rule, last, first) in [
+            ("J59/0,300/0", "2023-02-27", "2023-02-28"),
+            ("J59/0,300/0", "2024-02-27", "2024-02-28"),
+            ("J60/0,300/0", "2023-02-28", "2023-03-01"),
+            ("J60/0,300/0", "2024-02-29", "2024-03-01"),
+            ("300/0,J60/0", "2023-10-27", "2023-10-28"),
+        ] {
+            let rule = Rule::parse(&format!("AAA0BBB,{rule}")).expect("a good rule");
+            let offset = |date: &str| {
+                let date: NaiveDate = date.parse().expect("a date");
+                rule.offset(date.and_time(chrono::NaiveTime::MIN).and_utc().timestamp())
+            };
+            assert_eq!((offset(last), offset(first)), (0, 3600), "{rule:?} {first}");
+        }
     }
 }

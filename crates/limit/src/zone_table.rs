@@ -88,3 +88,46 @@ impl Head {
 const HEAD_SIZE: usize = 44;
 const TIME_SIZE: usize = 8;
 const OFFSET_SIZE: usize = 6;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file of clocks that were set all at once, with this in both tables and so much of what
+    /// nobody reads: marks of two kinds, leap seconds and letters.
+    fn file(kinds: &[u8], offsets: usize, unread: [usize; 4], rule: &str) -> &'static [u8] {
+        let [utc_marks, standard_marks, leaps, letters] = unread;
+        let numbers = [utc_marks, standard_marks, leaps, kinds.len(), offsets, letters];
+        let mut file = Vec::new();
+        for time_size in [4, TIME_SIZE] {
+            let table = file.len();
+            file.extend(b"TZif2");
+            file.resize(table + HEAD_SIZE - 6 * 4, 0);
+            file.extend(numbers.into_iter().flat_map(|number| (number as u32).to_be_bytes()));
+            file.resize(file.len() + kinds.len() * time_size, 0);
+            file.extend(kinds);
+            file.resize(file.len() + offsets * OFFSET_SIZE, 0);
+            let leaps = leaps * (time_size + 4);
+            file.resize(file.len() + letters + leaps + standard_marks + utc_marks, b'?');
+        }
+        file.extend(format!("\n{rule}\n").bytes());
+        file.leak()
+    }
+
+    #[test]
+    fn the_rule_stands_behind_all_that_nobody_reads() {
+        let table = ZoneTable::read(file(&[0, 1, 0], 2, [1, 3, 5, 7], "CET-1"));
+        let rule = table.map(|table| table.rule);
+        assert_eq!(rule, Some(Rule::parse("CET-1")));
+    }
+
+    #[test]
+    fn a_file_that_names_offsets_it_does_not_have_is_refused() {
+        for (kinds, offsets, is_sound) in
+            [(&[0, 1][..], 2, true), (&[0, 2], 2, false), (&[], 1, true), (&[], 0, false)]
+        {
+            let table = ZoneTable::read(file(kinds, offsets, [0; 4], ""));
+            assert_eq!(table.is_some(), is_sound, "{kinds:?}");
+        }
+    }
+}
