@@ -221,3 +221,17 @@ fn no_connection_is_opened_for_what_another_server_has_been_asked() {
     world.ends(world.at(idle), Trouble::Closed);
     assert_eq!(world.connections_to(idle), 1);
 }
+
+#[test]
+fn where_others_work_two_refusals_are_forgiven() {
+    let mut world = World::new(vec![server(1, 2)]);
+    world.add(1, 2);
+    let mut refused = 0;
+    for refusal in 1..=3 {
+        world.ends(refused, Trouble::Refused);
+        assert_eq!(wakes_in(&world) == 250, refusal > 2, "after {refusal}");
+        world.wait(60_000);
+        world.greet();
+        refused = world.connections() - 1;
+    }
+}
