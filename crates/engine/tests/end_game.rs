@@ -487,3 +487,28 @@ fn a_slow_connection_counts_what_the_fast_one_has_to_do_before() {
         assert_eq!((world.line(fast), world.line(slow)), (vec![0], asked));
     }
 }
+
+#[test]
+fn a_slow_connection_whose_bytes_are_counted_leaves_a_retry_to_a_fast_one() {
+    let levels = [(1, 0), (2, 1), (3, 1)];
+    let servers = levels.map(|(id, level)| ServerSettings { level, ..server(id, 1) });
+    let mut world = World::with(servers.to_vec(), |settings| {
+        let allowances = vec![Allowance { period: Period::Ever, most: ByteCount(1 << 40) }];
+        let quota = QuotaSettings { allowances, ..QuotaSettings::default() };
+        settings.server_quotas.insert(ServerId(3), quota);
+        settings.pipeline = 1;
+    });
+    world.add(1, 20);
+    while !world.line(0).is_empty() {
+        world.misses(0);
+    }
+    world.greet();
+    let (fast, slow) = (world.at(2), world.at(3));
+    for _ in 0..10 {
+        world.sleep(100);
+        world.comes(fast);
+        world.writes_all();
+    }
+    world.comes(slow);
+    assert_eq!((world.line(fast).len(), world.line(slow).len()), (1, 0));
+}
