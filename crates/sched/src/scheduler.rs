@@ -94,7 +94,7 @@ impl Scheduler {
 
     /// Whose turn it is among several: the lowest first.
     pub fn turn(&self, server: ServerId) -> u64 {
-        self.servers.get(&server).map_or(0, |known| known.tag.max(self.passed))
+        self.servers.get(&server).map_or(self.passed, |known| known.tag.max(self.passed))
     }
 
     /// The server is given so many bytes to fetch over so many connections.
@@ -178,6 +178,15 @@ mod tests {
         came(&mut scheduler, now, A, 1_000);
         came(&mut scheduler, now, B, 1_000);
         (0..1000).for_each(|_| scheduler.on_given(Instant::now(), A, 1_000, 1));
+        let given = give(&mut scheduler, 100);
+        assert!(given[0] >= 49, "{given:?}: equal shares from now on");
+    }
+
+    #[test]
+    fn who_is_new_has_no_claim_on_the_time_before() {
+        let (mut scheduler, now) = (Scheduler::new([A]), Instant::now());
+        came(&mut scheduler, now, A, 1_000);
+        (0..1000).for_each(|_| scheduler.on_given(now, A, 1_000, 1));
         let given = give(&mut scheduler, 100);
         assert!(given[0] >= 49, "{given:?}: equal shares from now on");
     }
