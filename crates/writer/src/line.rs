@@ -82,10 +82,12 @@ impl<T> Line<T> {
         }
     }
 
-    /// Something may be to be chosen that was not before.
+    /// Something may be to be chosen that was not before, if there is anything.
     pub(crate) fn wake_all(&self) {
-        drop(lock(&self.queue)); // whoever was choosing waits by now
-        self.ready.notify_all();
+        let is_empty = lock(&self.queue).is_empty(); // whoever was choosing waits by now
+        if !is_empty {
+            self.ready.notify_all();
+        }
     }
 
     /// Drops all of it.
