@@ -58,6 +58,8 @@ impl Run {
         let after = Usage::of_tree(pid);
         let calls = counter.map(Calls::total).transpose()?;
         verify(contestant, stage, running.as_ref())?;
+        drop(running);
+        stage.clear_up(home);
         Ok(Self {
             wall,
             cpu: after.cpu.saturating_sub(before.cpu),

@@ -1,5 +1,6 @@
 //! A scenario made ready: the server is up and everyone may begin.
 
+use std::cell::RefCell;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, Command};
@@ -22,6 +23,7 @@ pub(crate) struct Stage {
     _input: ChildStdin, // the server ends with it
     _server: Process,
     _place: TempDir,
+    kept: RefCell<Vec<TempDir>>,
 }
 
 impl Stage {
@@ -51,7 +53,17 @@ impl Stage {
             _input: input,
             _server: server,
             _place: place,
+            kept: RefCell::default(),
         })
+    }
+
+    /// Homes of many files stay until the end of the scenario: ext4 looks at each inode that was freed
+    /// within minutes before it gives another one out, so whoever comes next would pay for what others
+    /// had.
+    pub(crate) fn clear_up(&self, home: TempDir) {
+        if self.scenario.shape.files > 1 {
+            self.kept.borrow_mut().push(home);
+        }
     }
 
     pub(crate) fn port(&self) -> u16 {
