@@ -179,12 +179,12 @@ impl Spool {
 
     /// Replaces the record of a job.
     pub fn update(&self, record: &Record) -> Result<(), StoreError> {
-        self.update_all(&[record])
+        self.update_all(&[record]).remove(&record.id).map_or(Ok(()), Err)
     }
 
-    /// Replaces many. After an error some may be replaced and others not; each is whole. Of two of the
-    /// same job the later holds.
-    pub fn update_all(&self, records: &[&Record]) -> Result<(), StoreError> {
+    /// Replaces many, which takes little longer than one; returns why which of them could not be. Of two
+    /// of the same job the later holds.
+    pub fn update_all(&self, records: &[&Record]) -> BTreeMap<JobId, StoreError> {
         let records: BTreeMap<_, _> = records.iter().map(|record| (record.id, *record)).collect();
         let records: Vec<_> = records.into_values().collect();
         let write = || {
@@ -198,9 +198,14 @@ impl Spool {
             true => {}
             false => self.directory.keep_reserve(),
         }
-        let done = records.iter().zip(&results).filter(|(_, result)| result.is_ok());
-        done.for_each(|(record, _)| self.index().learn(record));
-        results.into_iter().collect()
+        let mut failures = BTreeMap::new();
+        for (record, result) in records.iter().zip(results) {
+            match result {
+                Ok(()) => self.index().learn(record),
+                Err(error) => drop(failures.insert(record.id, error)),
+            }
+        }
+        failures
     }
 
     /// The NZB as it came.
@@ -217,14 +222,23 @@ impl Spool {
 
     /// A completed job needs its NZB and its journal no more.
     pub fn drop_nzb(&self, job: JobId) -> Result<(), StoreError> {
-        self.remove_file(&name(job, JOURNAL))?;
-        self.remove_file(&name(job, NZB))
+        self.forget_journal(job)?;
+        self.remove_file(&name(job, NZB)).map(drop)
     }
 
-    /// Nothing that was written of the job counts any more, not even after a power cut.
+    /// A completed job needs its journal no more. After a power cut it may be there again, and is
+    /// told of as `unsettled`.
+    pub fn forget_journal(&self, job: JobId) -> Result<(), StoreError> {
+        self.remove_file(&name(job, JOURNAL)).map(drop)
+    }
+
+    /// Nothing that was written of the job counts any more, not even after a power cut. Where there is
+    /// none, the next record that is written sees to it that there stays none.
     pub fn drop_journal(&self, job: JobId) -> Result<(), StoreError> {
-        self.remove_file(&name(job, JOURNAL))?;
-        sync_names(&*self.directory)
+        match self.remove_file(&name(job, JOURNAL))? {
+            true => sync_names(&*self.directory),
+            false => Ok(()),
+        }
     }
 
     /// Whether the disk has it that this job is part of another, and none of its own.
@@ -262,9 +276,11 @@ impl Spool {
     }
 
     /// The job is in hand from now on: if the process dies, that is held against it. Meant for what
-    /// may kill a daemon, such as reading the job in, not for whole downloads.
-    pub fn begin(&self, job: JobId) -> Result<(), StoreError> {
+    /// may kill a daemon, such as reading the job in, not for whole downloads. The one before it, if
+    /// there was one, is not in hand any more.
+    pub fn begin(&self, job: JobId, before: Option<JobId>) -> Result<(), StoreError> {
         let mut hand = self.hand();
+        before.map(|before| hand.let_go(before));
         hand.take(job);
         hand.write(&*self.directory)
     }
@@ -299,12 +315,12 @@ impl Spool {
         }
     }
 
-    fn remove_file(&self, name: &str) -> Result<(), StoreError> {
+    /// Whether there was one.
+    fn remove_file(&self, name: &str) -> Result<bool, StoreError> {
         match self.directory.remove(name) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(at(self.directory.path().join(name))(error))
-            }
-            _ => Ok(()),
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(at(self.directory.path().join(name))(error)),
         }
     }
 
@@ -509,7 +525,7 @@ mod tests {
         let (spool, _) = Spool::open(home.path()).unwrap();
         let (mut earlier, mut later) = (add(&spool), record(JobId(1)));
         (earlier.rank, later.rank) = (3, 4);
-        spool.update_all(&[&earlier, &later]).unwrap();
+        assert!(spool.update_all(&[&earlier, &later]).is_empty());
         drop(spool);
         let (_, found) = Spool::open(home.path()).unwrap();
         assert_eq!(found.records, [Box::new(later)]);
@@ -606,14 +622,13 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let (spool, _) = Spool::open(home.path()).unwrap();
         let (bad, good) = (add(&spool).id, add(&spool).id);
-        spool.begin(good).unwrap();
-        spool.begin(bad).unwrap();
+        spool.begin(good, None).unwrap();
+        spool.begin(bad, None).unwrap();
         drop(spool);
         let (spool, found) = Spool::open(home.path()).unwrap();
         assert_eq!((found.records[0].starts, found.suspects), (1, vec![]));
-        spool.begin(good).unwrap();
-        spool.ended(good).unwrap();
-        spool.begin(bad).unwrap();
+        spool.begin(good, None).unwrap();
+        spool.begin(bad, Some(good)).unwrap();
         drop(spool);
         let (spool, found) = Spool::open(home.path()).unwrap();
         assert_eq!(found.suspects, [bad]);

@@ -36,7 +36,7 @@ fn small_spool() -> (Files, Records) {
             spool.update(&ended).unwrap();
         }
     }
-    spool.begin(JobId(1)).unwrap();
+    spool.begin(JobId(1), None).unwrap();
     let (_, found) = Spool::open_in(disk.clone()).unwrap();
     assert!(found.set_aside.is_empty() && found.records.len() == 3);
     (disk.files(), found.records)

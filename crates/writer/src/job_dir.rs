@@ -320,7 +320,7 @@ impl JobDir {
         &self.folder
     }
 
-    pub(crate) fn root(&self) -> &Root {
+    pub fn root(&self) -> &Root {
         &self.root
     }
 

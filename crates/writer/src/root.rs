@@ -72,12 +72,17 @@ impl Root {
         &self.path
     }
 
-    /// A new directory for a job, under this name or, where it is taken, a numbered one.
+    /// A new directory for a job, under this name or, where it is taken, a numbered one. It outlives
+    /// the power after a `sync`.
     pub fn job_dir(&self, wanted: &SafeName) -> Result<JobDir, DiskError> {
         let folder = self.folder()?;
         let name = Names::of(&folder)?.make_folder(&folder, wanted)?;
-        folder.sync()?;
         JobDir::open(self.clone(), &folder, name)
+    }
+
+    /// All directories that were made in it are on the disk.
+    pub fn sync(&self) -> Result<(), DiskError> {
+        self.folder()?.sync()
     }
 
     /// The directory a job had before a restart.

@@ -1,7 +1,7 @@
 //! The desk: takes NZB files from the watch folder into the spool.
 //!
 //! One thread of its own, for it waits for the disk: a file is read to its end, spooled, synced and
-//! recorded, and only then renamed.
+//! recorded, and only then renamed; many of them together, for that takes little longer than one.
 
 use std::io::{BufReader, Seek};
 use std::path::Path;
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bergamot_intake::{Found, Intake, Next, Opened, Verdict, WatchError};
 use bergamot_nzb::{Limits, NzbError};
-use bergamot_store::{Record, StoreError};
+use bergamot_store::{Addition, Record, StoreError};
 use bergamot_types::Shown;
 use tracing::{debug, info, warn};
 
@@ -37,9 +37,15 @@ impl DeskBell {
     }
 }
 
-/// What becomes of one file.
+/// A file that becomes a job once it is in the spool.
+struct Candidate {
+    found: Found,
+    opened: Opened,
+    record: Box<Record>,
+}
+
+/// What becomes of a file that does not become a job, or not yet.
 enum Ruling {
-    Accept(Box<Record>),
     /// Taken before a crash that came between spooling and marking it.
     Mark,
     Duplicate(String),
@@ -73,48 +79,66 @@ impl Desk {
         for problem in &scan.problems {
             warn!(code = problem.code(), path = %self.shown(problem.path()), "{problem}");
         }
-        for found in &scan.found {
-            self.take(found);
-        }
+        self.take_all(scan.found);
         let pause = self.intake.pause(clock::now().instant);
         let next = if scan.more { Duration::ZERO } else { pause };
         self.outbox.tell(Happening::Scanned { next });
     }
 
-    fn take(&mut self, found: &Found) {
-        match self.intake.open(found) {
-            Ok(mut opened) => {
-                let ruling = self.rule(found, &mut opened);
-                self.execute(found, &opened, ruling);
+    /// The first by itself, so that its download begins; then more and more together.
+    fn take_all(&mut self, found: Vec<Found>) {
+        let (mut candidates, mut together) = (Vec::new(), 1);
+        for found in found {
+            self.take(found, &mut candidates);
+            if candidates.len() >= together {
+                self.accept(&mut candidates);
+                together = (2 * together).min(MOST_TOGETHER);
             }
+        }
+        self.accept(&mut candidates);
+    }
+
+    fn take(&mut self, found: Found, candidates: &mut Vec<Candidate>) {
+        match self.intake.open(&found) {
+            Ok(mut opened) => match self.rule(&found, &mut opened, candidates) {
+                Ok(record) => candidates.push(Candidate { found, opened, record }),
+                Err(ruling) => self.execute(&found, &opened, ruling),
+            },
             Err(error @ WatchError::Vanished { .. }) => {
                 debug!(path = %self.shown(error.path()), "{error}");
-                self.conclude(found, Verdict::Taken);
+                self.conclude(&found, Verdict::Taken);
             }
             Err(error) => {
-                if let Next::Wait { warn: true } = self.conclude(found, Verdict::Unreadable) {
+                if let Next::Wait { warn: true } = self.conclude(&found, Verdict::Unreadable) {
                     warn!(code = error.code(), path = %self.shown(error.path()), "{error}");
                 }
             }
         }
     }
 
-    fn rule(&self, found: &Found, opened: &mut Opened) -> Ruling {
+    fn rule(
+        &mut self,
+        found: &Found,
+        opened: &mut Opened,
+        candidates: &mut Vec<Candidate>,
+    ) -> Result<Box<Record>, Ruling> {
         let nzb = match bergamot_nzb::read(BufReader::new(&opened.file), &Limits::default()) {
             Ok(nzb) => nzb,
             Err(error @ (NzbError::Empty | NzbError::Truncated { .. })) => {
-                return Ruling::Truncated(explained(&error));
+                return Err(Ruling::Truncated(explained(&error)));
             }
-            Err(error) => return Ruling::Refuse(explained(&error)),
+            Err(error) => return Err(Ruling::Refuse(explained(&error))),
         };
         let source = self.source(found);
         let print = fingerprint(&nzb);
+        if candidates.iter().any(|candidate| candidate.record.fingerprint == print) {
+            self.accept(candidates); // the spool knows it from then on
+        }
         match self.reception.same_articles(print) {
-            Some((_, known)) if *known == *source => return Ruling::Mark,
+            Some((_, known)) if *known == *source => return Err(Ruling::Mark),
             Some((job, _)) if !self.reception.accepts_duplicates() => {
-                return Ruling::Duplicate(format!(
-                    "nzb.duplicate: job {job} has the same articles"
-                ));
+                let why = format!("nzb.duplicate: job {job} has the same articles");
+                return Err(Ruling::Duplicate(why));
             }
             _ => {}
         }
@@ -128,9 +152,29 @@ impl Desk {
         for warning in &nzb.warnings {
             debug!(job = %record.id, ?warning, "odd NZB");
         }
-        match self.spool_it(&record, opened) {
-            Ok(()) => Ruling::Accept(Box::new(record)),
-            Err(error) => Ruling::Hold(format!("{}: {error}", error.code())),
+        opened.file.rewind().map_err(|error| {
+            let error = StoreError::new((*record.source).into(), error);
+            Ruling::Hold(format!("{}: {error}", error.code()))
+        })?;
+        Ok(Box::new(record))
+    }
+
+    /// Brings them into the spool, and tells of those that are there.
+    fn accept(&mut self, candidates: &mut Vec<Candidate>) {
+        let additions = candidates.iter_mut().map(|candidate| {
+            let Candidate { opened, record, .. } = candidate;
+            Addition { record, nzb: &mut opened.file }
+        });
+        let results = self.reception.spool_all(&mut additions.collect::<Vec<_>>());
+        for (Candidate { found, opened, record }, result) in candidates.drain(..).zip(results) {
+            match result {
+                Ok(()) => {
+                    self.outbox.tell(Happening::Accepted(record));
+                    self.conclude(&found, Verdict::Taken);
+                    self.marked(self.intake.mark_queued(&opened));
+                }
+                Err(error) => self.hold(&found, &format!("{}: {error}", error.code())),
+            }
         }
     }
 
@@ -150,19 +194,8 @@ impl Desk {
         }
     }
 
-    fn spool_it(&self, record: &Record, opened: &mut Opened) -> Result<(), StoreError> {
-        let rewound = opened.file.rewind();
-        rewound.map_err(|error| StoreError::new((*record.source).into(), error))?;
-        self.reception.spool(record, &mut opened.file)
-    }
-
     fn execute(&mut self, found: &Found, opened: &Opened, ruling: Ruling) {
         match ruling {
-            Ruling::Accept(record) => {
-                self.outbox.tell(Happening::Accepted(record));
-                self.conclude(found, Verdict::Taken);
-                self.marked(self.intake.mark_queued(opened));
-            }
             Ruling::Mark => {
                 debug!(file = %self.shown(&found.path), "had been taken");
                 self.conclude(found, Verdict::Taken);
@@ -181,11 +214,13 @@ impl Desk {
                     debug!(file = %self.shown(&found.path), "may still be growing: {why}");
                 }
             }
-            Ruling::Hold(why) => {
-                if let Next::Wait { warn: true } = self.conclude(found, Verdict::Unreadable) {
-                    warn!(file = %self.shown(&found.path), "not taken: {why}");
-                }
-            }
+            Ruling::Hold(why) => self.hold(found, &why),
+        }
+    }
+
+    fn hold(&mut self, found: &Found, why: &str) {
+        if let Next::Wait { warn: true } = self.conclude(found, Verdict::Unreadable) {
+            warn!(file = %self.shown(&found.path), "not taken: {why}");
         }
     }
 
@@ -215,3 +250,6 @@ impl Desk {
 fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
+
+/// Files that are open at once, each with its job in memory.
+const MOST_TOGETHER: usize = 32;

@@ -13,7 +13,7 @@ use super::errands::Returned;
 use super::feeds::FeedNews;
 use super::hindrance::Hindrance;
 use super::joining::{Merging, Splitting};
-use super::keeper::Loaded;
+use super::loader::Loaded;
 use super::parcel::Arrived;
 use super::probes::JobSample;
 use super::question::Question;

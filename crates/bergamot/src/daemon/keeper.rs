@@ -1,54 +1,21 @@
 //! The keeper: reads jobs from the spool and writes their records, in a thread of its own.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use bergamot_nzb::Nzb;
-use bergamot_queue::Ending;
-use bergamot_store::{BootId, Journal, Outcome, Record, Replay, Spool, StoreError};
+use bergamot_store::{BootId, Record, Spool, StoreError};
 use bergamot_types::{JobId, SafeName};
-use bergamot_writer::{DiskError, JobDir, Root};
+use bergamot_writer::{DiskError, Root};
 
 use super::current::Current;
 use super::happening::{Happening, Outbox};
 use super::hindrance::Hindrance;
-use super::nzb_job::read_nzb;
-use super::recovery::{Lying, Recovered, recover};
+use super::loader::{Loader, Prepared};
 use super::roots::Opened;
 use super::settings::JobSettings;
 use super::vital_thread::vital_thread;
-use crate::clock;
-
-/// A job out of the spool.
-#[derive(Debug)]
-pub(crate) enum Loaded {
-    /// It had reached its destination when the daemon was killed, and only the record had not.
-    Done(Box<Record>),
-    /// It never will be, and that is on record.
-    Failed(Box<Record>),
-    /// There is no room for it, or what it is to lie on is not there.
-    Held {
-        why: String,
-    },
-    Ready(Box<Ready>),
-    /// The disk has to come back first.
-    Waits {
-        record: Box<Record>,
-        why: String,
-    },
-}
-
-/// A job that can be downloaded: its NZB, its directory, and where it will go.
-#[derive(Debug)]
-pub(crate) struct Ready {
-    pub(crate) record: Record,
-    pub(crate) nzb: Nzb,
-    pub(crate) directory: Arc<JobDir>,
-    pub(crate) destination: Arc<Root>,
-    pub(super) recovered: Recovered,
-    pub(crate) journal: Journal,
-}
 
 enum Errand {
     Absolve(JobId),
@@ -58,14 +25,18 @@ enum Errand {
         and_record: bool,
     },
     ClearAll(Vec<Record>),
-    /// The journal of a job that ended, or begins anew, is not needed any more.
+    /// What the journal of a job says does not hold any more.
     DropJournal(JobId),
-    Load {
-        record: Box<Record>,
-        opened: Result<Opened, Hindrance>,
-    },
+    /// Nobody needs the journal of a job that ended.
+    ForgetJournal(JobId),
+    Load(Load),
     Stop(mpsc::Sender<()>),
     Update(Box<Record>),
+}
+
+struct Load {
+    record: Box<Record>,
+    opened: Result<Opened, Hindrance>,
 }
 
 /// Sends the keeper on errands; what comes of them happens to the daemon.
@@ -79,14 +50,15 @@ impl Keeper {
         outbox: Outbox,
     ) -> std::io::Result<Self> {
         let (sender, errands) = mpsc::channel();
-        let worker = Worker { spool, settings, outbox, boot: BootId::read() };
+        let loader = Loader { spool: spool.clone(), boot: BootId::read() };
+        let worker = Worker { spool, loader, settings, outbox };
         vital_thread("keeper", move || worker.run(&errands))?;
         Ok(Self(sender))
     }
 
     /// From and to directories that somebody has opened who may wait for them.
     pub(super) fn load(&self, record: Record, opened: Result<Opened, Hindrance>) {
-        self.send(Errand::Load { record: Box::new(record), opened });
+        self.send(Errand::Load(Load { record: Box::new(record), opened }));
     }
 
     pub(crate) fn update(&self, record: Record) {
@@ -114,8 +86,8 @@ impl Keeper {
         self.delete_files(record);
     }
 
-    pub(crate) fn drop_journal(&self, job: JobId) {
-        self.send(Errand::DropJournal(job));
+    pub(crate) fn forget_journal(&self, job: JobId) {
+        self.send(Errand::ForgetJournal(job));
     }
 
     /// Deletes what was downloaded of a job that is history.
@@ -137,19 +109,47 @@ impl Keeper {
     }
 }
 
-struct Taken {
-    nzb: Nzb,
-    directory: JobDir,
-    destination: Root,
-    recovered: Recovered,
-    journal: Journal,
-}
-
 struct Worker {
     spool: Arc<Spool>,
+    loader: Loader,
     settings: Current<JobSettings>,
     outbox: Outbox,
-    boot: BootId,
+}
+
+/// Errands after which records have to be on the disk, which waits as long for one as for many.
+#[derive(Default)]
+struct Round {
+    loads: Vec<Load>,
+    updates: Vec<Record>,
+    forgotten: Vec<JobId>, // whose journals are not needed: jobs end in the midst of others that begin
+}
+
+impl Round {
+    /// Gives back what is not of this round, and comes after it. So does what is of a job that is being
+    /// loaded, for its record changes by that.
+    fn take(&mut self, errand: Errand) -> Option<Errand> {
+        match errand {
+            Errand::Load(load) if self.loads.len() < MOST_LOADS && !self.has(load.record.id) => {
+                self.loads.push(load);
+            }
+            Errand::Update(record)
+                if self.updates.len() < MOST_UPDATES && !self.loads(record.id) =>
+            {
+                self.updates.push(*record);
+            }
+            Errand::ForgetJournal(job) if !self.loads(job) => self.forgotten.push(job),
+            other => return Some(other),
+        }
+        None
+    }
+
+    fn loads(&self, job: JobId) -> bool {
+        self.loads.iter().any(|load| load.record.id == job)
+    }
+
+    fn has(&self, job: JobId) -> bool {
+        self.loads(job) || self.updates.iter().any(|record| record.id == job)
+    }
 }
 
 impl Worker {
@@ -163,47 +163,71 @@ impl Worker {
                 }
                 Errand::Clear { record, and_record } => self.clear(&record, and_record),
                 Errand::ClearAll(records) => self.clear_all(&records),
-                Errand::DropJournal(job) => self.drop_journal(job),
-                Errand::Load { record, opened } => {
-                    let job = record.id;
-                    // If reading it in kills the daemon, that is known at the next start.
-                    let _ = self.spool.begin(job);
-                    let loaded = self.load(record, opened);
-                    let _ = self.spool.ended(job);
-                    self.outbox.tell(Happening::Loaded { job, loaded });
+                Errand::DropJournal(job) => self.note_journal(job, self.spool.drop_journal(job)),
+                Errand::ForgetJournal(_) | Errand::Load(_) | Errand::Update(_) => {
+                    next = self.round(errand, errands);
                 }
                 Errand::Stop(done) => {
                     let _ = done.send(());
                     return;
                 }
-                Errand::Update(record) => next = self.update(record, errands),
             }
         }
     }
 
-    /// Writes the record, and all others that wait to be written, together. Returns the errand that
-    /// came behind them.
-    fn update(&self, first: Box<Record>, errands: &mpsc::Receiver<Errand>) -> Option<Errand> {
-        let mut records = vec![first];
-        let mut behind = None;
-        while records.len() < MOST_TOGETHER {
-            match errands.try_recv() {
-                Ok(Errand::Update(record)) => records.push(record),
-                Ok(other) => {
-                    behind = Some(other);
-                    break;
-                }
-                Err(_) => break,
+    /// Does with it all others of the same kind that wait. Returns the errand that came behind them.
+    fn round(&self, first: Errand, errands: &mpsc::Receiver<Errand>) -> Option<Errand> {
+        let (mut round, mut next) = (Round::default(), Some(first));
+        while let Some(errand) = next {
+            next = round.take(errand);
+            if next.is_some() {
+                break;
             }
+            next = errands.try_recv().ok();
         }
-        let all: Vec<_> = records.iter().map(|record| &**record).collect();
-        let result = self.spool.update_all(&all);
-        let result = result.map_err(|error| format!("{}: {error}", error.code()));
-        for record in records {
-            let (job, is_over, result) = (record.id, record.outcome.is_some(), result.clone());
+        self.carry_out(round);
+        next
+    }
+
+    fn carry_out(&self, Round { loads, updates, forgotten }: Round) {
+        let mut prepared = self.prepare(loads);
+        sync_new_directories(&mut prepared);
+        let loaded = prepared.iter().filter_map(Prepared::unwritten);
+        let records: Vec<_> = loaded.chain(&updates).collect();
+        let mut failures = match records.is_empty() {
+            true => BTreeMap::new(),
+            false => self.spool.update_all(&records),
+        };
+        for mut job in prepared {
+            if let Some(error) = failures.remove(&job.record.id) {
+                job.hinder(error.into());
+            }
+            let (job, loaded) = (job.record.id, self.loader.finish(job));
+            self.outbox.tell(Happening::Loaded { job, loaded });
+        }
+        for record in updates {
+            let (job, is_over) = (record.id, record.outcome.is_some());
+            let failure = failures.get(&job);
+            let result = failure.map_or(Ok(()), |error| Err(format!("{}: {error}", error.code())));
             self.outbox.tell(Happening::Recorded { job, is_over, result });
         }
-        behind
+        for job in forgotten {
+            self.note_journal(job, self.spool.forget_journal(job));
+        }
+    }
+
+    /// If reading one of them in kills the daemon, it is known at the next start which it was.
+    fn prepare(&self, loads: Vec<Load>) -> Vec<Prepared> {
+        let (mut prepared, mut before) = (Vec::with_capacity(loads.len()), None);
+        for Load { record, opened } in loads {
+            let job = record.id;
+            let _ = self.spool.begin(job, before.replace(job));
+            prepared.push(self.loader.prepare(record, opened));
+        }
+        if let Some(last) = before {
+            let _ = self.spool.ended(last);
+        }
+        prepared
     }
 
     fn clear(&self, record: &Record, and_record: bool) {
@@ -233,8 +257,8 @@ impl Worker {
         }
     }
 
-    fn drop_journal(&self, job: JobId) {
-        if let Err(error) = self.spool.drop_journal(job) {
+    fn note_journal(&self, job: JobId, result: Result<(), StoreError>) {
+        if let Err(error) = result {
             tracing::warn!(%job, code = error.code(), "its journal stays: {error}");
         }
     }
@@ -252,137 +276,70 @@ impl Worker {
             Err(error) => Err(error),
         }
     }
-
-    fn load(&self, mut record: Box<Record>, opened: Result<Opened, Hindrance>) -> Loaded {
-        match opened.and_then(|opened| self.try_load(&mut record, &opened)) {
-            Ok(Some(Taken { nzb, directory, destination, recovered, journal })) => {
-                let (directory, destination) = (Arc::new(directory), Arc::new(destination));
-                let record = *record;
-                let ready = Ready { record, nzb, directory, destination, recovered, journal };
-                Loaded::Ready(Box::new(ready))
-            }
-            Ok(None) => Loaded::Done(record),
-            Err(Hindrance::Disk(why)) => Loaded::Held { why },
-            Err(Hindrance::Passing(why)) => Loaded::Waits { record, why },
-            Err(Hindrance::Lasting(cause, why)) => {
-                let mut failed = record.clone();
-                failed.end(self.outcome(Ending::Failed(cause), &why));
-                match self.spool.update(&failed) {
-                    Ok(()) => Loaded::Failed(failed),
-                    Err(error) => {
-                        Loaded::Waits { record, why: format!("{}: {error}", error.code()) }
-                    }
-                }
-            }
-        }
-    }
-
-    fn outcome(&self, ending: Ending, reason: &str) -> Outcome {
-        let sequence = self.spool.next_sequence();
-        Outcome { sequence, ..Outcome::new(ending, clock::now().date, reason) }
-    }
-
-    /// None if there is nothing left to download.
-    fn try_load(
-        &self,
-        record: &mut Record,
-        Opened { incomplete, destination }: &Opened,
-    ) -> Result<Option<Taken>, Hindrance> {
-        let nzb = read_nzb(&self.spool, record)?;
-        let (journal, replay) = self.journal(record)?;
-        let Some(directory) = self.reopen(record, &replay, incomplete, destination)? else {
-            self.spool.update(record)?;
-            clear_up(record, incomplete, destination);
-            return Ok(None);
-        };
-        let Some(directory) = directory else {
-            // What the journal speaks of was in a directory that is gone.
-            drop(journal);
-            self.spool.drop_journal(record.id)?;
-            let (journal, _) = self.journal(record)?;
-            let directory = incomplete.job_dir(&SafeName::from_raw(&record.name))?;
-            record.directory = Some(directory.name().as_str().into());
-            record.finished.clear();
-            self.spool.update(record)?;
-            let recovered = Recovered::default();
-            let destination = destination.clone();
-            return Ok(Some(Taken { nzb, directory, destination, recovered, journal }));
-        };
-        let recovered = recover(&nzb, replay, &record.finished, &lying(&directory)?);
-        let known: Vec<_> = recovered.finished.iter().map(|file| &*file.name).collect();
-        directory.remove_all_but(&known)?;
-        let destination = destination.clone();
-        Ok(Some(Taken { nzb, directory, destination, recovered, journal }))
-    }
-
-    fn journal(&self, record: &Record) -> Result<(Journal, Replay), StoreError> {
-        let (journal, replay) = self.spool.journal(record, self.boot)?;
-        let job = record.id;
-        if let Some(told) = &replay.set_aside {
-            tracing::warn!(%job, "its journal was set aside: {told}");
-        }
-        if replay.damaged > 0 {
-            tracing::warn!(%job, frames = replay.damaged, "its journal is damaged: some is fetched again");
-        }
-        Ok((journal, replay))
-    }
-
-    /// The directory that the job had, if it is there. None at all if the job has left it for its
-    /// destination.
-    fn reopen(
-        &self,
-        record: &mut Record,
-        replay: &Replay,
-        incomplete: &Root,
-        destination: &Root,
-    ) -> Result<Option<Option<JobDir>>, DiskError> {
-        let Some(name) = record.directory.as_deref().and_then(SafeName::recorded) else {
-            return Ok(Some(None));
-        };
-        match incomplete.reopen(&name) {
-            Ok(directory) => Ok(Some(Some(directory))),
-            Err(DiskError::Vanished { .. }) => {
-                let Some(moved) = destination.moved(incomplete, record.id)? else {
-                    return Ok(Some(None));
-                };
-                let older = record.finished.iter().all(|file| file.verified);
-                let verified = older && replay.finished.values().all(|file| file.verified);
-                let mut outcome = self.outcome(Ending::Completed { verified }, "");
-                outcome.destination = Some(path_of(destination, &moved));
-                record.directory = None;
-                record.end(outcome);
-                Ok(None)
-            }
-            Err(error) => Err(error),
-        }
-    }
 }
 
-/// Takes the writer's mark away, as the daemon had no time to. The job is on record as complete:
-/// what cannot be taken away is no reason to try it again.
-pub(super) fn clear_up(record: &Record, incomplete: &Root, destination: &Root) -> bool {
-    let path = record.destination().map(Path::new);
-    let name = path.and_then(|path| path.file_name()?.to_str()).and_then(SafeName::recorded);
-    let settled = name.map_or(Ok(()), |name| destination.settle(&name, incomplete, record.id));
-    if let Err(error) = &settled {
-        tracing::warn!(code = error.code(), "{error}");
+/// Each place once. Where that fails, no job begins that has a new directory there.
+fn sync_new_directories(prepared: &mut [Prepared]) {
+    let mut synced = BTreeMap::<PathBuf, Option<Hindrance>>::new();
+    for job in prepared {
+        let Some(root) = job.new_ground() else { continue };
+        let failure = synced
+            .entry(root.path().to_owned())
+            .or_insert_with(|| root.sync().err().map(Hindrance::from));
+        if let Some(hindrance) = failure {
+            let hindrance = hindrance.clone();
+            job.hinder(hindrance);
+        }
     }
-    settled.is_ok()
-}
-
-fn lying(directory: &JobDir) -> Result<Lying, DiskError> {
-    let parts = directory.parts()?.into_iter().map(|(file, size)| (file, size.0));
-    let named = directory.finished()?.into_iter().filter_map(|(name, size)| {
-        // What is hidden is a mark of ours, and what is no UTF-8 has another owner.
-        let name = name.into_string().ok().filter(|name| !name.starts_with('.'))?;
-        Some((name, size.0))
-    });
-    Ok(Lying { parts: parts.collect(), named: named.collect() })
 }
 
 /// Records that are written with one sync of the directory.
-const MOST_TOGETHER: usize = 256;
+const MOST_UPDATES: usize = 256;
 
-pub(crate) fn path_of(root: &Root, name: &SafeName) -> String {
-    root.path().join(name.as_str()).to_string_lossy().into_owned()
+/// Jobs that are loaded together: the first of them begins with the last.
+const MOST_LOADS: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use bergamot_store::Fingerprint;
+    use bergamot_types::UnixTime;
+
+    use super::*;
+
+    fn record(job: u32) -> Box<Record> {
+        let print = Fingerprint::default();
+        Box::new(Record::new(JobId(job), "a", UnixTime(0), "a.nzb", print))
+    }
+
+    fn load(job: u32) -> Errand {
+        let opened = Err(Hindrance::Passing("nobody looked".to_owned()));
+        Errand::Load(Load { record: record(job), opened })
+    }
+
+    fn update(job: u32) -> Errand {
+        Errand::Update(record(job))
+    }
+
+    #[test]
+    fn a_round_takes_what_does_not_depend_on_each_other() {
+        let mut round = Round::default();
+        let forget = |job| Errand::ForgetJournal(JobId(job));
+        for errand in [load(1), update(2), forget(4), load(3), update(2)] {
+            assert!(round.take(errand).is_none());
+        }
+        assert!(round.take(update(1)).is_some(), "its record is being made");
+        assert!(round.take(load(1)).is_some());
+        assert!(round.take(forget(3)).is_some(), "it is being read");
+        assert!(round.take(load(2)).is_some(), "it begins with what is being written");
+        assert!(round.take(Errand::DropJournal(JobId(9))).is_some(), "all before it come first");
+    }
+
+    #[test]
+    fn a_round_has_an_end() {
+        let mut round = Round::default();
+        let loads = (0..100).take_while(|job| round.take(load(*job)).is_none());
+        assert_eq!(loads.count(), MOST_LOADS);
+        let updates = (1000..2000).take_while(|job| round.take(update(*job)).is_none());
+        assert_eq!(updates.count(), MOST_UPDATES);
+    }
 }

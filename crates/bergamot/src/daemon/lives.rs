@@ -14,7 +14,7 @@ use tracing::{info, warn};
 
 use super::core::{AtDisk, Daemon};
 use super::jobs::{ActiveJob, Farewell};
-use super::keeper::{Loaded, Ready, path_of};
+use super::loader::{Loaded, Ready, path_of};
 use super::nzb_job::new_job;
 use super::question::Promise;
 use super::recordings::Next;
@@ -147,7 +147,7 @@ impl Daemon {
         self.put_away(job);
         if matches!(self.jobs.record(job).and_then(Record::ending), Some(Ending::Completed { .. }))
         {
-            self.keeper.drop_journal(job);
+            self.keeper.forget_journal(job);
         }
         self.tell_state(job);
         self.prune();
@@ -368,7 +368,7 @@ impl Daemon {
             // The journal stays until the job is settled, to tell the next daemon if it is not.
             _ => match active {
                 Some(active) => self.settle(job, active),
-                None => self.keeper.drop_journal(job),
+                None => self.keeper.forget_journal(job),
             },
         }
         self.prune();
@@ -442,7 +442,7 @@ impl Daemon {
     pub(super) fn on_settled(&self, jobs: &[JobId]) {
         let is_over =
             |job: &&JobId| self.jobs.record(**job).is_none_or(|record| record.outcome.is_some());
-        jobs.iter().filter(is_over).for_each(|job| self.keeper.drop_journal(*job));
+        jobs.iter().filter(is_over).for_each(|job| self.keeper.forget_journal(*job));
     }
 
     /// What was to be deleted of a deleted job is gone.

@@ -61,6 +61,7 @@ mod joining;
 mod keeper;
 mod listening;
 mod lives;
+mod loader;
 mod loading;
 mod local_nzb;
 mod looks;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use bergamot_nzb::{Label, Limits, Nzb, NzbError};
 use bergamot_queue::{Cause, Deletion, DupeMode, Ending, Life};
 use bergamot_rpc::wish::{Content, NewJob};
-use bergamot_store::{Dupe, Fingerprint, Outcome, Parameters, Record, Spool, StoreError};
+use bergamot_store::{Addition, Dupe, Fingerprint, Outcome, Parameters, Record, Spool, StoreError};
 use bergamot_types::{JobId, Secret, Shown, Url};
 
 use super::current::Current;
@@ -108,6 +108,11 @@ impl Reception {
 
     pub(crate) fn spool(&self, record: &Record, nzb: &mut dyn Read) -> Result<(), StoreError> {
         self.spool.add(record, nzb)
+    }
+
+    /// Each with its result.
+    pub(crate) fn spool_all(&self, additions: &mut [Addition<'_>]) -> Vec<Result<(), StoreError>> {
+        self.spool.add_all(additions)
     }
 
     /// Takes an NZB that came over a control interface. What cannot be downloaded becomes history at

@@ -135,7 +135,7 @@ impl Daemon {
             (AtDisk::Sync { .. }, Err(_)) => {}
             (AtDisk::Settle { job, farewell }, settled) => {
                 if settled.is_ok() {
-                    self.keeper.drop_journal(job);
+                    self.keeper.forget_journal(job);
                 }
                 if let (Some(record), Some(farewell)) = (self.jobs.record(job), farewell) {
                     announce(record, farewell);

@@ -11,7 +11,7 @@ use bergamot_writer::{DiskError, Root};
 use super::grounds::Grounds;
 use super::happening::{Happening, Outbox};
 use super::hindrance::Hindrance;
-use super::keeper::clear_up;
+use super::loader::clear_up;
 use super::looks::{Look, Looks};
 use super::places::{PATIENCE, silence};
 use super::settings::JobSettings;

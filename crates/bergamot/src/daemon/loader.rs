@@ -1,0 +1,238 @@
+//! What a job needs before it can be downloaded: its NZB, its journal and its directory.
+//!
+//! That is found for one job after the other. What has to be on the disk before any of them begins,
+//! new directories and records that name them, is brought there for many together, by the keeper.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use bergamot_nzb::Nzb;
+use bergamot_queue::Ending;
+use bergamot_store::{BootId, Journal, Outcome, Record, Replay, Spool, StoreError};
+use bergamot_types::SafeName;
+use bergamot_writer::{DiskError, JobDir, Root};
+
+use super::hindrance::Hindrance;
+use super::nzb_job::read_nzb;
+use super::recovery::{Lying, Recovered, recover};
+use super::roots::Opened;
+use crate::clock;
+
+/// A job out of the spool.
+#[derive(Debug)]
+pub(crate) enum Loaded {
+    /// It had reached its destination when the daemon was killed, and only the record had not.
+    Done(Box<Record>),
+    /// It never will be, and that is on record.
+    Failed(Box<Record>),
+    /// There is no room for it, or what it is to lie on is not there.
+    Held {
+        why: String,
+    },
+    Ready(Box<Ready>),
+    /// The disk has to come back first.
+    Waits {
+        record: Box<Record>,
+        why: String,
+    },
+}
+
+/// A job that can be downloaded: its NZB, its directory, and where it will go.
+#[derive(Debug)]
+pub(crate) struct Ready {
+    pub(crate) record: Record,
+    pub(crate) nzb: Nzb,
+    pub(crate) directory: Arc<JobDir>,
+    pub(crate) destination: Arc<Root>,
+    pub(super) recovered: Recovered,
+    pub(crate) journal: Journal,
+}
+
+/// A job of which all is known, though the disk may not have all of that yet.
+pub(super) struct Prepared {
+    pub(super) record: Box<Record>,
+    found: Result<Found, Hindrance>,
+}
+
+enum Found {
+    /// What the last daemon had no time to put on record.
+    AtDestination(Opened),
+    /// Its directory is new, and its record has to name it.
+    Begun(Box<Taken>),
+    Resumed(Box<Taken>),
+}
+
+struct Taken {
+    nzb: Nzb,
+    directory: JobDir,
+    destination: Root,
+    recovered: Recovered,
+    journal: Journal,
+}
+
+impl Prepared {
+    /// Where a directory was made for it that may not be on the disk.
+    pub(super) fn new_ground(&self) -> Option<&Root> {
+        match &self.found {
+            Ok(Found::Begun(taken)) => Some(taken.directory.root()),
+            _ => None,
+        }
+    }
+
+    /// Its record, if the disk has an older one.
+    pub(super) fn unwritten(&self) -> Option<&Record> {
+        match &self.found {
+            Ok(Found::AtDestination(_) | Found::Begun(_)) => Some(&self.record),
+            Ok(Found::Resumed(_)) | Err(_) => None,
+        }
+    }
+
+    pub(super) fn hinder(&mut self, hindrance: Hindrance) {
+        self.found = Err(hindrance);
+    }
+}
+
+pub(super) struct Loader {
+    pub(super) spool: Arc<Spool>,
+    pub(super) boot: BootId,
+}
+
+impl Loader {
+    pub(super) fn prepare(
+        &self,
+        mut record: Box<Record>,
+        opened: Result<Opened, Hindrance>,
+    ) -> Prepared {
+        let found = opened.and_then(|opened| self.find(&mut record, opened));
+        Prepared { record, found }
+    }
+
+    /// Once the disk has what it has to.
+    pub(super) fn finish(&self, Prepared { record, found }: Prepared) -> Loaded {
+        match found {
+            Ok(Found::AtDestination(Opened { incomplete, destination })) => {
+                clear_up(&record, &incomplete, &destination);
+                Loaded::Done(record)
+            }
+            Ok(Found::Begun(taken) | Found::Resumed(taken)) => {
+                let Taken { nzb, directory, destination, recovered, journal } = *taken;
+                let (directory, destination) = (Arc::new(directory), Arc::new(destination));
+                let record = *record;
+                let ready = Ready { record, nzb, directory, destination, recovered, journal };
+                Loaded::Ready(Box::new(ready))
+            }
+            Err(Hindrance::Disk(why)) => Loaded::Held { why },
+            Err(Hindrance::Passing(why)) => Loaded::Waits { record, why },
+            Err(Hindrance::Lasting(cause, why)) => {
+                let mut failed = record.clone();
+                failed.end(self.outcome(Ending::Failed(cause), &why));
+                match self.spool.update(&failed) {
+                    Ok(()) => Loaded::Failed(failed),
+                    Err(error) => {
+                        Loaded::Waits { record, why: format!("{}: {error}", error.code()) }
+                    }
+                }
+            }
+        }
+    }
+
+    fn outcome(&self, ending: Ending, reason: &str) -> Outcome {
+        let sequence = self.spool.next_sequence();
+        Outcome { sequence, ..Outcome::new(ending, clock::now().date, reason) }
+    }
+
+    fn find(&self, record: &mut Record, opened: Opened) -> Result<Found, Hindrance> {
+        let nzb = read_nzb(&self.spool, record)?;
+        let (journal, replay) = self.journal(record)?;
+        let Opened { incomplete, destination } = &opened;
+        let Some(directory) = self.reopen(record, &replay, incomplete, destination)? else {
+            return Ok(Found::AtDestination(opened));
+        };
+        let Some(directory) = directory else {
+            // What the journal speaks of was in a directory that is gone.
+            drop(journal);
+            self.spool.drop_journal(record.id)?;
+            let (journal, _) = self.journal(record)?;
+            let directory = incomplete.job_dir(&SafeName::from_raw(&record.name))?;
+            record.directory = Some(directory.name().as_str().into());
+            record.finished.clear();
+            let (recovered, destination) = (Recovered::default(), opened.destination);
+            let taken = Taken { nzb, directory, destination, recovered, journal };
+            return Ok(Found::Begun(Box::new(taken)));
+        };
+        let recovered = recover(&nzb, replay, &record.finished, &lying(&directory)?);
+        let known: Vec<_> = recovered.finished.iter().map(|file| &*file.name).collect();
+        directory.remove_all_but(&known)?;
+        let destination = opened.destination;
+        let taken = Taken { nzb, directory, destination, recovered, journal };
+        Ok(Found::Resumed(Box::new(taken)))
+    }
+
+    fn journal(&self, record: &Record) -> Result<(Journal, Replay), StoreError> {
+        let (journal, replay) = self.spool.journal(record, self.boot)?;
+        let job = record.id;
+        if let Some(told) = &replay.set_aside {
+            tracing::warn!(%job, "its journal was set aside: {told}");
+        }
+        if replay.damaged > 0 {
+            tracing::warn!(%job, frames = replay.damaged, "its journal is damaged: some is fetched again");
+        }
+        Ok((journal, replay))
+    }
+
+    /// The directory that the job had, if it is there. None at all if the job has left it for its
+    /// destination.
+    fn reopen(
+        &self,
+        record: &mut Record,
+        replay: &Replay,
+        incomplete: &Root,
+        destination: &Root,
+    ) -> Result<Option<Option<JobDir>>, DiskError> {
+        let Some(name) = record.directory.as_deref().and_then(SafeName::recorded) else {
+            return Ok(Some(None));
+        };
+        match incomplete.reopen(&name) {
+            Ok(directory) => Ok(Some(Some(directory))),
+            Err(DiskError::Vanished { .. }) => {
+                let Some(moved) = destination.moved(incomplete, record.id)? else {
+                    return Ok(Some(None));
+                };
+                let older = record.finished.iter().all(|file| file.verified);
+                let verified = older && replay.finished.values().all(|file| file.verified);
+                let mut outcome = self.outcome(Ending::Completed { verified }, "");
+                outcome.destination = Some(path_of(destination, &moved));
+                record.directory = None;
+                record.end(outcome);
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Takes the writer's mark away, as the daemon had no time to. The job is on record as complete:
+/// what cannot be taken away is no reason to try it again.
+pub(super) fn clear_up(record: &Record, incomplete: &Root, destination: &Root) -> bool {
+    let path = record.destination().map(Path::new);
+    let name = path.and_then(|path| path.file_name()?.to_str()).and_then(SafeName::recorded);
+    let settled = name.map_or(Ok(()), |name| destination.settle(&name, incomplete, record.id));
+    if let Err(error) = &settled {
+        tracing::warn!(code = error.code(), "{error}");
+    }
+    settled.is_ok()
+}
+
+fn lying(directory: &JobDir) -> Result<Lying, DiskError> {
+    let parts = directory.parts()?.into_iter().map(|(file, size)| (file, size.0));
+    let named = directory.finished()?.into_iter().filter_map(|(name, size)| {
+        // What is hidden is a mark of ours, and what is no UTF-8 has another owner.
+        let name = name.into_string().ok().filter(|name| !name.starts_with('.'))?;
+        Some((name, size.0))
+    });
+    Ok(Lying { parts: parts.collect(), named: named.collect() })
+}
+
+pub(crate) fn path_of(root: &Root, name: &SafeName) -> String {
+    root.path().join(name.as_str()).to_string_lossy().into_owned()
+}
