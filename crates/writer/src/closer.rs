@@ -8,10 +8,11 @@
 //! share that hangs holds those, and nobody else's.
 
 use std::collections::VecDeque;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
+use crate::disks::{Disks, LEAST_FLUSHED};
+use crate::error::DiskError;
 use crate::job_dir::JobDir;
 use crate::line::{Choice, lock};
 use crate::movers::Movers;
@@ -128,15 +129,12 @@ impl<B> Closer<B> {
             let claim = closing.claim();
             match closing {
                 Closing::Flush { dir, part } => {
-                    let (bytes, began) = (dir.note_flushed(part.index()), Instant::now());
-                    match part.flush() {
-                        Ok(()) => {
-                            shared.disks.on_flushed(dir.identity().0, bytes, began.elapsed());
-                        }
-                        Err(error) => dir.remember_unsynced(part.index(), error),
+                    let bytes = dir.note_flushed(part.index());
+                    if let Err(error) = timed(&shared.disks, &dir, bytes, || part.flush()) {
+                        dir.remember_unsynced(part.index(), error);
                     }
                 }
-                Closing::Order(order) => (shared.on_done)(carry_out(order, &shared.stop)),
+                Closing::Order(order) => (shared.on_done)(carry_out(order, &shared)),
             }
             shared.busy.release(claim);
             shared.closing.wake_all();
@@ -164,16 +162,34 @@ impl Duty {
     }
 }
 
-fn carry_out<B>(Order { ticket, dir, task }: Order<B>, stop: &AtomicBool) -> Done<B> {
+/// Brings so much to the disk, and shows by that how quick it is, unless it is too little to.
+fn timed<T>(
+    disks: &Disks,
+    dir: &JobDir,
+    bytes: u64,
+    flush: impl FnOnce() -> Result<T, DiskError>,
+) -> Result<T, DiskError> {
+    if bytes < LEAST_FLUSHED {
+        return flush();
+    }
+    let device = dir.identity().0;
+    disks.begin_flush(device, Instant::now());
+    let flushed = flush();
+    disks.end_flush(device, Instant::now(), if flushed.is_ok() { bytes } else { 0 });
+    flushed
+}
+
+fn carry_out<B>(Order { ticket, dir, task }: Order<B>, shared: &Shared<B>) -> Done<B> {
     let result = match task {
         Task::Discard => dir.discard().map(|()| Outcome::Done),
         Task::FinishFile { file, size, pieces, name } => {
             // Opened anew: a queue of files that wait for the disk must not be one of open handles.
             let begun = dir.check_begun(file).and_then(|()| dir.part(file));
-            begun.and_then(|part| dir.finish(&part, size, &pieces, &name)).map(Outcome::Named)
+            let finish = || dir.finish(&begun?, size, &pieces, &name).map(Outcome::Named);
+            timed(&shared.disks, &dir, dir.unflushed(file), finish)
         }
         Task::FinishJob { job, destination, name } => {
-            dir.move_to(&destination, &name, job, stop).map(Outcome::Named)
+            dir.move_to(&destination, &name, job, &shared.stop).map(Outcome::Named)
         }
         Task::Sync => dir.sync_parts().map(|()| Outcome::Done),
         Task::Settle { job, destination, name } => {
@@ -189,7 +205,7 @@ fn carry_out<B>(Order { ticket, dir, task }: Order<B>, stop: &AtomicBool) -> Don
 #[cfg(test)]
 mod tests {
     use std::os::fd::BorrowedFd;
-    use std::sync::atomic::Ordering;
+    use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::mpsc::{Receiver, Sender, channel};
 
     use bergamot_types::{ByteCount, SafeName};
@@ -197,7 +213,6 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::error::DiskError;
     use crate::kernel::{Kernel, Linux};
     use crate::{Root, Settings, Writer};
 

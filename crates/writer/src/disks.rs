@@ -3,11 +3,14 @@
 //! A disk that is nearly as fast as memory is better written to past the page cache: copying into that
 //! and flushing it again costs most of the CPU of a download. Any other one is better left to the
 //! kernel, which sorts and joins what it writes. Which is which, no file system tells; flushes do.
+//!
+//! Several threads wait for a disk at the same time, so what counts is the time in which any of them
+//! did.
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::sync::Mutex;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::job_dir::JobDir;
 use crate::line::lock;
@@ -17,30 +20,66 @@ use crate::part_file::PartFile;
 #[derive(Debug, Default)]
 pub(crate) struct Disks(Mutex<HashMap<u64, Disk>>);
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 struct Disk {
+    is_known: bool,
     is_quick: bool,
-    /// For so many flushes it gets no other chance: it had one, and was slow.
+    /// For so many stretches of flushes it gets no other chance: it had one, and was slow.
     sits_out: u32,
-    /// Written past the page cache since that was judged last, and how long it took.
-    written: u64,
+    flushes: Stretch,
+    writes: Stretch, // past the page cache
+}
+
+/// What a disk has taken since it was judged last, and how long that took.
+#[derive(Debug, Default)]
+struct Stretch {
+    under_way: u32,
+    since: Option<Instant>, // when somebody began to wait, or that was added to what it took
+    bytes: u64,
     took: Duration,
 }
 
+impl Stretch {
+    fn begin(&mut self, now: Instant) {
+        self.under_way += 1;
+        self.since.get_or_insert(now);
+    }
+
+    /// Gives how long the disk takes for a mebibyte, once it has taken enough to tell.
+    fn end(&mut self, now: Instant, bytes: u64, enough: u64) -> Option<Duration> {
+        self.under_way = self.under_way.saturating_sub(1);
+        let since = self.since.replace(now).unwrap_or(now);
+        self.since = self.since.filter(|_| self.under_way > 0);
+        self.took += now.saturating_duration_since(since);
+        self.bytes += bytes;
+        if self.bytes < enough {
+            return None;
+        }
+        let (bytes, took) = (std::mem::take(&mut self.bytes), std::mem::take(&mut self.took));
+        Some(took.div_f64(bytes as f64 / MEBIBYTE))
+    }
+}
+
 impl Disks {
-    /// So much was in the page cache, and that long it took until the disk had it.
-    pub(crate) fn on_flushed(&self, device: u64, bytes: u64, took: Duration) {
-        if bytes >= MEASURABLE {
-            let mut disks = lock(&self.0);
-            let disk = disks.entry(device).or_default();
-            disk.is_quick = disk.sits_out == 0 && nanos_for_a_mebibyte(bytes, took) <= QUICK;
+    /// Somebody brings to the disk what lies in the page cache, and will say when that was done.
+    pub(crate) fn begin_flush(&self, device: u64, now: Instant) {
+        lock(&self.0).entry(device).or_default().flushes.begin(now);
+    }
+
+    /// So much was in the page cache, and the disk has it.
+    pub(crate) fn end_flush(&self, device: u64, now: Instant, bytes: u64) {
+        let mut disks = lock(&self.0);
+        let disk = disks.entry(device).or_default();
+        if let Some(pace) = disk.flushes.end(now, bytes, MEASURABLE) {
+            disk.is_known = true;
+            disk.is_quick = disk.sits_out == 0 && pace <= QUICK;
             disk.sits_out = disk.sits_out.saturating_sub(u32::from(disk.sits_out < NEVER));
         }
     }
 
     /// Whether it was ever judged.
     pub(crate) fn is_known(&self, device: u64) -> bool {
-        lock(&self.0).contains_key(&device)
+        lock(&self.0).get(&device).is_some_and(|disk| disk.is_known)
     }
 
     /// Whether it should be written to past the page cache.
@@ -57,44 +96,48 @@ impl Disks {
         opened
     }
 
-    /// So much was written past the page cache, while others did the same.
-    pub(crate) fn on_written(&self, device: u64, bytes: u64, took: Duration) {
+    /// Somebody writes past the page cache, and will say when that was done.
+    pub(crate) fn begin_write(&self, device: u64, now: Instant) {
+        lock(&self.0).entry(device).or_default().writes.begin(now);
+    }
+
+    /// So much went past the page cache.
+    pub(crate) fn end_write(&self, device: u64, now: Instant, bytes: u64) {
         let mut disks = lock(&self.0);
         let disk = disks.entry(device).or_default();
-        disk.written += bytes;
-        disk.took += took;
-        if disk.written >= STRETCH {
-            let is_slow = nanos_for_a_mebibyte(disk.written, disk.took) > SLOW;
-            let is_quick = disk.is_quick && !is_slow;
-            let sits_out = if is_slow { LONG } else { disk.sits_out };
-            *disk = Disk { is_quick, sits_out, ..Disk::default() };
+        if disk.writes.end(now, bytes, ENOUGH_WRITTEN).is_some_and(|pace| pace > SLOW) {
+            disk.is_quick = false;
+            disk.sits_out = disk.sits_out.max(LONG);
         }
     }
 
     /// It takes nothing past the page cache.
     pub(crate) fn on_refused(&self, device: u64) {
-        lock(&self.0).insert(device, Disk { sits_out: NEVER, ..Disk::default() });
+        let mut disks = lock(&self.0);
+        let disk = disks.entry(device).or_default();
+        (disk.is_known, disk.is_quick, disk.sits_out) = (true, false, NEVER);
     }
 }
 
-fn nanos_for_a_mebibyte(bytes: u64, took: Duration) -> u64 {
-    let nanos = took.as_nanos().saturating_mul(1 << 20) / u128::from(bytes.max(1));
-    u64::try_from(nanos).unwrap_or(u64::MAX / 8).min(u64::MAX / 8)
-}
+const MEBIBYTE: f64 = (1 << 20) as f64;
 
-/// A smaller flush says more of the time that any flush takes.
+/// Less than that says more of the time that any flush takes. Of a file that was written past the page
+/// cache only its end is left to flush.
+pub(crate) const LEAST_FLUSHED: u64 = 1 << 20;
+
+/// One flush of the least may be chance.
 pub(crate) const MEASURABLE: u64 = 8 << 20;
 
-/// 300 MB in a second: more than any disk that turns.
-const QUICK: u64 = 3_500_000;
+/// For a mebibyte: 300 MB in a second, more than any disk that turns.
+const QUICK: Duration = Duration::from_micros(3_500);
 
-/// 100 MB in a second, by each of the three who write at the same time.
-const SLOW: u64 = 10_500_000;
+/// 150 MB in a second: the page cache would have done better, for it has more on the way at once.
+const SLOW: Duration = Duration::from_micros(7_000);
 
 /// So much has to be written before that is judged: any disk hiccups.
-const STRETCH: u64 = 32 << 20;
+const ENOUGH_WRITTEN: u64 = 32 << 20;
 
-/// Flushes, of two GiB or more.
+/// Of 8 MiB or more; of files that are large each has 32.
 const LONG: u32 = 64;
 const NEVER: u32 = u32::MAX;
 
@@ -105,12 +148,38 @@ mod tests {
     const HERE: u64 = 7;
     const MIB: u64 = 1 << 20;
 
+    /// A disk, and what the clock says.
+    struct Bench {
+        disks: Disks,
+        now: Instant,
+    }
+
+    impl Bench {
+        fn new() -> Self {
+            Self { disks: Disks::default(), now: Instant::now() }
+        }
+
+        fn flush(&mut self, bytes: u64, millis: u64) -> bool {
+            self.disks.begin_flush(HERE, self.now);
+            self.now += Duration::from_millis(millis);
+            self.disks.end_flush(HERE, self.now, bytes);
+            self.disks.is_quick(HERE)
+        }
+
+        fn write(&mut self, bytes: u64, millis: u64) -> bool {
+            self.disks.begin_write(HERE, self.now);
+            self.now += Duration::from_millis(millis);
+            self.disks.end_write(HERE, self.now, bytes);
+            self.disks.is_quick(HERE)
+        }
+    }
+
     fn flushed(bytes: u64, millis: u64) -> bool {
-        let disks = Disks::default();
-        disks.on_flushed(HERE, bytes, Duration::from_millis(millis));
-        assert!(!disks.is_known(HERE + 1) && !disks.is_quick(HERE + 1));
-        assert_eq!(disks.is_known(HERE), bytes >= MEASURABLE);
-        disks.is_quick(HERE)
+        let mut bench = Bench::new();
+        let is_quick = bench.flush(bytes, millis);
+        assert!(!bench.disks.is_known(HERE + 1) && !bench.disks.is_quick(HERE + 1));
+        assert_eq!(bench.disks.is_known(HERE), bytes >= MEASURABLE);
+        is_quick
     }
 
     #[test]
@@ -124,43 +193,64 @@ mod tests {
     }
 
     #[test]
+    fn many_small_files_tell_as_much_as_a_large_one() {
+        let mut bench = Bench::new();
+        for _ in 0..3 {
+            assert!(!bench.flush(2 * MIB, 4));
+            bench.now += Duration::from_secs(1); // in which nobody waits for it
+        }
+        assert!(bench.flush(2 * MIB, 4));
+        let mut bench = Bench::new();
+        assert!((0..8).all(|_| !bench.flush(2 * MIB, 8)), "a disk that turns");
+    }
+
+    #[test]
+    fn time_in_which_several_wait_counts_once() {
+        let mut bench = Bench::new();
+        for _ in 0..4 {
+            bench.disks.begin_flush(HERE, bench.now);
+        }
+        bench.now += Duration::from_millis(25);
+        for _ in 0..4 {
+            bench.disks.end_flush(HERE, bench.now, 2 * MIB);
+        }
+        assert!(bench.disks.is_quick(HERE), "8 MiB in 25 ms");
+        for _ in 0..8 {
+            bench.disks.begin_write(HERE, bench.now);
+        }
+        for _ in 0..32 {
+            bench.now += Duration::from_millis(6);
+            bench.disks.end_write(HERE, bench.now, MIB);
+            bench.disks.begin_write(HERE, bench.now);
+        }
+        assert!(bench.disks.is_quick(HERE), "32 MiB in 192 ms, though each waited for 48");
+    }
+
+    #[test]
     fn a_disk_that_turns_busy_is_left_to_the_page_cache_again() {
-        let disks = Disks::default();
-        let flush = |millis| disks.on_flushed(HERE, 32 * MIB, Duration::from_millis(millis));
-        flush(20);
-        flush(150);
-        assert!(!disks.is_quick(HERE));
-        flush(20);
-        assert!(disks.is_quick(HERE));
+        let mut bench = Bench::new();
+        assert!(bench.flush(32 * MIB, 20));
+        assert!(!bench.flush(32 * MIB, 150));
+        assert!(bench.flush(32 * MIB, 20));
     }
 
     #[test]
     fn one_that_is_slow_past_the_page_cache_is_left_to_it_for_long() {
-        let disks = Disks::default();
-        let flush = || disks.on_flushed(HERE, 32 * MIB, Duration::ZERO);
-        let write = |millis| disks.on_written(HERE, MIB, Duration::from_millis(millis));
-        flush();
-        write(200);
-        (1..64).for_each(|_| write(4));
-        assert!(disks.is_quick(HERE), "one hiccup is none");
-        (0..31).for_each(|_| write(11));
-        assert!(disks.is_quick(HERE));
-        write(11);
-        assert!(!disks.is_quick(HERE));
-        for _ in 0..LONG {
-            flush();
-            assert!(!disks.is_quick(HERE));
-        }
-        flush();
-        assert!(disks.is_quick(HERE));
+        let mut bench = Bench::new();
+        bench.flush(32 * MIB, 0);
+        bench.write(MIB, 120);
+        assert!((1..64).all(|_| bench.write(MIB, 3)), "one hiccup is none");
+        assert!((0..31).all(|_| bench.write(MIB, 8)));
+        assert!(!bench.write(MIB, 8));
+        assert!((0..LONG).all(|_| !bench.flush(32 * MIB, 0)));
+        assert!(bench.flush(32 * MIB, 0));
     }
 
     #[test]
     fn one_that_refuses_is_not_asked_again() {
-        let disks = Disks::default();
-        disks.on_flushed(HERE, 32 * MIB, Duration::ZERO);
-        disks.on_refused(HERE);
-        (0..=LONG).for_each(|_| disks.on_flushed(HERE, 32 * MIB, Duration::ZERO));
-        assert!(!disks.is_quick(HERE));
+        let mut bench = Bench::new();
+        bench.flush(32 * MIB, 0);
+        bench.disks.on_refused(HERE);
+        assert!((0..=LONG).all(|_| !bench.flush(32 * MIB, 0)));
     }
 }

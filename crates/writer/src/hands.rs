@@ -13,7 +13,7 @@ use crate::disks::Disks;
 use crate::error::DiskError;
 use crate::job_dir::JobDir;
 use crate::line::{Choice, Line, lock};
-use crate::part_file::{PartFile, Way};
+use crate::part_file::PartFile;
 use crate::writer::{Done, Outcome, Shared};
 
 /// What lies in their hands.
@@ -134,15 +134,15 @@ fn write(
     offset: u64,
     bytes: &[u8],
 ) -> Result<(), DiskError> {
-    let (began, length) = (Instant::now(), bytes.len() as u64);
-    let way = part.write_directly(offset, bytes)?;
     let device = dir.identity().0;
-    match way {
-        Way::Cached => {}
-        Way::Direct => disks.on_written(device, length, began.elapsed()),
-        Way::Refused => disks.on_refused(device),
+    disks.begin_write(device, Instant::now());
+    let written = part.write_directly(offset, bytes);
+    let past = written.as_ref().map_or(0, |written| written.past);
+    disks.end_write(device, Instant::now(), past as u64);
+    if written?.is_refused {
+        disks.on_refused(device);
     }
-    dir.note_unflushed(part.index(), if way == Way::Direct { 0 } else { length });
+    dir.note_unflushed(part.index(), (bytes.len() - past) as u64);
     Ok(())
 }
 
@@ -254,7 +254,9 @@ mod tests {
             let (sender, dones) = channel();
             let on_done = move |done: Done<Bytes>| drop(sender.send(done));
             let writer = Writer::start(Settings::default(), on_done).unwrap();
-            writer.disks().on_flushed(dir.identity().0, MEASURABLE, Duration::ZERO);
+            let now = Instant::now();
+            writer.disks().begin_flush(dir.identity().0, now);
+            writer.disks().end_flush(dir.identity().0, now, MEASURABLE);
             Self { _temp: temp, dir, writer, dones, direct: directs, go_on }
         }
 
@@ -297,6 +299,19 @@ mod tests {
         let places = [0, 1, 2, 3, 4].map(|place| place * ARTICLE);
         assert_eq!(bench.finish(places[4] + PAGE, &places), [0, 1, 2, 3, 4]);
         assert_eq!(bench.direct.try_iter().count(), 0, "little, and no whole pages");
+    }
+
+    #[test]
+    fn the_end_of_a_file_goes_past_the_page_cache_as_far_as_it_is_whole_pages() {
+        let bench = Bench::new(None);
+        bench.write(1, Bytes::new(1, ARTICLE + PAGE + 7));
+        bench.done().unwrap();
+        bench.write(0, Bytes::new(2, 3));
+        bench.done().unwrap();
+        assert_eq!(bench.direct.try_iter().collect::<Vec<_>>(), [ARTICLE as u64]);
+        assert_eq!(bench.dir.unflushed(0), 7 + 3);
+        let (tail, end) = (2 * ARTICLE + PAGE, 2 * ARTICLE + PAGE + 7);
+        assert_eq!(bench.finish(end, &[0, ARTICLE, tail - 1, tail, end - 1]), [2, 1, 1, 1, 1]);
     }
 
     #[test]

@@ -173,6 +173,10 @@ impl JobDir {
         *lock(&self.unflushed).entry(index).or_default() += bytes;
     }
 
+    pub(crate) fn unflushed(&self, index: u32) -> u64 {
+        lock(&self.unflushed).get(&index).copied().unwrap_or(0)
+    }
+
     /// Before it is: what is written meanwhile may come too late. Gives how much there was.
     pub(crate) fn note_flushed(&self, index: u32) -> u64 {
         lock(&self.unflushed).remove(&index).unwrap_or(0)

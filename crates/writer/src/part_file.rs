@@ -56,7 +56,7 @@ impl PartFile {
         Ok(())
     }
 
-    /// Whether the bytes are many whole pages for whole pages of the file, and there is a handle to
+    /// Whether most of the bytes are whole pages for whole pages of the file, and there is a handle to
     /// write them by; `open` is asked for it once.
     pub(crate) fn takes_directly(
         &self,
@@ -64,10 +64,9 @@ impl PartFile {
         bytes: &[u8],
         open: impl FnOnce() -> Option<OwnedFd>,
     ) -> bool {
-        let is_whole = |number: u64| number.is_multiple_of(PAGE);
-        let fits = [offset, bytes.len() as u64, bytes.as_ptr().addr() as u64].map(is_whole);
-        let is_worth_it = bytes.len() >= LEAST_DIRECT && fits == [true; 3];
-        is_worth_it && self.direct.get_or_init(open).is_some()
+        let begins_with_a_page =
+            [offset, bytes.as_ptr().addr() as u64].iter().all(|place| place.is_multiple_of(PAGE));
+        begins_with_a_page && bytes.len() >= LEAST_DIRECT && self.direct.get_or_init(open).is_some()
     }
 
     /// One, or two.
@@ -75,20 +74,28 @@ impl PartFile {
         1 + usize::from(matches!(self.direct.get(), Some(Some(_))))
     }
 
-    /// Writes all of it or fails; past the page cache, or through it if that cannot be.
-    pub(crate) fn write_directly(&self, offset: u64, bytes: &[u8]) -> Result<Way, DiskError> {
+    /// Writes all of it or fails; whole pages past the page cache, and through it what is left, or all
+    /// of it if there is no other way.
+    pub(crate) fn write_directly(&self, offset: u64, bytes: &[u8]) -> Result<Written, DiskError> {
+        let whole = &bytes[..bytes.len() - bytes.len() % PAGE as usize];
         let direct = self.direct.get().and_then(Option::as_ref);
-        let Some(file) = direct else {
-            return self.write_to_the_cache(offset, bytes).map(|()| Way::Refused);
-        };
-        let way = match self.kernel.pwrite_directly(file.as_fd(), bytes, offset) {
-            Ok(count) if count == bytes.len() => return Ok(Way::Direct),
-            Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS) => Way::Refused,
+        let taken = direct.map_or(Err(Errno::NOSYS), |file| {
+            self.kernel.pwrite_directly(file.as_fd(), whole, offset)
+        });
+        let written = match taken {
+            Ok(count) if count == whole.len() => Written { past: count, is_refused: false },
+            Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS) => {
+                Written { past: 0, is_refused: true }
+            }
             // What is left need not be whole pages.
-            Ok(_) | Err(Errno::INTR | Errno::AGAIN) => Way::Cached,
+            Ok(_) | Err(Errno::INTR | Errno::AGAIN) => Written { past: 0, is_refused: false },
             Err(errno) => return Err(self.error(errno, bytes.len() as u64)),
         };
-        self.write_to_the_cache(offset, bytes).map(|()| way)
+        let rest = &bytes[written.past..];
+        if !rest.is_empty() {
+            self.write_to_the_cache(offset + written.past as u64, rest)?;
+        }
+        Ok(written)
     }
 
     /// Whether so much was written that it should be flushed: little is enough where that shows how
@@ -200,12 +207,11 @@ impl PartFile {
 
 /// How bytes that were to go past the page cache were written.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Way {
-    /// Through it, this time.
-    Cached,
-    Direct,
-    /// Through it, for this file system has no other way.
-    Refused,
+pub(crate) struct Written {
+    /// So many of them did.
+    pub(crate) past: usize,
+    /// This file system has no other way than through it.
+    pub(crate) is_refused: bool,
 }
 
 /// What a file takes up on its disk.
