@@ -149,34 +149,34 @@ fn an_article_larger_than_all_room_comes_alone() {
 fn a_disk_that_keeps_up_is_not_given_more_than_it_needs() {
     let mut world = World::with(vec![server(1, 1)], |settings| settings.pipeline = 1);
     world.add(1, 20);
-    for _ in 0..6 {
+    for _ in 0..12 {
         world.comes(0);
     }
     world.admissions();
-    assert!(world.let_in().is_empty(), "4 MiB are on their way to the disk");
+    assert!(world.let_in().is_empty(), "8 MiB are on their way to the disk");
     world.writes_all();
-    assert_eq!(world.admissions(), [6], "the disk has moved on");
+    assert_eq!(world.admissions(), [12], "the disk has moved on");
 }
 
 #[test]
 fn a_disk_that_stands_still_leaves_the_whole_budget_to_the_others() {
     let mut world = World::with(vec![server(1, 1)], |settings| {
         settings.pipeline = 1;
-        settings.budget.0 = 10 * 700_000;
+        settings.budget.0 = 16 * 700_000;
     });
     world.add(1, 20);
-    for _ in 0..6 {
+    for _ in 0..12 {
         world.comes(0);
     }
     world.admissions();
     world.wait(29);
     assert_eq!(world.admissions(), []);
     world.wait(1);
-    assert_eq!(world.admissions(), [6]);
-    for article in 7..10 {
+    assert_eq!(world.admissions(), [12]);
+    for article in 13..16 {
         world.comes(0);
         assert_eq!(world.admissions(), [article]);
     }
     world.comes(0);
-    assert_eq!((world.admissions(), world.reserved()), (vec![], 7_000_000));
+    assert_eq!((world.admissions(), world.reserved()), (vec![], 11_200_000));
 }

@@ -44,7 +44,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { threads: 2, closers: 4, hands: 3, open_files: 64 }
+        Self { threads: 2, closers: 4, hands: 8, open_files: 64 }
     }
 }
 
