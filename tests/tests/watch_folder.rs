@@ -250,6 +250,29 @@ fn killed_between_taking_a_file_and_marking_it_the_job_is_neither_lost_nor_doubl
     }
 }
 
+#[test]
+fn of_files_that_are_found_together_each_is_taken_once() {
+    let home = Home::new();
+    let posts: Vec<_> = (30..40).map(small).collect();
+    let news = News::plain(Arc::new(together(&posts)));
+    for (number, post) in posts.iter().enumerate() {
+        home.drop_nzb(&format!("{number}.nzb"), post.nzb());
+        home.drop_nzb(&format!("{number} again.nzb"), post.nzb());
+    }
+    let mut daemon = Daemon::start(&home, &news.section(0, ""));
+    for _ in &posts {
+        daemon.wait_for(&["INFO complete"]);
+    }
+    for (number, post) in posts.iter().enumerate() {
+        let found = fs::read(home.join("complete").join(number.to_string()).join("f.bin"));
+        assert_eq!(found.unwrap(), content_of(post));
+        let mark = |name: String| home.join("watch").join(name).exists();
+        assert!(mark(format!("{number}.nzb.queued")), "{number}");
+        assert!(mark(format!("{number} again.nzb.duplicate")), "{number}");
+    }
+    daemon.stop();
+}
+
 // W-10
 #[test]
 fn a_folder_that_is_missing_or_a_file_is_waited_for() {

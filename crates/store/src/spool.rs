@@ -280,7 +280,9 @@ impl Spool {
     /// there was one, is not in hand any more.
     pub fn begin(&self, job: JobId, before: Option<JobId>) -> Result<(), StoreError> {
         let mut hand = self.hand();
-        before.map(|before| hand.let_go(before));
+        if let Some(before) = before {
+            hand.let_go(before);
+        }
         hand.take(job);
         hand.write(&*self.directory)
     }

@@ -66,12 +66,13 @@ fn live(disk: &Arc<SimulatedDisk>, promises: &mut Promises) -> Result<(), StoreE
     spool.remove(&[JobId(3)])?;
     promises.acknowledge(JobId(3));
     add(&spool, promises, &[4])?;
-    split(&spool, promises)?;
-    join(&spool, promises, moved)
+    let first = split(&spool, promises)?;
+    join(&spool, promises, moved)?;
+    begin_anew(&spool, promises, first)
 }
 
 /// A file of job 1 becomes job 5.
-fn split(spool: &Spool, promises: &mut Promises) -> Result<(), StoreError> {
+fn split(spool: &Spool, promises: &mut Promises) -> Result<Record, StoreError> {
     let (mut parent, mut new) = (record(1), record(5));
     let origin = Some(Origin { job: parent.id, files: vec![1] });
     new.kin = Some(Box::new(Kin { origin, ..Kin::default() }));
@@ -82,6 +83,20 @@ fn split(spool: &Spool, promises: &mut Promises) -> Result<(), StoreError> {
     promises.acknowledge(new.id);
     spool.update(&parent)?;
     promises.acknowledge(parent.id);
+    Ok(parent)
+}
+
+/// Job 1 lies elsewhere from now on: once its record says so, nothing of what was noted before counts.
+fn begin_anew(spool: &Spool, promises: &mut Promises, mut job: Record) -> Result<(), StoreError> {
+    promises.vouched.clear();
+    promises.appended.clear();
+    spool.forget_journal(job.id)?;
+    spool.drop_journal(job.id)?;
+    job.directory = Some("elsewhere".into());
+    promises.attempt(job.id, Some(job.clone()));
+    spool.update(&job)?;
+    promises.acknowledge(job.id);
+    promises.on_disk.clear();
     Ok(())
 }
 

@@ -163,12 +163,12 @@ impl Duty {
 }
 
 /// Brings so much to the disk, and shows by that how quick it is, unless it is too little to.
-fn timed<T>(
+fn timed(
     disks: &Disks,
     dir: &JobDir,
     bytes: u64,
-    flush: impl FnOnce() -> Result<T, DiskError>,
-) -> Result<T, DiskError> {
+    flush: impl FnOnce() -> Result<(), DiskError>,
+) -> Result<(), DiskError> {
     if bytes < LEAST_FLUSHED {
         return flush();
     }
@@ -185,8 +185,10 @@ fn carry_out<B>(Order { ticket, dir, task }: Order<B>, shared: &Shared<B>) -> Do
         Task::FinishFile { file, size, pieces, name } => {
             // Opened anew: a queue of files that wait for the disk must not be one of open handles.
             let begun = dir.check_begun(file).and_then(|()| dir.part(file));
-            let finish = || dir.finish(&begun?, size, &pieces, &name).map(Outcome::Named);
-            timed(&shared.disks, &dir, dir.unflushed(file), finish)
+            begun.and_then(|part| {
+                let flush = || timed(&shared.disks, &dir, dir.unflushed(file), || part.sync());
+                dir.finish_by(&part, size, &pieces, &name, flush).map(Outcome::Named)
+            })
         }
         Task::FinishJob { job, destination, name } => {
             dir.move_to(&destination, &name, job, &shared.stop).map(Outcome::Named)

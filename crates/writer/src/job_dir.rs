@@ -223,6 +223,18 @@ impl JobDir {
         pieces: &[Piece],
         wanted: &SafeName,
     ) -> Result<SafeName, DiskError> {
+        self.finish_by(part, size, pieces, wanted, || part.sync())
+    }
+
+    /// The same for somebody who has his own way to sync it.
+    pub(crate) fn finish_by(
+        &self,
+        part: &PartFile,
+        size: ByteCount,
+        pieces: &[Piece],
+        wanted: &SafeName,
+        sync: impl FnOnce() -> Result<(), DiskError>,
+    ) -> Result<SafeName, DiskError> {
         if let Some(error) = lock(&self.unsynced).remove(&part.index()) {
             return Err(error);
         }
@@ -232,7 +244,7 @@ impl JobDir {
             self.join(part, pieces)?;
         } else {
             part.set_size(size.0)?;
-            part.sync()?;
+            sync()?;
         }
         let mut names = lock(&self.names);
         if names.is_none() {

@@ -64,8 +64,9 @@ impl PartFile {
         bytes: &[u8],
         open: impl FnOnce() -> Option<OwnedFd>,
     ) -> bool {
+        let page = page() as u64;
         let begins_with_a_page =
-            [offset, bytes.as_ptr().addr() as u64].iter().all(|place| place.is_multiple_of(PAGE));
+            [offset, bytes.as_ptr().addr() as u64].iter().all(|place| place.is_multiple_of(page));
         begins_with_a_page && bytes.len() >= LEAST_DIRECT && self.direct.get_or_init(open).is_some()
     }
 
@@ -77,12 +78,12 @@ impl PartFile {
     /// Writes all of it or fails; whole pages past the page cache, and through it what is left, or all
     /// of it if there is no other way.
     pub(crate) fn write_directly(&self, offset: u64, bytes: &[u8]) -> Result<Written, DiskError> {
-        let whole = &bytes[..bytes.len() - bytes.len() % PAGE as usize];
-        let direct = self.direct.get().and_then(Option::as_ref);
-        let taken = direct.map_or(Err(Errno::NOSYS), |file| {
-            self.kernel.pwrite_directly(file.as_fd(), whole, offset)
-        });
-        let written = match taken {
+        let Some(file) = self.direct.get().and_then(Option::as_ref) else {
+            self.write_to_the_cache(offset, bytes)?;
+            return Ok(Written { past: 0, is_refused: true });
+        };
+        let whole = &bytes[..bytes.len() - bytes.len() % page()];
+        let written = match self.kernel.pwrite_directly(file.as_fd(), whole, offset) {
             Ok(count) if count == whole.len() => Written { past: count, is_refused: false },
             Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS) => {
                 Written { past: 0, is_refused: true }
@@ -258,8 +259,11 @@ impl Target<'_> {
 /// The end of a file waits for at most about this much, and a disk that turns has enough to sort.
 const FLUSHED_AT_ONCE: u64 = 32 << 20;
 
-/// Few disks have larger blocks, and those refuse.
-const PAGE: u64 = 4 << 10;
+/// The kernel's own, for no page may be written both past its cache and through it. Few disks have
+/// larger blocks, and those refuse.
+fn page() -> usize {
+    rustix::param::page_size()
+}
 
 /// Less is not worth the way through another thread, and says little of the disk.
 const LEAST_DIRECT: usize = 64 << 10;

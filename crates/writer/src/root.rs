@@ -82,7 +82,11 @@ impl Root {
 
     /// All directories that were made in it are on the disk.
     pub fn sync(&self) -> Result<(), DiskError> {
-        self.folder()?.sync()
+        match self.folder()?.sync() {
+            // A share that was mounted anew meanwhile: no job is to blame for that.
+            Err(DiskError::Vanished { path }) => Err(DiskError::DestinationMissing { path }),
+            synced => synced,
+        }
     }
 
     /// The directory a job had before a restart.

@@ -251,5 +251,5 @@ fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Files that are open at once, each with its job in memory.
+/// Files that are open at once, each with its record in memory.
 const MOST_TOGETHER: usize = 32;

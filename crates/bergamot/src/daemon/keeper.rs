@@ -137,7 +137,11 @@ impl Round {
             {
                 self.updates.push(*record);
             }
-            Errand::ForgetJournal(job) if !self.loads(job) => self.forgotten.push(job),
+            Errand::ForgetJournal(job)
+                if self.forgotten.len() < MOST_UPDATES && !self.loads(job) =>
+            {
+                self.forgotten.push(job);
+            }
             other => return Some(other),
         }
         None
@@ -148,7 +152,9 @@ impl Round {
     }
 
     fn has(&self, job: JobId) -> bool {
-        self.loads(job) || self.updates.iter().any(|record| record.id == job)
+        self.loads(job)
+            || self.forgotten.contains(&job)
+            || self.updates.iter().any(|record| record.id == job)
     }
 }
 
@@ -189,15 +195,31 @@ impl Worker {
         next
     }
 
+    /// What others have come to goes first: a job that is loaded may get the directory of one that
+    /// has left it, and people wait for records.
     fn carry_out(&self, Round { loads, updates, forgotten }: Round) {
+        self.update(updates);
+        self.load(loads);
+        for job in forgotten {
+            self.note_journal(job, self.spool.forget_journal(job));
+        }
+    }
+
+    fn update(&self, records: Vec<Record>) {
+        let failures = self.write(&records.iter().collect::<Vec<_>>());
+        for record in records {
+            let (job, is_over) = (record.id, record.outcome.is_some());
+            let failure = failures.get(&job);
+            let result = failure.map_or(Ok(()), |error| Err(format!("{}: {error}", error.code())));
+            self.outbox.tell(Happening::Recorded { job, is_over, result });
+        }
+    }
+
+    fn load(&self, loads: Vec<Load>) {
         let mut prepared = self.prepare(loads);
         sync_new_directories(&mut prepared);
-        let loaded = prepared.iter().filter_map(Prepared::unwritten);
-        let records: Vec<_> = loaded.chain(&updates).collect();
-        let mut failures = match records.is_empty() {
-            true => BTreeMap::new(),
-            false => self.spool.update_all(&records),
-        };
+        let records: Vec<_> = prepared.iter().filter_map(Prepared::unwritten).collect();
+        let mut failures = self.write(&records);
         for mut job in prepared {
             if let Some(error) = failures.remove(&job.record.id) {
                 job.hinder(error.into());
@@ -205,14 +227,12 @@ impl Worker {
             let (job, loaded) = (job.record.id, self.loader.finish(job));
             self.outbox.tell(Happening::Loaded { job, loaded });
         }
-        for record in updates {
-            let (job, is_over) = (record.id, record.outcome.is_some());
-            let failure = failures.get(&job);
-            let result = failure.map_or(Ok(()), |error| Err(format!("{}: {error}", error.code())));
-            self.outbox.tell(Happening::Recorded { job, is_over, result });
-        }
-        for job in forgotten {
-            self.note_journal(job, self.spool.forget_journal(job));
+    }
+
+    fn write(&self, records: &[&Record]) -> BTreeMap<JobId, StoreError> {
+        match records.is_empty() {
+            true => BTreeMap::new(),
+            false => self.spool.update_all(records),
         }
     }
 
@@ -331,6 +351,7 @@ mod tests {
         assert!(round.take(load(1)).is_some());
         assert!(round.take(forget(3)).is_some(), "it is being read");
         assert!(round.take(load(2)).is_some(), "it begins with what is being written");
+        assert!(round.take(load(4)).is_some(), "it may have begun another journal");
         assert!(round.take(Errand::DropJournal(JobId(9))).is_some(), "all before it come first");
     }
 

@@ -87,7 +87,13 @@ impl Prepared {
         }
     }
 
+    /// A directory that was just made for it goes again: it gets another one next time.
     pub(super) fn hinder(&mut self, hindrance: Hindrance) {
+        if let Ok(Found::Begun(taken)) = &self.found
+            && let Err(error) = taken.directory.discard()
+        {
+            tracing::debug!(job = %self.record.id, "its new directory stays: {error}");
+        }
         self.found = Err(hindrance);
     }
 }

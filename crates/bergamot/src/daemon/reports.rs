@@ -135,7 +135,7 @@ impl Daemon {
             (AtDisk::Sync { .. }, Err(_)) => {}
             (AtDisk::Settle { job, farewell }, settled) => {
                 if settled.is_ok() {
-                    self.keeper.forget_journal(job);
+                    self.on_settled(&[job]);
                 }
                 if let (Some(record), Some(farewell)) = (self.jobs.record(job), farewell) {
                     announce(record, farewell);
