@@ -2,7 +2,8 @@
 //!
 //! A day that breaks a rule prints its seed, all it expands to and the command to play it again:
 //! `BERGAMOT_SEED=n`, or `BERGAMOT_SEED=bytes-n` for a day through the real `nntp` and `yenc`.
-//! `BERGAMOT_SEEDS` is how many are played; one in twenty is a byte-level one.
+//! `BERGAMOT_SEEDS` is how many are played; one in twenty is a byte-level one. `n..m` plays these of
+//! the others.
 
 use bergamot_testkit::sim::{Campaign, Day, Seed, named_seeds, run, run_with_log};
 
@@ -11,14 +12,12 @@ fn every_bad_day_ends_well() {
     if let Ok(seed) = std::env::var("BERGAMOT_SEED") {
         return play_one(seed.parse().expect("a number, or bytes- and a number"));
     }
-    let seeds = std::env::var("BERGAMOT_SEEDS").ok().and_then(|text| text.parse().ok());
-    let seeds: u64 = seeds.unwrap_or(2000);
-    let bytes = seeds / 20;
-    let campaign = Campaign { articles: 0..seeds - bytes, bytes: 0..bytes };
+    let campaign = campaign(&std::env::var("BERGAMOT_SEEDS").unwrap_or_else(|_| "2000".into()));
+    let seeds = campaign.articles.end - campaign.articles.start;
+    let enough = !campaign.bytes.is_empty() && seeds >= ENOUGH;
     let report = campaign.play().unwrap_or_else(|broken| panic!("{broken}"));
     println!("{report}");
     let unfired = report.unfired();
-    let enough = seeds >= ENOUGH;
     assert!(!enough || unfired.is_empty(), "these faults never struck: {unfired:?}");
 }
 
@@ -42,6 +41,15 @@ fn a_seed_gives_the_same_day_twice_to_the_last_letter() {
     }
 }
 
+fn campaign(text: &str) -> Campaign {
+    let number = |text: &str| text.parse::<u64>().expect("a number, or two with dots between");
+    if let Some((first, end)) = text.split_once("..") {
+        return Campaign { articles: number(first)..number(end), bytes: 0..0 };
+    }
+    let (seeds, bytes) = (number(text), number(text) / 20);
+    Campaign { articles: 0..seeds - bytes, bytes: 0..bytes }
+}
+
 fn play_one(seed: Seed) {
     let day = Day::from_seed(seed);
     match run_with_log(&day) {
@@ -51,4 +59,4 @@ fn play_one(seed: Seed) {
 }
 
 /// With so many seeds every fault must have struck.
-const ENOUGH: u64 = 2000;
+const ENOUGH: u64 = 1900;

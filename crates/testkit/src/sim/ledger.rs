@@ -13,7 +13,9 @@ use super::curious::Curious;
 use super::day::Day;
 use super::door::Door;
 use super::journal::Journal;
+use super::kind::Kind;
 use super::meter::Meter;
+use super::wish::Wish;
 
 /// Watches what the engine hears and orders. A rule that is broken is told in a sentence.
 #[derive(Debug)]
@@ -30,7 +32,7 @@ pub(crate) struct Ledger<'a> {
     hedged_bytes: u64,
     disk_paused: bool,
     next_look: Duration,
-    last_fetch: Duration,
+    last_fetch: Duration, // or when something else took all that may come
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -94,6 +96,12 @@ impl<'a> Ledger<'a> {
             }
             Event::FileFinished { file, result } => self.book.on_file_finished(*file, *result),
             Event::JobAdded(job) => self.book.on_added(job.id),
+            // Few are asked under a rate, and what does not end takes all of it until it is cut off.
+            Event::Progress { .. }
+                if self.day.kinds.contains(&Kind::Endless) && self.is_rated() =>
+            {
+                self.last_fetch = now;
+            }
             Event::JobMoved { job, result } => self.book.on_moved(*job, *result),
             Event::JobRemoved(job) => self.book.on_removed(*job),
             Event::Missing { ticket } => {
@@ -406,6 +414,12 @@ impl<'a> Ledger<'a> {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Whether people limit how fast anything comes, be it for a while.
+    fn is_rated(&self) -> bool {
+        let wishes = self.day.wishes.iter().any(|(_, wish)| matches!(wish, Wish::Rate(Some(_))));
+        wishes || self.day.rate.0 > 0 || !self.day.server_rates.is_empty()
     }
 
     /// The server that answered.
