@@ -49,11 +49,16 @@ pub(crate) fn find(queue: &BTreeSet<Place>, moved: Place, to: To) -> Vec<Place> 
         return vec![Place { rank, ..moved }];
     }
     let peers: Vec<_> = ends.iter().copied().collect();
+    // To one of another priority a job comes as near as its own lets it.
+    let nearest = |other| {
+        let is_ahead = |place: &Place| place.job == other && place.priority < moved.priority;
+        if queue.iter().any(is_ahead) { 0 } else { peers.len() }
+    };
     let at = match to {
         To::Here | To::Top => 0,
         To::Bottom => peers.len(),
-        To::Before(other) => position(&peers, other).unwrap_or(peers.len()),
-        To::After(other) => position(&peers, other).map_or(peers.len(), |at| at + 1),
+        To::Before(other) => position(&peers, other).unwrap_or_else(|| nearest(other)),
+        To::After(other) => position(&peers, other).map_or_else(|| nearest(other), |at| at + 1),
     };
     let before = at.checked_sub(1).map(|at| peers[at].rank);
     let after = peers.get(at).map(|place| place.rank);
@@ -149,6 +154,20 @@ mod tests {
                 (1, To::Before(JobId(9)), [2, 3, 4, 1]),
             ] {
                 assert_eq!(moved(&queue, job, to), order, "{job} {to:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_job_comes_as_near_to_one_of_another_priority_as_it_can() {
+        let mut queue = queue_of(&[(1, GAP), (2, 2 * GAP)]);
+        for (job, priority) in [(8, 50), (9, -10)] {
+            queue.insert(Place { priority: Reverse(priority), rank: GAP, job: JobId(job) });
+        }
+        let new = Place { priority: Reverse(0), rank: 5, job: JobId(3) };
+        for (other, rank) in [(8, 0), (9, 3 * GAP)] {
+            for to in [To::Before(JobId(other)), To::After(JobId(other))] {
+                assert_eq!(find(&queue, new, to), [Place { rank, ..new }], "{to:?}");
             }
         }
     }
