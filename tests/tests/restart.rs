@@ -43,6 +43,25 @@ fn a_stopped_job_goes_on_and_no_finished_file_is_fetched_again() {
     home.assert_contained();
 }
 
+/// It died between making the directory and putting that on record.
+#[test]
+fn an_empty_directory_that_a_daemon_left_when_it_died_is_not_left_for_ever() {
+    let (home, control) = (Home::new(), Control::new());
+    let post = Generated::new(77, ByteCount(20_000)).file("f.bin", ByteCount(50_000));
+    let news = News::plain(control.beside(post.clone()));
+    fs::create_dir_all(home.join("incomplete/left")).unwrap();
+    fs::create_dir_all(home.join("incomplete/control/of somebody")).unwrap();
+    let mut daemon = Daemon::start(&home, &news.section(0, ""));
+    home.drop_nzb("left.nzb", post.nzb());
+    daemon.wait_complete("left");
+    control.completes(&home, &mut daemon);
+    let entries = fs::read_dir(home.join("incomplete")).unwrap();
+    let left: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["control"]);
+    assert!(home.join("incomplete/control/of somebody").exists());
+    daemon.stop();
+}
+
 #[test]
 fn a_killed_job_goes_on_and_only_the_last_moment_is_fetched_again() {
     let (home, control, post) = (Home::new(), Control::new(), fifty_files());

@@ -80,6 +80,13 @@ impl Root {
         JobDir::open(self.clone(), &folder, name)
     }
 
+    /// Takes a directory away that nothing is in; anything else of that name stays.
+    pub fn remove_empty(&self, name: &SafeName) -> Result<(), DiskError> {
+        // Whatever is in the way is not ours to judge.
+        let _ = self.folder()?.remove_folder(OsStr::new(name.as_str()));
+        Ok(())
+    }
+
     /// All directories that were made in it are on the disk.
     pub fn sync(&self) -> Result<(), DiskError> {
         match self.folder()?.sync() {

@@ -182,7 +182,9 @@ impl Daemon {
         let journals = spool.clone();
         let (grounds, grounds_told) =
             Grounds::open(&settings.state, settings.config.storage.modes());
-        let keeper = Keeper::start(spool.clone(), job_settings.clone(), outbox.clone());
+        let directories = jobs.directories();
+        let keeper =
+            Keeper::start(spool.clone(), directories, job_settings.clone(), outbox.clone());
         let roots = Roots::new(grounds.clone());
         roots.sweep(&job_settings.get());
         let places = Places::new(grounds.clone());

@@ -121,6 +121,11 @@ impl Jobs {
         self.queue.iter().filter_map(|place| self.record(place.job))
     }
 
+    /// The names of all directories that jobs have, or had.
+    pub(crate) fn directories(&self) -> HashSet<Box<str>> {
+        self.records.values().filter_map(|record| record.directory.clone()).collect()
+    }
+
     /// Those that have, or had, a directory of this name.
     pub(crate) fn with_directory(&self, name: Option<&str>) -> Vec<JobId> {
         // There may be a hundred thousand, so they are taken as they lie; few have any.

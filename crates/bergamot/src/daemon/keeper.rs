@@ -1,11 +1,11 @@
 //! The keeper: reads jobs from the spool and writes their records, in a thread of its own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use bergamot_store::{BootId, Record, Spool, StoreError};
+use bergamot_store::{Record, Spool, StoreError};
 use bergamot_types::{JobId, SafeName};
 use bergamot_writer::{DiskError, Root};
 
@@ -44,13 +44,15 @@ struct Load {
 pub(crate) struct Keeper(mpsc::Sender<Errand>);
 
 impl Keeper {
+    /// `directories` are the names of those that jobs have.
     pub(crate) fn start(
         spool: Arc<Spool>,
+        directories: HashSet<Box<str>>,
         settings: Current<JobSettings>,
         outbox: Outbox,
     ) -> std::io::Result<Self> {
         let (sender, errands) = mpsc::channel();
-        let loader = Loader { spool: spool.clone(), boot: BootId::read() };
+        let loader = Loader::new(spool.clone(), directories);
         let worker = Worker { spool, loader, settings, outbox };
         vital_thread("keeper", move || worker.run(&errands))?;
         Ok(Self(sender))

@@ -3,8 +3,9 @@
 //! That is found for one job after the other. What has to be on the disk before any of them begins,
 //! new directories and records that name them, is brought there for many together, by the keeper.
 
+use std::collections::HashSet;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bergamot_nzb::Nzb;
 use bergamot_queue::Ending;
@@ -99,11 +100,17 @@ impl Prepared {
 }
 
 pub(super) struct Loader {
-    pub(super) spool: Arc<Spool>,
-    pub(super) boot: BootId,
+    spool: Arc<Spool>,
+    boot: BootId,
+    /// Names of directories that jobs had when the daemon began, or were given since.
+    known: Mutex<HashSet<Box<str>>>,
 }
 
 impl Loader {
+    pub(super) fn new(spool: Arc<Spool>, known: HashSet<Box<str>>) -> Self {
+        Self { spool, boot: BootId::read(), known: Mutex::new(known) }
+    }
+
     pub(super) fn prepare(
         &self,
         mut record: Box<Record>,
@@ -159,7 +166,7 @@ impl Loader {
             drop(journal);
             self.spool.drop_journal(record.id)?;
             let (journal, _) = self.journal(record)?;
-            let directory = incomplete.job_dir(&SafeName::from_raw(&record.name))?;
+            let directory = self.make_directory(incomplete, &SafeName::from_raw(&record.name))?;
             record.directory = Some(directory.name().as_str().into());
             record.finished.clear();
             let (recovered, destination) = (Recovered::default(), opened.destination);
@@ -172,6 +179,17 @@ impl Loader {
         let destination = opened.destination;
         let taken = Taken { nzb, directory, destination, recovered, journal };
         Ok(Found::Resumed(Box::new(taken)))
+    }
+
+    /// A daemon that died before it could put on record what it made has left an empty directory.
+    fn make_directory(&self, incomplete: &Root, wanted: &SafeName) -> Result<JobDir, DiskError> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if !known.contains(wanted.as_str()) {
+            incomplete.remove_empty(wanted)?;
+        }
+        let directory = incomplete.job_dir(wanted)?;
+        known.insert(directory.name().as_str().into());
+        Ok(directory)
     }
 
     fn journal(&self, record: &Record) -> Result<(Journal, Replay), StoreError> {
