@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bergamot_pool::{Route, Tries};
-use bergamot_queue::{Part, SegmentKey, SegmentState};
+use bergamot_queue::{FileKey, Part, SegmentKey, SegmentState};
 use bergamot_types::ServerId;
 
 use crate::engine::Engine;
@@ -173,8 +173,24 @@ impl Engine {
                 again.iter().for_each(|&key| self.note(Note::Reopened { key }));
                 self.write(now, ticket, placed.offset);
                 again.into_iter().for_each(|key| self.on_evicted(now, key));
+                self.pardon(now, file, &placed.pardoned);
             }
         }
+    }
+
+    /// Copies of these were refused for what a liar had said of the file: whoever sent them may be asked
+    /// again.
+    fn pardon(&mut self, now: Now, file: FileKey, segments: &[u32]) {
+        if segments.is_empty() {
+            return;
+        }
+        for &segment in segments {
+            let key = SegmentKey { job: file.job, file: file.file, segment };
+            if let Some(troubled) = self.troubled.get_mut(&key) {
+                troubled.tries = Tries::default();
+            }
+        }
+        self.reroute(now);
     }
 
     /// What was believed of a segment no longer is; if it is being written, that counts for nothing.

@@ -277,7 +277,8 @@ impl File {
         };
         self.count_name(part.name.as_deref());
         // A refused segment that nobody has given up yet is being asked for as it is.
-        placed.vindicated.retain(|&other| self.segment(other) != SegmentState::Wanted);
+        let is_wanted = |other: &u32| self.segment(*other) == SegmentState::Wanted;
+        (placed.pardoned, placed.vindicated) = placed.vindicated.into_iter().partition(is_wanted);
         Ok(placed)
     }
 

@@ -43,6 +43,14 @@ pub struct Placed {
     pub evicted: Vec<u32>,
     /// Segments that had been refused and should not have been.
     pub vindicated: Vec<u32>,
+    /// The same of those that nobody has given up yet: what was held against them does not count.
+    pub pardoned: Vec<u32>,
+}
+
+impl Placed {
+    fn at(offset: u64) -> Self {
+        Self { offset, evicted: Vec::new(), vindicated: Vec::new(), pardoned: Vec::new() }
+    }
 }
 
 /// How the written parts make up the file.
@@ -94,7 +102,7 @@ impl Placements {
         if let Some(given) = part.file_size.filter(|&given| is_last && given != end) {
             return Err(Conflict::Size { given, agreed: end });
         }
-        let mut placed = Placed { offset: begin, evicted: Vec::new(), vindicated: Vec::new() };
+        let mut placed = Placed::at(begin);
         if !self.unplaced.is_empty() {
             placed.vindicated = self.outvote(segment, self.unplaced.len())?;
             placed.evicted = std::mem::take(&mut self.unplaced).into_keys().collect();
@@ -139,7 +147,7 @@ impl Placements {
             return Err(Conflict::Unbelievable { given: part.length, bound: slot });
         }
         let offset = u64::from(segment) * slot;
-        let mut placed = Placed { offset, evicted: Vec::new(), vindicated: Vec::new() };
+        let mut placed = Placed::at(offset);
         if !self.placed.is_empty() {
             placed.vindicated = self.outvote(segment, self.placed.len())?;
             placed.evicted = self.evict(|_, _| true);
@@ -386,7 +394,7 @@ mod tests {
         assert!(file.place(1, 2, false, &part(100, 100, 300)).is_err());
         assert!(file.place(1, 2, false, &part(100, 100, 300)).is_err(), "a part has one vote");
         let placed = file.place(2, 3, false, &part(200, 100, 300)).unwrap();
-        assert_eq!(placed, Placed { offset: 200, evicted: vec![0], vindicated: vec![1] });
+        assert_eq!(placed, Placed { evicted: vec![0], vindicated: vec![1], ..Placed::at(200) });
         file.place(1, 2, false, &part(100, 100, 300)).unwrap();
         file.place(0, 1, false, &part(0, 100, 300)).unwrap();
         assert_eq!(file.layout(3, 0), Some(Layout::InPlace { size: 300 }));

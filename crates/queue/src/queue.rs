@@ -593,6 +593,12 @@ mod tests {
         queue.resolve(key(1, 0, 0), SegmentState::Missing);
         queue.resolve(key(1, 0, 1), SegmentState::Missing);
         assert_eq!(queue.job(JobId(1)).unwrap().totals().segments_lost, 2);
+        queue.add(job(2, 0, vec![file("b", 4)]));
+        queue.place(key(2, 0, 0), &part(0, 900)).unwrap().unwrap();
+        queue.resolve(key(2, 0, 0), SegmentState::Written { verified: true });
+        assert!(queue.place(key(2, 0, 1), &part(1, 400)).unwrap().is_err());
+        let placed = queue.place(key(2, 0, 2), &part(2, 400)).unwrap().unwrap();
+        assert_eq!((placed.vindicated, placed.pardoned), (vec![], vec![1]), "not given up yet");
     }
 
     #[test]
