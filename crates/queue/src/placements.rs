@@ -13,10 +13,10 @@ use crate::part::{Conflict, Part};
 pub(crate) struct Placements {
     bound: u64,
     agreed: Option<u64>,
-    votes: u32,                    // of those who are placed, for `agreed`
-    placed: BTreeMap<u64, Span>,   // by where they begin
-    dissent: BTreeMap<u32, Claim>, // what segments claimed that are not placed
-    unplaced: BTreeMap<u32, u64>,  // segment -> length, where parts do not say where they belong
+    votes: u32,                         // of those who are placed, for `agreed`
+    placed: BTreeMap<u64, Span>,        // by where they begin
+    dissent: BTreeMap<u32, Vec<Claim>>, // what copies claimed of segments that are not placed
+    unplaced: BTreeMap<u32, u64>, // segment -> length, where parts do not say where they belong
     others: BTreeSet<u32>, // segments that do, where the rest does not, or the other way round
     awaited: BTreeSet<u32>, // segments of the kind that is believed, which are to come again
 }
@@ -235,8 +235,9 @@ impl Placements {
     }
 
     /// The first article to come may be the liar: once more parts disagree with it than agree, they
-    /// are believed instead. Nobody's claim is forgotten by that, or two camps would overturn each
-    /// other for ever, and each time all is fetched again.
+    /// are believed instead. Nobody's claim is forgotten by that, nor for another copy's of the same
+    /// part, which may be the lie. So whatever is believed has more votes than all that was before it,
+    /// and there is an end to overturning, after which all is fetched again.
     fn overturn(
         &mut self,
         segment: u32,
@@ -244,20 +245,25 @@ impl Placements {
         agreed: u64,
     ) -> Result<(Vec<u32>, Vec<u32>), Conflict> {
         let size = claim.size;
-        self.dissent.insert(segment, claim);
-        let claims = |size| self.dissent.iter().filter(move |(_, claim)| claim.size == size);
-        let votes = |size| claims(size).map(|(_, claim)| claim.votes).sum::<u32>();
+        remember(self.dissent.entry(segment).or_default(), claim);
+        let votes = |size| self.claims(size).map(|(_, votes)| votes).sum::<u32>();
         if votes(size) <= self.votes + votes(agreed) {
             return Err(Conflict::Size { given: size, agreed });
         }
-        let vindicated = claims(size).map(|(&voter, _)| voter).filter(|&voter| voter != segment);
-        let vindicated = vindicated.collect();
-        let spans = self.placed.values().filter(|span| span.votes > 0);
-        let overturned =
-            spans.map(|span| (span.segment, Claim { size: agreed, votes: span.votes }));
-        self.dissent.extend(overturned);
+        let vindicated = self.claims(size).map(|(voter, _)| voter);
+        let vindicated = vindicated.filter(|&voter| voter != segment).collect();
+        for span in self.placed.values().filter(|span| span.votes > 0) {
+            let overturned = Claim { size: agreed, votes: span.votes };
+            remember(self.dissent.entry(span.segment).or_default(), overturned);
+        }
         // Whoever had no say could be anywhere by now, and is asked again with the others.
         Ok((self.evict(|_, _| true), vindicated))
+    }
+
+    /// The segments that were refused for this size of the file, and their votes.
+    fn claims(&self, size: u64) -> impl Iterator<Item = (u32, u32)> {
+        let claim = move |claims: &Vec<Claim>| claims.iter().copied().find(|it| it.size == size);
+        self.dissent.iter().filter_map(move |(&voter, claims)| Some((voter, claim(claims)?.votes)))
     }
 
     /// Nearly all posts have parts of one length, so a part that lies at a multiple of its own, by
@@ -297,6 +303,17 @@ impl Placements {
         evicted
     }
 }
+
+fn remember(claims: &mut Vec<Claim>, claim: Claim) {
+    let known = claims.iter().any(|known| known.size == claim.size);
+    if !known && claims.len() < MOST_CLAIMS {
+        claims.push(claim);
+    }
+}
+
+/// As many sizes are remembered of one segment: two copies of each of four servers. Who hears more has
+/// nobody to believe.
+const MOST_CLAIMS: usize = 8;
 
 #[cfg(test)]
 mod tests {
@@ -398,6 +415,38 @@ mod tests {
         file.place(1, 2, false, &part(100, 100, 300)).unwrap();
         file.place(0, 1, false, &part(0, 100, 300)).unwrap();
         assert_eq!(file.layout(3, 0), Some(Layout::InPlace { size: 300 }));
+    }
+
+    #[test]
+    fn a_lie_about_a_part_does_not_unsay_what_a_good_copy_of_it_said() {
+        let mut file = placements();
+        file.place(0, 1, false, &part(0, 100, 900)).unwrap();
+        assert!(file.place(1, 2, false, &part(100, 100, 300)).is_err());
+        assert!(file.place(1, 2, false, &part(100, 100, 800)).is_err());
+        let placed = file.place(2, 3, true, &part(200, 100, 300)).unwrap();
+        assert_eq!((placed.evicted, placed.vindicated), (vec![0], vec![1]));
+    }
+
+    #[test]
+    fn a_part_that_was_placed_has_said_its_last_word() {
+        let mut file = placements();
+        file.place(0, 1, false, &part(0, 100, 400)).unwrap();
+        for (segment, begin) in [(1, 100), (2, 200)] {
+            assert!(file.place(segment, segment + 1, false, &part(begin, 100, 900)).is_err());
+            file.place(segment, segment + 1, false, &part(begin, 100, 400)).unwrap();
+        }
+        let liar = file.place(3, 4, false, &part(300, 100, 900));
+        assert_eq!(liar, Err(Conflict::Size { given: 900, agreed: 400 }), "alone with it");
+    }
+
+    #[test]
+    fn of_one_part_only_so_many_claims_are_remembered() {
+        let mut file = placements();
+        file.place(0, 1, false, &part(0, 100, 300)).unwrap();
+        for size in 400..500 {
+            assert!(file.place(1, 2, false, &part(100, 100, size)).is_err());
+        }
+        assert_eq!(file.dissent[&1].len(), MOST_CLAIMS);
     }
 
     #[test]
