@@ -246,7 +246,8 @@ impl Pool {
     pub fn route(&self, tries: &Tries, posted: Option<UnixTime>, today: UnixTime) -> Route {
         // A retry stays with its server, unless that is in no state to take it.
         let wanted = tries.wanted_server().and_then(|wanted| self.find(wanted));
-        let takes_it = |server: &&Server| server.is_active() && !server.in_trouble();
+        let takes_it =
+            |server: &&Server| server.is_active() && !server.in_trouble() && !server.is_used_up();
         if let Some(wanted) = wanted.filter(takes_it) {
             return Route::Ask(vec![wanted.id()]);
         }
@@ -487,6 +488,15 @@ mod tests {
             pool.set_servers(rest);
             assert_eq!(pool.route(&tries, None, TODAY), Route::Ask(vec![ServerId(2)]));
         }
+    }
+
+    #[test]
+    fn a_used_up_server_is_owed_no_retry() {
+        let (mut pool, mut tries) = (pool(false), Tries::default());
+        tries.damaged(ServerId(1));
+        assert_eq!(pool.route(&tries, None, TODAY), Route::Ask(vec![ServerId(1)]));
+        pool.set_used_up(ServerId(1), true);
+        assert_eq!(pool.route(&tries, None, TODAY), Route::Ask(vec![ServerId(2)]));
     }
 
     #[test]
