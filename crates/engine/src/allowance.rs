@@ -101,6 +101,12 @@ impl Allowance {
         fits
     }
 
+    /// Whether so much more could be asked of the server now.
+    pub(crate) fn has_room(&self, server: ServerId, bytes: u64) -> bool {
+        let concerned = self.meters.iter().filter(|(scope, _)| concerns(**scope, server));
+        concerned.map(|(_, meter)| meter).all(|meter| meter.has_room(bytes))
+    }
+
     pub(crate) fn usage(&mut self, date: UnixTime) -> Vec<(Scope, Vec<Usage>)> {
         self.meters.iter_mut().map(|(&scope, meter)| (scope, meter.usage(date))).collect()
     }
@@ -115,8 +121,8 @@ impl Allowance {
     }
 
     fn concerned(&mut self, server: ServerId) -> impl Iterator<Item = &mut Meter> {
-        let concerns = move |scope: &Scope| scope.is_none_or(|of| of == server);
-        self.meters.iter_mut().filter(move |(scope, _)| concerns(scope)).map(|(_, meter)| meter)
+        let all = self.meters.iter_mut();
+        all.filter(move |(scope, _)| concerns(**scope, server)).map(|(_, meter)| meter)
     }
 
     pub(crate) fn reached(&self, scope: Scope) -> Option<Option<UnixTime>> {
@@ -127,7 +133,7 @@ impl Allowance {
     fn look_at_meters(&mut self, date: UnixTime, asked: &BTreeMap<ServerId, u64>) -> Vec<Scope> {
         let mut changed = Vec::new();
         for (&scope, meter) in &mut self.meters {
-            let of_scope = |(server, _): &(&ServerId, &u64)| scope.is_none_or(|of| of == **server);
+            let of_scope = |(server, _): &(&ServerId, &u64)| concerns(scope, **server);
             let under_way = asked.iter().filter(of_scope).map(|(_, bytes)| bytes).sum();
             if meter.look(date, under_way) {
                 changed.push(scope);
@@ -169,6 +175,10 @@ impl Allowance {
         self.sent.insert(self.last_number, numbers);
         Some(records)
     }
+}
+
+fn concerns(scope: Scope, server: ServerId) -> bool {
+    scope.is_none_or(|of| of == server)
 }
 
 fn quota_of(settings: &Settings, scope: Scope) -> Option<&QuotaSettings> {

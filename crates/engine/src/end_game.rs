@@ -119,7 +119,11 @@ impl Engine {
         }
         let (mut all, mut fastest, mut ahead) = (0.0, 0.0, 0);
         for other in self.connections.values() {
-            if !other.working || !servers.contains(&other.server) {
+            // What is under way may be all that a server has left to give.
+            let may_be_asked = other.working
+                && servers.contains(&other.server)
+                && self.allowance.has_room(other.server, bytes);
+            if !may_be_asked {
                 continue;
             }
             let Some(rate) = self.rate_of(now, other).filter(|rate| *rate >= FASTER * own) else {

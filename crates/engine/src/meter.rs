@@ -97,17 +97,28 @@ impl Meter {
 
     /// Whether an article may be asked for. What is under way counts as used, so a quota is exceeded
     /// by one article at most; and none is asked for that no record on disk has been charged with.
-    /// One larger than any charge may come, alone.
-    pub(crate) fn fits(&mut self, bytes: u64) -> bool {
+    pub(crate) fn has_room(&self, bytes: u64) -> bool {
         let left = match self.standing {
             Standing::Open { left } => left.map_or(u64::MAX, |left| left.0),
             Standing::Reached { .. } => 0,
         };
-        let is_alone = self.under_way == 0;
-        let charged = self.under_way.saturating_add(bytes) <= self.headroom
-            || (is_alone && self.headroom >= Quota::RESERVE.0);
-        self.starved |= is_alone && !charged;
-        charged && self.under_way < left
+        self.is_charged_with(bytes) && self.under_way < left
+    }
+
+    /// The same of one that is to be asked for now.
+    pub(crate) fn fits(&mut self, bytes: u64) -> bool {
+        self.starved |= self.is_alone() && !self.is_charged_with(bytes);
+        self.has_room(bytes)
+    }
+
+    /// One larger than any charge may come, alone.
+    fn is_charged_with(&self, bytes: u64) -> bool {
+        self.under_way.saturating_add(bytes) <= self.headroom
+            || (self.is_alone() && self.headroom >= Quota::RESERVE.0)
+    }
+
+    fn is_alone(&self) -> bool {
+        self.under_way == 0
     }
 
     pub(crate) fn on_asked(&mut self, bytes: u64) {

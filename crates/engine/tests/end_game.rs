@@ -147,11 +147,14 @@ fn what_was_asked_for_twice_is_spent() {
     assert_eq!(world.hedges.len(), 1, "71 have come");
 }
 
+fn block(most: u64) -> QuotaSettings {
+    let allowance = Allowance { period: Period::Ever, most: ByteCount(most) };
+    QuotaSettings { allowances: vec![allowance], ..QuotaSettings::default() }
+}
+
 #[test]
 fn a_server_whose_bytes_are_counted_asks_for_nothing_twice() {
-    let most = ByteCount(1 << 40);
-    let allowance = Allowance { period: Period::Ever, most };
-    let quota = QuotaSettings { allowances: vec![allowance], ..QuotaSettings::default() };
+    let quota = block(1 << 40);
     for counted in [1, 2] {
         let Race { mut world, idle, .. } = race_of(two(), |settings| {
             settings.server_quotas.insert(ServerId(counted), quota.clone());
@@ -319,8 +322,8 @@ fn the_latest_is_asked_for_first() {
 }
 
 /// One server brings an article every 100 ms, the other every second, and job 1 is almost done.
-fn fast_and_slow(articles: u32) -> World {
-    let mut world = World::new(two());
+fn fast_and_slow(articles: u32, change: impl FnOnce(&mut Settings)) -> World {
+    let mut world = World::with(two(), change);
     world.add(1, articles);
     let mut since = 0;
     while world.line(0).len() + world.line(1).len() == 2 {
@@ -339,7 +342,7 @@ fn fast_and_slow(articles: u32) -> World {
 
 #[test]
 fn a_slow_connection_leaves_the_last_articles_to_a_fast_one() {
-    let mut world = fast_and_slow(40);
+    let mut world = fast_and_slow(40, |_| {});
     let (fast, slow) = (world.at(1), world.at(2));
     assert_eq!(world.line(slow), [], "it has nothing to do");
     let left = 40 - world.written.len();
@@ -355,8 +358,23 @@ fn a_slow_connection_leaves_the_last_articles_to_a_fast_one() {
 }
 
 #[test]
+fn nothing_is_left_to_a_fast_server_that_has_no_more_to_give() {
+    let most = 34 * u64::from(ARTICLE);
+    let mut world = fast_and_slow(40, |settings| {
+        settings.server_quotas.insert(ServerId(1), block(most));
+    });
+    let (fast, slow) = (world.at(1), world.at(2));
+    while world.used(Some(1)) < Some(most - u64::from(ARTICLE)) {
+        assert_eq!(world.line(slow), [], "it would be later");
+        world.rounds(1, 100);
+    }
+    assert_eq!(world.line(fast).len(), 1, "the last one");
+    assert_eq!(world.line(slow).len(), 1, "for nobody knows how long the other takes");
+}
+
+#[test]
 fn a_slow_server_that_was_left_alone_is_looked_at_again_after_ten_seconds() {
-    let mut world = fast_and_slow(500);
+    let mut world = fast_and_slow(500, |_| {});
     let slow = world.at(2);
     assert_eq!(world.line(slow), []);
     while !world.line(world.at(1)).is_empty() {
