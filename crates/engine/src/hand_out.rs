@@ -88,7 +88,7 @@ impl Engine {
     fn choose(&mut self, now: Now, connection: ConnectionId) -> Option<Choice> {
         let server = self.connections.get(&connection)?.server;
         if self.is_enough_for_a_stranger(server) {
-            return None;
+            return self.choose_fresh(now, connection, server, true).map(Choice::Fresh);
         }
         self.drop_stale_entries(server);
         let line = self.lines.get(&server).into_iter().flatten();
@@ -96,7 +96,7 @@ impl Engine {
         if let Some(&key) = waiting {
             return Some(Choice::InLine(key));
         }
-        self.choose_fresh(now, connection, server).map(Choice::Fresh)
+        self.choose_fresh(now, connection, server, false).map(Choice::Fresh)
     }
 
     fn should_retry(&self, now: Now, connection: ConnectionId, key: SegmentKey) -> bool {
@@ -129,12 +129,14 @@ impl Engine {
         }
     }
 
-    /// The first job that has something for the server, in time, gets it; others come after it.
+    /// The first job that has something for the server, in time, gets it; others come after it. With
+    /// `only_its_own`, what no other could be asked for.
     fn choose_fresh(
         &self,
         now: Now,
         connection: ConnectionId,
         server: ServerId,
+        only_its_own: bool,
     ) -> Option<SegmentKey> {
         if !self.pool.may_get_fresh(server) {
             return None;
@@ -150,7 +152,8 @@ impl Engine {
                 continue;
             }
             let Route::Ask(servers) = self.route_of_fresh(now, key) else { continue };
-            if !servers.contains(&server) {
+            let is_for_others = only_its_own && self.pool.has_peers_among(server, &servers);
+            if !servers.contains(&server) || is_for_others {
                 continue;
             }
             let bytes = self.queue.file(key.file_key()).map_or(0, |f| size_of(f, key.segment));

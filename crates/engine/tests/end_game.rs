@@ -402,6 +402,18 @@ fn of_a_server_that_nobody_knows_little_is_asked_while_there_are_others() {
 }
 
 #[test]
+fn a_stranger_is_asked_for_what_the_others_do_not_keep() {
+    let mut world =
+        World::new(vec![ServerSettings { retention: 100, ..server(1, 8) }, server(2, 8)]);
+    world.announce(1, &[ARTICLE; 100]);
+    world.announce_posted(2, &[ARTICLE; 20], Some(200));
+    world.greet();
+    assert_eq!((world.asked_of(1), world.asked_of(2)), (3, 8));
+    let lines = (0..world.connections()).flat_map(|connection| world.jobs_in_line(connection));
+    assert_eq!(lines.filter(|(job, _)| *job == 2).count(), 5);
+}
+
+#[test]
 fn a_server_alone_is_no_stranger() {
     let mut world = World::new(vec![server(1, 8)]);
     world.add(1, 100);

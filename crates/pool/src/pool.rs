@@ -112,6 +112,12 @@ impl Pool {
         self.servers.iter().filter(is_peer).any(Server::is_active)
     }
 
+    /// Whether there are others among these that are of use now.
+    pub fn has_peers_among(&self, server: ServerId, others: &[ServerId]) -> bool {
+        let mut others = others.iter().filter(|other| **other != server);
+        others.any(|other| self.server(*other).is_promising())
+    }
+
     pub fn in_trouble(&self, server: ServerId) -> bool {
         self.server(server).in_trouble()
     }

@@ -76,6 +76,7 @@ fn servers_that_are_switched_off_or_have_no_connections_are_not_asked() {
 fn a_peer_is_another_server_of_the_same_level_that_works_or_is_about_to() {
     let mut pool = pool(|servers| servers[2].level = 1);
     assert!(!pool.has_peers(A), "nobody is there yet");
+    assert!(!pool.has_peers_among(A, &[A, B, C]));
     connect(&mut pool, A);
     connect(&mut pool, C);
     assert!(!pool.has_peers(A), "neither itself nor one of another level");
@@ -87,7 +88,8 @@ fn a_peer_is_another_server_of_the_same_level_that_works_or_is_about_to() {
     pool.on_opening(B);
     assert!(!pool.has_peers(A), "the last one broke");
     pool.on_connected(B);
-    assert!(pool.has_peers(A));
+    assert!(pool.has_peers(A) && pool.has_peers_among(A, &[A, B]));
+    assert!(!pool.has_peers_among(A, &[A]), "itself is none");
     fail(&mut pool, B, Trouble::Login);
     assert!(!pool.has_peers(A), "it is in trouble");
 }
