@@ -36,6 +36,7 @@ pub(crate) fn server(id: u16, rate: u64) -> ServerModel {
 pub(crate) fn job(articles: u32) -> JobModel {
     JobModel {
         files: vec![articles],
+        volumes: 0,
         priority: 0,
         added: Duration::ZERO,
         removed: None,

@@ -1,14 +1,14 @@
-//! What the calendar has to say: a quota and a timetable, in a night in which clocks are changed.
+//! What the calendar has to say: a quota and a timetable, in a night in which clocks are changed; and
+//! accounts that have an end.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bergamot_engine::{DiskTrouble, Event, Order, QuotaRecords};
 use bergamot_limit::{
-    Allowance, Calendar, Effect, Period, Quota, QuotaSettings, Rule as Entry, TimeOfDay, Timetable,
+    Allowance, Calendar, Effect, Period, QuotaSettings, Rule as Entry, TimeOfDay, Timetable,
     Weekdays, Zone,
 };
-use bergamot_types::{ByteCount, ByteRate, SplitMix, UnixTime};
+use bergamot_types::{ByteCount, ByteRate, ServerId, SplitMix, UnixTime};
 
 use super::day::Day;
 use super::kind::Kind;
@@ -20,6 +20,8 @@ use super::wish::Wish;
 pub struct Almanac {
     pub begins: UnixTime,
     pub quota: QuotaSettings,
+    /// Servers of which only so much was bought.
+    pub blocks: BTreeMap<ServerId, QuotaSettings>,
     pub timetable: Timetable,
 }
 
@@ -29,6 +31,7 @@ impl Default for Almanac {
         Self {
             begins: UnixTime(TODAY),
             quota: QuotaSettings::default(),
+            blocks: BTreeMap::new(),
             timetable: Timetable::default(),
         }
     }
@@ -54,6 +57,22 @@ impl Almanac {
             almanac.timetable = Timetable::new(zone, vec![entry(day, zone, begins, chance)]);
         }
         almanac
+    }
+
+    /// One server of some may give a part of it all; the last one never has an end, for nothing would
+    /// ever come of what is left. Drawn by a chance of its own, too.
+    pub(crate) fn draw_blocks(day: &Day) -> BTreeMap<ServerId, QuotaSettings> {
+        let mut chance = SplitMix::seeded(day.seed.number().rotate_left(29) ^ BLOCKS);
+        let others = day.servers.len() as u64 - 1;
+        if chance.up_to(7) > 0 || others == 0 || !is_countable(day) {
+            return BTreeMap::new();
+        }
+        let server = &day.servers[chance.up_to(others - 1) as usize];
+        let bytes = u64::from(day.articles()) * day.article;
+        let most = ByteCount((bytes / 100 * chance.up_to(70)).max(1));
+        let allowances = vec![Allowance { period: Period::Ever, most }];
+        let quota = QuotaSettings { allowances, ..QuotaSettings::default() };
+        BTreeMap::from([(server.settings.id, quota)])
     }
 
     /// How long it may hold up so many bytes: some come twice, and a clock that is set back makes a
@@ -105,109 +124,6 @@ fn time_of_day(minutes: u64) -> TimeOfDay {
     TimeOfDay::new((minutes / 60) as u16, (minutes % 60) as u16).unwrap_or(TimeOfDay::MIDNIGHT)
 }
 
-/// Holds what came, and what is on record of it, against what is allowed.
-#[derive(Debug)]
-pub(crate) struct Accountant<'a> {
-    almanac: &'a Almanac,
-    came: BTreeMap<UnixTime, u64>, // by the beginning of the quota's day
-    asked: UnixTime,               // when something was asked for last
-    page: Option<Page>,            // as long as neither that nor the record changes
-    sent: BTreeMap<u64, QuotaRecords>,
-    durable: QuotaRecords,
-}
-
-/// The quota's day on which something was asked for, and what is on record of it.
-#[derive(Clone, Copy, Debug)]
-struct Page {
-    start: UnixTime,
-    used: u64,
-}
-
-type Rule = Result<(), String>;
-
-impl<'a> Accountant<'a> {
-    pub(crate) fn new(day: &'a Day) -> Self {
-        Self {
-            almanac: &day.almanac,
-            came: BTreeMap::new(),
-            asked: day.almanac.begins,
-            page: None,
-            sent: BTreeMap::new(),
-            durable: QuotaRecords::default(),
-        }
-    }
-
-    pub(crate) fn on_order(&mut self, date: UnixTime, order: &Order) -> Rule {
-        match order {
-            Order::Fetch { id, .. } => {
-                if self.almanac.timetable.active_at(date) == Some(Effect::Pause) {
-                    return Err(format!("<{id}> is asked for in a pause"));
-                }
-                (self.asked, self.page) = (date, None);
-                self.check_quota(date, &id.to_string())
-            }
-            Order::Persist { number, records } => {
-                self.sent.insert(*number, records.clone());
-                Ok(())
-            }
-            _ => Ok(()),
-        }
-    }
-
-    pub(crate) fn on_event(&mut self, event: &Event) {
-        if let Event::Persisted { number, result } = event
-            && let Some(records) = self.sent.remove(number)
-            && *result == Ok::<(), DiskTrouble>(())
-        {
-            (self.durable, self.page) = (records, None);
-        }
-    }
-
-    /// What was on its way to the disk is lost; what is there, the next engine begins with.
-    pub(crate) fn on_restart(&mut self) -> QuotaRecords {
-        self.sent.clear();
-        self.durable.clone()
-    }
-
-    /// Whatever happens now, no byte that came may be forgotten. What comes belongs to the day on which
-    /// it was asked for, whatever the clock shows by now.
-    pub(crate) fn on_received(&mut self, bytes: u64) -> Rule {
-        self.page = self.page.or_else(|| self.turn_to(self.asked));
-        let Some(Page { start, used }) = self.page else { return Ok(()) };
-        let came = self.came.entry(start).or_default();
-        *came += bytes;
-        let came = *came;
-        if came > used {
-            return Err(format!("{came} bytes came on that day, and {used} are on record"));
-        }
-        Ok(())
-    }
-
-    fn turn_to(&self, date: UnixTime) -> Option<Page> {
-        let start = self.window(date)?;
-        let record = self.durable.all.clone().unwrap_or_default();
-        let mut quota = Quota::restore(self.almanac.quota.clone(), record);
-        let used = quota.usage(date).first().map_or(0, |usage| usage.used.0);
-        Some(Page { start, used })
-    }
-
-    fn check_quota(&self, date: UnixTime, what: &str) -> Rule {
-        let Some(start) = self.window(date) else { return Ok(()) };
-        let came = self.came.get(&start).copied().unwrap_or(0);
-        match self.almanac.quota.allowances.first() {
-            Some(Allowance { most, .. }) if came >= most.0 => {
-                Err(format!("<{what}> is asked for, and {came} bytes of {most:?} have come"))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn window(&self, date: UnixTime) -> Option<UnixTime> {
-        let allowance = self.almanac.quota.allowances.first()?;
-        Some(self.almanac.quota.calendar.window(allowance.period, date)?.start)
-    }
-}
-
 /// The first day of a year in which nothing special happened yet.
 const TODAY: i64 = 20_454 * 86_400;
 
@@ -224,3 +140,4 @@ const NIGHTS: [(&str, i64); 6] = [
 const LONGEST_DAY: Duration = Duration::from_secs(25 * 3600);
 
 const STREAM: u64 = 0xa13a_7ac5;
+const BLOCKS: u64 = 0xb10c_ed00;

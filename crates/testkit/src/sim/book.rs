@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bergamot_engine::{DiskTrouble, Engine, Event, FORCE_PRIORITY, Failure, ServerSettings};
 use bergamot_queue::{FileKey, NewJob, Part, SegmentKey, SegmentState};
-use bergamot_types::{ByteRate, JobId};
+use bergamot_types::{ByteRate, JobId, ServerId};
 
-use super::day::Day;
+use super::day::{Day, JobModel};
 use super::journal::Journal;
 use super::kind::Kind;
+use super::recovery::Census;
 
 /// How a job ended.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -56,6 +57,9 @@ struct File {
     paused: bool,
     dropped: bool,
     losses: u8,
+    is_volume: bool,
+    /// It was asked for, though it is a volume.
+    needed: bool,
     /// Some copy said something else than the others: what was believed may be overturned.
     contested: bool,
 }
@@ -64,6 +68,7 @@ struct File {
 struct Segment {
     asked: bool,
     written: bool,
+    lost: bool,
     /// Servers that gave us trouble over it, and those that do not have it; one bit each.
     troubled: u64,
     missing: u64,
@@ -75,24 +80,55 @@ impl Job {
     fn is_going(&self) -> bool {
         matches!(self.state, State::Going | State::Moving)
     }
+
+    fn data(&self) -> impl Iterator<Item = &File> {
+        self.files.iter().filter(|file| !file.is_volume && !file.dropped)
+    }
+
+    /// What there is of it and what is lost; none while that cannot be told from here.
+    fn census(&self) -> Option<Census> {
+        if self.files.iter().any(|file| file.contested || file.dropped) {
+            return None;
+        }
+        let mut census = Census::default();
+        for file in &self.files {
+            let lost = file.segments.iter().filter(|segment| segment.lost).count() as u64;
+            let all = file.segments.len() as u64;
+            let (count, gone) = match file.is_volume {
+                true => (&mut census.recovery, &mut census.lost_recovery),
+                false => (&mut census.data, &mut census.lost_data),
+            };
+            *count += all;
+            *gone += lost;
+        }
+        Some(census)
+    }
+}
+
+impl File {
+    fn is_settled(&self) -> bool {
+        self.segments.iter().all(|segment| segment.written || segment.lost)
+    }
 }
 
 impl<'a> Book<'a> {
     pub(crate) fn new(day: &'a Day) -> Self {
-        let file = |&segments: &u32| File {
-            segments: vec![Segment::default(); segments as usize],
-            fresh: segments as usize,
+        let file = |job: &JobModel, index: usize| File {
+            segments: vec![Segment::default(); job.files[index] as usize],
+            fresh: job.files[index] as usize,
             paused: false,
             dropped: false,
             losses: 0,
+            is_volume: job.is_volume(index),
+            needed: false,
             contested: false,
         };
-        let job = |job: &super::day::JobModel| Job {
+        let job = |job: &JobModel| Job {
             state: State::Unknown,
             priority: job.priority,
             rank: 0,
             paused: false,
-            files: job.files.iter().map(file).collect(),
+            files: (0..job.files.len()).map(|index| file(job, index)).collect(),
             lost: false,
             disk_gave_up: false,
         };
@@ -217,7 +253,12 @@ impl<'a> Book<'a> {
 
     pub(crate) fn on_finish(&mut self, job: JobId) -> Rule {
         self.on_work("the end", job)?;
-        self.job(job).state = State::Moving;
+        let known = self.job(job);
+        if let Some(file) = known.data().position(|file| file.segments.iter().any(|it| !it.written))
+        {
+            return Err(format!("job {job} ends, and its file {file} is not written"));
+        }
+        known.state = State::Moving;
         Ok(())
     }
 
@@ -237,9 +278,11 @@ impl<'a> Book<'a> {
     pub(crate) fn on_fail(&mut self, id: JobId, failure: Failure) -> Rule {
         self.on_work("failure", id)?;
         let job = self.job(id);
+        let beyond_repair = job.census().is_none_or(|census| census.is_beyond_repair());
         let (reason, verdict) = match failure {
             Failure::Disk => (job.disk_gave_up, Verdict::FailedDisk),
-            Failure::Health { .. } | Failure::Incomplete => (job.lost, Verdict::FailedIncomplete),
+            Failure::Health { .. } => (job.lost && beyond_repair, Verdict::FailedIncomplete),
+            Failure::Incomplete => (job.lost, Verdict::FailedIncomplete),
         };
         job.state = State::Ended(verdict);
         let reason = reason && !(self.day.reliable && failure == Failure::Incomplete);
@@ -273,7 +316,21 @@ impl<'a> Book<'a> {
         if file.segments[key.segment as usize].written && !file.contested {
             return Err(format!("{key:?} is asked for though it is written"));
         }
+        if file.is_volume && !file.needed && !Self::needs_volumes(job) {
+            return Err(format!("{key:?} is asked for, and nothing has to be repaired"));
+        }
         Ok(())
+    }
+
+    /// Volumes are of no use before it is known that something else is lost.
+    fn needs_volumes(job: &Job) -> bool {
+        let contested = job.files.iter().any(|file| file.contested);
+        let lost = job.data().any(|file| file.segments.iter().any(|segment| segment.lost));
+        contested || lost && job.data().all(File::is_settled)
+    }
+
+    pub(crate) fn has_needed_volumes(&self) -> bool {
+        self.jobs.iter().flat_map(|job| &job.files).any(|file| file.needed)
     }
 
     fn is_held(&self, job: &Job) -> bool {
@@ -285,14 +342,17 @@ impl<'a> Book<'a> {
         if job.state != State::Going || self.is_held(job) {
             return 0;
         }
+        let held_back = |file: &File| file.is_volume && !file.needed;
         let files = job.files.iter().filter(|file| !file.paused && !file.dropped);
-        files.map(|file| file.fresh).sum()
+        files.filter(|file| !held_back(file)).map(|file| file.fresh).sum()
     }
 
     /// Fresh articles go by priority, rank and age. Where one connection is all there is, nothing of a
     /// later job comes before all of an earlier one; a slow one may be better off with the later.
     pub(crate) fn on_fetch(&mut self, key: SegmentKey, server: usize, hedge: bool) -> Rule {
         self.check_wanted(key)?;
+        let file = self.file(key.file_key());
+        file.needed = file.is_volume;
         if hedge || std::mem::replace(&mut self.segment(key).asked, true) {
             return Ok(());
         }
@@ -375,7 +435,8 @@ impl<'a> Book<'a> {
     ) -> Rule {
         match result {
             Ok(()) if good && !self.file(key.file_key()).dropped => {
-                self.segment(key).written = true;
+                let segment = self.segment(key);
+                (segment.written, segment.lost) = (true, false);
             }
             Err(DiskTrouble::Lasting) => self.job(key.job).disk_gave_up = true,
             _ => {}
@@ -385,8 +446,15 @@ impl<'a> Book<'a> {
     }
 
     /// Lost is what every server has answered for: none may have been left out.
-    pub(crate) fn on_lost(&mut self, key: SegmentKey, servers: &[ServerSettings]) -> Rule {
+    pub(crate) fn on_lost(
+        &mut self,
+        key: SegmentKey,
+        servers: &[ServerSettings],
+        used_up: &BTreeSet<ServerId>,
+    ) -> Rule {
         self.job(key.job).lost = true;
+        self.segment(key).lost = true;
+        self.touched = Some(key.job);
         if self.file(key.file_key()).dropped {
             return Err(format!("{key:?} is lost, and nobody wants it"));
         }
@@ -398,7 +466,9 @@ impl<'a> Book<'a> {
             let answered = segment.troubled & 1 << place != 0
                 || (0..servers.len())
                     .any(|other| segment.missing & 1 << other != 0 && mirror(other));
-            let excused = settings.optional || old && settings.retention > 0;
+            let excused = settings.optional
+                || old && settings.retention > 0
+                || used_up.contains(&settings.id);
             if !answered && !excused {
                 return Err(format!("{key:?} is lost, and {} was not asked", settings.id));
             }
@@ -411,6 +481,10 @@ impl<'a> Book<'a> {
         let Some(id) = self.touched.take() else { return Ok(()) };
         let Some(job) = engine.job(id) else { return Ok(()) };
         let known = &self.jobs[id.0 as usize - 1];
+        let weighs = self.day.claimed > 0 && known.state == State::Going;
+        if weighs && known.census().is_some_and(|census| census.is_beyond_repair()) {
+            return Err(format!("job {id} goes on, and is beyond repair"));
+        }
         self.looks += 1;
         if job.totals().segments > LARGE_JOB && !self.looks.is_multiple_of(LARGE_JOB.into()) {
             return Ok(()); // to count all of it each time would take the square of its length

@@ -48,6 +48,8 @@ pub struct Day {
 pub struct JobModel {
     /// The number of segments of each file.
     pub files: Vec<u32>,
+    /// How many of them, the last ones, are PAR2 volumes.
+    pub volumes: u32,
     pub priority: i32,
     pub added: Duration,
     pub removed: Option<Duration>,
@@ -153,6 +155,13 @@ impl Day {
 
     pub(crate) fn is_healed(&self, now: Duration) -> bool {
         now >= self.heals_at
+    }
+}
+
+impl JobModel {
+    /// Whether the file with that index is a PAR2 volume.
+    pub(crate) fn is_volume(&self, file: usize) -> bool {
+        file + self.volumes as usize >= self.files.len()
     }
 }
 

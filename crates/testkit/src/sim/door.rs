@@ -15,6 +15,7 @@ pub(crate) struct Door {
     open: Vec<usize>,   // by server
     resting: Vec<bool>, // by server: people were told that it is in trouble
     proven: Vec<bool>,  // by server: it has answered
+    metered: Vec<bool>, // by server: only so much was bought of it
     lowest_level: u32,
 }
 
@@ -32,11 +33,12 @@ impl Door {
         let servers: Vec<_> = day.servers.iter().map(|server| server.settings.clone()).collect();
         Self {
             lowest_level: lowest_level(&servers),
-            servers,
             known: BTreeMap::new(),
             open: vec![0; day.servers.len()],
             resting: vec![false; day.servers.len()],
             proven: vec![false; day.servers.len()],
+            metered: servers.iter().map(|it| day.almanac.blocks.contains_key(&it.id)).collect(),
+            servers,
         }
     }
 
@@ -145,13 +147,14 @@ impl Door {
     }
 
     /// The connection that has had nothing to do for longest, of those that may be asked for
-    /// anything fresh: to servers of the lowest level that keep articles for ever. One that has not
-    /// answered yet gets little, and perhaps nothing more for as long as it does not.
+    /// anything fresh: to servers of the lowest level that keep articles for ever, and of which what is
+    /// left need not wait for what is under way. One that has not answered yet gets little, and perhaps nothing more for as long as it does not.
     pub(crate) fn idle_for(&self, now: Duration) -> Option<(ConnectionId, Duration)> {
         let eligible = |known: &Known| {
             let settings = &self.servers[known.server];
             let keeps = settings.level == self.lowest_level && settings.retention == 0;
-            keeps && settings.active && self.proven[known.server] && !self.resting[known.server]
+            let may = settings.active && !self.metered[known.server];
+            keeps && may && self.proven[known.server] && !self.resting[known.server]
         };
         let idle = self.known.iter().filter(|(_, known)| {
             known.ready && !known.leaving && known.asked == 0 && eligible(known)

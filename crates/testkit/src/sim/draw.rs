@@ -11,6 +11,7 @@ use super::almanac::Almanac;
 use super::curious::{self, Curiosity};
 use super::day::{ClockModel, Day, DiskModel, JobModel, ServerModel, Spell, WireFault};
 use super::kind::{ANSWERS, CONNECTIONS, Kind};
+use super::recovery;
 use super::seed::Seed;
 use super::wish;
 
@@ -55,6 +56,8 @@ pub(crate) fn day(seed: Seed) -> Day {
     day.wishes = wish::wishes(&day);
     day.curiosity = curious::draw(&day);
     day.almanac = Almanac::draw(&day);
+    day.almanac.blocks = Almanac::draw_blocks(&day);
+    recovery::draw(&mut day);
     keep_to_the_day(&mut day);
     day
 }
@@ -198,6 +201,7 @@ fn jobs(articles: u32, wire: bool, chance: &mut SplitMix) -> Vec<JobModel> {
         left -= part;
         jobs.push(JobModel {
             files: files(part.max(1), chance),
+            volumes: 0,
             priority: if one_in(3, chance) { chance.up_to(2) as i32 } else { 0 },
             added: if one_in(3, chance) { seconds(0, 20, chance) } else { Duration::ZERO },
             removed: None,

@@ -69,7 +69,11 @@ pub enum Kind {
     RateChanged,
     Reloaded,
     Restarted,
+    // What is lost.
+    BeyondRepair,
+    VolumesNeeded,
     // The calendar.
+    BlockUsedUp,
     QuotaReached,
     ScheduledPause,
     ScheduledRate,
@@ -133,6 +137,11 @@ impl Kind {
     /// All that the calendar may bring, likewise.
     pub fn of_calendar() -> impl Iterator<Item = Self> {
         CALENDAR.iter().copied()
+    }
+
+    /// What may come of losses, likewise.
+    pub fn of_losses() -> impl Iterator<Item = Self> {
+        LOSSES.iter().copied()
     }
 
     /// All that may strike a byte-level day.
@@ -209,7 +218,9 @@ const DISK: &[Kind] = &[
 ];
 const CLOCKS: &[Kind] = &[Kind::CalendarBack, Kind::CalendarForth, Kind::Suspend];
 const USER: &[Kind] = &[Kind::JobRemoved];
-const CALENDAR: &[Kind] = &[Kind::QuotaReached, Kind::ScheduledPause, Kind::ScheduledRate];
+const CALENDAR: &[Kind] =
+    &[Kind::BlockUsedUp, Kind::QuotaReached, Kind::ScheduledPause, Kind::ScheduledRate];
+const LOSSES: &[Kind] = &[Kind::BeyondRepair, Kind::VolumesNeeded];
 const WISHES: &[Kind] = &[
     Kind::AllPaused,
     Kind::FileDropped,

@@ -1,12 +1,12 @@
 //! Who has what, and whether that can be.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use bergamot_engine::{ConnectionId, Engine, Event, Fault, Hold, Notice, Order, Ticket, Trouble};
 use bergamot_limit::Effect;
 use bergamot_queue::{FileKey, SegmentKey};
-use bergamot_types::MessageId;
+use bergamot_types::{MessageId, ServerId};
 
 use super::book::{Book, Verdict};
 use super::curious::Curious;
@@ -30,7 +30,9 @@ pub(crate) struct Ledger<'a> {
     reserved: u64,
     asked_bytes: u64,
     hedged_bytes: u64,
+    used_up: BTreeSet<ServerId>,
     disk_paused: bool,
+    was_excused: bool, // from the last event to this one
     next_look: Duration,
     last_fetch: Duration, // or when something else took all that may come
 }
@@ -70,7 +72,9 @@ impl<'a> Ledger<'a> {
             reserved: 0,
             asked_bytes: 0,
             hedged_bytes: 0,
+            used_up: BTreeSet::new(),
             disk_paused: false,
+            was_excused: false,
             next_look: Duration::ZERO,
             last_fetch: Duration::ZERO,
         }
@@ -177,6 +181,7 @@ impl<'a> Ledger<'a> {
         self.door.set_servers(now, &servers);
         self.meter = Meter::new(self.day);
         self.tickets.clear();
+        self.used_up.clear();
         (self.reserved, self.asked_bytes, self.hedged_bytes) = (0, 0, 0);
         (self.disk_paused, self.last_fetch) = (false, now);
         Ok(going)
@@ -253,6 +258,7 @@ impl<'a> Ledger<'a> {
             self.next_look = now + LOOK;
             self.check_starvation(now, engine.hold())?;
         }
+        self.was_excused = self.is_excused();
         Ok(())
     }
 
@@ -401,6 +407,12 @@ impl<'a> Ledger<'a> {
             }
             Notice::DiskPaused { .. } => self.disk_paused = true,
             Notice::DiskResumed => self.disk_paused = false,
+            Notice::QuotaReached { server: Some(server), .. } => {
+                self.used_up.insert(*server);
+            }
+            Notice::QuotaRenewed { server: Some(server) } => {
+                self.used_up.remove(server);
+            }
             Notice::ServerRests { server, .. } => self.door.set_resting(now, *server, true),
             Notice::ServerWorks { server } => self.door.set_resting(now, *server, false),
             Notice::ArticleLost { id, .. } => {
@@ -409,7 +421,7 @@ impl<'a> Ledger<'a> {
                 if self.day.reliable && !self.book.is_contested(key.file_key()) {
                     return Err(format!("<{id}> is lost, and a server has it"));
                 }
-                return self.book.on_lost(key, self.door.servers());
+                return self.book.on_lost(key, self.door.servers(), &self.used_up);
             }
             _ => {}
         }
@@ -438,12 +450,12 @@ impl<'a> Ledger<'a> {
     /// nothing is asked of anybody else either. While others are busy a slow one may well be idle:
     /// they may be done with all of it before it would be with one.
     fn check_starvation(&mut self, now: Duration, hold: Option<Hold>) -> Rule {
-        let short = self.day.budget < self.reserved + 2 * u64::from(self.day.claimed).max(ROOM);
         // What is under way counts as used, so the last of a quota may wait for it; how long the
         // calendar may hold everything up, the end of the day shows.
         let metered = !self.day.almanac.quota.allowances.is_empty();
         let held = metered || matches!(hold, Some(Hold::Schedule { .. }));
-        let excused = self.disk_paused || short || held;
+        // Nothing changes between two events, so what held until this one held for all of the time.
+        let excused = held || self.was_excused || self.is_excused();
         let wanted = self.book.has_fresh();
         if excused || !wanted {
             self.door.excuse(now);
@@ -457,6 +469,12 @@ impl<'a> Ledger<'a> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whether the disk takes nothing, or there is no room for more than what it has not taken yet.
+    fn is_excused(&self) -> bool {
+        let room = 2 * u64::from(self.day.claimed).max(ROOM);
+        self.disk_paused || self.day.budget < self.reserved + room
     }
 }
 

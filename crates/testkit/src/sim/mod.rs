@@ -10,13 +10,15 @@
 //! of `newsd`, and what lies on the disk at the end is compared with what was posted.
 //!
 //! - `draw`, `day`, `kind`, `seed`, `post`: what a day is like; `wish`: what people want of it;
-//!   `almanac`: what the calendar allows, and whether that is kept to
+//!   `almanac`: what the calendar allows; `recovery`: what repair would need
 //! - `models`, `link`: servers that are rules; `wires`: those that really speak
 //! - `disk`, `journal`, `purse`, `agenda`, `network`: the rest of the world around the engine
-//! - `ledger`, `book`, `door`, `meter`: the invariants; `curious`: and of what is asked beside articles
+//! - `ledger`, `book`, `door`, `meter`, `accountant`: the invariants; `curious`: and of what is asked
+//!   beside articles
 //! - `world`, `log`: the day as it is lived, and what is written down of it
 //! - `campaign`, `report`: many days, and what they came to
 
+mod accountant;
 mod agenda;
 mod almanac;
 mod book;
@@ -36,6 +38,7 @@ mod models;
 mod network;
 mod post;
 mod purse;
+mod recovery;
 mod report;
 mod seed;
 mod wires;

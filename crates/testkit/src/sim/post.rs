@@ -60,6 +60,8 @@ impl Post {
                 numbers: (1..=segments).collect(),
                 bytes: vec![day.claimed; segments as usize],
                 posted,
+                is_extra: model.is_volume(file),
+                is_par2: model.is_volume(file),
                 ..NewFile::default()
             }
         };

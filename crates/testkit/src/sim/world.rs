@@ -9,10 +9,10 @@ use bergamot_engine::{
 };
 use bergamot_limit::Effect;
 use bergamot_queue::{FileKey, FileState, SegmentKey};
-use bergamot_types::{ByteCount, JobId, MessageId, UnixTime};
+use bergamot_types::{ByteCount, JobId, MessageId, ServerId, UnixTime};
 
+use super::accountant::Accountant;
 use super::agenda::Agenda;
-use super::almanac::Accountant;
 use super::book::Verdict;
 use super::day::Day;
 use super::disk::Disk;
@@ -117,6 +117,8 @@ struct World<'a> {
 #[derive(Debug)]
 enum Happening {
     Added(usize),
+    /// More was bought of those servers that had an end.
+    BlocksRenewed,
     Calendar(i64),
     /// Something the engine is to hear.
     Engine(Event),
@@ -171,6 +173,10 @@ impl<'a> World<'a> {
         for (at, sleep) in &self.day.clock.suspends {
             self.agenda.plan(*at, Happening::Suspend(*sleep));
         }
+        // What nobody else has waits for a server that has given all it may.
+        if !self.day.reliable && !self.day.almanac.blocks.is_empty() {
+            self.agenda.plan(self.day.heals_at, Happening::BlocksRenewed);
+        }
         if self.day.curiosity.headers {
             self.agenda.plan(Duration::ZERO, Happening::HeadersWanted);
         }
@@ -199,6 +205,9 @@ impl<'a> World<'a> {
         let open = self.network.open_connections();
         if open > 0 {
             return Err(format!("{open} connections are left"));
+        }
+        if self.ledger.book().has_needed_volumes() {
+            self.fire(Kind::VolumesNeeded);
         }
         self.count_fired(self.network.fired());
         self.count_fired(self.disk.fired.clone());
@@ -243,6 +252,11 @@ impl<'a> World<'a> {
         match happening {
             Happening::Added(index) => {
                 self.tell(Event::JobAdded(self.post.job(self.day, index)), watcher)
+            }
+            Happening::BlocksRenewed => {
+                self.settings.server_quotas.clear();
+                self.accountant.on_blocks_renewed();
+                self.tell(Event::SettingsChanged(Box::new(self.settings.clone())), watcher)
             }
             Happening::Calendar(seconds) => {
                 self.fire(if seconds > 0 { Kind::CalendarForth } else { Kind::CalendarBack });
@@ -338,7 +352,7 @@ impl<'a> World<'a> {
                 News::Event(event) => self.tell(event, watcher)?,
                 News::Received { server, bytes } => {
                     self.ledger.on_received(self.now, server, bytes)?;
-                    self.accountant.on_received(bytes)?;
+                    self.accountant.on_received(ServerId(server as u16 + 1), bytes)?;
                 }
             }
         }
@@ -441,7 +455,9 @@ impl<'a> World<'a> {
 
     fn count_notice(&mut self, notice: &Notice) {
         match notice {
-            Notice::QuotaReached { .. } => self.fire(Kind::QuotaReached),
+            Notice::QuotaReached { server: None, .. } => self.fire(Kind::QuotaReached),
+            Notice::QuotaReached { server: Some(_), .. } => self.fire(Kind::BlockUsedUp),
+            Notice::BeyondRepair { .. } => self.fire(Kind::BeyondRepair),
             Notice::ScheduleChanged { effect: Some(Effect::Pause), .. } => {
                 self.fire(Kind::ScheduledPause);
             }
@@ -517,6 +533,7 @@ fn settings(day: &Day) -> Settings {
         budget: ByteCount(day.budget),
         seed: day.seed.number(),
         quota: day.almanac.quota.clone(),
+        server_quotas: day.almanac.blocks.clone(),
         timetable: day.almanac.timetable.clone(),
         ..Settings::default()
     };

@@ -1,0 +1,204 @@
+//! What came, and what is on record of it, against what is allowed.
+
+use std::collections::BTreeMap;
+
+use bergamot_engine::{ConnectionId, DiskTrouble, Event, Notice, Order, QuotaRecords};
+use bergamot_limit::{Effect, Quota, QuotaSettings, Timetable};
+use bergamot_types::{ServerId, UnixTime};
+
+use super::day::Day;
+use super::kind::Kind;
+
+/// Follows every quota of a day, and its timetable.
+#[derive(Debug)]
+pub(crate) struct Accountant<'a> {
+    timetable: &'a Timetable,
+    accounts: Vec<Account<'a>>,
+    servers: BTreeMap<ConnectionId, ServerId>,
+    article: Option<u64>, // what each counts for, where none is larger than it is said to be
+    sent: BTreeMap<u64, QuotaRecords>,
+    durable: QuotaRecords,
+    starts: u64,
+}
+
+/// One quota.
+#[derive(Debug)]
+struct Account<'a> {
+    server: Option<ServerId>, // or all of them together
+    quota: &'a QuotaSettings,
+    came: BTreeMap<UnixTime, u64>, // by the beginning of the quota's day; all of it, where it has none
+    asked: UnixTime,               // when something was asked for last
+    asked_bytes: u64,              // since ever
+    page: Option<Page>,            // as long as neither that nor the record changes
+}
+
+/// The quota's day on which something was asked for, and what is on record of it.
+#[derive(Clone, Copy, Debug)]
+struct Page {
+    start: UnixTime,
+    used: u64,
+}
+
+type Rule = Result<(), String>;
+
+impl<'a> Accountant<'a> {
+    pub(crate) fn new(day: &'a Day) -> Self {
+        let almanac = &day.almanac;
+        let blocks = almanac.blocks.iter().map(|(server, quota)| (Some(*server), quota));
+        let all = [(None, &almanac.quota)].into_iter().chain(blocks);
+        let all = all.filter(|(_, quota)| !quota.allowances.is_empty());
+        let account = |(server, quota)| Account {
+            server,
+            quota,
+            came: BTreeMap::new(),
+            asked: almanac.begins,
+            asked_bytes: 0,
+            page: None,
+        };
+        Self {
+            timetable: &almanac.timetable,
+            accounts: all.map(account).collect(),
+            servers: BTreeMap::new(),
+            article: (!day.kinds.contains(&Kind::Outgrown))
+                .then_some(day.article.max(day.claimed.into()).max(LEAST_CHARGE)),
+            sent: BTreeMap::new(),
+            durable: QuotaRecords::default(),
+            starts: 1,
+        }
+    }
+
+    pub(crate) fn on_order(&mut self, date: UnixTime, order: &Order) -> Rule {
+        match order {
+            Order::Connect { connection, server } if !self.accounts.is_empty() => {
+                self.servers.insert(*connection, *server);
+                Ok(())
+            }
+            Order::Fetch { connection, id, hedge, .. } => {
+                if self.timetable.active_at(date) == Some(Effect::Pause) {
+                    return Err(format!("<{id}> is asked for in a pause"));
+                }
+                let server = self.servers.get(connection).copied();
+                let article = self.article.unwrap_or(0);
+                let concerned = self.accounts.iter_mut().filter(|it| it.concerns(server));
+                for account in concerned {
+                    account
+                        .on_fetch(date, article, *hedge)
+                        .map_err(|why| format!("<{id}> {why}"))?;
+                }
+                Ok(())
+            }
+            Order::Persist { number, records } => {
+                self.sent.insert(*number, records.clone());
+                Ok(())
+            }
+            Order::Tell(Notice::QuotaReached { server, .. }) => self.check_reached(*server),
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn on_event(&mut self, event: &Event) {
+        if let Event::Persisted { number, result } = event
+            && let Some(records) = self.sent.remove(number)
+            && *result == Ok::<(), DiskTrouble>(())
+        {
+            // As the daemon keeps them: who is not told of is as it was.
+            self.durable.all = records.all.or(self.durable.all.take());
+            self.durable.servers.extend(records.servers);
+            self.accounts.iter_mut().for_each(|account| account.page = None);
+        }
+    }
+
+    /// What was on its way to the disk is lost; what is there, the next engine begins with.
+    pub(crate) fn on_restart(&mut self) -> QuotaRecords {
+        self.sent.clear();
+        self.servers.clear();
+        self.starts += 1;
+        self.durable.clone()
+    }
+
+    /// Nobody counts any more what single servers give.
+    pub(crate) fn on_blocks_renewed(&mut self) {
+        self.accounts.retain(|account| account.server.is_none());
+    }
+
+    /// Whatever happens now, no byte that came may be forgotten.
+    pub(crate) fn on_received(&mut self, server: ServerId, bytes: u64) -> Rule {
+        let durable = &self.durable;
+        let concerned = self.accounts.iter_mut().filter(|it| it.concerns(Some(server)));
+        concerned.into_iter().try_for_each(|account| account.on_received(durable, bytes))
+    }
+
+    /// An account with an end has not come to it before so much was asked for. What a record is charged
+    /// with in advance is lost at each sudden end.
+    fn check_reached(&self, server: Option<ServerId>) -> Rule {
+        let ended = self.accounts.iter().find(|it| it.server.is_some() && it.server == server);
+        let Some(account) = ended.filter(|_| self.article.is_some()) else { return Ok(()) };
+        let charged = (self.starts - 1) * 2 * Quota::RESERVE.0;
+        let (asked, most) = (account.asked_bytes + charged, account.most());
+        if asked < most {
+            return Err(format!(
+                "{server:?} has given all of {most} bytes, and {asked} were asked for"
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl Account<'_> {
+    fn concerns(&self, server: Option<ServerId>) -> bool {
+        self.server.is_none() || self.server == server
+    }
+
+    fn most(&self) -> u64 {
+        self.quota.allowances.first().map_or(u64::MAX, |allowance| allowance.most.0)
+    }
+
+    fn on_fetch(&mut self, date: UnixTime, bytes: u64, hedge: bool) -> Rule {
+        if hedge {
+            return Err("is asked for twice, and that is counted".to_owned());
+        }
+        (self.asked, self.page) = (date, None);
+        self.asked_bytes += bytes;
+        let came = self.came.get(&self.start(date)).copied().unwrap_or(0);
+        let most = self.most();
+        if came >= most {
+            return Err(format!("is asked for, and {came} bytes of {most} have come"));
+        }
+        Ok(())
+    }
+
+    /// What comes belongs to the day on which it was asked for, whatever the clock shows by now.
+    fn on_received(&mut self, durable: &QuotaRecords, bytes: u64) -> Rule {
+        let page = self.page.unwrap_or_else(|| self.turn_to(self.asked, durable));
+        self.page = Some(page);
+        let came = self.came.entry(page.start).or_default();
+        *came += bytes;
+        let (came, used) = (*came, page.used);
+        if came > used {
+            return Err(format!(
+                "{came} bytes came of {:?}, and {used} are on record",
+                self.server
+            ));
+        }
+        Ok(())
+    }
+
+    fn turn_to(&self, date: UnixTime, durable: &QuotaRecords) -> Page {
+        let record = match self.server {
+            None => durable.all.as_ref(),
+            Some(server) => durable.servers.get(&server),
+        };
+        let mut quota = Quota::restore(self.quota.clone(), record.cloned().unwrap_or_default());
+        let used = quota.usage(date).first().map_or(0, |usage| usage.used.0);
+        Page { start: self.start(date), used }
+    }
+
+    fn start(&self, date: UnixTime) -> UnixTime {
+        let allowance = self.quota.allowances.first();
+        let window = allowance.and_then(|it| self.quota.calendar.window(it.period, date));
+        window.map_or(UnixTime(0), |window| window.start)
+    }
+}
+
+/// What an article counts for at least while it is asked for.
+const LEAST_CHARGE: u64 = 16 << 10;
