@@ -59,24 +59,31 @@ impl Allowance {
             write_again: None,
             next_look: None,
         };
-        allowance.change(settings);
+        allowance.add_meters(settings);
         allowance
     }
 
     /// Other settings hold, for what is already used, too. The quotas that were reached and limit
     /// nothing any more.
-    pub(crate) fn change(&mut self, settings: &Settings) -> Vec<Scope> {
+    pub(crate) fn change(&mut self, date: UnixTime, settings: &Settings) -> Vec<Scope> {
         self.schedule.change(settings.timetable.clone());
         let before = std::mem::take(&mut self.meters);
         let reached = before.iter().filter(|(_, meter)| meter.reached().is_some());
         let mut renewed: Vec<_> = reached.map(|(scope, _)| *scope).collect();
         for (scope, meter) in before {
             let quota = quota_of(settings, scope).cloned().unwrap_or_default();
-            match meter.changed(&quota) {
+            match meter.changed(date, &quota) {
                 Ok(meter) => _ = self.meters.insert(scope, meter),
                 Err(used) => _ = self.unlimited.insert(scope, used),
             }
         }
+        self.add_meters(settings);
+        renewed.retain(|scope| !self.meters.contains_key(scope));
+        renewed
+    }
+
+    /// For the quotas that have none yet.
+    fn add_meters(&mut self, settings: &Settings) {
         let servers = settings.servers.iter().map(|server| Some(server.id));
         for scope in servers.chain([None]) {
             if self.meters.contains_key(&scope) {
@@ -87,8 +94,6 @@ impl Allowance {
             self.meters.extend(meter.map(|meter| (scope, meter)));
         }
         self.unlimited.retain(|scope, _| !self.meters.contains_key(scope));
-        renewed.retain(|scope| !self.meters.contains_key(scope));
-        renewed
     }
 
     /// Whether so much more may be asked of the server; if so it counts as asked until the next

@@ -60,9 +60,15 @@ impl Meter {
         })
     }
 
-    /// With other settings; without, if those limit nothing, and then what is used.
-    pub(crate) fn changed(mut self, settings: &QuotaSettings) -> Result<Self, Record> {
+    /// With other settings; without, if those limit nothing, and then what is used. What is under way
+    /// counts as used then, for nobody will count it when it comes.
+    pub(crate) fn changed(
+        mut self,
+        date: UnixTime,
+        settings: &QuotaSettings,
+    ) -> Result<Self, Record> {
         if !limits(settings) {
+            self.book(date, self.under_way);
             return Err(self.close());
         }
         self.quota.set_settings(settings.clone());

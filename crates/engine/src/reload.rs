@@ -19,7 +19,7 @@ impl Engine {
         self.pool.set_servers(self.settings.servers.iter().cloned());
         self.budget.set_total(self.settings.budget.0);
         self.change_rates(now, &old);
-        self.change_quotas();
+        self.change_quotas(now);
         self.close_surplus();
         self.reroute(now);
         let known: BTreeSet<_> = self.pool.ids().collect();
@@ -42,8 +42,8 @@ impl Engine {
         }
     }
 
-    fn change_quotas(&mut self) {
-        for server in self.allowance.change(&self.settings) {
+    fn change_quotas(&mut self, now: Now) {
+        for server in self.allowance.change(now.date, &self.settings) {
             self.tell(Notice::QuotaRenewed { server });
         }
         let servers: Vec<_> = self.pool.ids().collect();

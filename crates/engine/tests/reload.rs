@@ -192,6 +192,22 @@ fn quotas_change_for_what_is_already_used() {
 }
 
 #[test]
+fn what_was_under_way_when_its_server_was_removed_counts() {
+    let mut world = World::with(vec![server(1, 1), server(2, 1)], |settings| {
+        settings.server_quotas.insert(ServerId(1), daily(100));
+    });
+    world.add(1, 9);
+    let gone = world.at(1);
+    assert_eq!((world.line(gone).len(), world.used(Some(1))), (1, Some(0)));
+    let before = world.engine.settings().servers.clone();
+    change(&mut world, |settings| _ = settings.servers.remove(0));
+    world.ends(gone, Trouble::Closed);
+    assert_eq!(world.used(Some(1)), None);
+    change(&mut world, |settings| settings.servers = before);
+    assert_eq!(world.used(Some(1)), Some(ARTICLE.into()), "part of it may have come");
+}
+
+#[test]
 fn what_is_known_of_a_server_lasts_until_it_is_removed() {
     let mut world = World::new(vec![server(1, 1), server(2, 1)]);
     world.add(1, 20);

@@ -8,6 +8,7 @@ use bergamot_types::{ServerId, UnixTime};
 
 use super::day::Day;
 use super::kind::Kind;
+use super::wish::Wish;
 
 /// Follows every quota of a day, and its timetable.
 #[derive(Debug)]
@@ -15,7 +16,7 @@ pub(crate) struct Accountant<'a> {
     timetable: &'a Timetable,
     accounts: Vec<Account<'a>>,
     servers: BTreeMap<ConnectionId, ServerId>,
-    article: Option<u64>, // what each counts for, where none is larger than it is said to be
+    article: Option<u64>, // what each counts for, where none counts for more
     sent: BTreeMap<u64, QuotaRecords>,
     durable: QuotaRecords,
     starts: u64,
@@ -59,8 +60,7 @@ impl<'a> Accountant<'a> {
             timetable: &almanac.timetable,
             accounts: all.map(account).collect(),
             servers: BTreeMap::new(),
-            article: (!day.kinds.contains(&Kind::Outgrown))
-                .then_some(day.article.max(day.claimed.into()).max(LEAST_CHARGE)),
+            article: is_exact(day).then_some(day.article.max(day.claimed.into()).max(LEAST_CHARGE)),
             sent: BTreeMap::new(),
             durable: QuotaRecords::default(),
             starts: 1,
@@ -198,6 +198,13 @@ impl Account<'_> {
         let window = allowance.and_then(|it| self.quota.calendar.window(it.period, date));
         window.map_or(UnixTime(0), |window| window.start)
     }
+}
+
+/// Whether no article counts for more than it is said to have: some are larger, and what is under way
+/// when a server is taken away counts then, and perhaps again when it is back.
+fn is_exact(day: &Day) -> bool {
+    let is_reload = |(_, wish): &(_, Wish)| wish.kind() == Kind::Reloaded;
+    !day.kinds.contains(&Kind::Outgrown) && !day.wishes.iter().any(is_reload)
 }
 
 /// What an article counts for at least while it is asked for.
