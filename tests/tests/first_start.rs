@@ -137,6 +137,15 @@ fn a_server_that_wants_a_login_it_was_not_given_is_told_of_when_it_is_added() {
     let added = add("other", &["--username", "ann", "--password-file", &file]);
     assert!(said(&added).contains("accepts the login"), "{}", said(&added));
     assert!(added.status.success());
+    let test = |password: &str| {
+        fs::write(home.join("word"), password).unwrap();
+        let login = ["--username", "ann", "--password-file", &file];
+        let server = ["server", "test", "127.0.0.1", "--plain", "--port", &port];
+        bergamot(&home, &[&server[..], &login].concat())
+    };
+    assert!(said(&test("right-word")).contains("accepts the login"));
+    let refused = test("wrong-word");
+    assert_eq!(refused.status.code(), Some(6), "{}", said(&refused));
     daemon.stop();
 }
 

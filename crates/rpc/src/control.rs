@@ -256,6 +256,9 @@ pub enum Refusal {
     /// An option of the configuration that cannot be changed from here.
     #[error("{option} cannot be set: {why}")]
     NotSettable { option: String, why: String },
+    /// A news server does not accept the login, or wants one.
+    #[error("{0}")]
+    ServerLogin(String),
     /// The disk or a server is in the way; it may work later.
     #[error("{0}")]
     Unavailable(String),

@@ -107,6 +107,7 @@ fn refusal_code(refusal: &Refusal) -> &'static str {
         Refusal::NoSuchPost(_) => "post.unknown",
         Refusal::NoSuchServer(_) => "server.unknown",
         Refusal::NotSettable { .. } => "config.not_settable",
+        Refusal::ServerLogin(_) => "server.login",
         Refusal::Stopping => "daemon.stopping",
         Refusal::Unavailable(_) => "daemon.unavailable",
         Refusal::Unsupported(_) => "rpc.unsupported",
@@ -116,7 +117,10 @@ fn refusal_code(refusal: &Refusal) -> &'static str {
 
 fn refusal_number(refusal: &Refusal) -> i32 {
     match refusal {
-        Refusal::ForbiddenUrl(_) | Refusal::Invalid(_) | Refusal::NoSuchOption(_) => -32602,
+        Refusal::ForbiddenUrl(_)
+        | Refusal::Invalid(_)
+        | Refusal::NoSuchOption(_)
+        | Refusal::ServerLogin(_) => -32602,
         Refusal::NoSuchFeed(_)
         | Refusal::NoSuchFile(_)
         | Refusal::NoSuchGroup(_)

@@ -28,7 +28,7 @@ impl Exit {
             // Whether it is stopping or has stopped is a matter of milliseconds.
             "daemon.stopping" => Self::Unreachable,
             "daemon.unavailable" => Self::Temporary,
-            "rpc.access_denied" => Self::NotAllowed,
+            "rpc.access_denied" | "server.login" => Self::NotAllowed,
             "rpc.invalid_params" | "rpc.invalid_value" | "rpc.unknown_method" | "url.forbidden" => {
                 Self::Usage
             }
@@ -114,6 +114,7 @@ mod tests {
             ("daemon.stopping", 3),
             ("daemon.unavailable", 5),
             ("rpc.access_denied", 6),
+            ("server.login", 6),
             ("rpc.unknown_method", 2),
             ("job.impossible", 1),
             ("", 1),

@@ -103,16 +103,17 @@ fn add(session: &mut Session, new: &AddServer) -> Result<(), Failure> {
             session.out.text(&format!("{name} is added, but cannot be used now: {error}\n"))?;
             // It may be reached later, but will not be given a login by itself.
             match error.exit() {
-                Exit::Usage => Err(Failure::Told(Exit::NotAllowed)),
+                exit @ Exit::NotAllowed => Err(Failure::Told(exit)),
                 _ => Ok(()),
             }
         }
     }
 }
 
-/// What is configured, as far as the daemon tells; passwords it does not.
+/// What is configured under that name, as far as the daemon tells; passwords it does not. A host is
+/// only a host: who gives one with a login has not said that it may go there in plain text.
 fn probe_of(server: &str, known: Option<&Server>) -> Value {
-    match known {
+    match known.filter(|known| known.name == server) {
         Some(known) => json!({ "host": known.host, "port": known.port, "tls": known.tls }),
         None => json!({ "host": server }),
     }
@@ -224,5 +225,10 @@ mod tests {
             json!({ "host": "news.x", "port": 563, "tls": true })
         );
         assert_eq!(probe_of("news.y", None), json!({ "host": "news.y" }));
+        assert_eq!(
+            probe_of("news.x", Some(&known)),
+            json!({ "host": "news.x" }),
+            "not by its host"
+        );
     }
 }

@@ -502,7 +502,7 @@ async fn try_out(server: Arc<Server>, patience: Duration) -> Result<(), Refusal>
 /// A login that is wrong or missing does not come right by itself.
 fn refusal_by_server(why: &Ended) -> Refusal {
     match trouble::of_connection(why, true) {
-        Trouble::Login => Refusal::Invalid(why.to_string()),
+        Trouble::Login => Refusal::ServerLogin(why.to_string()),
         _ => Refusal::Unavailable(why.to_string()),
     }
 }
