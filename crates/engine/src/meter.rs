@@ -45,7 +45,7 @@ pub(crate) struct Meter {
     standing: Standing,
     headroom: u64,
     under_way: u64,
-    starved: bool, // an article waits for more headroom, and nothing under way will bring it
+    starved: bool, // an article waits for more headroom, and a new record would bring it
 }
 
 impl Meter {
@@ -113,8 +113,15 @@ impl Meter {
 
     /// The same of one that is to be asked for now.
     pub(crate) fn fits(&mut self, bytes: u64) -> bool {
-        self.starved |= self.is_alone() && !self.is_charged_with(bytes);
+        self.starved |= !self.is_charged_with(bytes) && self.would_be_charged_with(bytes);
         self.has_room(bytes)
+    }
+
+    /// By a record that is made now; while much is under way, none is made for a single article.
+    fn would_be_charged_with(&self, bytes: u64) -> bool {
+        let brings_some = self.headroom <= Quota::RESERVE.0 - WORTH_A_RECORD;
+        let is_enough = self.under_way.saturating_add(bytes) <= Quota::RESERVE.0;
+        self.is_alone() || brings_some && is_enough
     }
 
     /// One larger than any charge may come, alone.
@@ -159,4 +166,46 @@ impl Meter {
 
 fn limits(settings: &QuotaSettings) -> bool {
     settings.allowances.iter().any(|allowance| allowance.most.0 > 0)
+}
+
+/// Each record is waited for by a disk.
+const WORTH_A_RECORD: u64 = Quota::RESERVE.0 / 8;
+
+#[cfg(test)]
+mod tests {
+    use bergamot_limit::{Allowance, Period};
+
+    use super::*;
+
+    const NOW: UnixTime = UnixTime(20_000 * 86_400);
+    const MIB: u64 = 1 << 20;
+
+    /// A record is on the disk, and so much of what it is charged with has come since.
+    fn meter(came: u64) -> Meter {
+        let allowance = Allowance { period: Period::Ever, most: ByteCount(1 << 40) };
+        let settings = QuotaSettings { allowances: vec![allowance], ..QuotaSettings::default() };
+        let mut meter = Meter::new(&settings, None).expect("it limits something");
+        let (number, _) = meter.checkpoint(NOW);
+        meter.on_persisted(number, true);
+        meter.book(NOW, came);
+        meter
+    }
+
+    #[test]
+    fn a_record_is_made_for_what_it_would_make_room_for() {
+        for (came, under_way, wanted, starved) in [
+            (4 * MIB, 11 * MIB, MIB, false),     // there is room
+            (4 * MIB, 11 * MIB, 2 * MIB, true),  // for a new record would leave 16 MiB
+            (4 * MIB, 11 * MIB, 6 * MIB, false), // which are not enough
+            (MIB, 15 * MIB, MIB, false),         // and it would bring little
+            (MIB, 0, 20 * MIB, true),            // but who is alone waits for nothing else
+        ] {
+            let mut meter = meter(came);
+            meter.look(NOW, under_way);
+            let charged = came + under_way + wanted <= Quota::RESERVE.0;
+            assert_eq!(meter.fits(wanted), charged, "{came} {under_way} {wanted}");
+            assert_eq!(meter.wants_checkpoint(NOW, true), starved, "{came} {under_way} {wanted}");
+            assert!(!meter.wants_checkpoint(NOW, false), "one is on its way");
+        }
+    }
 }
