@@ -263,26 +263,30 @@ impl Intake {
 
     /// `name.nzb.queued`. Like the other marks it returns the new path, and leaves a file alone that
     /// is not the one that was read any more.
-    pub fn mark_queued(&self, opened: &Opened) -> Result<PathBuf, WatchError> {
+    pub fn mark_queued(&mut self, opened: &Opened) -> Result<PathBuf, WatchError> {
         self.mark(opened, "queued")
     }
 
     /// `name.nzb.error`, and beside it `name.nzb.error.txt` with the reason.
-    pub fn mark_failed(&self, opened: &Opened, reason: &str) -> Result<PathBuf, WatchError> {
+    pub fn mark_failed(&mut self, opened: &Opened, reason: &str) -> Result<PathBuf, WatchError> {
         let marked = self.mark(opened, "error")?;
         marking::explain(&self.settings.path, &marked, reason)?;
         Ok(marked)
     }
 
     /// `name.nzb.duplicate`, with the reason likewise.
-    pub fn mark_duplicate(&self, opened: &Opened, reason: &str) -> Result<PathBuf, WatchError> {
+    pub fn mark_duplicate(&mut self, opened: &Opened, reason: &str) -> Result<PathBuf, WatchError> {
         let marked = self.mark(opened, "duplicate")?;
         marking::explain(&self.settings.path, &marked, reason)?;
         Ok(marked)
     }
 
-    fn mark(&self, opened: &Opened, suffix: &str) -> Result<PathBuf, WatchError> {
-        marking::mark(&self.settings.path, &opened.path, &opened.identity, suffix)
+    /// Its old name is free for whoever gives it to a file again, be it the same one.
+    fn mark(&mut self, opened: &Opened, suffix: &str) -> Result<PathBuf, WatchError> {
+        let Opened { path, identity, .. } = opened;
+        let marked = marking::mark(&self.settings.path, path, identity, suffix)?;
+        self.judge.forget(path);
+        Ok(marked)
     }
 }
 

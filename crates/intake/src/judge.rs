@@ -113,6 +113,11 @@ impl Judge {
         Next::Wait { warn: file.tries == 1 }
     }
 
+    /// The file has another name now.
+    pub fn forget(&mut self, path: &Path) {
+        self.files.remove(path);
+    }
+
     /// Forgets all files but those a whole scan has seen.
     pub fn retain(&mut self, seen: &HashSet<PathBuf>) {
         self.files.retain(|path, _| seen.contains(path));

@@ -295,6 +295,19 @@ fn marks_tell_what_became_of_a_file_and_replace_nothing() {
 }
 
 #[test]
+fn a_marked_file_that_gets_its_name_back_is_found_again() {
+    let mut place = place();
+    place.put("a.nzb", "x");
+    place.found(0);
+    let found = place.found(1);
+    place.verdict(1, &found[0], Verdict::Refused);
+    let marked = place.intake.mark_failed(&place.open(&found[0]), "why").unwrap();
+    fs::rename(marked, place.temp.path().join("a.nzb")).unwrap();
+    place.found(2);
+    assert_eq!(place.found(3), found, "though nobody looked in between");
+}
+
+#[test]
 fn a_mark_hits_only_the_file_that_was_read() {
     let mut place = place();
     place.put("a.nzb", "read");

@@ -171,7 +171,8 @@ impl Desk {
                 Ok(()) => {
                     self.outbox.tell(Happening::Accepted(record));
                     self.conclude(&found, Verdict::Taken);
-                    self.marked(self.intake.mark_queued(&opened));
+                    let marked = self.intake.mark_queued(&opened);
+                    self.marked(marked);
                 }
                 Err(error) => self.hold(&found, &format!("{}: {error}", error.code())),
             }
@@ -199,12 +200,14 @@ impl Desk {
             Ruling::Mark => {
                 debug!(file = %self.shown(&found.path), "had been taken");
                 self.conclude(found, Verdict::Taken);
-                self.marked(self.intake.mark_queued(opened));
+                let marked = self.intake.mark_queued(opened);
+                self.marked(marked);
             }
             Ruling::Duplicate(why) => {
                 info!(file = %self.shown(&found.path), "{why}");
                 self.conclude(found, Verdict::Refused);
-                self.marked(self.intake.mark_duplicate(opened, &why));
+                let marked = self.intake.mark_duplicate(opened, &why);
+                self.marked(marked);
             }
             Ruling::Refuse(why) => self.refuse(found, opened, &why, Verdict::Refused),
             Ruling::Truncated(why) => {
@@ -227,7 +230,8 @@ impl Desk {
     fn refuse(&mut self, found: &Found, opened: &Opened, why: &str, verdict: Verdict) {
         warn!(file = %self.shown(&found.path), "refused: {why}");
         self.conclude(found, verdict);
-        self.marked(self.intake.mark_failed(opened, why));
+        let marked = self.intake.mark_failed(opened, why);
+        self.marked(marked);
     }
 
     fn conclude(&mut self, found: &Found, verdict: Verdict) -> Next {
