@@ -87,19 +87,24 @@ impl Engine {
 
     fn choose(&mut self, now: Now, connection: ConnectionId) -> Option<Choice> {
         let server = self.connections.get(&connection)?.server;
-        if self.is_enough_for_a_stranger(server) {
-            return self.choose_fresh(now, connection, server, true).map(Choice::Fresh);
-        }
+        let only_its_own = self.is_enough_for_a_stranger(server);
         self.drop_stale_entries(server);
         let line = self.lines.get(&server).into_iter().flatten();
-        let waiting = line.take(LOOK_AHEAD).find(|key| self.should_retry(now, connection, **key));
+        let mut waiting = line.take(LOOK_AHEAD);
+        let waiting = waiting.find(|key| self.should_retry(now, connection, **key, only_its_own));
         if let Some(&key) = waiting {
             return Some(Choice::InLine(key));
         }
-        self.choose_fresh(now, connection, server, false).map(Choice::Fresh)
+        self.choose_fresh(now, connection, server, only_its_own).map(Choice::Fresh)
     }
 
-    fn should_retry(&self, now: Now, connection: ConnectionId, key: SegmentKey) -> bool {
+    fn should_retry(
+        &self,
+        now: Now,
+        connection: ConnectionId,
+        key: SegmentKey,
+        only_its_own: bool,
+    ) -> bool {
         let Some(server) = self.connections.get(&connection).map(|known| known.server) else {
             return false;
         };
@@ -108,9 +113,16 @@ impl Engine {
         };
         let Some(file) = self.queue.file(key.file_key()) else { return false };
         let posted = file.listed().posted;
+        let anew = || self.pool.route_anew(&troubled.tries, posted, now.date);
+        if only_its_own
+            && let Route::Ask(servers) = anew()
+            && self.pool.has_peers_among(server, &servers)
+        {
+            return false;
+        }
         match self.pool.route(&troubled.tries, posted, now.date) {
             Route::Ask(servers) if servers.contains(&server) => {
-                let bytes = size_of(file, key.segment);
+                let bytes = size_of(file, key.segment).max(troubled.needs);
                 !self.is_better_left_to_others(now, connection, bytes, bytes, &servers)
             }
             _ => false,

@@ -104,20 +104,24 @@ impl Meter {
     /// Whether an article may be asked for. What is under way counts as used, so a quota is exceeded
     /// by one article at most; and none is asked for that no record on disk has been charged with.
     pub(crate) fn has_room(&self, bytes: u64) -> bool {
-        let left = match self.standing {
-            Standing::Open { left } => left.map_or(u64::MAX, |left| left.0),
-            Standing::Reached { .. } => 0,
-        };
-        self.is_charged_with(bytes) && self.under_way < left
+        self.has_some_left() && self.is_charged_with(bytes)
     }
 
     /// The same of one that is to be asked for now.
     pub(crate) fn fits(&mut self, bytes: u64) -> bool {
-        self.starved |= !self.is_charged_with(bytes) && self.would_be_charged_with(bytes);
-        self.has_room(bytes)
+        let has_room = self.has_room(bytes);
+        self.starved |= !has_room && self.has_some_left() && self.would_be_charged_with(bytes);
+        has_room
     }
 
-    /// By a record that is made now; while much is under way, none is made for a single article.
+    fn has_some_left(&self) -> bool {
+        match self.standing {
+            Standing::Open { left } => left.is_none_or(|left| self.under_way < left.0),
+            Standing::Reached { .. } => false,
+        }
+    }
+
+    /// By a record that is made now; while much is under way, none is made for every article.
     fn would_be_charged_with(&self, bytes: u64) -> bool {
         let brings_some = self.headroom <= Quota::RESERVE.0 - WORTH_A_RECORD;
         let is_enough = self.under_way.saturating_add(bytes) <= Quota::RESERVE.0;
@@ -169,7 +173,7 @@ fn limits(settings: &QuotaSettings) -> bool {
 }
 
 /// Each record is waited for by a disk.
-const WORTH_A_RECORD: u64 = Quota::RESERVE.0 / 8;
+const WORTH_A_RECORD: u64 = Quota::RESERVE.0 / 4;
 
 #[cfg(test)]
 mod tests {
@@ -197,7 +201,7 @@ mod tests {
             (4 * MIB, 11 * MIB, MIB, false),     // there is room
             (4 * MIB, 11 * MIB, 2 * MIB, true),  // for a new record would leave 16 MiB
             (4 * MIB, 11 * MIB, 6 * MIB, false), // which are not enough
-            (MIB, 15 * MIB, MIB, false),         // and it would bring little
+            (3 * MIB, 12 * MIB, 2 * MIB, false), // and it would bring little
             (MIB, 0, 20 * MIB, true),            // but who is alone waits for nothing else
         ] {
             let mut meter = meter(came);

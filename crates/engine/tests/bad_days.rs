@@ -15,7 +15,8 @@ fn every_bad_day_ends_well() {
     let campaign = campaign(&std::env::var("BERGAMOT_SEEDS").unwrap_or_else(|_| "2000".into()));
     let seeds = campaign.articles.end - campaign.articles.start;
     let enough = !campaign.bytes.is_empty() && seeds >= ENOUGH;
-    let report = campaign.play().unwrap_or_else(|broken| panic!("{broken}"));
+    let tell = |begun| println!("{begun} days have begun");
+    let report = campaign.play(tell).unwrap_or_else(|broken| panic!("{broken}"));
     println!("{report}");
     let unfired = report.unfired();
     assert!(!enough || unfired.is_empty(), "these faults never struck: {unfired:?}");

@@ -414,6 +414,20 @@ fn a_stranger_is_asked_for_what_the_others_do_not_keep() {
 }
 
 #[test]
+fn a_stranger_is_asked_for_what_the_others_do_not_have() {
+    let mut world = World::new(vec![server(1, 1), server(2, 8)]);
+    world.add(1, 5);
+    let known = world.at(1);
+    assert_eq!((world.asked_of(1), world.asked_of(2)), (1, 1), "nobody knows either");
+    world.wait(100);
+    world.comes(known);
+    for asked in 2..=4 {
+        world.misses(known);
+        assert_eq!(world.asked_of(2), asked, "and its first line is silent");
+    }
+}
+
+#[test]
 fn a_server_alone_is_no_stranger() {
     let mut world = World::new(vec![server(1, 8)]);
     world.add(1, 100);

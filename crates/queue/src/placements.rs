@@ -237,7 +237,7 @@ impl Placements {
     /// The first article to come may be the liar: once more parts disagree with it than agree, they
     /// are believed instead. Nobody's claim is forgotten by that, nor for another copy's of the same
     /// part, which may be the lie. So whatever is believed has more votes than all that was before it,
-    /// and there is an end to overturning, after which all is fetched again.
+    /// and overturning has an end; for each time all is fetched again.
     fn overturn(
         &mut self,
         segment: u32,
@@ -311,9 +311,8 @@ fn remember(claims: &mut Vec<Claim>, claim: Claim) {
     }
 }
 
-/// As many sizes are remembered of one segment: two copies of each of four servers. Who hears more has
-/// nobody to believe.
-const MOST_CLAIMS: usize = 8;
+/// As many sizes are remembered of one segment: two copies of each of sixteen servers.
+const MOST_CLAIMS: usize = 32;
 
 #[cfg(test)]
 mod tests {

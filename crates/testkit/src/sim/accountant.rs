@@ -69,7 +69,7 @@ impl<'a> Accountant<'a> {
 
     pub(crate) fn on_order(&mut self, date: UnixTime, order: &Order) -> Rule {
         match order {
-            Order::Connect { connection, server } if !self.accounts.is_empty() => {
+            Order::Connect { connection, server } => {
                 self.servers.insert(*connection, *server);
                 Ok(())
             }
@@ -116,16 +116,17 @@ impl<'a> Accountant<'a> {
         self.durable.clone()
     }
 
-    /// Nobody counts any more what single servers give.
-    pub(crate) fn on_blocks_renewed(&mut self) {
-        self.accounts.retain(|account| account.server.is_none());
+    /// From now on this much may come of every server that has an end.
+    pub(crate) fn on_blocks_renewed(&mut self, quota: &'a QuotaSettings) {
+        let blocks = self.accounts.iter_mut().filter(|account| account.server.is_some());
+        blocks.for_each(|account| account.quota = quota);
     }
 
     /// Whatever happens now, no byte that came may be forgotten.
     pub(crate) fn on_received(&mut self, server: ServerId, bytes: u64) -> Rule {
         let durable = &self.durable;
-        let concerned = self.accounts.iter_mut().filter(|it| it.concerns(Some(server)));
-        concerned.into_iter().try_for_each(|account| account.on_received(durable, bytes))
+        let mut concerned = self.accounts.iter_mut().filter(|it| it.concerns(Some(server)));
+        concerned.try_for_each(|account| account.on_received(durable, bytes))
     }
 
     /// An account with an end has not come to it before so much was asked for. What a record is charged
@@ -133,7 +134,7 @@ impl<'a> Accountant<'a> {
     fn check_reached(&self, server: Option<ServerId>) -> Rule {
         let ended = self.accounts.iter().find(|it| it.server.is_some() && it.server == server);
         let Some(account) = ended.filter(|_| self.article.is_some()) else { return Ok(()) };
-        let charged = (self.starts - 1) * 2 * Quota::RESERVE.0;
+        let charged = (self.starts - 1) * Quota::RESERVE.0;
         let (asked, most) = (account.asked_bytes + charged, account.most());
         if asked < most {
             return Err(format!(

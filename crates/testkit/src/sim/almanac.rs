@@ -22,6 +22,8 @@ pub struct Almanac {
     pub quota: QuotaSettings,
     /// Servers of which only so much was bought.
     pub blocks: BTreeMap<ServerId, QuotaSettings>,
+    /// As each of them is when more was bought.
+    pub refilled: QuotaSettings,
     pub timetable: Timetable,
 }
 
@@ -32,6 +34,7 @@ impl Default for Almanac {
             begins: UnixTime(TODAY),
             quota: QuotaSettings::default(),
             blocks: BTreeMap::new(),
+            refilled: block(u64::MAX),
             timetable: Timetable::default(),
         }
     }
@@ -69,9 +72,7 @@ impl Almanac {
         }
         let server = &day.servers[chance.up_to(others - 1) as usize];
         let bytes = u64::from(day.articles()) * day.article;
-        let most = ByteCount((bytes / 100 * chance.up_to(70)).max(1));
-        let allowances = vec![Allowance { period: Period::Ever, most }];
-        let quota = QuotaSettings { allowances, ..QuotaSettings::default() };
+        let quota = block((bytes / 100 * chance.up_to(70)).max(1));
         BTreeMap::from([(server.settings.id, quota)])
     }
 
@@ -89,6 +90,11 @@ impl Almanac {
 /// counts; and of a body without end it is told only four times a second.
 fn is_countable(day: &Day) -> bool {
     matches!(day.seed, Seed::Articles(_)) && !day.kinds.contains(&Kind::Endless)
+}
+
+fn block(most: u64) -> QuotaSettings {
+    let allowances = vec![Allowance { period: Period::Ever, most: ByteCount(most) }];
+    QuotaSettings { allowances, ..QuotaSettings::default() }
 }
 
 /// It takes two or three days.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bergamot_engine::{DiskTrouble, Engine, Event, FORCE_PRIORITY, Failure, ServerSettings};
 use bergamot_queue::{FileKey, NewJob, Part, SegmentKey, SegmentState};
-use bergamot_types::{ByteRate, JobId, ServerId};
+use bergamot_types::{ByteRate, JobId};
 
 use super::day::{Day, JobModel};
 use super::journal::Journal;
@@ -185,6 +185,7 @@ impl<'a> Book<'a> {
                 }
                 known.fresh = known.segments.iter().filter(|segment| !segment.asked).count();
                 known.losses = 0;
+                known.needed &= known.segments.iter().any(|segment| segment.written);
             }
         }
         Ok(going)
@@ -254,9 +255,8 @@ impl<'a> Book<'a> {
     pub(crate) fn on_finish(&mut self, job: JobId) -> Rule {
         self.on_work("the end", job)?;
         let known = self.job(job);
-        if let Some(file) = known.data().position(|file| file.segments.iter().any(|it| !it.written))
-        {
-            return Err(format!("job {job} ends, and its file {file} is not written"));
+        if known.data().any(|file| file.segments.iter().any(|segment| !segment.written)) {
+            return Err(format!("job {job} ends, and not all of its data is written"));
         }
         known.state = State::Moving;
         Ok(())
@@ -446,12 +446,7 @@ impl<'a> Book<'a> {
     }
 
     /// Lost is what every server has answered for: none may have been left out.
-    pub(crate) fn on_lost(
-        &mut self,
-        key: SegmentKey,
-        servers: &[ServerSettings],
-        used_up: &BTreeSet<ServerId>,
-    ) -> Rule {
+    pub(crate) fn on_lost(&mut self, key: SegmentKey, servers: &[ServerSettings]) -> Rule {
         self.job(key.job).lost = true;
         self.segment(key).lost = true;
         self.touched = Some(key.job);
@@ -466,9 +461,7 @@ impl<'a> Book<'a> {
             let answered = segment.troubled & 1 << place != 0
                 || (0..servers.len())
                     .any(|other| segment.missing & 1 << other != 0 && mirror(other));
-            let excused = settings.optional
-                || old && settings.retention > 0
-                || used_up.contains(&settings.id);
+            let excused = settings.optional || old && settings.retention > 0;
             if !answered && !excused {
                 return Err(format!("{key:?} is lost, and {} was not asked", settings.id));
             }
@@ -481,7 +474,7 @@ impl<'a> Book<'a> {
         let Some(id) = self.touched.take() else { return Ok(()) };
         let Some(job) = engine.job(id) else { return Ok(()) };
         let known = &self.jobs[id.0 as usize - 1];
-        let weighs = self.day.claimed > 0 && known.state == State::Going;
+        let weighs = self.day.claimed > 0 && known.lost && known.state == State::Going;
         if weighs && known.census().is_some_and(|census| census.is_beyond_repair()) {
             return Err(format!("job {id} goes on, and is beyond repair"));
         }

@@ -19,15 +19,16 @@ pub struct Campaign {
 }
 
 impl Campaign {
-    /// What the days came to; or the lowest seed that broke a rule, with all it expands to.
-    pub fn play(&self) -> Result<Report, String> {
+    /// What the days came to; or the lowest seed that broke a rule, with all it expands to. `tell` hears
+    /// now and then how many have begun.
+    pub fn play(&self, tell: impl Fn(u64) + Sync) -> Result<Report, String> {
         let began = Instant::now();
         let next = AtomicU64::new(0);
         let broken = Mutex::new(None::<(Seed, String)>);
         let threads = thread::available_parallelism().map_or(1, usize::from);
         let reports: Vec<Report> = thread::scope(|scope| {
             let workers: Vec<_> =
-                (0..threads).map(|_| scope.spawn(|| self.work(&next, &broken))).collect();
+                (0..threads).map(|_| scope.spawn(|| self.work(&next, &broken, &tell))).collect();
             workers.into_iter().map(|worker| worker.join().expect("days do not panic")).collect()
         });
         if let Some((seed, story)) = broken.into_inner().unwrap_or_else(|lock| lock.into_inner()) {
@@ -38,9 +39,19 @@ impl Campaign {
         Ok(report)
     }
 
-    fn work(&self, next: &AtomicU64, broken: &Mutex<Option<(Seed, String)>>) -> Report {
+    fn work(
+        &self,
+        next: &AtomicU64,
+        broken: &Mutex<Option<(Seed, String)>>,
+        tell: &(impl Fn(u64) + Sync),
+    ) -> Report {
         let mut report = Report::default();
-        while let Some(seed) = self.nth(next.fetch_add(1, Ordering::Relaxed)) {
+        loop {
+            let begun = next.fetch_add(1, Ordering::Relaxed);
+            let Some(seed) = self.nth(begun) else { return report };
+            if begun > 0 && begun.is_multiple_of(TELL) {
+                tell(begun);
+            }
             let day = Day::from_seed(seed);
             match play(&day) {
                 Ok(outcome) => report.add(&day, &outcome),
@@ -53,7 +64,6 @@ impl Campaign {
                 }
             }
         }
-        report
     }
 
     /// The byte-level days first: they are the longest, and would else be waited for at the end.
@@ -97,3 +107,6 @@ fn command(seed: Seed) -> String {
 
 /// One seed in so many is played a second time.
 const TWICE: u64 = 64;
+
+/// A million take an hour.
+const TELL: u64 = 50_000;

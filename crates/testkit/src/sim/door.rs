@@ -148,7 +148,8 @@ impl Door {
 
     /// The connection that has had nothing to do for longest, of those that may be asked for
     /// anything fresh: to servers of the lowest level that keep articles for ever, and of which what is
-    /// left need not wait for what is under way. One that has not answered yet gets little, and perhaps nothing more for as long as it does not.
+    /// left need not wait for what is under way. One that has not
+    /// answered yet gets little, and perhaps nothing more for as long as it does not.
     pub(crate) fn idle_for(&self, now: Duration) -> Option<(ConnectionId, Duration)> {
         let eligible = |known: &Known| {
             let settings = &self.servers[known.server];

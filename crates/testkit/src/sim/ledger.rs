@@ -1,12 +1,12 @@
 //! Who has what, and whether that can be.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use bergamot_engine::{ConnectionId, Engine, Event, Fault, Hold, Notice, Order, Ticket, Trouble};
 use bergamot_limit::Effect;
 use bergamot_queue::{FileKey, SegmentKey};
-use bergamot_types::{MessageId, ServerId};
+use bergamot_types::MessageId;
 
 use super::book::{Book, Verdict};
 use super::curious::Curious;
@@ -30,7 +30,6 @@ pub(crate) struct Ledger<'a> {
     reserved: u64,
     asked_bytes: u64,
     hedged_bytes: u64,
-    used_up: BTreeSet<ServerId>,
     disk_paused: bool,
     was_excused: bool, // from the last event to this one
     next_look: Duration,
@@ -72,7 +71,6 @@ impl<'a> Ledger<'a> {
             reserved: 0,
             asked_bytes: 0,
             hedged_bytes: 0,
-            used_up: BTreeSet::new(),
             disk_paused: false,
             was_excused: false,
             next_look: Duration::ZERO,
@@ -181,7 +179,6 @@ impl<'a> Ledger<'a> {
         self.door.set_servers(now, &servers);
         self.meter = Meter::new(self.day);
         self.tickets.clear();
-        self.used_up.clear();
         (self.reserved, self.asked_bytes, self.hedged_bytes) = (0, 0, 0);
         (self.disk_paused, self.last_fetch) = (false, now);
         Ok(going)
@@ -407,12 +404,6 @@ impl<'a> Ledger<'a> {
             }
             Notice::DiskPaused { .. } => self.disk_paused = true,
             Notice::DiskResumed => self.disk_paused = false,
-            Notice::QuotaReached { server: Some(server), .. } => {
-                self.used_up.insert(*server);
-            }
-            Notice::QuotaRenewed { server: Some(server) } => {
-                self.used_up.remove(server);
-            }
             Notice::ServerRests { server, .. } => self.door.set_resting(now, *server, true),
             Notice::ServerWorks { server } => self.door.set_resting(now, *server, false),
             Notice::ArticleLost { id, .. } => {
@@ -421,7 +412,7 @@ impl<'a> Ledger<'a> {
                 if self.day.reliable && !self.book.is_contested(key.file_key()) {
                     return Err(format!("<{id}> is lost, and a server has it"));
                 }
-                return self.book.on_lost(key, self.door.servers(), &self.used_up);
+                return self.book.on_lost(key, self.door.servers());
             }
             _ => {}
         }

@@ -48,3 +48,25 @@ impl Census {
 const MOST_VOLUMES: u64 = 4;
 
 const STREAM: u64 = 0x9a2e_c0fe;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn volumes_make_up_for_as_much_as_they_are() {
+        for (data, lost_data, recovery, lost_recovery, is_beyond) in [
+            (100, 0, 0, 0, false),
+            (100, 15, 0, 0, false), // of which nobody knows whether there are volumes
+            (100, 16, 0, 0, true),
+            (100, 10, 10, 0, false),
+            (100, 11, 10, 0, true),
+            (100, 10, 10, 5, true),
+            (100, 0, 10, 10, false),
+            (100, 1, 10, 10, true),
+        ] {
+            let census = Census { data, lost_data, recovery, lost_recovery };
+            assert_eq!(census.is_beyond_repair(), is_beyond, "{census:?}");
+        }
+    }
+}

@@ -254,8 +254,10 @@ impl<'a> World<'a> {
                 self.tell(Event::JobAdded(self.post.job(self.day, index)), watcher)
             }
             Happening::BlocksRenewed => {
-                self.settings.server_quotas.clear();
-                self.accountant.on_blocks_renewed();
+                let refilled = &self.day.almanac.refilled;
+                let quotas = self.settings.server_quotas.values_mut();
+                quotas.for_each(|quota| quota.clone_from(refilled));
+                self.accountant.on_blocks_renewed(refilled);
                 self.tell(Event::SettingsChanged(Box::new(self.settings.clone())), watcher)
             }
             Happening::Calendar(seconds) => {
