@@ -8,6 +8,7 @@ use std::fs;
 
 use bergamot_newsd::{Generated, Options};
 use bergamot_tests::{Daemon, Home, News, content_of, post};
+use serde_json::json;
 
 /// Five articles of a post; encoded they are a little longer than 20 kB each.
 const FIVE: &str = "100 KB";
@@ -54,8 +55,10 @@ fn a_reached_quota_pauses_and_neither_a_stop_nor_a_kill_gives_more() {
 #[test]
 fn a_used_up_block_account_leaves_the_rest_to_the_other_server() {
     let (home, first, second) = (Home::new(), post(1, "a.bin", 20), post(2, "b.bin", 20));
+    let third = post(3, "c.bin", 10);
+    let posts = [&first, &second, &third];
     let server = || Options {
-        articles: std::sync::Arc::new(vec![first.clone() as _, second.clone() as _]),
+        articles: std::sync::Arc::new(posts.map(|post| post.clone() as _).to_vec()),
         ..Options::default()
     };
     let news = News::start([server(), server()]);
@@ -69,13 +72,26 @@ fn a_used_up_block_account_leaves_the_rest_to_the_other_server() {
     daemon.wait_complete("a");
     assert_whole(&home, "a", &first);
     assert_eq!((news.tally(0).all_served(), news.tally(1).all_served()), (5, 15));
+    let reload = |text: &str| {
+        let path = home.join("bergamot.toml");
+        let before = fs::read_to_string(&path).unwrap();
+        let servers = before.find("[[server]]").unwrap();
+        fs::write(&path, before[..servers].to_owned() + text).unwrap();
+        home.connect().unwrap().call("config.reload", json!({})).unwrap();
+    };
+    reload(&news.section(1, "connections = 2\nlevel = 1"));
+    reload(&config(FIVE));
+    home.drop_nzb("c.nzb", third.nzb());
+    daemon.wait_complete("c");
+    let served = (news.tally(0).all_served(), news.tally(1).all_served());
+    assert_eq!(served, (5, 25), "nor does its return give anything again");
     daemon.kill();
 
     let mut daemon = Daemon::start(&home, &config(FIVE));
     home.drop_nzb("b.nzb", second.nzb());
     daemon.wait_complete("b");
     assert_whole(&home, "b", &second);
-    assert_eq!((news.tally(0).all_served(), news.tally(1).all_served()), (5, 35));
+    assert_eq!((news.tally(0).all_served(), news.tally(1).all_served()), (5, 45));
     daemon.stop();
 }
 

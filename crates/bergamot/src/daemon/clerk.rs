@@ -28,7 +28,7 @@ pub(crate) struct Clerk {
     errands: mpsc::Sender<Errand>,
     feeds: NextFeeds,
     names: Vec<String>, // in the order of their numbers
-    found: Usage,
+    used: Usage,        // as it was written last
 }
 
 /// What is known of the feeds, on its way to the disk. What comes while an older one waits takes its
@@ -79,7 +79,7 @@ impl Clerk {
         names: Vec<String>,
         outbox: Outbox,
     ) -> io::Result<(Self, Left)> {
-        let (usage, found, usage_told) = UsageFile::open(state);
+        let (usage, used, usage_told) = UsageFile::open(state);
         let (settings, chosen, settings_told) = SettingsFile::open(state);
         let (volumes, counted, volumes_told) = VolumesFile::open(state);
         let (feeds, remembered, feeds_told) = FeedFiles::open(state);
@@ -97,10 +97,10 @@ impl Clerk {
         let to_keep = next_feeds.clone();
         let work = move || run(&mut files, &received, &to_keep, &outbox);
         vital_thread("clerk", work)?;
-        let clerk = Self { errands, feeds: next_feeds, names, found };
-        let used = clerk.records();
+        let clerk = Self { errands, feeds: next_feeds, names, used };
+        let records = clerk.records();
         let (told, feeds) = (told.collect(), remembered);
-        Ok((clerk, Left { used, settings: chosen, volumes: counted, feeds, told }))
+        Ok((clerk, Left { used: records, settings: chosen, volumes: counted, feeds, told }))
     }
 
     /// Tells `done` when they are on disk.
@@ -140,13 +140,18 @@ impl Clerk {
         self.names = names;
     }
 
-    pub(crate) fn persist(&self, number: u64, records: &QuotaRecords) {
-        self.send(Errand::Write { number: Some(number), usage: self.usage(records) });
+    pub(crate) fn persist(&mut self, number: u64, records: &QuotaRecords) {
+        self.write(Some(number), records);
     }
 
     /// The last word.
-    pub(crate) fn close(&self, records: &QuotaRecords) {
-        self.send(Errand::Write { number: None, usage: self.usage(records) });
+    pub(crate) fn close(&mut self, records: &QuotaRecords) {
+        self.write(None, records);
+    }
+
+    fn write(&mut self, number: Option<u64>, records: &QuotaRecords) {
+        self.note(records);
+        self.send(Errand::Write { number, usage: self.used.clone() });
     }
 
     /// Waits until all is written, but not for ever: an older record only claims more.
@@ -161,29 +166,28 @@ impl Clerk {
         let _ = self.errands.send(errand);
     }
 
-    fn records(&self) -> QuotaRecords {
+    /// What is used of the quotas of the servers there are now, by all that was ever written of it.
+    pub(crate) fn records(&self) -> QuotaRecords {
         let numbered = (1..).map(ServerId).zip(&self.names);
         let of_server = |(id, name): (ServerId, &String)| {
-            Some((id, record_of(self.found.servers.get(&key(name))?)))
+            Some((id, record_of(self.used.servers.get(&key(name))?)))
         };
         QuotaRecords {
-            all: self.found.all.as_ref().map(record_of),
+            all: self.used.all.as_ref().map(record_of),
             servers: numbered.filter_map(of_server).collect(),
         }
     }
 
-    /// What is not counted just now is kept as it was found: a server or a quota may come back.
-    fn usage(&self, records: &QuotaRecords) -> Usage {
-        let mut usage = self.found.clone();
+    /// What is not counted just now is kept as it was: a server or a quota may come back.
+    fn note(&mut self, records: &QuotaRecords) {
         if let Some(record) = &records.all {
-            usage.all = Some(used_of(record));
+            self.used.all = Some(used_of(record));
         }
         for (server, record) in &records.servers {
             if let Some(name) = self.names.get(usize::from(server.0).wrapping_sub(1)) {
-                usage.servers.insert(key(name), used_of(record));
+                self.used.servers.insert(key(name), used_of(record));
             }
         }
-        usage
     }
 }
 
@@ -296,17 +300,21 @@ mod tests {
     #[test]
     fn servers_keep_what_they_used_in_any_order_and_after_an_absence() {
         let home = tempfile::tempdir().unwrap();
-        let (clerk, found) = start(home.path(), &["a", "B"]);
+        let (mut clerk, found) = start(home.path(), &["a", "B"]);
         assert_eq!(found, QuotaRecords::default());
         let servers = [(ServerId(1), record(1)), (ServerId(2), record(2))].into();
         clerk.close(&QuotaRecords { all: Some(record(3)), servers });
         clerk.stop(PATIENCE);
 
-        let (clerk, found) = start(home.path(), &["c", "b"]);
+        let (mut clerk, found) = start(home.path(), &["c", "b"]);
         let servers = [(ServerId(2), record(2))].into();
         assert_eq!(found, QuotaRecords { all: Some(record(3)), servers });
         let servers = [(ServerId(1), record(4))].into();
-        clerk.close(&QuotaRecords { all: None, servers });
+        clerk.persist(1, &QuotaRecords { all: None, servers });
+        clerk.set_names(vec!["c".to_owned(), String::new(), "a".to_owned()]);
+        let servers = [(ServerId(1), record(4)), (ServerId(3), record(1))].into();
+        assert_eq!(clerk.records(), QuotaRecords { all: Some(record(3)), servers });
+        clerk.close(&QuotaRecords::default());
         clerk.stop(PATIENCE);
 
         let (_, found) = start(home.path(), &["a", "b", "c"]);

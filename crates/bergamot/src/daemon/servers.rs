@@ -1,5 +1,6 @@
 //! The servers, as they are configured now.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -7,11 +8,12 @@ use bergamot_net::{Server, ServerSettings};
 use bergamot_types::ServerId;
 
 /// A server is known by its name: when the configuration is read again it keeps its number, wherever
-/// it stands in the file. Programs see its place in the file instead, from 1.
+/// it stands in the file, and has it again should it come back; what was used of its quota is known by
+/// that. Programs see its place in the file instead, from 1.
 #[derive(Debug, Default)]
 pub(super) struct Servers {
-    list: Vec<(ServerId, Arc<Server>)>, // in the order of the file
-    last: u16,
+    list: Vec<(ServerId, Arc<Server>)>,  // in the order of the file
+    numbers: BTreeMap<String, ServerId>, // of all there ever were, by their names in small letters
 }
 
 impl Servers {
@@ -49,15 +51,48 @@ impl Servers {
     ) -> anyhow::Result<Vec<ServerId>> {
         let mut list = Vec::new();
         for settings in settings {
-            let id = self.by_name(&settings.name).unwrap_or_else(|| {
-                self.last += 1;
-                ServerId(self.last)
-            });
+            let id = self.number(&settings.name)?;
             let name = settings.name.clone();
             let server = Server::new(settings).with_context(|| format!("server {name}"))?;
             list.push((id, Arc::new(server)));
         }
         self.list = list;
         Ok(self.list.iter().map(|(id, _)| *id).collect())
+    }
+
+    fn number(&mut self, name: &str) -> anyhow::Result<ServerId> {
+        let next = u16::try_from(self.numbers.len() + 1).context("there were too many servers")?;
+        Ok(*self.numbers.entry(name.to_ascii_lowercase()).or_insert(ServerId(next)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bergamot_net::{ConnectLimits, Encryption, IpVersion, TlsSettings};
+
+    use super::*;
+
+    #[test]
+    fn a_server_has_its_number_again_when_it_comes_back() {
+        let mut servers = Servers::default();
+        let mut numbers = |names: &[&str]| {
+            let named = |name: &&str| ServerSettings {
+                name: (*name).to_owned(),
+                host: "news.x".to_owned(),
+                port: 119,
+                encryption: Encryption::None,
+                tls: TlsSettings::default(),
+                ip_version: IpVersion::default(),
+                join_group: false,
+                limits: ConnectLimits::default(),
+                conversation: bergamot_nntp::Settings::default(),
+            };
+            let numbers = servers.replace(names.iter().map(named).collect()).unwrap();
+            numbers.iter().map(|id| id.0).collect::<Vec<_>>()
+        };
+        assert_eq!(numbers(&["a", "B"]), [1, 2]);
+        assert_eq!(numbers(&["c", "b"]), [3, 2], "wherever it stands");
+        assert_eq!(numbers(&["a"]), [1]);
+        assert_eq!(numbers(&["b", "a", "c"]), [2, 1, 3]);
     }
 }

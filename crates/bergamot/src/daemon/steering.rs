@@ -234,6 +234,7 @@ impl Daemon {
             .into_iter()
             .filter_map(|(place, rate)| Some((renumber(place)?, rate)))
             .collect();
+        settings.used = self.clerk.records();
         self.tell_engine(Event::SettingsChanged(Box::new(settings)));
         self.send_errands_anew();
     }
