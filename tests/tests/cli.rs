@@ -264,6 +264,11 @@ fn limits_and_pauses_are_those_of_the_daemon() {
     assert!(status.contains("paused by ") && status.contains(", until "), "{status}");
     assert_eq!(desk.ask(&["resume"]), "Downloads go on.\n");
     assert!(!desk.ask(&["status"]).contains("paused"));
+    desk.add_paused("a");
+    desk.ask(&["pause"]);
+    assert!(desk.ask(&["list"]).contains("Paused by "), "{}", desk.ask(&["list"]));
+    let resumed = desk.ask(&["resume"]);
+    assert!(resumed.ends_with(" Every job in the queue is paused.\n"), "{resumed}");
 }
 
 #[test]

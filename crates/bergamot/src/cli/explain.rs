@@ -18,6 +18,13 @@ pub(super) fn explain(session: &mut Session, job: Option<u32>) -> Result<(), Fai
     session.out.answer(&answer, |look| Ok(page(&read(&answer)?, look)))
 }
 
+/// What keeps everything from being downloaded, if something does.
+pub(super) fn hindrance(session: &mut Session) -> Result<Option<String>, Failure> {
+    let explanation: Explanation = read(&session.ask("queue.explain", json!({}))?)?;
+    let goes_on = GOES_ON.contains(&explanation.code.as_str());
+    Ok((!goes_on).then(|| Shown(&explanation.sentence).to_string()))
+}
+
 fn page(explanation: &Explanation, look: Look) -> String {
     let sentence = look.tint(Tint::Title, &Shown(&explanation.sentence).to_string());
     let mut table = Columns::new([left(""), left(""), right(""), left("")]);
@@ -45,6 +52,9 @@ fn told(evidence: &Evidence) -> (String, String) {
         },
     }
 }
+
+/// Codes of a queue that nothing stands in the way of.
+const GOES_ON: [&str; 4] = ["downloading", "idle", "limited", "waiting"];
 
 #[cfg(test)]
 mod tests {

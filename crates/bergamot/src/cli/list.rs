@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::arguments::List;
 use super::columns::{Cell, Columns, flexible, left, right};
+use super::explain;
 use super::failure::Failure;
 use super::look::{Look, Tint};
 use super::seen::{Job, Page, State, read};
@@ -13,7 +14,14 @@ use super::words;
 
 pub(super) fn queue(session: &mut Session, list: &List) -> Result<(), Failure> {
     let answer = session.ask("queue.list", params(list, session.out.form))?;
-    told(session, &answer, list, queue_page)
+    let hindrance = match session.out.form {
+        Form::People => explain::hindrance(session)?,
+        _ => None,
+    };
+    told(session, &answer, list, |jobs, list, look| {
+        let why = hindrance.map(|why| format!("{}\n", look.tint(Tint::Uneasy, &why)));
+        why.unwrap_or_default() + &queue_page(jobs, list, look)
+    })
 }
 
 pub(super) fn history(session: &mut Session, list: &List) -> Result<(), Failure> {

@@ -179,6 +179,7 @@ pub(super) struct Quota {
 
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Explanation {
+    pub(super) code: String,
     pub(super) sentence: String,
     pub(super) evidence: Vec<Evidence>,
 }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::arguments::Whereto;
 use super::exit::Exit;
+use super::explain;
 use super::failure::Failure;
 use super::seen::{JobResult, Results, read};
 use super::session::Session;
@@ -34,7 +35,13 @@ pub(super) fn resume(session: &mut Session, jobs: &[u32]) -> Result<(), Failure>
         return edit(session, "job.resume", json!({ "jobs": jobs }), "resumed");
     }
     let answer = session.ask("queue.resume", json!({}))?;
-    session.out.answer(&answer, |_| Ok("Downloads go on.\n".to_owned()))
+    let hindrance = explain::hindrance(session)?;
+    session.out.answer(&answer, |_| {
+        Ok(match hindrance {
+            None => "Downloads go on.\n".to_owned(),
+            Some(why) => format!("They are no longer paused as a whole. {why}\n"),
+        })
+    })
 }
 
 pub(super) fn move_job(

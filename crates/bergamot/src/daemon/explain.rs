@@ -137,7 +137,12 @@ impl Situation {
                 ),
             );
         }
-        ("downloading", format!("Downloading at {rate}, as fast as the servers give."))
+        let sentence = match self.limit.map(ByteRate) {
+            // The average takes its time to come near it.
+            Some(limit) => format!("Downloading at {rate}; the limit is {limit}."),
+            None => format!("Downloading at {rate}, as fast as the servers give."),
+        };
+        ("downloading", sentence)
     }
 
     pub(super) fn evidence(&self) -> Vec<Evidence> {
@@ -336,8 +341,9 @@ mod tests {
             (
                 Situation { limit: Some(50_000_000), ..busy() },
                 "downloading",
-                "as fast as the servers give",
+                "the limit is 50.0 MB/s",
             ),
+            (busy(), "downloading", "as fast as the servers give"),
             (
                 Situation { requests: 0, loading: Some("full".to_owned()), ..busy() },
                 "loading",
