@@ -65,9 +65,12 @@ impl Daemon {
         daemon
     }
 
-    /// The program, to be run with other arguments or in another way.
+    /// The program, to be run with other arguments or in another way. The zone of the machine does not
+    /// matter to it.
     pub fn command() -> Command {
-        Command::new(program())
+        let mut command = Command::new(program());
+        command.env("TZ", "UTC");
+        command
     }
 
     /// Starts `command` as a daemon, without waiting for it to be ready.

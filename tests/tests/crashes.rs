@@ -5,7 +5,9 @@
 //! their files into another order. After each start the queue is held against what was acknowledged. In the
 //! end every file is compared by its checksum, and what the server handed out twice is charged to the kill
 //! it was lost by.
-//! `BERGAMOT_KILLS` says how many there are, `BERGAMOT_SEED` how it goes.
+//! `BERGAMOT_KILLS` says how many there are, `BERGAMOT_SEED` how it goes; `BERGAMOT_KILLS_ON_TWO_DISKS` is
+//! the number of kills where finished jobs move to another disk, and there no article of a job that lies
+//! whole in its destination may be fetched again.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on stops here")]
 
@@ -13,13 +15,15 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use std::{env, fmt, thread};
+use std::{env, fmt, fs, thread};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bergamot_newsd::{Generated, Manners, Options};
 use bergamot_rpc::ClientError;
-use bergamot_tests::{Change, Daemon, Entry, Home, Library, Listing, Loan, News, Promises, sha256};
+use bergamot_tests::{
+    Change, Daemon, Entry, Home, Library, Listing, Loan, Mounted, News, Promises, sha256,
+};
 use bergamot_types::{ByteCount, ByteRate, SplitMix};
 use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
@@ -40,6 +44,25 @@ fn whatever_the_moment_nothing_is_lost_and_little_is_fetched_again() {
     println!("{} kills in {:.0?} (seed {seed})", kills.div_ceil(LANES) * LANES, start.elapsed());
 }
 
+// F-09
+#[test]
+fn killed_on_two_disks_no_job_that_has_arrived_is_fetched_again() {
+    let kills = from_environment("BERGAMOT_KILLS_ON_TWO_DISKS").unwrap_or(20);
+    let seed = from_environment("BERGAMOT_SEED").unwrap_or(1);
+    let start = Instant::now();
+    let reports: Vec<_> = thread::scope(|scope| {
+        let lane = |lane| {
+            scope.spawn(move || Some(Lane::on_two_disks(seed, lane)?.run(kills.div_ceil(LANES))))
+        };
+        let lanes: Vec<_> = (0..LANES).map(lane).collect();
+        lanes.into_iter().filter_map(|lane| lane.join().unwrap()).collect()
+    });
+    for (lane, report) in reports.iter().enumerate() {
+        println!("lane {lane}: {report}");
+    }
+    println!("{kills} kills on two disks in {:.0?} (seed {seed})", start.elapsed());
+}
+
 /// One daemon, its server, and what it has promised.
 struct Lane {
     home: Home,
@@ -54,6 +77,8 @@ struct Lane {
     changes: u32,
     parked: u32,
     last_log: Vec<String>,
+    arrived: BTreeSet<usize>, // posts that lay whole in their destination after a kill
+    _disk: Option<Mounted>,   // for what is complete, if it has one of its own
 }
 
 /// Why nobody steers any more.
@@ -90,11 +115,24 @@ impl Lane {
             promises: Promises::default(),
             posts: Vec::new(),
             deleted: BTreeSet::new(),
-            kills: Kills::default(),
+            kills: Kills::at(PACE),
             changes: 0,
             parked: 0,
             last_log: Vec::new(),
+            arrived: BTreeSet::new(),
+            _disk: None,
         }
+    }
+
+    /// Jobs are small and come quickly, so that many of them are moved.
+    fn on_two_disks(seed: u64, lane: u64) -> Option<Self> {
+        let mut lane = Self::new(seed, lane);
+        let manners = Manners { pace: Some(QUICK), ..Manners::default() };
+        let articles = lane.library.clone();
+        lane.news = News::start([Options { articles, manners, ..Options::default() }]);
+        lane.kills = Kills::at(QUICK);
+        lane._disk = Some(Mounted::at(&lane.home.join("complete"), "2g")?);
+        Some(lane)
     }
 
     fn run(mut self, kills: u64) -> Report {
@@ -126,7 +164,24 @@ impl Lane {
         }
         self.last_log = log;
         let sent = self.news.tally(0).sent().0 - sent.0;
-        self.kills.on_kill(killed_at, sent, &self.library.take_loans(), &self.posts);
+        let loans = self.library.take_loans();
+        self.assert_not_arrived(&loans);
+        self.note_arrived();
+        self.kills.on_kill(killed_at, sent, &loans, &self.posts);
+    }
+
+    /// What bears the name of a job in the destination is whole.
+    fn note_arrived(&mut self) {
+        let entries = fs::read_dir(self.home.join("complete")).into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let number = |name: String| name.strip_prefix("job-")?.parse::<usize>().ok();
+        self.arrived.extend(names.filter_map(number));
+    }
+
+    fn assert_not_arrived(&self, loans: &[Loan]) {
+        let again = loans.iter().find(|loan| self.arrived.contains(&loan.post));
+        let said = self.last_log.join("\n");
+        assert!(again.is_none(), "job-{} had arrived:\n{said}", again.map_or(0, |it| it.post));
     }
 
     /// Mostly short, and often too short to be ready.
@@ -266,7 +321,12 @@ impl Lane {
         }
         let past = Listing::ask_all(&mut client).unwrap().past;
         daemon.stop();
-        self.kills.on_end(&self.library.take_loans());
+        // A stop right behind the end of a job leaves it to the next start to clear up.
+        let config = self.config(40);
+        Daemon::start(&self.home, &config).stop();
+        let loans = self.library.take_loans();
+        self.assert_not_arrived(&loans);
+        self.kills.on_end(&loans);
         self.assert_whole(past.keys().filter(|name| !self.deleted.contains(*name)));
         Report {
             kills: self.kills,
@@ -292,6 +352,9 @@ impl Lane {
         assert!(found.is_empty(), "nothing else is there: {:?}", found.keys());
         let left = self.home.inventory("incomplete");
         assert!(left.is_empty(), "nothing is left behind: {:?}", left.keys());
+        let left = fs::read_dir(self.home.join("incomplete")).into_iter().flatten().flatten();
+        let left: Vec<_> = left.map(|entry| entry.file_name()).collect();
+        assert!(left.is_empty(), "no directory is left behind: {left:?}");
         self.home.assert_contained();
     }
 
@@ -301,30 +364,35 @@ impl Lane {
 }
 
 /// What each kill cost.
-#[derive(Default)]
 struct Kills {
+    pace: ByteRate, // of one connection
     costs: Vec<Cost>,
     last: HashMap<(usize, usize, u32), usize>, // in which life an article was handed out
     parts: HashMap<(usize, usize), u32>,       // how many of a file were handed out
 }
 
 /// In bytes on the wire.
-#[derive(Default)]
 struct Cost {
     /// Handed out before the kill and once more after it.
     again: u64,
     in_flight: u64,
+    /// What the connections receive between two writes of the journal.
+    unwritten: u64,
     /// Files that had all of their articles, the last of them a moment ago.
     finishing: u64,
 }
 
 impl Cost {
     fn bound(&self) -> u64 {
-        self.in_flight + CONNECTIONS * PACE.0 + self.finishing
+        self.in_flight + self.unwritten + self.finishing
     }
 }
 
 impl Kills {
+    fn at(pace: ByteRate) -> Self {
+        Self { pace, costs: Vec::new(), last: HashMap::new(), parts: HashMap::new() }
+    }
+
     fn on_kill(&mut self, at: Instant, sent: u64, loans: &[Loan], posts: &[Generated]) {
         self.charge(loans);
         let handed_out: u64 = loans.iter().map(|loan| loan.bytes).sum();
@@ -338,7 +406,8 @@ impl Kills {
         let size = |(post, file): &(usize, usize)| posts[*post].files().nth(*file).unwrap().1.0;
         let finishing: u64 = fresh.iter().filter(is_whole).map(size).sum();
         let in_flight = handed_out.saturating_sub(sent) + on_its_way;
-        self.costs.push(Cost { again: 0, in_flight, finishing: finishing + finishing / 16 });
+        let (unwritten, finishing) = (CONNECTIONS * self.pace.0, finishing + finishing / 16);
+        self.costs.push(Cost { again: 0, in_flight, unwritten, finishing });
     }
 
     fn on_end(&mut self, loans: &[Loan]) {
@@ -399,6 +468,9 @@ const CONNECTIONS: u64 = 4;
 
 /// Of one connection: a second of traffic is small compared with the jobs.
 const PACE: ByteRate = ByteRate(400_000);
+
+/// Of one connection where it is the moves that count.
+const QUICK: ByteRate = ByteRate(4_000_000);
 const ARTICLE: u64 = 25_000;
 
 const FEWEST_JOBS: usize = 4;

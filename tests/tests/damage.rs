@@ -16,7 +16,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bergamot_newsd::Generated;
 use bergamot_rpc::{Client, ClientError};
-use bergamot_tests::{Daemon, Home, Listing, Mounted, News};
+use bergamot_tests::{Daemon, Entry, Home, Listing, Mounted, News};
 use bergamot_types::{ByteCount, SplitMix};
 use serde_json::{Value, json};
 
@@ -40,6 +40,91 @@ fn damage_to_one_file_costs_one_job_at_most_and_is_told() {
         }
     });
     println!("{samples} damaged states in {:.0?} (seed {seed})", start.elapsed());
+}
+
+// S-08
+#[test]
+fn a_job_with_a_damaged_record_is_rebuilt_from_its_nzb() {
+    let home = Home::in_memory();
+    let post = post(2);
+    let news = News::plain(Arc::new(post.clone()));
+    let config = news.section(0, "");
+    spool_paused(&home, &config, &post);
+    flip(&home.join("state/spool/00000001.job"), 40);
+    let mut daemon = Daemon::start(&home, &config);
+    let mut client = home.connect().unwrap();
+    let warnings = client.call("system.status", json!({})).unwrap()["warnings"].to_string();
+    assert!(warnings.contains("00000001.job.damaged"), "{warnings}");
+    assert!(warnings.contains("job 1 was damaged: the job was rebuilt"), "{warnings}");
+    let listing = Listing::ask(&mut client).unwrap();
+    assert_eq!(listing.queue.len(), 1, "{listing:?}");
+    let (job, name) = (&listing.queue[0], listing.queue[0].name.clone());
+    assert!(job.paused, "{listing:?}");
+    daemon.stop();
+    daemon = Daemon::start(&home, &config);
+    let mut client = home.connect().unwrap();
+    let warnings = client.call("system.status", json!({})).unwrap()["warnings"].to_string();
+    assert_eq!(warnings, "[]", "it is on record again");
+    client.call("job.resume", json!({ "jobs": [1] })).unwrap();
+    daemon.wait_complete(&name);
+    daemon.stop();
+}
+
+#[test]
+fn a_flipped_bit_in_a_spooled_nzb_is_damaged_state_and_not_a_missing_article() {
+    let home = Home::in_memory();
+    let post = post(2);
+    let news = News::plain(Arc::new(post.clone()));
+    let config = news.section(0, "");
+    spool_paused(&home, &config, &post);
+    let path = home.join("state/spool/00000001.nzb");
+    let text = fs::read_to_string(&path).unwrap();
+    flip(&path, text.find("</segment>").unwrap() - 3); // in a message-id
+    let mut daemon = Daemon::start(&home, &config);
+    let mut client = home.connect().unwrap();
+    client.call("job.resume", json!({ "jobs": [1] })).unwrap();
+    let told = daemon.wait_failed("held");
+    assert!(told.contains("state.damaged") && told.contains("00000001.nzb"), "{told}");
+    daemon.stop();
+}
+
+#[test]
+fn an_nzb_that_an_older_version_spooled_is_downloaded() {
+    let home = Home::in_memory();
+    let post = post(2);
+    let news = News::plain(Arc::new(post.clone()));
+    let config = news.section(0, "");
+    spool_paused(&home, &config, &post);
+    fs::write(home.join("state/spool/00000001.nzb"), post.nzb()).unwrap();
+    let path = home.join("state/spool/00000001.job");
+    let old = fs::read_to_string(&path).unwrap().replace("\"nzb_is_sealed\":true,", "");
+    let body = old.split_once('\n').unwrap().1;
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&2_u32.to_le_bytes());
+    hasher.update(body.as_bytes());
+    fs::write(&path, format!("bergamot-job 2 {:08x}\n{body}", hasher.finalize())).unwrap();
+    let mut daemon = Daemon::start(&home, &config);
+    let mut client = home.connect().unwrap();
+    client.call("job.resume", json!({ "jobs": [1] })).unwrap();
+    daemon.wait_complete("held");
+    daemon.stop();
+}
+
+/// A job called "held" is in the spool, paused, and no daemon runs.
+fn spool_paused(home: &Home, config: &str, post: &Generated) {
+    let daemon = Daemon::start(home, config);
+    let mut client = home.connect().unwrap();
+    client.call("queue.pause", json!({})).unwrap();
+    add(&mut client, "held", post).unwrap();
+    client.call("job.pause", json!({ "jobs": [1] })).unwrap();
+    client.call("queue.resume", json!({})).unwrap();
+    daemon.stop();
+}
+
+fn flip(path: &Path, at: usize) {
+    let mut bytes = fs::read(path).unwrap();
+    bytes[at] ^= 1;
+    fs::write(path, bytes).unwrap();
 }
 
 // S-10
@@ -95,6 +180,68 @@ fn state_that_cannot_be_written_holds_up_what_comes_in_until_it_can() {
     }
 }
 
+// S-13
+#[test]
+fn a_journal_that_cannot_be_written_stops_downloads_until_it_can() {
+    let home = Home::new();
+    let post = Generated::new(9, ByteCount(10_000)).file("f.bin", ByteCount(2_000_000));
+    let news = News::plain(Arc::new(post.clone()));
+    let mut daemon = Daemon::start(&home, &news.section(0, "connections = 2"));
+    let mut client = home.connect().unwrap();
+    // Slow enough that it is in the middle when the journal goes.
+    client.call("limits.set", json!({ "rate": 100_000 })).unwrap();
+    add(&mut client, "large", &post).unwrap();
+    let (journal, aside) =
+        (home.join("state/spool/00000001.journal"), home.join("state/journal-aside"));
+    while !journal.exists() {
+        thread::yield_now();
+    }
+    // A directory of that name cannot be written to, not even by root.
+    fs::rename(&journal, &aside).unwrap();
+    fs::create_dir(&journal).unwrap();
+    daemon.wait_for(&["WARN", "downloads stop", "00000001.journal"]);
+    let status = client.call("system.status", json!({})).unwrap();
+    assert!(status["warnings"].to_string().contains("state.unwritable"), "{status}");
+    let refused = add(&mut client, "new", &self::post(1)).unwrap_err().to_string();
+    assert!(refused.contains("state.unwritable"), "{refused}");
+    let explained = client.call("queue.explain", json!({})).unwrap().to_string();
+    assert!(explained.contains("cannot be put on record"), "{explained}");
+    // What was under way has come, and nothing else is asked for.
+    while client.call("system.status", json!({})).unwrap()["standing_by"] != json!(true) {
+        thread::yield_now();
+    }
+    let listing = Listing::ask(&mut client).unwrap();
+    assert_eq!((listing.queue.len(), listing.past.len()), (1, 0), "it is not lost, and not ended");
+    fs::remove_dir(&journal).unwrap();
+    fs::rename(&aside, &journal).unwrap();
+    client.call("limits.set", json!({ "rate": null })).unwrap();
+    daemon.wait_for(&["INFO", "downloads go on"]);
+    daemon.wait_complete("large");
+    daemon.stop();
+}
+
+#[test]
+fn room_that_is_freed_for_a_pause_is_not_taken_by_new_jobs() {
+    for (method, params) in [("job.pause", json!({ "jobs": [1] })), ("queue.pause", json!({}))] {
+        let home = Home::new();
+        let Some(disk) = Mounted::at(&home.join("state"), "4m") else { return };
+        let daemon = Daemon::start(&home, CONFIG);
+        let mut client = home.connect().unwrap();
+        client.call("limits.set", json!({ "rate": 1_000_000 })).unwrap(); // makes the file of settings
+        add(&mut client, "first", &post(1)).unwrap();
+        disk.fill_up_to(0);
+        client.call(method, params).unwrap();
+        for seed in 2..5 {
+            let refused = add(&mut client, "new", &post(seed)).unwrap_err();
+            assert!(refused.to_string().contains("state.full"), "{method}: {refused}");
+        }
+        client.call("job.set", json!({ "jobs": [1], "priority": 50 })).unwrap();
+        fs::remove_file(disk.path().join("filler")).unwrap();
+        add(&mut client, "new", &post(2)).unwrap();
+        daemon.stop();
+    }
+}
+
 fn health(home: &Home) -> std::process::Output {
     let mut command = Daemon::command();
     command.arg("health").arg("--config").arg(home.join("bergamot.toml"));
@@ -142,7 +289,8 @@ impl Sound {
 
     fn try_damaged(&self, mut chance: SplitMix) {
         let home = self.copy();
-        let says_nothing = |path: &Path| path.ends_with("lock") || path.ends_with("reserve");
+        let says_nothing =
+            |path: &Path| ["daemon-id", "lock", "reserve"].iter().any(|name| path.ends_with(name));
         let mut files: Vec<_> = home.inventory("state").into_keys().collect();
         files.retain(|path| !says_nothing(path));
         let file = &files[chance.up_to(files.len() as u64 - 1) as usize];
@@ -152,9 +300,15 @@ impl Sound {
         let mut client = home.connect().unwrap();
         let status = client.call("system.status", json!({})).unwrap();
         let listing = Listing::ask(&mut client).unwrap();
-        let affected = self.affected(&listing);
-        assert!(affected.len() <= 1, "{context}: {affected:?}");
+        let mut affected = self.affected(&listing);
         let warnings: Vec<_> = status["warnings"].as_array().unwrap().clone();
+        if status["warnings"].to_string().contains("was rebuilt from its NZB") {
+            // It has the name of its first file now, and waits to be resumed.
+            let is_paused = |job: &Entry| job.name == REBUILT && job.paused;
+            assert!(listing.queue.iter().any(is_paused), "{context}: {listing:?}");
+            assert!(affected.remove(REBUILT), "{context}: {affected:?}");
+        }
+        assert!(affected.len() <= 1, "{context}: {affected:?}");
         let name = file.file_name().unwrap().to_str().unwrap();
         let is_told = warnings.iter().filter_map(Value::as_str).any(|it| it.contains(name));
         // What NZBs and journals hold is looked at when their jobs are.
@@ -210,7 +364,7 @@ fn copy_all(from: &Path, to: &Path) {
 }
 
 fn post(seed: u64) -> Generated {
-    Generated::new(seed, ByteCount(10_000)).file("f.bin", ByteCount(25_000))
+    Generated::new(seed, ByteCount(10_000)).file(REBUILT, ByteCount(25_000))
 }
 
 fn add(client: &mut Client, name: &str, post: &Generated) -> Result<Value, ClientError> {
@@ -249,5 +403,8 @@ const CONFIG: &str =
 
 /// What is used of it has a file.
 const QUOTA: &str = "[quota]\nmonthly = \"1 GB\"\n";
+
+/// The file of each post.
+const REBUILT: &str = "f.bin";
 
 const LANES: usize = 4;

@@ -54,6 +54,17 @@ fn grade<'a>(findings: &'a [Value], about: &str, fact: &str) -> Option<&'a str> 
 }
 
 #[test]
+fn a_server_that_wants_a_group_selected_is_told_of() {
+    let manners = Manners { needs_group: true, ..Manners::default() };
+    let news = News::start([Options { manners, ..Options::default() }]);
+    for (keys, graded) in [("", Some("problem")), ("join_group = true", None)] {
+        let home = Home::new();
+        let (_, findings) = examined(&mut command(&home, &news.section(0, keys)));
+        assert_eq!(grade(&findings, "server s0", "412"), graded, "{findings:?}");
+    }
+}
+
+#[test]
 fn nothing_is_made_where_a_disk_is_promised() {
     if !may_trace() {
         return;

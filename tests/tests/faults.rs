@@ -19,7 +19,7 @@ use base64::engine::general_purpose::STANDARD;
 use bergamot_newsd::Generated;
 use bergamot_rpc::{Client, ClientError};
 use bergamot_tests::{
-    Daemon, Ended, Home, Listing, Mishap, Mounted, News, Point, may_trace, sha256,
+    Daemon, Ended, Home, Listing, Mishap, Mounted, News, Point, injected, may_trace, sha256,
 };
 use bergamot_types::{ByteCount, SplitMix};
 use serde_json::json;
@@ -50,6 +50,30 @@ fn killed_while_it_moves_between_disks_a_job_is_there_once_and_whole() {
             || is_removal && point.path.starts_with("incomplete");
         is_move.then_some((point, Mishap::Kill)).into_iter().collect()
     });
+}
+
+// F-09, S-03
+#[test]
+fn killed_while_the_source_of_a_move_is_removed_nothing_is_fetched_again() {
+    let Some(_disk) = Mounted::new("1m") else { return };
+    killed_at_each_removal(Story::between_disks);
+}
+
+/// A job that is being removed is there as it was or not at all, and nothing of it is left.
+#[test]
+fn killed_while_it_removes_a_job_nothing_is_left_of_it() {
+    killed_at_each_removal(Story::of_a_removal);
+}
+
+/// The n-th call of a thread that removes something from a directory is its last. That of the thread
+/// which moves a job is one of its files, and that of the keeper one of the spool.
+fn killed_at_each_removal(story: fn() -> Story) {
+    if !may_trace() {
+        return;
+    }
+    let kill = |number| format!("unlinkat:signal=SIGKILL:when={number}");
+    let struck = (1..=MOST_REMOVALS).filter(|number| story().play_to_the_end(&kill(*number)));
+    assert!(struck.count() >= 3, "hardly any removal was reached");
 }
 
 /// Plays the story for some of the points there are, or for all.
@@ -116,6 +140,16 @@ struct Story {
     home: Home,
     news: News,
     post: Generated,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Kind {
+    Download,
+    /// The destination is another disk.
+    Move,
+    /// The job is removed without a trace before it is begun.
+    Removal,
 }
 
 impl Story {
@@ -125,13 +159,37 @@ impl Story {
             .file("b.bin", ByteCount(12_000))
             .file("c.bin", ByteCount(400));
         let news = News::plain(std::sync::Arc::new(post.clone()));
-        Self { _disk: None, home: Home::in_memory(), news, post }
+        Self { _disk: None, home: Home::in_memory(), news, post, kind: Kind::Download }
+    }
+
+    fn of_a_removal() -> Self {
+        Self { kind: Kind::Removal, ..Self::new() }
     }
 
     fn between_disks() -> Self {
         let story = Self::new();
         let disk = Mounted::at(&story.home.join("complete"), "16m").unwrap();
-        Self { _disk: Some(disk), ..story }
+        Self { _disk: Some(disk), kind: Kind::Move, ..story }
+    }
+
+    /// Lets each thread meet the mishap, and what was asked for come about; whether it was killed.
+    fn play_to_the_end(self, mishap: &str) -> bool {
+        let mut daemon =
+            Daemon::launch(&self.home, &self.config(), injected(&self.home, &[mishap]));
+        let is_asked = daemon.comes_up()
+            && self.home.connect().and_then(|mut client| self.ask(&mut client)).is_ok();
+        if is_asked && self.kind == Kind::Move {
+            daemon.reaches(&[&["INFO complete"]]);
+        }
+        // A kill that is under way comes first; behind it nobody answers.
+        let is_alive =
+            self.home.connect().is_ok_and(|mut client| Listing::ask(&mut client).is_ok());
+        let context = format!("{mishap}\n{}", daemon.kill().join("\n"));
+        match self.kind {
+            Kind::Removal => self.assert_removed_or_there(&context),
+            Kind::Download | Kind::Move => self.assert_goes_on(is_asked, &context),
+        }
+        !is_alive
     }
 
     /// Whether the mishap came about.
@@ -142,20 +200,48 @@ impl Story {
         let mut daemon = Daemon::launch(&self.home, &self.config(), strike);
         let acknowledged = daemon.comes_up()
             && self.home.connect().and_then(|mut client| self.ask(&mut client)).is_ok();
-        if acknowledged {
-            daemon.reaches(&[&["INFO complete"], &[" WARN "]]);
-        }
+        let is_alive = acknowledged && daemon.reaches(&[&["INFO complete"], &[" WARN "]]).is_some();
         let log = if mishap == Mishap::Kill { daemon.kill() } else { daemon.end().log };
         let trace = fs::read_to_string(self.home.join("trace")).unwrap();
-        let has_struck = trace.contains("INJECTED") || trace.contains("killed by SIGKILL");
+        let is_killed = mishap == Mishap::Kill && !is_alive;
+        let has_struck = trace.contains("INJECTED") || is_killed;
         self.assert_goes_on(acknowledged, &format!("{context}\n{}", log.join("\n")));
         has_struck
     }
 
     fn ask(&self, client: &mut Client) -> Result<(), ClientError> {
         let nzb = STANDARD.encode(self.post.nzb());
-        client.call("queue.add", json!({ "name": NAME, "nzb": nzb }))?;
+        let is_removal = self.kind == Kind::Removal;
+        client.call("queue.add", json!({ "name": NAME, "nzb": nzb, "paused": is_removal }))?;
+        if is_removal {
+            client.call("job.remove", json!({ "jobs": [1], "without_trace": true }))?;
+        }
         Ok(())
+    }
+
+    /// It is not failed, and no file of it is left.
+    fn assert_removed_or_there(&self, context: &str) {
+        let mut daemon = Daemon::start(&self.home, &self.config());
+        let Listing { queue, past, .. } = Listing::ask(&mut self.home.connect().unwrap()).unwrap();
+        assert!(past.is_empty(), "{past:?}\n{context}");
+        if !queue.is_empty() {
+            let mut client = self.home.connect().unwrap();
+            client.call("job.resume", json!({ "jobs": [1] })).unwrap();
+            let line = daemon.reaches(&[&["INFO complete", NAME], &["WARN failed", NAME]]);
+            assert!(line.is_some_and(|line| line.contains("INFO complete")), "{context}");
+        }
+        let log = daemon.stop().log;
+        Daemon::start(&self.home, &self.config()).stop();
+        let entries = |path: &str| -> BTreeSet<String> {
+            let entries = fs::read_dir(self.home.join(path)).into_iter().flatten().flatten();
+            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+        };
+        let aside = log.iter().find(|line| line.contains("set aside"));
+        assert_eq!(aside, None, "{context}");
+        let left: Vec<_> =
+            entries("state/spool").into_iter().filter(|name| name.ends_with(".gone")).collect();
+        assert!(left.is_empty(), "{left:?}\n{context}");
+        assert_eq!(entries("incomplete"), BTreeSet::new(), "{context}");
     }
 
     fn assert_goes_on(&self, acknowledged: bool, context: &str) {
@@ -190,6 +276,19 @@ impl Story {
         let left = self.home.inventory("incomplete");
         assert!(left.is_empty(), "{:?} is left behind\n{context}", left.keys());
         self.home.assert_contained();
+        if self.kind == Kind::Move {
+            self.assert_nothing_came_twice(context);
+        }
+    }
+
+    /// When a move begins, all of the job has come.
+    fn assert_nothing_came_twice(&self, context: &str) {
+        for (file, _) in self.post.files().enumerate() {
+            for part in 1..=self.post.parts(file) {
+                let served = self.news.tally(0).served(&self.post.id(file, part));
+                assert_eq!(served, 1, "part {part} of file {file}\n{context}");
+            }
+        }
     }
 
     fn config(&self) -> String {
@@ -198,6 +297,9 @@ impl Story {
 }
 
 const NAME: &str = "reference";
+
+/// More than any thread makes of its own for such a job.
+const MOST_REMOVALS: u32 = 6;
 
 const REMOVALS: [&str; 3] = ["rmdir", "unlink", "unlinkat"];
 

@@ -383,6 +383,32 @@ fn rules_are_tried_out_without_taking_anything() {
 }
 
 #[test]
+fn a_timer_does_not_ask_a_server_again_that_refused_the_login() {
+    for status in [401, 403] {
+        let home = Home::new();
+        let (site, news) = indexer(&[]);
+        site.turn_to(move |_| Answer::new(status));
+        let once = |keys: &str| {
+            let config = config(&site, &news, keys);
+            let control = "[control]\nsocket = \"control.sock\"\nport = 0\n";
+            fs::write(home.join("bergamot.toml"), format!("{config}\n{control}")).unwrap();
+            let mut command = Daemon::command();
+            command.args(["feeds", "run", "--once", "--config"]).arg(home.join("bergamot.toml"));
+            let output = command.output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(11), "{said}");
+            assert!(!said.contains(KEY), "{said}");
+            (said, site.requests().len())
+        };
+        assert_eq!(once(TAKE_ALL).1, 1, "{status}");
+        let (said, asked) = once(TAKE_ALL);
+        assert_eq!(asked, 1, "{status} is remembered: {said}");
+        assert!(said.contains("refused the login before"), "{said}");
+        assert_eq!(once(&format!("{TAKE_ALL}\ninterval = \"2 h\"")).1, 2, "other settings");
+    }
+}
+
+#[test]
 fn a_timer_reads_what_is_due_without_a_daemon() {
     let home = Home::new();
     let (site, news) = indexer(&["a.show", "b.show"]);

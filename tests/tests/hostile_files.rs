@@ -148,6 +148,26 @@ fn a_quota_that_is_used_up_is_waited_for() {
     home.assert_contained();
 }
 
+// F-08
+#[test]
+fn a_rename_within_a_directory_that_the_kernel_takes_for_one_between_disks_stalls_no_job() {
+    if !may_trace() {
+        return;
+    }
+    let (home, control) = (Home::new(), Control::new());
+    let post = many_files(17, 3, 100_000);
+    let news = News::plain(control.beside(post.clone()));
+    let command = injected(&home, &["renameat2:error=EXDEV"]);
+    let mut daemon = Daemon::launch(&home, &news.section(0, "connections = 2"), command);
+    assert!(daemon.comes_up());
+    home.drop_nzb("many.nzb", post.nzb());
+    daemon.wait_complete("many");
+    assert_whole(&home, "many", &post);
+    control.completes(&home, &mut daemon);
+    daemon.stop();
+    home.assert_contained();
+}
+
 // F-14
 #[test]
 fn a_file_too_large_for_its_disk_fails_the_job_by_name() {

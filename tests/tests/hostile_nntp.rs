@@ -352,6 +352,24 @@ fn a_group_that_is_unknown_here_does_not_keep_the_article_back() {
 }
 
 #[test]
+fn a_server_that_wants_a_group_selected_is_named_with_the_remedy() {
+    let post = post(1, "job.bin", 6);
+    let needs_group = || Options {
+        manners: Manners { needs_group: true, ..Manners::default() },
+        ..serving(&post)
+    };
+    let mut trial = Trial::start("", [(needs_group(), ""), (serving(&post), "level = 1")]);
+    trial.completes("job", &post);
+    let after = trial.end();
+    after.assert_said(&["WARN", "412", "join_group = true", "server=\"s0\""]);
+    let said = after.log.iter().filter(|line| line.contains("join_group")).count();
+    assert_eq!(said, 1, "once for a server, not for each article");
+    let mut trial = Trial::start("", [(needs_group(), "join_group = true")]);
+    trial.completes("job", &post);
+    assert!(!trial.end().said(&["412"]));
+}
+
+#[test]
 fn an_outage_below_makes_the_job_wait_and_does_not_drain_the_level_above() {
     let post = post(1, "job.bin", 6);
     let mut gone = News::plain(post.clone());
@@ -455,7 +473,7 @@ fn elsewhere(rule: impl Into<Rule>, codes: &[&str]) -> Aftermath {
     let after = trial.end();
     assert!(after.news.tally(0).fired(fault) > 0, "{fault:?} was delivered");
     for id in ids(&post).iter().filter(|id| **id != struck) {
-        assert_eq!(after.news.tally(1).asked(id), 0, "level 0 has it");
+        assert_eq!(after.news.tally(1).asked(id), 0, "level 0 has it:\n{}", after.log.join("\n"));
     }
     after.assert_nothing_lost();
     assert_one_of(&after, codes);

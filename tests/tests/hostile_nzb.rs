@@ -172,6 +172,48 @@ fn copies_of_one_segment_count_once() {
     daemon.stop();
 }
 
+// N-13
+#[test]
+fn segments_listed_twice_or_from_zero_cost_no_file() {
+    let (home, control) = (Home::new(), Control::new());
+    let mut posted = Posted::new();
+    let mut files = String::new();
+    let names =
+        ["missing-first", "wrong-first", "from-zero", "extra-number", "inserted-number", "one"];
+    for (number, name) in (1..).zip(names) {
+        let length = if name == "one" { 15_000 } else { 50_000 };
+        let ids = posted.post(&format!("{name}.bin"), &vec![number; length], 20_000);
+        let ids: Vec<_> = ids.iter().map(MessageId::as_str).collect();
+        let listed: Vec<(u32, &str)> = match (name, &ids[..]) {
+            ("missing-first", [a, b, c]) => vec![(1, a), (2, "gone@x"), (2, b), (3, c)],
+            ("wrong-first", [a, b, c]) => vec![(1, a), (2, c), (3, c), (2, b)],
+            ("from-zero", [a, b, c]) => vec![(0, a), (1, b), (2, c)],
+            ("extra-number", [a, b, c]) => vec![(1, a), (2, b), (3, c), (4, c)],
+            ("inserted-number", [a, b, c]) => vec![(1, a), (2, a), (3, b), (4, c)],
+            ("one", [a]) => vec![(1, a), (2, a)],
+            (_, ids) => panic!("{} parts", ids.len()),
+        };
+        let segment = |(number, id): (u32, &str)| {
+            format!("<segment bytes=\"20000\" number=\"{number}\">{id}</segment>")
+        };
+        let segments: String = listed.into_iter().map(segment).collect();
+        files += &file(&format!("&quot;{name}.bin&quot;"), &[""; 0])
+            .replace("<segments>", &format!("<segments>{segments}"));
+    }
+    let news = News::plain(control.beside(posted));
+    let mut daemon = Daemon::start(&home, &news.section(0, ""));
+    home.drop_nzb("twice.nzb", nzb(&files));
+    daemon.wait_complete("twice");
+    for (number, name) in (1..).zip(names) {
+        let length = if name == "one" { 15_000 } else { 50_000 };
+        let found = fs::read(home.join(format!("complete/twice/{name}.bin"))).unwrap();
+        assert!(found == vec![number; length], "{name}");
+    }
+    control.completes(&home, &mut daemon);
+    daemon.stop();
+    home.assert_contained();
+}
+
 #[test]
 fn an_odd_nzb_is_downloaded_as_it_was_meant() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -7,7 +7,7 @@
 use std::fs;
 use std::sync::Arc;
 
-use bergamot_newsd::certs::{Authority, Quality};
+use bergamot_newsd::certs::{Authority, Identity, Quality};
 use bergamot_newsd::{Capabilities, Fault, Faults, Generated, Manners, Options, Rule, Security};
 use bergamot_tests::{Aftermath, Home, Trial, ids, post};
 
@@ -47,6 +47,41 @@ fn t01_the_cause_is_told_in_words() {
         (Quality::WrongHost, "not valid for name"),
     ] {
         let (after, _) = shunned(&place, &post, place.tls(quality), TLS, Faults::none());
+        after.assert_said(&["WARN not trusted", words]);
+    }
+}
+
+#[test]
+fn t01_a_self_signed_certificate_is_trusted_through_ca_file() {
+    let post = post(1, "job.bin", 6);
+    let server = |identity: &Identity| {
+        let security = Security::Tls(identity.server_config().expect("a configuration"));
+        Options { security, ..serving(&post) }
+    };
+    let own = Identity::self_signed(Quality::Good).expect("a certificate");
+    let home = Home::new();
+    fs::write(home.join("ca.pem"), own.pem()).expect("its certificate");
+    let mut trial = Trial::start_in(home, "", [(server(&own), TLS)]);
+    trial.completes("job", &post);
+    assert!(trial.end().news.tally(0).all_served() >= 6);
+
+    // Neither one with a flaw, nor another than that in the file.
+    for (quality, words) in [
+        (Quality::Expired, "expired"),
+        (Quality::NotYetValid, "not valid yet"),
+        (Quality::WrongHost, "not valid for name"),
+        (Quality::Good, ""),
+    ] {
+        let shown = Identity::self_signed(quality).expect("a certificate");
+        let copied = if words.is_empty() { &own } else { &shown };
+        let home = Home::new();
+        fs::write(home.join("ca.pem"), copied.pem()).expect("its certificate");
+        let servers = [(server(&shown), TLS), (serving(&post), "level = 1")];
+        let mut trial = Trial::start_in(home, QUICK, servers);
+        trial.completes("job", &post);
+        let after = trial.end();
+        assert!(after.news.tally(0).handshakes().failed > 0, "{quality:?} was shown");
+        assert!(after.news.tally(0).transcript().is_empty(), "{quality:?}");
         after.assert_said(&["WARN not trusted", words]);
     }
 }

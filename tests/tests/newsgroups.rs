@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Instant;
 
-use bergamot_newsd::{Articles, Generated, Header, Manners, Newsgroups, Options};
+use bergamot_newsd::{Articles, Generated, Header, Login, Manners, Newsgroups, Options};
 use bergamot_rpc::{Client, ClientError};
 use bergamot_tests::{Daemon, Home, News, content_of};
 use bergamot_types::{ByteCount, ByteRate};
@@ -244,10 +244,72 @@ fn who_waits_for_a_server_that_is_switched_off_is_told() {
     let waiting = std::thread::spawn(move || {
         refused(&mut client, "groups.headers", json!({ "group": GROUP }))
     });
-    daemon.wait_for(&["refresh triggered"]);
+    daemon.wait_for(&["Triggering incremental update"]);
     call(&mut other, "servers.switch", json!({ "server": 1, "active": false }));
     let why = waiting.join().expect("it was answered");
     assert_eq!(why, "no server that may be asked for headers is configured");
+    daemon.stop();
+}
+
+#[test]
+fn looks_share_a_connection_until_a_download_wants_it() {
+    let newsgroups = Arc::new(Newsgroups::default());
+    newsgroups.post(GROUP, talk(1));
+    newsgroups.post("alt.other", talk(2));
+    let (post, _) = post(9, "job.bin", 60_000);
+    let mut options = options(post.clone(), &newsgroups);
+    options.manners.login = Some(Login::new("ann", "secret"));
+    let news = News::start([options]);
+    let home = Home::new();
+    let keys = "connections = 1\nusername = \"ann\"\npassword = \"secret\"";
+    let mut daemon = Daemon::start(&home, &news.section(0, keys));
+    let mut client = home.connect().expect("it listens");
+    for number in 3..=5 {
+        newsgroups.post(GROUP, talk(number));
+        for group in [GROUP, "alt.other"] {
+            let page = json!({ "group": group, "latest": true });
+            call(&mut client, "groups.headers", page);
+        }
+    }
+    call(&mut client, "groups.list", json!({}));
+    let tally = news.tally(0);
+    assert_eq!(tally.commands("GROUP"), 6, "{:?}", tally.transcript());
+    assert_eq!(tally.connections().accepted, 1, "{:?}", tally.transcript());
+    let logins = tally.transcript().iter().filter(|line| line.contains("AUTHINFO USER")).count();
+    assert_eq!(logins, 1, "{:?}", tally.transcript());
+
+    // The account has one connection, which the download gets at once.
+    home.drop_nzb("job.nzb", post.nzb());
+    daemon.wait_complete("job");
+    assert_apart(&news.tally(0).transcript());
+    let page = call(&mut client, "groups.headers", json!({ "group": GROUP, "latest": true }));
+    assert_eq!(page["known"], 4);
+    daemon.stop();
+}
+
+#[test]
+fn targets_are_listed_with_kind_interval_next_due_and_last_result() {
+    let newsgroups = Arc::new(Newsgroups::default());
+    newsgroups.post(GROUP, talk(1));
+    let (post, _) = post(7, "a.bin", 1);
+    let news = News::start([options(post, &newsgroups)]);
+    let home = Home::new();
+    let daemon = Daemon::start(&home, &news.section(0, ""));
+    let mut client = home.connect().expect("it listens");
+    call(&mut client, "groups.headers", json!({ "group": GROUP }));
+    let targets = call(&mut client, "targets.list", json!({}));
+    let of_kind = |kind: &str| {
+        let targets = targets.as_array().into_iter().flatten();
+        targets.clone().find(|target| target["kind"] == kind).cloned().unwrap_or_default()
+    };
+    let (group, watch) = (of_kind("group"), of_kind("watch-folder"));
+    assert_eq!((&group["subject"], &group["interval_ms"]), (&json!(GROUP), &json!(30_000)));
+    assert_eq!((&group["last_result"], &group["failures"]), (&json!("ok"), &json!(0)));
+    assert!(group["next_due"].is_string() && watch["interval_ms"].is_u64(), "{targets}");
+    let mut command = Daemon::command();
+    let said = command.arg("-H").arg(home.join("control.sock")).arg("targets").output();
+    let said = String::from_utf8(said.expect("it ran").stdout).expect("text");
+    assert!(said.contains("LAST RESULT") && said.contains(GROUP), "{said}");
     daemon.stop();
 }
 
@@ -293,10 +355,10 @@ fn the_log_tells_of_a_refresh_from_its_beginning() {
     let mut client = home.connect().expect("it listens");
     call(&mut client, "groups.headers", json!({ "group": GROUP }));
     for words in [
-        &["DEBUG", "refresh spawned"][..],
-        &["DEBUG", "refresh triggered"],
-        &["DEBUG", "found headers", "count=1"],
-        &["DEBUG", "refresh scheduled", "rate=0.003", "period=30"],
+        &["DEBUG Spawning background refresh task"][..],
+        &["DEBUG Triggering incremental update"],
+        &["DEBUG Found new articles", "count=1"],
+        &["DEBUG Group refresh scheduled", "rps=0.00 period_secs=30.0"],
     ] {
         let line = daemon.expect(words);
         assert!(line.contains(&format!("group={GROUP}")), "{line}");

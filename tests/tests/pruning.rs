@@ -17,7 +17,7 @@ use bergamot_types::{SplitMix, UnixTime};
 #[test]
 fn the_record_of_a_forgotten_job_goes_last() {
     let home = Home::in_memory();
-    fill(&home);
+    fill(&home, JOBS, UnixTime(1_800_000_000));
     let mut chance = SplitMix::seeded(1);
     let mut lives = 0;
     while directories(&home).len() > KEPT {
@@ -38,28 +38,56 @@ fn the_record_of_a_forgotten_job_goes_last() {
     println!("{} jobs forgotten in {lives} lives", JOBS - KEPT);
 }
 
+// A clock that is years ahead at the start, as on a machine whose battery is empty.
+#[test]
+fn nothing_is_removed_by_age_right_after_a_start() {
+    let home = Home::in_memory();
+    fill(&home, 3, UnixTime(1_000_000_000));
+    let config = CONFIG.replace("3650", "30");
+    for _ in 0..2 {
+        let daemon = Daemon::start(&home, &config);
+        let told = |line: &String| line.contains("no job is removed from the history by age");
+        assert!(daemon.log().iter().any(told), "{:?}", daemon.log());
+        let listing = Listing::ask(&mut home.connect().unwrap()).unwrap();
+        assert_eq!(listing.past.len(), 3);
+        daemon.stop();
+        assert_eq!((directories(&home).len(), records(&home).len()), (3, 3));
+    }
+}
+
+#[test]
+fn the_log_names_downloaded_files_that_are_deleted_with_the_history() {
+    let home = Home::in_memory();
+    fill(&home, KEPT + 1, UnixTime(1_800_000_000));
+    let mut daemon = Daemon::launch(&home, CONFIG, Daemon::command());
+    let path = home.join("incomplete/1");
+    let words = ["INFO", "its downloaded files deleted: more jobs ended than history.most"];
+    let told = daemon.wait_for(&words);
+    assert!(told.contains(path.to_str().unwrap()), "{told}");
+    daemon.stop();
+}
+
 /// Jobs that failed, with what was downloaded of them.
-fn fill(home: &Home) {
+fn fill(home: &Home, jobs: usize, ended: UnixTime) {
     let (spool, _) = Spool::open(&home.join("state/spool")).unwrap();
-    let records: Vec<_> = (0..JOBS).map(|_| failed(&spool)).collect();
+    let records: Vec<_> = (0..jobs).map(|_| failed(&spool, ended)).collect();
     for record in &records {
         let directory = home.join("incomplete").join(record.directory.as_deref().unwrap());
         fs::create_dir_all(&directory).unwrap();
         fs::write(directory.join("f.bin"), "some of it").unwrap();
     }
-    let mut nzbs = vec![&b"<nzb/>"[..]; JOBS];
+    let mut nzbs = vec![&b"<nzb/>"[..]; jobs];
     let additions = records.iter().zip(&mut nzbs);
     let mut additions: Vec<_> =
         additions.map(|(record, nzb)| Addition { record, nzb: nzb as &mut dyn Read }).collect();
     assert!(spool.add_all(&mut additions).iter().all(Result::is_ok));
 }
 
-fn failed(spool: &Spool) -> Record {
+fn failed(spool: &Spool, ended: UnixTime) -> Record {
     let id = spool.next_id();
-    let now = UnixTime(1_800_000_000);
-    let mut record = Record::new(id, &id.to_string(), now, "", Fingerprint::default());
+    let mut record = Record::new(id, &id.to_string(), ended, "", Fingerprint::default());
     record.directory = Some(id.to_string().into());
-    let outcome = Outcome::new(Ending::Failed(Cause::Incomplete), now, "job.incomplete: 3 of 9");
+    let outcome = Outcome::new(Ending::Failed(Cause::Incomplete), ended, "job.incomplete: 3 of 9");
     record.end(Outcome { sequence: spool.next_sequence(), ..outcome });
     record
 }

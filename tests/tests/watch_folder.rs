@@ -257,7 +257,7 @@ fn of_files_that_are_found_together_each_is_taken_once() {
     let news = News::plain(Arc::new(together(&posts)));
     for (number, post) in posts.iter().enumerate() {
         home.drop_nzb(&format!("{number}.nzb"), post.nzb());
-        home.drop_nzb(&format!("{number} again.nzb"), post.nzb());
+        home.drop_nzb(&format!("{number}~again.nzb"), post.nzb());
     }
     let mut daemon = Daemon::start(&home, &news.section(0, ""));
     for _ in &posts {
@@ -268,7 +268,7 @@ fn of_files_that_are_found_together_each_is_taken_once() {
         assert_eq!(found.unwrap(), content_of(post));
         let mark = |name: String| home.join("watch").join(name).exists();
         assert!(mark(format!("{number}.nzb.queued")), "{number}");
-        assert!(mark(format!("{number} again.nzb.duplicate")), "{number}");
+        assert!(mark(format!("{number}~again.nzb.duplicate")), "{number}");
     }
     daemon.stop();
 }
@@ -355,6 +355,34 @@ fn folders_are_categories_and_names_are_taken_as_they_are() {
     let log = daemon.stop().log;
     assert!(!log.iter().any(|line| line.contains("pl4nted")), "no password in the log");
     home.assert_contained();
+}
+
+#[test]
+fn two_daemons_on_one_folder_take_each_file_once() {
+    let (home, other) = (Home::new(), Home::new());
+    let posts: Vec<_> = (100..160).map(small).collect();
+    let news = News::plain(Arc::new(together(&posts)));
+    let shared = format!(
+        "[directories]\nwatch = {:?}\n{}",
+        home.join("watch").display().to_string(),
+        news.section(0, "")
+    );
+    let daemons = [&home, &other].map(|home| Daemon::start(home, &shared));
+    for (number, post) in posts.iter().enumerate() {
+        home.drop_nzb(&format!("{number}.nzb"), post.nzb());
+    }
+    let finished = |home: &Home| fs::read_dir(home.join("complete")).map_or(0, Iterator::count);
+    news.wait_until(|_| finished(&home) + finished(&other) >= posts.len());
+    let marks = fs::read_dir(home.join("watch")).unwrap().map(|entry| entry.unwrap().file_name());
+    let marks: Vec<_> = marks.map(|name| name.to_string_lossy().into_owned()).collect();
+    assert!(marks.iter().all(|name| name.ends_with(".nzb.queued")), "{marks:?}");
+    assert_eq!(marks.len(), posts.len());
+    for daemon in daemons {
+        daemon.stop();
+    }
+    assert_eq!(finished(&home) + finished(&other), posts.len());
+    let twice = posts.iter().filter(|post| news.tally(0).served(&post.id(0, 1)) != 1);
+    assert_eq!(twice.count(), 0);
 }
 
 fn small(seed: u64) -> Generated {

@@ -153,8 +153,10 @@ fn part_of(part: bergamot_yenc::Part) -> Part {
         length: part.length,
         file_size: part.file_size,
         number: part.number,
+        total: part.total,
         verified: part.check == Check::Verified,
         name: part.name,
+        crc32: Some(part.crc32),
     }
 }
 

@@ -28,7 +28,7 @@ impl Once {
     /// The configuration with what was said on the command line.
     pub(crate) fn config(&self, file: Option<PathBuf>) -> anyhow::Result<Config> {
         let file = file.unwrap_or_else(|| PathBuf::from("bergamot.toml"));
-        let mut config = Config::read(&file, &std::env::vars_os().collect::<Environment>())?;
+        let mut config = Config::read(&file, &Environment::of_process())?;
         let feeds = &mut config.feeds_table;
         feeds.concurrency = self.concurrency.unwrap_or(feeds.concurrency).max(1);
         feeds.output_items = self.feed_size.unwrap_or(feeds.output_items).max(1);
@@ -39,8 +39,9 @@ impl Once {
     }
 }
 
-/// A daemon that does nothing but read feeds, reachable by nobody.
-pub(crate) fn run(mut config: Config) -> anyhow::Result<()> {
+/// Runs a daemon that does nothing but read feeds and cannot be reached. Returns the names of the feeds
+/// whose servers refuse the login, now or with the same settings before.
+pub(crate) fn run(mut config: Config) -> anyhow::Result<Vec<String>> {
     config.control.socket = Socket::None;
     config.control.address = None;
     config.servers.iter_mut().for_each(|server| server.active = false);
@@ -50,7 +51,7 @@ pub(crate) fn run(mut config: Config) -> anyhow::Result<()> {
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let settings = daemon::Settings::new(&config, 1).for_feeds_only();
     let done = runtime.block_on(runtime.spawn(daemon::run(settings, book)));
-    done.context("reading the feeds broke down")??;
+    let refused = done.context("reading the feeds broke down")??;
     runtime.shutdown_background();
-    Ok(())
+    Ok(refused)
 }

@@ -80,7 +80,7 @@ fn checked(imported: &Imported, output: &Path) -> anyhow::Result<Result<Config, 
     let base = output.parent().filter(|base| !base.as_os_str().is_empty());
     let base = base.unwrap_or(Path::new("."));
     let base = base.canonicalize().with_context(|| base.display().to_string())?;
-    let environment: Environment = std::env::vars_os().collect();
+    let environment = Environment::of_process();
     let config = Config::parse(imported.config().as_bytes(), &base, &environment);
     Ok(config.map_err(|problems| {
         let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();

@@ -14,6 +14,7 @@ mod first_start;
 mod import;
 mod log;
 mod log_book;
+mod machine_zone;
 mod privileges;
 mod progress;
 mod signals;
@@ -178,7 +179,7 @@ fn run_daemon(config: &Config, book: log_book::LogBook) -> anyhow::Result<()> {
 }
 
 fn environment() -> Environment {
-    std::env::vars_os().collect()
+    Environment::of_process()
 }
 
 /// A reader that has seen enough, as `head` does, is no error.

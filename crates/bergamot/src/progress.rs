@@ -132,7 +132,7 @@ fn spoken(hold: Hold, zone: Zone) -> String {
         Hold::Paused => ("by hand", None),
         Hold::Quota { until } => ("the quota is reached", until),
         Hold::Schedule { until } => ("by the schedule", until),
-        Hold::Unrecorded => ("what is used of the quota cannot be written", None),
+        Hold::Unrecorded => ("the state directory cannot be written to", None),
     };
     match until {
         Some(at) => format!("paused until {}: {why}", zone.written(at)),

@@ -32,7 +32,7 @@ pub enum Hold {
     Quota { until: Option<UnixTime> },
     /// The timetable says so; without a time it always does.
     Schedule { until: Option<UnixTime> },
-    /// What is used cannot be written down.
+    /// What is used, or what was downloaded, cannot be written down.
     Unrecorded,
 }
 
@@ -209,7 +209,7 @@ impl Engine {
             return Some(Hold::Schedule { until: self.allowance.schedule.until() });
         }
         let is_stuck = self.allowance.write_again.is_some() && self.all_metered();
-        if is_stuck {
+        if is_stuck || self.is_state_unwritable {
             return Some(Hold::Unrecorded);
         }
         self.wishes.paused.then_some(Hold::Paused)

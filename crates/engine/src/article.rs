@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use bergamot_pool::{Route, Tries};
+use bergamot_pool::{Attempt, Consequence, Route, Tries};
 use bergamot_queue::{FileKey, Part, SegmentKey, SegmentState};
 use bergamot_types::ServerId;
 
@@ -10,6 +10,7 @@ use crate::engine::Engine;
 use crate::event::{Fault, Now};
 use crate::hand_out::{LARGEST_ARTICLE, size_of};
 use crate::order::{ConnectionId, Note, Notice, Order, Ticket};
+use crate::suspicion::Suspicion;
 
 /// An article under way, and what it holds.
 #[derive(Debug)]
@@ -43,6 +44,15 @@ pub(crate) enum Stage {
     Keeping,
 }
 
+/// What an article has to do with the end of the connection that was asked for it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Blame {
+    None,
+    /// It may be the reason: others are asked for before it is asked for again.
+    Suspected,
+    Charged,
+}
+
 /// An article that did not come at the first asking.
 #[derive(Debug, Default)]
 pub(crate) struct Troubled {
@@ -52,6 +62,9 @@ pub(crate) struct Troubled {
     pub(crate) needs: u64,
     /// The length of the best damaged copy, which lies in its place.
     best_damaged: Option<u64>,
+    pub(crate) suspicion: Suspicion,
+    /// A server that may have one of its other ids could not be asked.
+    is_by_outage: bool,
 }
 
 impl Troubled {
@@ -81,7 +94,9 @@ impl Engine {
             return;
         }
         let Some((key, server)) = self.answered(now, ticket) else { return };
-        self.pool.on_success(server);
+        if self.pool.on_missing(server) {
+            self.on_server_works(now, server);
+        }
         self.troubled.entry(key).or_default().tries.missing(server);
         self.ask_again(now, key);
     }
@@ -91,7 +106,32 @@ impl Engine {
             return;
         }
         let Some((key, server)) = self.answered(now, ticket) else { return };
-        self.ask_later(now, key, server);
+        let attempt = self.attempt(server, ticket.0, Some(key));
+        let end = self.pool.on_request_failed(now.instant, server, attempt);
+        self.on_failed_at(now, key, server);
+        if let Consequence::Rests(again_in) = end {
+            self.on_server_rests(now, server, again_in);
+        }
+    }
+
+    /// What failed, when it is no longer under way.
+    pub(crate) fn attempt(
+        &self,
+        server: ServerId,
+        number: u64,
+        key: Option<SegmentKey>,
+    ) -> Attempt {
+        let mut of_server = self.connections.values().filter(|known| known.server == server);
+        let of_key = |key: SegmentKey| {
+            u64::from(key.job.0) << 40 ^ u64::from(key.file) << 20 ^ u64::from(key.segment)
+        };
+        Attempt {
+            number,
+            newest: self.last_number,
+            article: key.map(of_key),
+            others_under_way: of_server.any(|known| !known.line.is_empty()),
+            is_behind_answer: false,
+        }
     }
 
     /// Releases what the ticket of an answer without a body held.
@@ -115,7 +155,9 @@ impl Engine {
         let Stage::Asked { server, connection } = article.stage else { return };
         let key = article.key;
         self.free_slot(now, connection, ticket, true);
-        self.pool.on_success(server);
+        if self.pool.on_delivered(server) {
+            self.on_server_works(now, server);
+        }
         if !self.queue.wants(key) || self.is_being_written(key) {
             return self.discard(ticket);
         }
@@ -147,15 +189,21 @@ impl Engine {
         self.ask_again(now, key);
     }
 
-    fn on_good(&mut self, now: Now, ticket: Ticket, server: ServerId, part: Part) {
+    fn on_good(&mut self, now: Now, ticket: Ticket, server: ServerId, mut part: Part) {
         let Some(article) = self.tickets.get_mut(&ticket) else { return };
         let key = article.key;
-        match self.queue.place(key, &part) {
+        let is_accepted = self.troubled.get(&key).is_some_and(Troubled::is_accepted);
+        let mut placed = self.queue.place(key, &part);
+        if is_accepted
+            && let Some(Err(conflict)) = &placed
+            && conflict.is_suspicion()
+        {
+            part.verified = false;
+            placed = self.queue.accept(key, &part);
+        }
+        match placed {
             None => self.discard(ticket),
-            Some(Err(conflict)) => {
-                let why = format!("{}: {conflict}", conflict.code());
-                self.on_stranger(now, ticket, server, &why);
-            }
+            Some(Err(conflict)) => self.on_misfit(now, ticket, server, &conflict),
             Some(Ok(placed)) => {
                 let length = part.length;
                 article.stage = Stage::Writing { server, part };
@@ -189,6 +237,7 @@ impl Engine {
             if let Some(troubled) = self.troubled.get_mut(&key) {
                 troubled.tries = Tries::default();
             }
+            self.forget_suspicion(key);
         }
         self.reroute(now);
     }
@@ -217,18 +266,11 @@ impl Engine {
             }
             None => self.discard(ticket),
         }
-        self.on_bad_copy(now, key, server, why);
-    }
-
-    /// A sound article that is not the one that was asked for: no use to anyone.
-    fn on_stranger(&mut self, now: Now, ticket: Ticket, server: ServerId, why: &str) {
-        let Some(key) = self.tickets.get(&ticket).map(|article| article.key) else { return };
-        self.discard(ticket);
-        self.on_bad_copy(now, key, server, why);
-    }
-
-    fn on_bad_copy(&mut self, now: Now, key: SegmentKey, server: ServerId, why: &str) {
         self.troubled.entry(key).or_default().tries.damaged(server);
+        self.on_bad_copy(now, key, server, why);
+    }
+
+    pub(crate) fn on_bad_copy(&mut self, now: Now, key: SegmentKey, server: ServerId, why: &str) {
         if let Some(file) = self.queue.file(key.file_key()) {
             let id = file.message_id(key.segment);
             self.tell(Notice::ArticleRefused { job: key.job, id, server, why: why.to_owned() });
@@ -236,21 +278,35 @@ impl Engine {
         self.ask_again(now, key);
     }
 
-    /// Takes an unanswered article back from its connection; `blamed` if it broke on this one.
-    pub(crate) fn take_back(&mut self, now: Now, ticket: Ticket, blamed: bool) {
+    /// Takes an unanswered article back from its connection.
+    pub(crate) fn take_back(&mut self, now: Now, ticket: Ticket, blame: Blame) {
         let Some(article) = self.close_ticket(ticket) else { return };
-        if let (Stage::Asked { server, .. }, true) = (article.stage, blamed) {
-            return self.ask_later(now, article.key, server);
+        let Stage::Asked { server, .. } = article.stage else { return };
+        match blame {
+            Blame::None => self.ask_again(now, article.key),
+            Blame::Suspected => self.ask_later(now, article.key, server),
+            Blame::Charged => self.on_failed_at(now, article.key, server),
         }
-        self.ask_again(now, article.key);
     }
 
-    /// After a pause, which grows: when a whole server goes, all its connections go at once, and an
-    /// article must not use up its retries on those that are only about to.
-    fn ask_later(&mut self, now: Now, key: SegmentKey, server: ServerId) {
+    /// A request for the article failed.
+    fn on_failed_at(&mut self, now: Now, key: SegmentKey, server: ServerId) {
+        let delivered = self.pool.delivered(server);
         let troubled = self.troubled.entry(key).or_default();
-        let breaks = troubled.tries.broke(server, self.settings.article_retries);
-        let pause = BREAK_PAUSE * (1 << breaks.saturating_sub(1).min(LONGEST_DOUBLING));
+        troubled.tries.broke(server, self.settings.article_retries, delivered);
+        self.ask_later(now, key, server);
+    }
+
+    /// Asks for it again after a pause, which grows: when a whole server goes, all its connections go at
+    /// once, and an article must not use up its retries on those that are only about to. Where the
+    /// server is known to be out of order, others are asked at once.
+    fn ask_later(&mut self, now: Now, key: SegmentKey, server: ServerId) {
+        if self.pool.is_out_of_order(server) {
+            return self.ask_again(now, key);
+        }
+        let troubled = self.troubled.entry(key).or_default();
+        let breaks = troubled.tries.failures_at(server).max(1);
+        let pause = BREAK_PAUSE * (1 << (breaks - 1).min(LONGEST_DOUBLING));
         let until = now.instant + pause;
         troubled.whereabouts = Whereabouts::Delayed { until };
         self.delayed.insert((until, key));
@@ -275,7 +331,7 @@ impl Engine {
         self.orders.push_back(Order::Write { ticket, file: article.key.file_key(), offset });
     }
 
-    fn discard(&mut self, ticket: Ticket) {
+    pub(crate) fn discard(&mut self, ticket: Ticket) {
         self.close_ticket(ticket);
         self.orders.push_back(Order::Discard { ticket });
     }
@@ -290,6 +346,7 @@ impl Engine {
 
     /// Puts an article that did not come into the lines of those who may still have it.
     pub(crate) fn ask_again(&mut self, now: Now, key: SegmentKey) {
+        self.suspects.remove(key);
         if !self.queue.wants(key) {
             self.troubled.remove(&key);
             return;
@@ -311,7 +368,13 @@ impl Engine {
                     self.lines.entry(server).or_default().push_back(key);
                 }
             }
-            Route::Exhausted => self.give_up(now, key),
+            Route::Exhausted => self.on_exhausted(now, key),
+            Route::Wait
+                if troubled.is_suspected()
+                    && self.pool.waits_for_quota(&troubled.tries, posted, now.date) =>
+            {
+                self.on_exhausted(now, key);
+            }
             Route::Wait => {
                 troubled.whereabouts = Whereabouts::Parked;
                 self.parked.push(key);
@@ -319,17 +382,53 @@ impl Engine {
         }
     }
 
+    /// Every server has answered for the id that the segment is asked for by. Where the NZB lists another
+    /// one that was not tried, that is asked for as if it were fresh.
+    fn on_exhausted(&mut self, now: Now, key: SegmentKey) {
+        if self.goes_on_to_next_id(now, key) {
+            return self.ask_again(now, key);
+        }
+        match self.waits_to_be_accepted(key) {
+            true => self.accept_suspects(now, key.file_key()),
+            false => self.give_up(now, key),
+        }
+    }
+
+    fn goes_on_to_next_id(&mut self, now: Now, key: SegmentKey) -> bool {
+        let id = |engine: &Self| {
+            engine.queue.file(key.file_key()).map(|file| file.message_id(key.segment))
+        };
+        let Some(before) = id(self) else { return false };
+        if !self.queue.choose_next_id(key) {
+            return false;
+        }
+        let posted = self.queue.file(key.file_key()).and_then(|file| file.listed().posted);
+        let troubled = self.troubled.entry(key).or_default();
+        let tries = std::mem::take(&mut troubled.tries);
+        troubled.is_by_outage |= self.pool.is_outage(&tries, posted, now.date);
+        self.count_answers(key.job, &tries, None);
+        if let Some(id) = id(self) {
+            self.tell(Notice::AlternateChosen { job: key.job, id, before });
+        }
+        true
+    }
+
     pub(crate) fn give_up(&mut self, now: Now, key: SegmentKey) {
         let troubled = self.troubled.remove(&key).unwrap_or_default();
         let damaged = troubled.best_damaged.is_some();
         if let Some(file) = self.queue.file(key.file_key()) {
-            let id = file.message_id(key.segment);
+            let (id, posted) = (file.message_id(key.segment), file.listed().posted);
             let verdict = self.last_verdict(now, key, &troubled.tries, damaged);
+            let is_outage = self.pool.is_outage(&troubled.tries, posted, now.date);
+            if is_outage || troubled.is_by_outage {
+                self.losses.note_outage(key.job);
+            }
             self.tell(Notice::ArticleLost { job: key.job, id, verdict });
         }
         self.count_answers(key.job, &troubled.tries, None);
         self.resolve(key, if damaged { SegmentState::Damaged } else { SegmentState::Missing });
-        self.check_health(key.job);
+        self.check_health(now, key.job);
+        self.accept_suspects(now, key.file_key());
     }
 
     /// A server's state has changed: what waits may wait for the wrong one now.
@@ -351,4 +450,4 @@ impl Engine {
 
 /// Before an article is asked for again on a new connection; doubled each time.
 const BREAK_PAUSE: Duration = Duration::from_millis(250);
-const LONGEST_DOUBLING: u8 = 6;
+const LONGEST_DOUBLING: u16 = 6;

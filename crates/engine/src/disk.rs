@@ -75,6 +75,7 @@ impl Engine {
                     self.note(Note::Written { key, part });
                 }
                 self.resolve(key, state);
+                self.accept_suspects(now, key.file_key());
             }
             (Ok(()), _) => {}
             (Err(trouble), stage) => {
@@ -148,6 +149,7 @@ impl Engine {
 
     pub(crate) fn forget_troubled(&mut self, file: FileKey) {
         self.troubled.retain(|key, _| key.file_key() != file);
+        self.suspects.forget_file(file);
         self.parked.retain(|key| key.file_key() != file);
         self.delayed.retain(|(_, key)| key.file_key() != file);
     }

@@ -1,17 +1,17 @@
 //! The machine itself.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bergamot_limit::Limiter;
-use bergamot_pool::{Pool, Trouble};
+use bergamot_pool::{Attempt, Pool, Trouble};
 use bergamot_queue::{Job, JobState, NewJob, Queue, SegmentKey};
 use bergamot_sched::Scheduler;
 use bergamot_types::{ByteCount, ByteRate, JobId, MessageId, ServerId};
 use tracing::{debug, trace};
 
 use crate::allowance::Allowance;
-use crate::article::{Article, Troubled};
+use crate::article::{Article, Blame, Troubled};
 use crate::backlog::Backlog;
 use crate::budget::Budget;
 use crate::control::Wishes;
@@ -19,11 +19,12 @@ use crate::disk::Disk;
 use crate::end_game::EndGame;
 use crate::errands::Errands;
 use crate::event::{Event, Now};
-use crate::health::Beyond;
+use crate::health::Losses;
 use crate::line::Line;
 use crate::order::{ConnectionId, Failure, Note, Notice, Order, Ticket};
 use crate::probes::Probes;
 use crate::settings::Settings;
+use crate::suspicion::Suspects;
 
 /// After each `handle` call poll orders until there are none; then wait for an event or the timeout.
 #[derive(Debug)]
@@ -36,6 +37,7 @@ pub struct Engine {
     pub(crate) parked: Vec<SegmentKey>,                         // wait for a server that is excused
     pub(crate) delayed: BTreeSet<(Instant, SegmentKey)>,        // wait until then, after a break
     pub(crate) troubled: HashMap<SegmentKey, Troubled>,
+    pub(crate) suspects: Suspects,
     pub(crate) tickets: HashMap<Ticket, Article>,
     pub(crate) limiter: Limiter<ConnectionId>,
     pub(crate) sched: Scheduler,
@@ -47,8 +49,9 @@ pub struct Engine {
     pub(crate) disk_due: Option<Instant>, // until then a body waits for the disk to move on
     pub(crate) disk: Disk,
     pub(crate) ended: HashSet<JobId>, // jobs whose last order has gone out
-    pub(crate) beyond: Beyond,
+    pub(crate) losses: Losses,
     pub(crate) wishes: Wishes,
+    pub(crate) is_state_unwritable: bool,
     pub(crate) errands: Errands,
     pub(crate) probes: Probes,
     routed_at: i64, // the minute by the calendar
@@ -71,7 +74,8 @@ pub(crate) struct Connection {
 impl Engine {
     /// `now` is when its rates begin to count.
     pub fn new(now: Instant, settings: Settings) -> Self {
-        let pool = Pool::new(settings.servers.iter().cloned(), settings.seed);
+        let mut pool = Pool::new(settings.servers.iter().cloned(), settings.seed);
+        pool.set_article_retries(settings.article_retries);
         Self {
             queue: Queue::new(),
             connections: BTreeMap::new(),
@@ -80,6 +84,7 @@ impl Engine {
             parked: Vec::new(),
             delayed: BTreeSet::new(),
             troubled: HashMap::new(),
+            suspects: Suspects::default(),
             tickets: HashMap::new(),
             limiter: Limiter::new(now, &settings.rates),
             sched: Scheduler::new(settings.servers.iter().map(|server| server.id)),
@@ -91,8 +96,9 @@ impl Engine {
             disk_due: None,
             disk: Disk::default(),
             ended: HashSet::new(),
-            beyond: Beyond::default(),
+            losses: Losses::default(),
             wishes: Wishes::default(),
+            is_state_unwritable: false,
             errands: Errands::default(),
             probes: Probes::default(),
             routed_at: 0,
@@ -142,6 +148,8 @@ impl Engine {
             Event::Refused { ticket } => self.on_refused(now, ticket),
             Event::ServerProbeWanted(server) => self.on_server_probe_wanted(server),
             Event::SettingsChanged(settings) => self.on_settings_changed(now, *settings),
+            Event::StateUnwritable => self.is_state_unwritable = true,
+            Event::StateWritable => self.is_state_unwritable = false,
             Event::Thirsty { connection } => self.on_thirsty(now, connection),
             Event::Timeout => {}
             Event::Unspent { connection, bytes } => self.on_unspent(now, connection, bytes),
@@ -214,7 +222,7 @@ impl Engine {
     pub(crate) fn on_job_removed(&mut self, job: JobId) {
         self.queue.remove(job);
         self.ended.remove(&job);
-        self.beyond.forget(job);
+        self.losses.forget(job);
         self.drop_work(job);
     }
 
@@ -222,6 +230,7 @@ impl Engine {
     fn drop_work(&mut self, job: JobId) {
         self.queue.pause(job);
         self.troubled.retain(|key, _| key.job != job);
+        self.suspects.forget_job(job);
         self.parked.retain(|key| key.job != job);
         self.delayed.retain(|(_, key)| key.job != job);
         self.disk.forget(job);
@@ -235,7 +244,7 @@ impl Engine {
                     self.orders.push_back(Order::FinishJob { job, verified });
                 }
             }
-            Some(JobState::Incomplete) => self.fail_job(job, Failure::Incomplete),
+            Some(JobState::Incomplete) => self.fail_job(job, self.cause_of_loss(job)),
         }
     }
 
@@ -255,9 +264,22 @@ impl Engine {
         let server = known.server;
         self.limiter.add(connection, server);
         if self.pool.on_connected(server) {
-            self.tell(Notice::ServerWorks { server });
-            self.reroute(now);
+            self.on_server_works(now, server);
         }
+    }
+
+    /// Its trouble is over.
+    pub(crate) fn on_server_works(&mut self, now: Now, server: ServerId) {
+        self.tell(Notice::ServerWorks { server });
+        self.reroute(now);
+    }
+
+    /// It is left alone for a while, in the trouble that the pool knows.
+    pub(crate) fn on_server_rests(&mut self, now: Now, server: ServerId, again_in: Duration) {
+        if let Some(trouble) = self.pool.trouble(server) {
+            self.tell(Notice::ServerRests { server, trouble, again_in });
+        }
+        self.reroute(now);
     }
 
     fn on_ended(
@@ -275,31 +297,34 @@ impl Engine {
         let useless = trouble == Trouble::Closed && gone.working && !gone.has_answered;
         let trouble = if useless { Trouble::OutOfStep } else { trouble };
         self.learn_from_end(now, &gone, trouble);
-        let end = self.pool.on_ended(now.instant, server, gone.working, trouble);
+        let first = unanswered.first();
+        let key = first.and_then(|ticket| self.tickets.get(ticket)).map(|article| article.key);
+        let number = first.map_or(connection.0, |ticket| ticket.0);
+        // Asked behind another one an article may be innocent, and so may the server be.
+        let is_behind_answer = trouble == Trouble::OutOfStep && gone.has_answered;
+        let attempt = Attempt { is_behind_answer, ..self.attempt(server, number, key) };
+        let end = self.pool.on_ended(now.instant, server, gone.working, trouble, attempt);
         debug!(%server, %connection, ?trouble, ?end, "connection ended");
         // Only the article it broke on may be to blame; the others go back as they were.
-        let blamed = match trouble {
-            Trouble::Broken => unanswered.first(),
-            // Asked behind another one it may be innocent. That one was answered, so this cannot go
-            // on for ever.
-            Trouble::OutOfStep if !gone.has_answered => unanswered.first(),
-            Trouble::Refused if gone.working => {
-                unanswered.first().filter(|ticket| self.is_suspect(**ticket, server))
-            }
-            _ => None,
+        let blame = match trouble {
+            Trouble::Broken => Blame::Charged,
+            // That one was answered, so this cannot go on for ever.
+            Trouble::OutOfStep if !gone.has_answered => Blame::Charged,
+            Trouble::Refused if gone.working => match first {
+                Some(ticket) if self.is_suspect(*ticket, server) => Blame::Charged,
+                _ => Blame::Suspected,
+            },
+            _ => Blame::None,
         };
         self.take_probes_back(connection);
         // All it has not reported on, whether or not it had heard of it.
         for ticket in gone.line.tickets() {
-            self.take_back(now, ticket, Some(&ticket) == blamed);
+            self.take_back(now, ticket, if Some(&ticket) == first { blame } else { Blame::None });
         }
         match end {
             Consequence::GoesOn => {}
             Consequence::LowerCeiling(to) => self.tell(Notice::CeilingLowered { server, to }),
-            Consequence::Rests(again_in) => {
-                self.tell(Notice::ServerRests { server, trouble, again_in });
-                self.reroute(now);
-            }
+            Consequence::Rests(again_in) => self.on_server_rests(now, server, again_in),
         }
     }
 

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use bergamot_pool::{Consequence, Trouble};
+use bergamot_pool::{Attempt, Consequence, Trouble};
 use bergamot_types::ServerId;
 
 use crate::allowance::Hold;
@@ -38,8 +38,7 @@ impl Engine {
             return;
         };
         if self.pool.on_errand_connected(server) {
-            self.tell(Notice::ServerWorks { server });
-            self.reroute(now);
+            self.on_server_works(now, server);
         }
     }
 
@@ -51,13 +50,11 @@ impl Engine {
 
     pub(crate) fn on_errand_ended(&mut self, now: Now, errand: ErrandId, trouble: Trouble) {
         let Some(Running { server, .. }) = self.errands.running.remove(&errand) else { return };
-        match self.pool.on_errand_ended(now.instant, server, trouble) {
+        let attempt = Attempt::alone(self.last_number, self.last_number);
+        match self.pool.on_errand_ended(now.instant, server, trouble, attempt) {
             Consequence::GoesOn => {}
             Consequence::LowerCeiling(to) => self.tell(Notice::CeilingLowered { server, to }),
-            Consequence::Rests(again_in) => {
-                self.tell(Notice::ServerRests { server, trouble, again_in });
-                self.reroute(now);
-            }
+            Consequence::Rests(again_in) => self.on_server_rests(now, server, again_in),
         }
     }
 

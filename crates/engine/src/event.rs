@@ -125,6 +125,10 @@ pub enum Event {
     ServerProbeWanted(ServerId),
     /// Other settings hold from now on. A server is known by its id: with another id it is another.
     SettingsChanged(Box<Settings>),
+    /// What is downloaded cannot be put on record: nothing more is fetched.
+    StateUnwritable,
+    /// It can again.
+    StateWritable,
     /// The connection has something to read and no lease to read it with.
     Thirsty {
         connection: ConnectionId,

@@ -18,11 +18,27 @@ use crate::takers::Takers;
 /// An article to be asked for, and where it waited.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Choice {
+    /// It is written; see [`Order::Fetch`].
+    Control(SegmentKey),
     /// Nobody was asked for it yet.
     Fresh(SegmentKey),
     /// It is under way elsewhere, and late.
     Hedge(SegmentKey),
     InLine(SegmentKey),
+    /// It waits for a server that is passed over.
+    Parked(SegmentKey),
+}
+
+impl Choice {
+    fn key(self) -> SegmentKey {
+        match self {
+            Self::Control(key)
+            | Self::Fresh(key)
+            | Self::Hedge(key)
+            | Self::InLine(key)
+            | Self::Parked(key) => key,
+        }
+    }
 }
 
 impl Engine {
@@ -39,6 +55,7 @@ impl Engine {
                 false => takers.on_nothing_for(taker),
             }
         }
+        self.probe_servers(now);
         self.play_end_game(now);
         self.open_connections(now);
     }
@@ -49,7 +66,10 @@ impl Engine {
 
     fn takers(&self, now: Now) -> Takers {
         let mut takers = Takers::default();
-        for (&id, known) in self.connections.iter().filter(|(_, it)| it.working && it.stays) {
+        let takes = |known: &Connection| {
+            known.working && known.stays && !self.pool.is_out_of_order(known.server)
+        };
+        for (&id, known) in self.connections.iter().filter(|(_, known)| takes(known)) {
             takers.add(known.server, id, known.line.len(), || self.depth(now, known.server));
         }
         takers
@@ -179,7 +199,7 @@ impl Engine {
 
     /// Orders the article, if there is room for it.
     pub(crate) fn ask(&mut self, now: Now, connection: ConnectionId, choice: Choice) -> bool {
-        let (Choice::Fresh(key) | Choice::Hedge(key) | Choice::InLine(key)) = choice;
+        let key = choice.key();
         let Some(server) = self.connections.get(&connection).map(|known| known.server) else {
             return false;
         };
@@ -203,6 +223,7 @@ impl Engine {
             limit: ByteCount(article_limit(claimed)),
             patience: self.sched.patience(server, breaks.into()),
             hedge: matches!(choice, Choice::Hedge(_)),
+            control: matches!(choice, Choice::Control(_)),
         });
         self.leave_waiting_place(choice, server);
         let working = self.pool.working(server);
@@ -219,6 +240,7 @@ impl Engine {
 
     fn leave_waiting_place(&mut self, choice: Choice, server: ServerId) {
         match choice {
+            Choice::Control(_) => {}
             Choice::Fresh(key) => self.queue.take_fresh(key.file_key()),
             Choice::Hedge(key) => {
                 let others = self.tickets.values().filter(|other| other.key == key).count();
@@ -229,6 +251,10 @@ impl Engine {
                 if let Some(place) = line.iter().take(LOOK_AHEAD).position(|waits| *waits == key) {
                     line.remove(place);
                 }
+                self.troubled.entry(key).or_default().whereabouts = Whereabouts::UnderWay;
+            }
+            Choice::Parked(key) => {
+                self.parked.retain(|waits| *waits != key);
                 self.troubled.entry(key).or_default().whereabouts = Whereabouts::UnderWay;
             }
         }
@@ -257,6 +283,9 @@ impl Engine {
 
     /// How many connections more than those being opened could find something to do.
     pub(crate) fn work_for(&mut self, now: Now, server: ServerId) -> usize {
+        if self.pool.is_out_of_order(server) {
+            return usize::from(self.choose_probe(now, server).is_some());
+        }
         // A server in trouble is tried as long as there is anything at all it could do.
         if self.pool.in_trouble(server) && !self.queue.is_all_held() {
             return 1;

@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use bergamot_types::JobId;
 
 use crate::engine::Engine;
+use crate::event::Now;
 use crate::order::{Failure, Notice, Order};
 
 /// What becomes of a job that cannot be made whole any more.
@@ -24,23 +25,49 @@ pub enum HealthAction {
     Pause,
 }
 
-/// The jobs that were found to be beyond repair: each is acted upon once.
+/// What is known of the losses of jobs.
 #[derive(Debug, Default)]
-pub(crate) struct Beyond(HashSet<JobId>);
+pub(crate) struct Losses {
+    /// Jobs that were found to be beyond repair: each is acted upon once.
+    beyond_repair: HashSet<JobId>,
+    /// Jobs that lost an article which a server may have that could not be asked.
+    by_outage: HashSet<JobId>,
+}
 
-impl Beyond {
+impl Losses {
     pub(crate) fn forget(&mut self, job: JobId) {
-        self.0.remove(&job);
+        self.beyond_repair.remove(&job);
+        self.by_outage.remove(&job);
+    }
+
+    pub(crate) fn note_outage(&mut self, job: JobId) {
+        self.by_outage.insert(job);
     }
 }
 
 impl Engine {
+    /// Why a job that is settled and not whole failed.
+    pub(crate) fn cause_of_loss(&self, job: JobId) -> Failure {
+        match self.losses.by_outage.contains(&job) {
+            true => Failure::ServersDown,
+            false => Failure::Incomplete,
+        }
+    }
+
     /// After an article of the job was lost.
-    pub(crate) fn check_health(&mut self, job: JobId) {
+    pub(crate) fn check_health(&mut self, now: Now, job: JobId) {
         let Some(known) = self.queue.job(job) else { return };
-        let (health, critical) = (known.health(), known.critical_health());
-        if health >= critical || self.ended.contains(&job) || !self.beyond.0.insert(job) {
+        if known.health_exempt_until().is_some_and(|until| now.date < until) {
             return;
+        }
+        let (health, critical) = (known.health(), known.critical_health());
+        let is_known = health >= critical || self.ended.contains(&job);
+        if is_known || !self.losses.beyond_repair.insert(job) {
+            return;
+        }
+        // Nothing is deleted, nor held against the post, that a server may still bring.
+        if self.losses.by_outage.contains(&job) {
+            return self.fail_job(job, Failure::ServersDown);
         }
         let action = self.settings.health_action;
         self.tell(Notice::BeyondRepair { job, health, critical, action });

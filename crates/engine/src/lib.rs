@@ -41,8 +41,10 @@ mod pace;
 mod probes;
 mod reload;
 mod schedule;
+mod server_probe;
 mod settings;
 mod status;
+mod suspicion;
 mod takers;
 mod verdict;
 

@@ -60,7 +60,8 @@ pub enum Order {
         job: JobId,
         failure: Failure,
     },
-    /// Ask for an article. `hedge`: although it is asked for elsewhere.
+    /// Ask for an article. `hedge`: although it is asked for elsewhere. `control`: although it is
+    /// written, to see whether a server delivers anything; its bytes are discarded.
     Fetch {
         connection: ConnectionId,
         ticket: Ticket,
@@ -69,6 +70,7 @@ pub enum Order {
         limit: ByteCount,
         patience: Patience,
         hedge: bool,
+        control: bool,
     },
     /// All parts are written: give the file its name.
     FinishFile {
@@ -152,11 +154,19 @@ pub enum Failure {
         critical: Permille,
     },
     Incomplete,
+    /// Articles are lost that an optional server may have, which could not be asked.
+    ServersDown,
 }
 
 /// What people may want to know.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Notice {
+    /// No server has a good copy under one id of a segment, and the NZB lists another.
+    AlternateChosen {
+        job: JobId,
+        id: MessageId,
+        before: MessageId,
+    },
     ArticleLost {
         job: JobId,
         id: MessageId,

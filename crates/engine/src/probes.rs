@@ -87,7 +87,6 @@ impl Engine {
 
     pub(crate) fn on_present(&mut self, now: Now, ticket: Ticket) {
         if let Some(asked) = self.take_probe(now, ticket) {
-            self.pool.on_success(asked.server);
             self.settle(asked.job, asked.probe, |census| census.present += 1);
         }
     }
@@ -98,7 +97,6 @@ impl Engine {
         else {
             return false;
         };
-        self.pool.on_success(server);
         question.tries.missing(server);
         self.ask_probe_again(job, probe, question);
         true
@@ -120,7 +118,7 @@ impl Engine {
 
     fn blame(&mut self, asked: Asked) {
         let Asked { job, probe, mut question, server, .. } = asked;
-        question.tries.broke(server, MOST_BREAKS);
+        question.tries.charge(server, MOST_BREAKS);
         self.ask_probe_again(job, probe, question);
     }
 

@@ -17,6 +17,7 @@ impl Engine {
     pub(crate) fn on_settings_changed(&mut self, now: Now, new: Settings) {
         let old = std::mem::replace(&mut self.settings, new);
         self.pool.set_servers(self.settings.servers.iter().cloned());
+        self.pool.set_article_retries(self.settings.article_retries);
         self.budget.set_total(self.settings.budget.0);
         self.change_rates(now, &old);
         self.change_quotas(now);

@@ -106,9 +106,7 @@ impl Engine {
     /// article that the server cannot bear, it must not go round for ever. Whether it is charged.
     pub(crate) fn is_suspect(&mut self, ticket: Ticket, server: ServerId) -> bool {
         let Some(key) = self.tickets.get(&ticket).map(|article| article.key) else { return false };
-        let others_work = self.pool.working(server) > 0;
-        let forgiven = if others_work { FORGIVEN } else { FORGIVEN_ALONE };
-        self.troubled.entry(key).or_default().tries.refused(server) > forgiven
+        self.troubled.entry(key).or_default().tries.refused(server) > FORGIVEN
     }
 
     fn stage(&self, key: SegmentKey) -> Option<&Stage> {
@@ -143,6 +141,3 @@ impl Engine {
 
 /// How many unreadable refusals are put down to the number of connections.
 const FORGIVEN: u8 = 2;
-
-/// The same where no other connection works: the server may be out of order, which takes longer.
-const FORGIVEN_ALONE: u8 = 10;

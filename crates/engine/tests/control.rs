@@ -62,6 +62,23 @@ fn while_everything_is_paused_only_what_is_forced_goes_on() {
 }
 
 #[test]
+fn nothing_is_fetched_while_what_arrives_cannot_be_put_on_record() {
+    let mut world = world(4);
+    world.add(job(1, &[40]).priority(FORCE_PRIORITY));
+    world.run_steps(20);
+    world.happens(Event::StateUnwritable);
+    world.run_for(100);
+    let fetched = world.fetches.len();
+    assert!(fetched < 40 && world.engine.reserved().0 == 0, "what was under way has ended");
+    assert_eq!(world.engine.hold(), Some(Hold::Unrecorded));
+    world.run_for(3600);
+    assert_eq!(world.fetches.len(), fetched);
+    world.happens(Event::StateWritable);
+    world.run();
+    assert_eq!((completed(&world), world.fetches.len()), (vec![1], 40));
+}
+
+#[test]
 fn what_is_forced_waits_for_the_disk_as_others_do() {
     let mut world = world(1);
     world.disk = Some(DiskTrouble::Passing);

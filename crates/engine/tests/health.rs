@@ -43,6 +43,28 @@ fn a_job_that_is_half_missing_fails_early_and_the_next_one_completes() {
 }
 
 #[test]
+fn a_job_whose_articles_may_still_arrive_is_asked_for_to_its_end() {
+    use HealthAction::{Delete, None, Park, Pause};
+    for action in [Delete, None, Park, Pause] {
+        let mut world = world(action);
+        world.rule(half_of_the_first);
+        let mut first = job(1, &[1000]);
+        first.health_exempt_for = Some(86_400);
+        world.add(first);
+        world.run();
+        assert_eq!(world.failed, [(1, Failure::Incomplete)], "{action:?}");
+        assert_eq!((world.fetches.len(), world.deleted.len()), (1000, 0), "{action:?}");
+    }
+    let mut world = world(HealthAction::Park);
+    world.rule(half_of_the_first);
+    let mut first = job(1, &[1000]);
+    first.health_exempt_for = Some(0);
+    world.add(first);
+    world.run();
+    assert_eq!(world.failed, [(1, health(849, 850))], "that time is over");
+}
+
+#[test]
 fn recovery_volumes_put_the_end_off_as_far_as_they_could_repair() {
     for (volume, failure) in [(100, health(899, 900)), (400, health(599, 600))] {
         let mut world = world(HealthAction::Park);

@@ -2,7 +2,7 @@
 
 mod world;
 
-use bergamot_engine::Trouble;
+use bergamot_engine::{Failure, Trouble};
 use world::{Reply, World, job, server};
 
 #[test]
@@ -54,4 +54,68 @@ fn the_first_connections_are_few_until_one_has_come_to_be() {
     world.add(job(1, &[1000]));
     world.run_for(5);
     assert!(world.most_at_once <= 8, "a wrong password is not sent a hundred times");
+}
+
+/// How a server fails that greets and does not deliver.
+const FAILURES: [Reply; 4] = [Reply::Break, Reply::OutOfStep, Reply::Refused, Reply::Unclear];
+
+#[test]
+fn an_outage_behind_the_greeting_fails_no_article_and_no_job() {
+    for failure in FAILURES {
+        for seconds in [5, 60, 3600] {
+            let mut world = World::new(vec![server(1).connections(8)]);
+            world.rule(move |_| failure);
+            (1..=20).for_each(|id| world.add(job(id, &[10])));
+            world.run_for(seconds);
+            assert_eq!((world.failed.len(), world.lost.len()), (0, 0), "{failure:?}");
+            world.rule(|_| Reply::Good);
+            world.run_for(60);
+            assert_eq!(world.completed.len(), 20, "{failure:?} for {seconds} s");
+        }
+    }
+}
+
+#[test]
+fn what_all_others_lack_waits_for_a_server_that_is_out_of_order() {
+    for failure in FAILURES {
+        let mut world = World::new(vec![server(1), server(2).level(1)]);
+        world.rule(move |ask| match (ask.server, ask.segment) {
+            (1, _) => failure,
+            (_, 3) => Reply::Missing,
+            _ => Reply::Good,
+        });
+        world.add(job(1, &[10]));
+        world.run_for(3600);
+        assert_eq!((world.failed.len(), world.lost.len()), (0, 0), "{failure:?}");
+        let asked_of_level_1 = world.fetches.iter().filter(|(server, _)| *server == 2).count();
+        assert!((9..=11).contains(&asked_of_level_1), "it is asked for all at once");
+        world.rule(|_| Reply::Good);
+        world.run();
+        assert_eq!(world.completed, [(1, true)], "{failure:?}");
+    }
+}
+
+#[test]
+fn an_article_on_which_a_server_fails_is_charged_though_it_is_the_last_one() {
+    for failure in FAILURES {
+        let mut world = World::new(vec![server(1)]);
+        world.rule(move |ask| if ask.segment == 9 { failure } else { Reply::Good });
+        world.add(job(1, &[10]));
+        world.run();
+        assert_eq!(world.failed, [(1, Failure::Incomplete)], "{failure:?}");
+        assert_eq!(world.lost.len(), 1);
+    }
+}
+
+#[test]
+fn a_job_that_fails_by_an_outage_of_an_optional_server_says_so() {
+    let mut world = World::new(vec![server(1), server(2).level(1).optional()]);
+    world.rule(|ask| match (ask.server, ask.segment) {
+        (1, 0..5) => Reply::Missing,
+        (2, _) => Reply::Refused,
+        _ => Reply::Good,
+    });
+    world.add(job(1, &[10]));
+    world.run();
+    assert_eq!(world.failed, [(1, Failure::ServersDown)]);
 }

@@ -4,7 +4,7 @@ mod traffic;
 
 use std::time::Duration;
 
-use bergamot_testkit::sim::{Curiosity, Day, JobModel};
+use bergamot_testkit::sim::{Curiosity, Day, JobModel, Kind, Outage};
 use traffic::{ARTICLE, Traffic, day, job, server};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -181,5 +181,31 @@ fn a_saturated_download_loses_nothing_to_headers_and_next_to_nothing_to_probes()
         println!("{connections} connections: {headers:.4} with headers, {probes:.4} with probes");
         assert!(headers <= 1.001, "{headers}");
         assert!(probes <= 1.01, "{probes}");
+    }
+}
+
+#[test]
+fn a_server_of_the_lowest_level_that_never_delivers_holds_nothing_up() {
+    let without = {
+        let mut day = day(vec![server(1, 10_000_000)], 1500);
+        day.servers[0].settings.level = 1;
+        Traffic::of(&day).took()
+    };
+    for answer in
+        [Kind::Endless, Kind::Goodbye, Kind::RefusedAnswer, Kind::RefusedMidway, Kind::Reset]
+    {
+        let mut day = day(vec![server(1, 10_000_000), server(2, 10_000_000)], 1500);
+        day.servers[1].settings.level = 1;
+        let (from, to) = (Duration::ZERO, at(3600));
+        let kind = Kind::NeverDelivers;
+        day.servers[0].outages = vec![Outage { kind, answer, knows_missing: false, from, to }];
+        let traffic = Traffic::of(&day);
+        let ratio = traffic.took().as_secs_f64() / without.as_secs_f64();
+        let asked = traffic.orders(1, from..to);
+        println!(
+            "beside a server that never delivers ({answer}): {ratio:.3} of the time, {asked} asked of it"
+        );
+        assert!(ratio <= 1.10, "{answer}: {ratio}");
+        assert!(asked >= 10, "it is probed");
     }
 }

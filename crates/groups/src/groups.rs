@@ -19,6 +19,9 @@ use crate::settings::Settings;
 ///
 /// A group lives from the first time it is asked for until nobody has asked for five minutes. Each
 /// living group is one target of the scheduler; when that is due, [`Groups::due`] says what to do.
+///
+/// The five debug lines of a refresh are an interface that other programs read
+/// (`tests/log_lines.rs`, `docs/polling.md`).
 #[derive(Debug)]
 pub struct Groups<W> {
     settings: Settings,
@@ -69,14 +72,17 @@ impl<W> Groups<W> {
         let Some(live) = self.live.get_mut(group) else { return };
         let rests = live.rests_until(now, debounce).is_some();
         let is_settled = rests && !live.is_running();
+        // That no server has it is asked again at the refresh period, however many ask for it.
+        let is_absent = matches!(live.failure, Some(Failure::NoSuchGroup(_))) && !live.is_running();
         let answer = match need {
             Need::Below { .. } if is_known => has_page.then_some(Ok(())),
             Need::Known if is_known => Some(Ok(())),
             Need::Below { .. } | Need::Known if is_settled => live.failure.clone().map(Err),
             _ => None,
         };
+        let answer = answer.or_else(|| live.failure.clone().filter(|_| is_absent).map(Err));
         let for_older = is_known && matches!(need, Need::Below { .. });
-        if !live.is_running() && (!rests || answer.is_none()) {
+        if !live.is_running() && !is_absent && (!rests || answer.is_none()) {
             self.orders.push_back(Order::Check(group.clone()));
         }
         match answer {
@@ -101,7 +107,7 @@ impl<W> Groups<W> {
     pub fn due(&mut self, now: Instant, group: &GroupName) -> Due {
         let Some(live) = self.live.get_mut(group) else { return Due::Stop };
         if !live.activity.is_active(now) && !live.is_waited_for() {
-            debug!(%group, "refresh stopped");
+            debug!(%group, "Group inactive, stopping refresh task");
             self.live.remove(group);
             return Due::Stop;
         }
@@ -110,7 +116,7 @@ impl<W> Groups<W> {
         }
         let older = live.wants_older();
         live.begin(now);
-        debug!(%group, "refresh triggered");
+        debug!(%group, "Triggering incremental update");
         let known = self.cache.cached(group).map(|cached| cached.extent);
         Due::Fetch(Fetch { group: group.clone(), known, older, most: self.settings.first_read })
     }
@@ -124,13 +130,16 @@ impl<W> Groups<W> {
     ) -> Duration {
         let result = result.map(|batch| {
             let count = self.cache.merge(group, batch);
-            debug!(%group, count, "found headers");
+            if count > 0 {
+                debug!(%group, count, "Found new articles");
+            }
         });
         let Some(live) = self.live.get_mut(group) else { return refresh_period(0.0) };
         let served = live.end(result.clone().err());
         let rate = live.activity.rate(now);
         let period = refresh_period(rate);
-        debug!(%group, rate, period = period.as_secs_f64(), "refresh scheduled");
+        let (rps, period_secs) = (format_args!("{rate:.2}"), period.as_secs_f64());
+        debug!(%group, %rps, period_secs = %format_args!("{period_secs:.1}"), "Group refresh scheduled");
         if live.is_waited_for() {
             self.orders.push_back(Order::Check(group.clone()));
         }
@@ -164,7 +173,7 @@ impl<W> Groups<W> {
         let live = self.live.entry(group.clone()).or_insert_with(|| Live::new(now));
         live.activity.record(now);
         if is_new {
-            debug!(%group, "refresh spawned");
+            debug!(%group, "Spawning background refresh task");
             let period = refresh_period(live.activity.rate(now));
             self.orders.push_back(Order::Start { group: group.clone(), period });
         }

@@ -22,6 +22,8 @@ struct World {
     /// How long one look takes.
     trip: Duration,
     running: Option<(Instant, Fetch)>,
+    /// Looks that have begun, whatever came of them.
+    fetches: usize,
     looks: Vec<(Instant, Option<ArticleRange>, Option<ArticleRange>)>,
     answers: Vec<(u32, Result<(), Failure>)>,
     asked: u32,
@@ -68,6 +70,7 @@ impl World {
             server: Ok(range(first, last)),
             trip: 20 * MILLISECOND,
             running: None,
+            fetches: 0,
             looks: Vec::new(),
             answers: Vec::new(),
             asked: 0,
@@ -110,7 +113,10 @@ impl World {
             }
             for id in self.targets.take_due(self.now) {
                 match self.groups.due(self.now, &group()) {
-                    Due::Fetch(fetch) => self.running = Some((self.now + self.trip, fetch)),
+                    Due::Fetch(fetch) => {
+                        self.fetches += 1;
+                        self.running = Some((self.now + self.trip, fetch));
+                    }
                     Due::PutOff(until) => assert!(self.targets.put_off(id, until)),
                     Due::Stop => {
                         self.targets.remove(id);
@@ -130,7 +136,9 @@ impl World {
             let read = |range: Option<ArticleRange>| range.map(headers).unwrap_or_default();
             plan.batch(read(plan.newer), read(plan.older))
         });
-        let outcome = result.as_ref().map(|_| ()).map_err(|_| ());
+        let is_fine =
+            !matches!(&result, Err(failure) if !matches!(failure, Failure::NoSuchGroup(_)));
+        let outcome = if is_fine { Ok(()) } else { Err(()) };
         let period = self.groups.handle_fetched(self.now, &group(), result);
         self.targets.set_interval(self.now, 0, period);
         self.targets.finished(self.now, 0, &outcome, &mut self.chance);
@@ -165,6 +173,21 @@ fn the_first_request_starts_a_refresh_and_the_last_ends_it_with_nothing_left() {
     // And from the beginning again.
     world.ask(Need::Known);
     assert!(world.targets.next_wake().is_some());
+}
+
+#[test]
+fn a_group_that_no_server_has_is_asked_for_again_at_the_refresh_period_only() {
+    let mut world = World::new(1, 1);
+    let missing = Failure::NoSuchGroup(group());
+    world.server = Err(missing.clone());
+    for second in 0..100 {
+        world.ask(Need::Latest);
+        world.rest(SECOND);
+        assert_eq!(world.answers.len(), second + 1, "all are answered");
+    }
+    assert!(world.answers.iter().all(|(_, result)| *result == Err(missing.clone())));
+    let looks = world.fetches;
+    assert!(looks <= 7, "a rate of up to a third a second is a period of at least 20 s: {looks}");
 }
 
 #[test]
@@ -232,7 +255,7 @@ fn all_who_wait_share_one_look_and_its_result() {
 #[test]
 fn all_who_wait_share_its_error_and_so_do_those_who_come_at_once() {
     let mut world = World::new(1, 100);
-    let failure = Failure::NoSuchGroup(group());
+    let failure = Failure::Server { server: "s0".into(), cause: "unreachable".into() };
     world.server = Err(failure.clone());
     for _ in 0..10 {
         world.ask(Need::Known);

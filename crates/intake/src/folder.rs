@@ -8,6 +8,8 @@ use std::path::{Component, Path};
 use rustix::fs::{self, AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::{Errno, Result};
 
+use crate::claim;
+
 /// Below the folder itself no link is followed, neither for files nor for directories.
 #[derive(Debug)]
 pub(crate) struct Folder(OwnedFd);
@@ -35,7 +37,7 @@ impl Folder {
         Ok((folder, name))
     }
 
-    /// At most `limit` names, sorted; hidden ones are left out.
+    /// At most `limit` names, sorted; hidden ones are left out, but for claims.
     pub(crate) fn names(&self, limit: usize) -> Result<Vec<OsString>> {
         let mut names = Vec::new();
         for entry in Dir::read_from(&self.0)? {
@@ -44,8 +46,9 @@ impl Folder {
             }
             let entry = entry?;
             let name = entry.file_name().to_bytes();
-            if !name.starts_with(b".") {
-                names.push(OsStr::from_bytes(name).to_owned());
+            let name = OsStr::from_bytes(name);
+            if !name.as_bytes().starts_with(b".") || claim::parse(name).is_some() {
+                names.push(name.to_owned());
             }
         }
         names.sort();

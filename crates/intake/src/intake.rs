@@ -1,14 +1,20 @@
 //! The watch folder as the daemon uses it.
 
+use std::cell::Cell;
 use std::collections::HashSet;
+use std::collections::hash_map::RandomState;
+use std::ffi::OsString;
 use std::fs::File;
+use std::hash::BuildHasher;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
-use tracing::debug;
+use tracing::{debug, info};
 
+use crate::claim::{self, Claim, Claimant, Foreign};
 use crate::error::WatchError;
 use crate::file_system;
 use crate::folder::Folder;
@@ -30,6 +36,7 @@ pub struct Intake {
     must_be_told: bool,        // and before that, so that its new files came with notices
     has_missed: bool,          // one did not
     is_local: bool,            // every folder is watched, and no other machine can write there
+    foreign: Foreign,          // claims of other daemons
     untold: Vec<PathBuf>,      // new at the last scan, without a notice so far
     last_new: Option<Instant>, // when a file came, or the first scan was
 }
@@ -48,6 +55,8 @@ pub struct Settings {
     pub local_interval: Option<Duration>,
     /// Whether to ask the kernel at all.
     pub watch: bool,
+    /// Under which id files are claimed; no other daemon may have it.
+    pub claimant: Claimant,
 }
 
 impl Settings {
@@ -59,6 +68,7 @@ impl Settings {
             watched_interval: Duration::from_secs(60),
             local_interval: Some(Duration::from_secs(3600)),
             watch: true,
+            claimant: Claimant::new(RandomState::new().hash_one(std::process::id())),
         }
     }
 }
@@ -90,6 +100,28 @@ pub struct Opened {
     pub file: File,
     identity: Identity,
     path: PathBuf,
+    claimed: Option<Claimed>,
+}
+
+/// Gives the file its name back when it is dropped, unless it has been marked.
+#[derive(Debug)]
+struct Claimed {
+    folder: Folder,
+    name: OsString,
+    original: OsString,
+    is_marked: Cell<bool>,
+}
+
+impl Drop for Claimed {
+    fn drop(&mut self) {
+        if self.is_marked.get() {
+            return;
+        }
+        // Should that fail, the next scan finds the claim and tries again.
+        if let Err(errno) = claim::give_back(&self.folder, &self.name, &self.original) {
+            debug!(%errno, "a claimed file did not get its name back");
+        }
+    }
 }
 
 impl Opened {
@@ -129,6 +161,7 @@ impl Intake {
             must_be_told: false,
             has_missed: false,
             is_local: false,
+            foreign: Foreign::default(),
             untold: Vec::new(),
             last_new: None,
         }
@@ -149,7 +182,10 @@ impl Intake {
             followed.push(watch.is_some_and(|watch| watch.follow(folder)));
             all_local &= file_system::is_local(&self.settings.path.join(folder));
         };
-        let listing = scan::scan(&self.settings.path, &mut follow);
+        let mut listing = scan::scan(&self.settings.path, &mut follow);
+        if self.take_back(now, &listing.claims) {
+            listing = scan::scan(&self.settings.path, &mut |_| {});
+        }
         // A folder that may not be read may not be watched either.
         let is_closed = |problem: &_| matches!(problem, WatchError::FolderUnreadable { .. });
         let all_watched = !followed.is_empty()
@@ -165,6 +201,17 @@ impl Intake {
         self.judge.retain(&listing.files.into_iter().map(|(path, _)| path).collect());
         let problems = self.unreported(listing.problems);
         Scan { found, problems, more }
+    }
+
+    /// Files that a dead daemon has left claimed get their names back; whether there were any. Our own
+    /// claims are all settled between two scans, so one that is found is of an earlier run.
+    fn take_back(&mut self, now: Instant, claims: &[Claim]) -> bool {
+        let is_own = |claim: &Claim| claim.claimant == self.settings.claimant;
+        let (mut dead, foreign): (Vec<Claim>, Vec<Claim>) =
+            claims.iter().cloned().partition(is_own);
+        dead.extend(self.foreign.observe(now, &foreign).into_iter().cloned());
+        let root = &self.settings.path;
+        dead.iter().filter(|claim| give_back(root, claim)).count() > 0
     }
 
     fn start_watch(&mut self) {
@@ -226,8 +273,9 @@ impl Intake {
             (_, true) => watched_interval,
             (_, false) => self.unwatched_interval(now),
         };
-        let ready = self.judge.next_ready().map(|at| at.saturating_duration_since(now));
-        ready.map_or(longest, |ready| ready.min(longest))
+        let next = self.judge.next_ready().into_iter().chain(self.foreign.next_abandoned()).min();
+        let next = next.map(|at| at.saturating_duration_since(now));
+        next.map_or(longest, |next| next.min(longest))
     }
 
     /// Somebody who has just dropped a file may drop another; where nothing came for ten minutes,
@@ -246,13 +294,52 @@ impl Intake {
         match opened {
             Ok((file, stat)) if Identity::of(&stat).is_same_file(&found.identity) => {
                 let (file, identity) = (File::from(file), Identity::of(&stat));
-                Ok(Opened { file, identity, path: found.path.clone() })
+                Ok(Opened { file, identity, path: found.path.clone(), claimed: None })
             }
             Ok(_) | Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR | Errno::STALE) => {
                 Err(WatchError::Vanished { path })
             }
             Err(errno) => Err(WatchError::Unreadable { path, errno }),
         }
+    }
+
+    /// Takes the file out of the reach of other daemons, if it is still the one that was opened and has
+    /// not changed. Where it cannot be renamed it is taken without a claim, as it could not be marked
+    /// either; so is one whose name leaves no room for a claim.
+    ///
+    /// This comes after the file was read and found complete, for one that still grows must keep its
+    /// name, and before it is copied into the spool.
+    pub fn claim(&self, opened: &mut Opened) -> Result<(), WatchError> {
+        let path = self.settings.path.join(&opened.path);
+        let gone = || WatchError::Vanished { path: path.clone() };
+        let stat = rustix::fs::fstat(&opened.file);
+        if !stat.is_ok_and(|stat| Identity::of(&stat) == opened.identity) {
+            return Err(gone());
+        }
+        let parent = Folder::parent_of(&self.settings.path, &opened.path);
+        let (folder, original) = parent.map_err(|_| gone())?;
+        // Released by the kernel when the daemon ends. Not every share knows locks.
+        if let Err(Errno::WOULDBLOCK) = flock(&opened.file, LOCK) {
+            return Err(gone());
+        }
+        let name = self.settings.claimant.name(original);
+        match folder.rename(original, &name) {
+            Ok(()) => {}
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::STALE) => return Err(gone()),
+            Err(errno) => {
+                debug!(%errno, "taken without a claim");
+                return Ok(());
+            }
+        }
+        let is_ours =
+            folder.stat(&name).is_ok_and(|stat| Identity::of(&stat).is_same_file(&opened.identity));
+        let original = original.to_owned();
+        let claimed = Claimed { folder, name, original, is_marked: Cell::new(false) };
+        if !is_ours {
+            return Err(gone()); // another file took its place in the last moment, and gets it back
+        }
+        opened.claimed = Some(claimed);
+        Ok(())
     }
 
     /// What reading the file came to. It is remembered, so a file that cannot be renamed is not
@@ -283,10 +370,37 @@ impl Intake {
 
     /// Its old name is free for whoever gives it to a file again, be it the same one.
     fn mark(&mut self, opened: &Opened, suffix: &str) -> Result<PathBuf, WatchError> {
-        let Opened { path, identity, .. } = opened;
-        let marked = marking::mark(&self.settings.path, path, identity, suffix)?;
+        let Opened { path, identity, claimed, .. } = opened;
+        let name = claimed.as_ref().map(|claimed| claimed.name.as_os_str());
+        let marked = marking::mark(&self.settings.path, path, name, identity, suffix)?;
+        if let Some(claimed) = claimed {
+            claimed.is_marked.set(true);
+        }
         self.judge.forget(path);
         Ok(marked)
+    }
+}
+
+fn give_back(root: &Path, claim: &Claim) -> bool {
+    let Ok((folder, name)) = Folder::parent_of(root, &claim.path) else { return false };
+    let is_local = file_system::is_local(&root.join(&claim.path));
+    // On a file system of this machine a lock tells that its daemon lives.
+    if is_local
+        && let Ok((file, _)) = folder.open_file(name)
+        && flock(&file, LOCK) == Err(Errno::WOULDBLOCK)
+    {
+        return false;
+    }
+    match claim::give_back(&folder, name, &claim.original) {
+        Ok(()) => {
+            // Without its name, which may hold a password.
+            info!("a file that a daemon had claimed and not taken is found again");
+            true
+        }
+        Err(errno) => {
+            debug!(%errno, "an abandoned claim cannot be taken back");
+            false
+        }
     }
 }
 
@@ -294,6 +408,8 @@ fn category(path: &Path) -> Option<String> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty())?;
     Some(folder.to_string_lossy().into_owned())
 }
+
+const LOCK: FlockOperation = FlockOperation::NonBlockingLockExclusive;
 
 /// The quieter, the rarer: so many scans in the time that nothing came in.
 const QUIET_PARTS: u32 = 10;

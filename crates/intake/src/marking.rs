@@ -12,10 +12,11 @@ use crate::folder::Folder;
 use crate::identity::Identity;
 
 /// Renames the file, if it is still the one that was read, and returns its new path. That one must
-/// be open still, or another might have got its inode.
+/// be open still, or another might have got its inode. While it is claimed it has the name `claimed`.
 pub(crate) fn mark(
     root: &Path,
     relative: &Path,
+    claimed: Option<&OsStr>,
     identity: &Identity,
     suffix: &str,
 ) -> Result<PathBuf, WatchError> {
@@ -27,13 +28,14 @@ pub(crate) fn mark(
     let (folder, name) = Folder::parent_of(root, relative).map_err(fail)?;
     let is_ours =
         |name: &OsStr| folder.stat(name).map(|stat| Identity::of(&stat).is_same_file(identity));
-    if !is_ours(name).map_err(fail)? {
+    let current = claimed.unwrap_or(name);
+    if !is_ours(current).map_err(fail)? {
         return Err(WatchError::Vanished { path });
     }
-    let marked = rename(&folder, name, suffix).map_err(fail)?;
+    let marked = rename(&folder, current, name, suffix).map_err(fail)?;
     if !is_ours(&marked).map_err(fail)? {
         // Another file took its place in the last moment: that one was not read.
-        folder.rename(&marked, name).map_err(fail)?;
+        folder.rename(&marked, current).map_err(fail)?;
         return Err(WatchError::Vanished { path });
     }
     Ok(path.with_file_name(marked))
@@ -50,8 +52,8 @@ pub(crate) fn explain(root: &Path, marked: &Path, reason: &str) -> Result<(), Wa
     written.map_err(|error| fail(Errno::from_io_error(&error).unwrap_or(Errno::IO)))
 }
 
-fn rename(folder: &Folder, name: &OsStr, suffix: &str) -> Result<OsString, Errno> {
-    let attempt = |base: &OsStr| numbered(base, suffix, |marked| folder.rename(name, marked));
+fn rename(folder: &Folder, current: &OsStr, name: &OsStr, suffix: &str) -> Result<OsString, Errno> {
+    let attempt = |base: &OsStr| numbered(base, suffix, |marked| folder.rename(current, marked));
     match attempt(name) {
         Err(Errno::NAMETOOLONG) => Ok(attempt(&cut(name))?.0),
         result => Ok(result?.0),

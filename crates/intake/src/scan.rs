@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 
+use crate::claim::{self, Claim};
 use crate::error::WatchError;
 use crate::folder::Folder;
 use crate::identity::Identity;
@@ -15,6 +16,7 @@ use crate::identity::Identity;
 pub(crate) struct Listing {
     /// By path relative to the folder.
     pub(crate) files: Vec<(PathBuf, Identity)>,
+    pub(crate) claims: Vec<Claim>,
     pub(crate) problems: Vec<WatchError>,
 }
 
@@ -58,6 +60,16 @@ impl Walk<'_> {
             match FileType::from_raw_mode(stat.st_mode) {
                 FileType::Directory if depth < DEEPEST => self.descend(folder, &name, &path, depth),
                 FileType::Directory => {}
+                FileType::RegularFile if claim::parse(&name).is_some() => {
+                    let identity = Identity::of(&stat);
+                    let claim = claim::parse(&name).map(|(original, claimant)| Claim {
+                        path,
+                        original,
+                        claimant,
+                        identity,
+                    });
+                    self.listing.claims.extend(claim);
+                }
                 kind if is_offered(&name) => self.consider(path, kind, &stat),
                 _ => {}
             }

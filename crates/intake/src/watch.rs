@@ -104,8 +104,22 @@ impl fmt::Debug for Watch {
     }
 }
 
+/// A thread that panics hears nothing any more; the folder is polled then.
+struct DeafOnPanic<'a>(&'a Shared);
+
+impl Drop for DeafOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.heard().is_deaf = true;
+            warn!("the thread of the watch folder has died: it is only polled from now on");
+            (self.0.wake)();
+        }
+    }
+}
+
 impl Shared {
     fn read(&self) {
+        let _deaf_on_panic = DeafOnPanic(self);
         let mut buffer = [MaybeUninit::uninit(); 16 << 10];
         let mut reader = Reader::new(&self.inotify, &mut buffer);
         // A disk mounted over the folder covers it without a notice.

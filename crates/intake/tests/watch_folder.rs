@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use bergamot_intake::{Found, Intake, Next, Opened, Scan, Settings, Verdict};
+use bergamot_intake::{Claimant, Found, Intake, Next, Opened, Scan, Settings, Verdict};
 use tempfile::TempDir;
 
 /// A folder that is only polled, and the seconds that have passed.
@@ -460,4 +460,105 @@ fn a_folder_of_this_machine_alone_is_left_in_peace() {
     intake.scan(now);
     assert_eq!(intake.pause(now), Duration::from_secs(5));
     fs::remove_dir_all(temp.path().with_extension("away")).unwrap();
+}
+
+/// A daemon of its own on the same folder.
+fn daemon(place: &Place, id: u64) -> Intake {
+    let claimant = Claimant::new(id);
+    Intake::new(Settings { watch: false, claimant, ..Settings::new(place.temp.path()) }, || {})
+}
+
+/// Scans twice, a second apart, so that what lies there is complete.
+fn scan_twice(intake: &mut Intake, place: &Place, second: u64) -> Vec<Found> {
+    intake.scan(place.now(second));
+    intake.scan(place.now(second + 1)).found
+}
+
+#[test]
+fn of_two_daemons_one_takes_a_file() {
+    let place = place();
+    place.put("a.nzb", "<nzb/>");
+    let mut daemons = [daemon(&place, 1), daemon(&place, 2)];
+    let found = daemons.each_mut().map(|intake| scan_twice(intake, &place, 0).remove(0));
+    let [mut first, mut second] = [0, 1].map(|n| daemons[n].open(&found[n]).unwrap());
+    assert_eq!(place.names(), ["a.nzb"], "a file that is only read keeps its name");
+    daemons[1].claim(&mut second).unwrap();
+    assert_eq!(daemons[0].claim(&mut first).unwrap_err().code(), "watch.vanished");
+    assert!(scan_twice(&mut daemons[0], &place, 2).is_empty());
+    let mut text = String::new();
+    second.file.read_to_string(&mut text).unwrap();
+    assert_eq!(text, "<nzb/>");
+    daemons[1].mark_queued(&second).unwrap();
+    drop((first, second));
+    assert_eq!(place.names(), ["a.nzb.queued"]);
+}
+
+#[test]
+fn a_claimed_file_that_is_not_taken_gets_its_name_back() {
+    let place = place();
+    place.put("tv/a.nzb", "<nzb/>");
+    let mut intake = daemon(&place, 1);
+    let found = scan_twice(&mut intake, &place, 0).remove(0);
+    let mut opened = intake.open(&found).unwrap();
+    intake.claim(&mut opened).unwrap();
+    assert!(!place.temp.path().join("tv/a.nzb").exists());
+    drop(opened);
+    assert!(place.temp.path().join("tv/a.nzb").exists());
+    // One that came meanwhile keeps the name.
+    let mut opened = intake.open(&found).unwrap();
+    intake.claim(&mut opened).unwrap();
+    place.put("tv/a.nzb", "<nzb>another</nzb>");
+    drop(opened);
+    let read = |name: &str| fs::read_to_string(place.temp.path().join(name)).unwrap();
+    assert_eq!(read("tv/a.nzb"), "<nzb>another</nzb>");
+    assert_eq!(read("tv/a (2).nzb"), "<nzb/>");
+}
+
+#[test]
+fn a_file_that_changed_since_it_was_read_is_not_claimed() {
+    let place = place();
+    place.put("a.nzb", "<nzb/>");
+    let mut intake = daemon(&place, 1);
+    let found = scan_twice(&mut intake, &place, 0).remove(0);
+    let mut opened = intake.open(&found).unwrap();
+    place.put("a.nzb", "<nzb>longer</nzb>");
+    assert_eq!(intake.claim(&mut opened).unwrap_err().code(), "watch.vanished");
+    assert_eq!(place.names(), ["a.nzb"]);
+}
+
+#[test]
+fn what_a_killed_daemon_had_claimed_is_found_at_its_next_start() {
+    let place = place();
+    place.put(".a.nzb.0000000000000007.claim", "<nzb/>");
+    place.put(".tv.nzb", "hidden, and no claim");
+    assert!(scan_twice(&mut daemon(&place, 8), &place, 0).is_empty(), "of another daemon");
+    let mut again = daemon(&place, 7);
+    assert_eq!(paths(&scan_twice(&mut again, &place, 0)), ["a.nzb"]);
+    assert_eq!(place.names(), [".tv.nzb", "a.nzb"]);
+}
+
+#[test]
+fn what_another_daemon_left_behind_is_taken_after_ten_minutes() {
+    let place = place();
+    place.put(".a.nzb.0000000000000007.claim", "<nzb/>");
+    let mut intake = daemon(&place, 8);
+    assert!(intake.scan(place.now(0)).found.is_empty());
+    assert!(intake.scan(place.now(599)).found.is_empty());
+    assert!(intake.pause(place.now(599)) <= Duration::from_secs(1));
+    assert_eq!(place.names(), [".a.nzb.0000000000000007.claim"]);
+    assert_eq!(paths(&scan_twice(&mut intake, &place, 600)), ["a.nzb"]);
+}
+
+#[test]
+fn a_claim_is_left_alone_as_long_as_its_daemon_lives() {
+    let place = place();
+    place.put("a.nzb", "<nzb/>");
+    let (mut slow, mut other) = (daemon(&place, 1), daemon(&place, 2));
+    let found = scan_twice(&mut slow, &place, 0).remove(0);
+    let mut opened = slow.open(&found).unwrap();
+    slow.claim(&mut opened).unwrap();
+    assert!(other.scan(place.now(0)).found.is_empty());
+    assert!(scan_twice(&mut other, &place, 5000).is_empty());
+    slow.mark_queued(&opened).unwrap();
+    assert_eq!(place.names(), ["a.nzb.queued"]);
 }

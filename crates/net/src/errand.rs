@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use bergamot_nntp::{
     Answer, BodySink, Ending, Event, Lines, List, Reply, Request, RequestId, Wildmat,
 };
-use bergamot_types::{ArticleRange, GroupName};
+use bergamot_types::{ArticleRange, GroupName, MessageId};
 use thiserror::Error;
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -171,11 +171,29 @@ impl Errand {
         self.list(Request::List(List::Newsgroups(pattern)), each).await
     }
 
+    /// Whether the server has an article.
+    pub async fn stat(&mut self, id: MessageId) -> Result<bool, ErrandError> {
+        match self.ask(Request::Stat(id), &mut nowhere()).await? {
+            Answer::Exists => Ok(true),
+            Answer::Missing(_) => Ok(false),
+            answer => Err(refused("STAT", answer)),
+        }
+    }
+
     /// What the server thinks the time is, as it writes it.
     pub async fn date(&mut self) -> Result<Box<str>, ErrandError> {
         match self.ask(Request::Date, &mut nowhere()).await? {
             Answer::Date(text) => Ok(text),
             answer => Err(refused("DATE", answer)),
+        }
+    }
+
+    /// Waits while there is nothing to ask, until the server ends the connection.
+    pub async fn wait_for_end(&mut self) -> Ended {
+        loop {
+            if let Err(ended) = self.wire.next_event(&mut nowhere()).await {
+                return ended;
+            }
         }
     }
 

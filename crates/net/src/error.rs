@@ -18,6 +18,8 @@ pub enum ConnectError {
     NoAddress { host: String, wanted: &'static str },
     #[error("{host}:{port} does not speak TLS; is `encryption` or `port` wrong?")]
     NotTls { host: String, port: u16 },
+    #[error("{host} has an address in a private network, which only full control may connect to")]
+    Private { host: String },
     #[error("cannot resolve {host}: {error}")]
     Resolve { host: String, error: io::Error },
     #[error("the TLS handshake with {host} failed: {error}")]
@@ -32,6 +34,7 @@ impl ConnectError {
             Self::Certificate { .. } => "tls.certificate",
             Self::Connect { .. } | Self::NoAddress { .. } | Self::Resolve { .. } => "net.connect",
             Self::NotTls { .. } => "tls.not_tls",
+            Self::Private { .. } => "net.private",
             Self::Tls { .. } => "tls.handshake",
             Self::TooSlow { .. } => "net.timeout",
         }

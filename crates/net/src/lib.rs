@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod buffer;
+mod certificate;
 mod connection;
 mod credit;
 mod deflated;
@@ -21,6 +22,7 @@ mod error;
 mod fetch;
 pub mod http;
 mod link;
+mod pinned;
 mod scratch;
 mod secured;
 mod server;

@@ -57,6 +57,7 @@ impl Default for ConnectLimits {
 pub struct Server {
     settings: ServerSettings,
     tls: Option<Arc<ClientConfig>>,
+    public_only: bool,
 }
 
 impl Server {
@@ -66,7 +67,17 @@ impl Server {
             Encryption::None => None,
             Encryption::StartTls | Encryption::Tls => Some(tls::client_config(&settings.tls)?),
         };
-        Ok(Self { settings, tls })
+        Ok(Self { settings, tls, public_only: false })
+    }
+
+    /// The same server, if it is not in a private network: for hosts that a caller names who may not
+    /// explore the networks of this machine.
+    pub fn in_public(self) -> Self {
+        Self { public_only: true, ..self }
+    }
+
+    pub(crate) fn is_public_only(&self) -> bool {
+        self.public_only
     }
 
     pub fn settings(&self) -> &ServerSettings {

@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
+use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use thiserror::Error;
+
+use crate::pinned::Pinned;
 
 #[derive(Clone, Debug)]
 pub struct TlsSettings {
@@ -63,9 +66,13 @@ pub(crate) fn client_config(settings: &TlsSettings) -> Result<Arc<ClientConfig>,
         .with_safe_default_protocol_versions()
         .map_err(|_| TlsSetupError::UselessCiphers(settings.ciphers.join(", ")))?;
     let config = if settings.verify {
-        builder
-            .with_root_certificates(roots(settings.extra_roots.as_deref())?)
-            .with_no_client_auth()
+        let trusted = extra_certificates(settings.extra_roots.as_deref())?;
+        let roots = Arc::new(roots(&trusted)?);
+        let authorities = WebPkiServerVerifier::builder_with_provider(roots, provider).build();
+        // Only a store without any root is refused, and the usual ones are always there.
+        let authorities = authorities.map_err(|_| TlsSetupError::NoRoots)?;
+        let verifier = Arc::new(Pinned { authorities, trusted });
+        builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()
     } else {
         let verifier = Arc::new(Unverified(provider));
         builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()
@@ -91,16 +98,21 @@ fn provider(ciphers: &[String]) -> Result<CryptoProvider, TlsSetupError> {
     Ok(provider)
 }
 
-fn roots(extra: Option<&[u8]>) -> Result<RootCertStore, TlsSetupError> {
+fn extra_certificates(pem: Option<&[u8]>) -> Result<Vec<CertificateDer<'static>>, TlsSetupError> {
+    let Some(pem) = pem else { return Ok(Vec::new()) };
+    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
+    let certificates = certificates.map_err(|error| TlsSetupError::BadRoot(error.to_string()))?;
+    if certificates.is_empty() { Err(TlsSetupError::NoRoots) } else { Ok(certificates) }
+}
+
+fn roots(extra: &[CertificateDer<'static>]) -> Result<RootCertStore, TlsSetupError> {
     let mut store = RootCertStore::empty();
     store.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
-    let Some(pem) = extra else { return Ok(store) };
-    let before = store.len();
-    for certificate in CertificateDer::pem_slice_iter(pem) {
-        let certificate = certificate.map_err(|error| TlsSetupError::BadRoot(error.to_string()))?;
-        store.add(certificate).map_err(|error| TlsSetupError::BadRoot(error.to_string()))?;
+    for certificate in extra {
+        let added = store.add(certificate.clone());
+        added.map_err(|error| TlsSetupError::BadRoot(error.to_string()))?;
     }
-    if store.len() == before { Err(TlsSetupError::NoRoots) } else { Ok(store) }
+    Ok(store)
 }
 
 /// Takes any certificate, for servers whose owner turned verification off. The handshake itself is

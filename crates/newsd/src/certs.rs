@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, Error, ExtendedKeyUsagePurpose,
-    IsCa, KeyPair, KeyUsagePurpose, date_time_ymd,
+    BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, DnType, Error,
+    ExtendedKeyUsagePurpose, IsCa, KeyPair, KeyUsagePurpose, date_time_ymd,
 };
 use rustls::ServerConfig;
 use rustls::crypto::aws_lc_rs;
@@ -49,6 +49,7 @@ impl Quality {
 /// A certificate and its key: who a server says it is.
 pub struct Identity {
     certificate: CertificateDer<'static>,
+    pem: String,
     key: PrivateKeyDer<'static>,
 }
 
@@ -72,37 +73,35 @@ impl Authority {
 
     pub fn issue(&self, quality: Quality) -> Result<Identity, Error> {
         let key = KeyPair::generate()?;
-        let names: &[&str] = match quality {
-            Quality::AddressWithoutName => &[],
-            Quality::WrongHost => &["news.example.com"],
-            _ => &["localhost", "127.0.0.1", "::1"],
-        };
-        let names: Vec<String> = names.iter().map(|&name| name.into()).collect();
-        let mut params = CertificateParams::new(names)?;
-        params.distinguished_name.push(DnType::CommonName, "127.0.0.1");
-        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-        match quality {
-            Quality::AuthorityAsServer => {
-                params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-            }
-            Quality::Expired => {
-                params.not_before = date_time_ymd(2001, 1, 1);
-                params.not_after = date_time_ymd(2002, 1, 1);
-            }
-            Quality::NotYetValid => params.not_before = date_time_ymd(3001, 1, 1),
-            _ => {}
-        }
+        let params = params_of(quality)?;
         let certificate = match quality {
             Quality::SelfSigned => params.self_signed(&key)?,
             Quality::UnknownAuthority => params.signed_by(&key, &Authority::new()?.issuer)?,
             _ => params.signed_by(&key, &self.issuer)?,
         };
-        let key = PrivatePkcs8KeyDer::from(key.serialize_der()).into();
-        Ok(Identity { certificate: certificate.der().clone(), key })
+        Ok(Identity::new(&certificate, &key))
     }
 }
 
 impl Identity {
+    /// As `openssl req -x509` makes it: signed by its own key, and marked as an authority's.
+    pub fn self_signed(quality: Quality) -> Result<Self, Error> {
+        let key = KeyPair::generate()?;
+        let mut params = params_of(quality)?;
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        Ok(Self::new(&params.self_signed(&key)?, &key))
+    }
+
+    fn new(certificate: &Certificate, key: &KeyPair) -> Self {
+        let secret = PrivatePkcs8KeyDer::from(key.serialize_der()).into();
+        Self { certificate: certificate.der().clone(), pem: certificate.pem(), key: secret }
+    }
+
+    /// The certificate, for a client's `ca_file`.
+    pub fn pem(&self) -> &str {
+        &self.pem
+    }
+
     /// The settings of a TLS server that is this one.
     pub fn server_config(&self) -> Result<Arc<ServerConfig>, rustls::Error> {
         let provider = Arc::new(aws_lc_rs::default_provider());
@@ -118,4 +117,28 @@ impl fmt::Debug for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Identity")
     }
+}
+
+fn params_of(quality: Quality) -> Result<CertificateParams, Error> {
+    let names: &[&str] = match quality {
+        Quality::AddressWithoutName => &[],
+        Quality::WrongHost => &["news.example.com"],
+        _ => &["localhost", "127.0.0.1", "::1"],
+    };
+    let names: Vec<String> = names.iter().map(|&name| name.into()).collect();
+    let mut params = CertificateParams::new(names)?;
+    params.distinguished_name.push(DnType::CommonName, "127.0.0.1");
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    match quality {
+        Quality::AuthorityAsServer => {
+            params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        }
+        Quality::Expired => {
+            params.not_before = date_time_ymd(2001, 1, 1);
+            params.not_after = date_time_ymd(2002, 1, 1);
+        }
+        Quality::NotYetValid => params.not_before = date_time_ymd(3001, 1, 1),
+        _ => {}
+    }
+    Ok(params)
 }

@@ -25,6 +25,7 @@ pub(crate) struct Dialogue {
     admitted: bool, // not one connection too many
     compressed: bool,
     selected: Option<String>,
+    in_group: bool, // also where the group has no headers
 }
 
 impl Dialogue {
@@ -60,6 +61,7 @@ impl Dialogue {
             admitted,
             compressed: false,
             selected: None,
+            in_group: false,
         }
     }
 
@@ -91,6 +93,11 @@ impl Dialogue {
             Command::Unknown => outbox.line("500 What?"),
             _ if !self.reader => outbox.line("401 MODE-READER"),
             _ if self.login_due => outbox.line("480 Authentication required"),
+            Command::Article(_) | Command::Body(_) | Command::Stat(_)
+                if self.site.manners.needs_group && !self.in_group =>
+            {
+                outbox.line("412 No newsgroup selected");
+            }
             Command::Article(target) => self.on_article(Form::Article, target, outbox),
             Command::Body(target) => self.on_article(Form::Body, target, outbox),
             Command::Compress(method) => self.on_compress(method, outbox),
@@ -209,12 +216,14 @@ impl Dialogue {
     fn on_group(&mut self, name: &str, outbox: &mut Outbox) {
         if let Some(Numbers { count, first, last }) = self.site.manners.newsgroups.numbers(name) {
             self.selected = Some(name.to_owned());
+            self.in_group = true;
             return outbox.line(&format!("211 {count} {first} {last} {name}"));
         }
         let groups = &self.site.manners.groups;
         if name.is_empty() {
             outbox.line("501 Which group?");
         } else if groups.is_empty() || groups.iter().any(|group| group == name) {
+            self.in_group = true;
             outbox.line(&format!("211 0 1 0 {name}"));
         } else {
             outbox.line("411 No such group");

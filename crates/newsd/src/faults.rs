@@ -4,6 +4,8 @@
 //! for on this server (or of the number of the connection or login), so that it repeats.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bergamot_types::ByteRate;
@@ -31,6 +33,7 @@ pub struct Rule {
     lasting: bool,
     ids: Option<BTreeSet<String>>,
     line: Option<String>,
+    switch: Option<Arc<AtomicBool>>,
     pub(crate) pace: ByteRate,
     pub(crate) delay: Duration,
 }
@@ -84,6 +87,7 @@ impl Rule {
             lasting: false,
             ids: None,
             line: None,
+            switch: None,
             pace: SLOW,
             delay: LATE,
         }
@@ -126,6 +130,13 @@ impl Rule {
         self
     }
 
+    /// Strikes only while the switch is on: an outage that the test begins and ends.
+    #[must_use]
+    pub fn while_on(mut self, switch: &Arc<AtomicBool>) -> Self {
+        self.switch = Some(Arc::clone(switch));
+        self
+    }
+
     /// The line to say instead of the usual one, its code included.
     #[must_use]
     pub fn saying(mut self, line: impl Into<String>) -> Self {
@@ -162,7 +173,9 @@ impl Rule {
 
     fn strikes(&self, seed: u64, id: &str, asked: u32) -> bool {
         let asks = if self.lasting { 0 } else { u64::from(asked) };
-        self.first_asks.is_none_or(|count| asked < count)
+        let is_on = |switch: &Arc<AtomicBool>| switch.load(Ordering::Relaxed);
+        self.switch.as_ref().is_none_or(is_on)
+            && self.first_asks.is_none_or(|count| asked < count)
             && self.ids.as_ref().is_none_or(|ids| ids.contains(id))
             && (self.rate >= 1.0 || fraction(mix(hash(seed, id) ^ asks)) < self.rate)
     }

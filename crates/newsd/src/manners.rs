@@ -20,6 +20,8 @@ pub struct Manners {
     pub login: Option<Login>,
     /// The groups there are; none means that any name is one.
     pub groups: Vec<String>,
+    /// Articles are refused with 412 until a group is selected.
+    pub needs_group: bool,
     /// Groups whose headers can be listed, beside those.
     pub newsgroups: Arc<Newsgroups>,
     /// `OVER` and `HDR` are not known, only the commands before RFC 3977.
@@ -72,6 +74,7 @@ impl Default for Manners {
             start_tls: false,
             login: None,
             groups: Vec::new(),
+            needs_group: false,
             newsgroups: Arc::default(),
             only_xover: false,
             compress: false,

@@ -33,12 +33,18 @@ impl Refusal {
             || has(&["exceed"]) && !has(&["download", "byte"])
         {
             Self::TooManyConnections
-        } else if has(&["username", "password", "invalid", "authen", "access denied"])
-            || matches!(reply.code, 480..=483)
-        {
+        } else if has(LOGIN_WORDS) || matches!(reply.code, 480..=483) {
             Self::Login
         } else {
             Self::Unclear
+        }
+    }
+
+    /// The same for an answer to AUTHINFO, where what is unclear can only be the login.
+    pub fn classify_login(reply: &Reply) -> Self {
+        match Self::classify(reply) {
+            Self::Unclear => Self::Login,
+            clear => clear,
         }
     }
 
@@ -52,6 +58,17 @@ impl Refusal {
         }
     }
 }
+
+const LOGIN_WORDS: &[&str] = &[
+    "username",
+    "password",
+    "invalid",
+    "authen",
+    "permission",
+    "denied",
+    "not allowed",
+    "unauthor",
+];
 
 #[cfg(test)]
 mod tests {
@@ -74,11 +91,30 @@ mod tests {
             ("502 Access denied to your node", Refusal::Login),
             ("481 no", Refusal::Login),
             ("482 out of sequence", Refusal::Login),
+            ("502 Permission denied", Refusal::Login),
+            ("502 You are not allowed here", Refusal::Login),
+            ("400 unauthorised use", Refusal::Login),
+            ("502 Permission denied, too many connections", Refusal::TooManyConnections),
             ("502 go away", Refusal::Unclear),
             ("400 server is shutting down", Refusal::Unclear),
         ] {
             let reply = Reply::parse(line.as_bytes()).unwrap();
             assert_eq!(Refusal::classify(&reply), meaning, "{line}");
+        }
+    }
+
+    #[test]
+    fn an_unclear_answer_to_a_login_is_a_refused_login() {
+        for (line, meaning) in [
+            ("502 go away", Refusal::Login),
+            ("503 try later", Refusal::Login),
+            ("400 server is shutting down", Refusal::Login),
+            ("502 Too many connections", Refusal::TooManyConnections),
+            ("482 Your account has expired", Refusal::OutOfCredit),
+            ("502 multiple IP addresses in use", Refusal::AccountShared),
+        ] {
+            let reply = Reply::parse(line.as_bytes()).unwrap();
+            assert_eq!(Refusal::classify_login(&reply), meaning, "{line}");
         }
     }
 }

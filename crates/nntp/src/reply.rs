@@ -26,6 +26,11 @@ impl Reply {
         Some(Self { code, text: String::from_utf8_lossy(rest).trim().into() })
     }
 
+    /// Whether the server serves articles only while a newsgroup is selected (RFC 3977, section 6.2.1).
+    pub fn wants_group(&self) -> bool {
+        self.code == 412
+    }
+
     /// The message-id that answers to ARTICLE, BODY and STAT carry as their second word.
     pub fn message_id(&self) -> Option<&str> {
         let word = self.text.split_ascii_whitespace().nth(1)?;

@@ -154,7 +154,10 @@ impl Setup {
     }
 
     fn refused(&self, reply: Reply) -> Step {
-        let refusal = Refusal::classify(&reply);
+        let refusal = match self.stage {
+            Stage::UserName | Stage::Password => Refusal::classify_login(&reply),
+            _ => Refusal::classify(&reply),
+        };
         let reply = Reply { text: self.hide(&reply.text), ..reply };
         Step::End(Ending::Refused { refusal, reply })
     }

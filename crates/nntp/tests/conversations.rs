@@ -269,7 +269,8 @@ fn refused_logins_end_the_conversation_by_their_words() {
         ("381 go on", "481 wrong password", "nntp.login"),
         ("381 go on", "482 too many connections", "nntp.too_many_connections"),
         ("381 go on", "502 account expired", "nntp.quota"),
-        ("381 go on", "381 again", "nntp.refused"),
+        ("381 go on", "381 again", "nntp.login"),
+        ("381 go on", "502 go away", "nntp.login"),
     ] {
         converse(
             ann(),
@@ -467,7 +468,7 @@ fn a_server_that_repeats_the_password_is_not_quoted() {
     for (said, shown) in [
         (
             "500 unknown command: AUTHINFO PASS secret",
-            "nntp.refused: the server refused: 500 unknown command: AUTHINFO PASS •••",
+            "nntp.login: the server refused: 500 unknown command: AUTHINFO PASS •••",
         ),
         (
             "481 bad password secret, secret",

@@ -24,7 +24,7 @@ pub enum NzbError {
     #[error("the indexer answered with error {}: {}", Shown(code), Shown(description))]
     Indexer { code: String, description: String },
     #[error("{at}: malformed XML")]
-    Malformed { at: Place, source: Box<quick_xml::Error> },
+    Malformed { at: Place, source: Box<bergamot_xml::Malformed> },
     #[error("the NZB names no files")]
     NoFiles,
     #[error("line {line}: not an NZB but {}", Shown(found))]

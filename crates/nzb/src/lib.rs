@@ -37,7 +37,7 @@ pub use name::{better_name, is_obfuscated};
 pub use nzb::{Meta, Nzb};
 pub use par2::Par2;
 pub use reader::read;
-pub use segments::{Entry, Segment, Segments};
+pub use segments::{Entry, MOST_ALTERNATES, Segment, SegmentParts, Segments};
 pub use subject::{Counter, counters, file_name};
 pub use warning::{Problem, Warning};
 pub use writer::{WrittenFile, WrittenSegment, rewrite, write};

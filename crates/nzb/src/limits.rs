@@ -8,6 +8,8 @@ pub struct Limits {
     pub files: usize,
     /// Over all files, repeated ones counted once.
     pub segments: usize,
+    /// Further ids of segments over all files; those beyond are dropped.
+    pub alternates: usize,
     /// Bytes of one attribute as written.
     pub attribute: usize,
     /// Elements within each other.
@@ -22,6 +24,7 @@ impl Default for Limits {
             size: 128 << 20,
             files: 100_000,
             segments: 1_000_000,
+            alternates: 125_000,
             attribute: 256 << 10,
             depth: 32,
             declared: 16 << 40,

@@ -42,8 +42,9 @@ struct Reading<'a> {
     capture: Option<Capture<Wanted>>,
     meta: Meta,
     files: Vec<NzbFile>,
-    segments: usize, // of the files closed
-    groups: usize,   // kept, those shared counted once
+    segments: usize,   // of the files closed
+    alternates: usize, // the same
+    groups: usize,     // kept, those shared counted once
     warnings: Warnings,
 }
 
@@ -69,6 +70,7 @@ impl<'a> Reading<'a> {
             meta: Meta::default(),
             files: Vec::new(),
             segments: 0,
+            alternates: 0,
             groups: 0,
             warnings: Warnings::default(),
         }
@@ -109,8 +111,10 @@ impl<'a> Reading<'a> {
         if let Some(capture) = self.capture.take_if(|capture| capture.has_ended(&self.walk)) {
             return self.on_captured(capture);
         }
-        if let Some(open) = self.open.take_if(|open| open.depth > self.walk.depth()) {
-            return self.close_file(open);
+        if self.open.as_ref().is_some_and(|open| open.depth > self.walk.depth()) {
+            self.settle_open();
+            self.number_from_one();
+            return self.close_file();
         }
         Ok(())
     }
@@ -194,11 +198,11 @@ impl<'a> Reading<'a> {
     }
 
     fn segment_entry(&mut self, tag: &BytesStart<'_>) -> Entry {
-        let mut entry = Entry { number: 0, bytes: 0 };
+        let mut entry = Entry { number: NO_NUMBER, bytes: 0 };
         for (key, value) in attributes(tag) {
             match key {
                 "bytes" => entry.bytes = value.trim().parse().unwrap_or(0),
-                "number" => entry.number = value.trim().parse().unwrap_or(0),
+                "number" => entry.number = value.trim().parse().unwrap_or(NO_NUMBER),
                 _ => {}
             }
         }
@@ -208,11 +212,11 @@ impl<'a> Reading<'a> {
     fn on_segment(&mut self, mut entry: Entry, id: &str) -> Result<(), NzbError> {
         let Some(open) = &mut self.open else { return Ok(()) };
         let segments = &mut open.file.segments;
-        if entry.number == 0 || entry.number as usize > self.limits.segments {
+        if entry.number as usize > self.limits.segments {
             self.warnings.add(Problem::BadNumber, self.walk.line(), 1);
             entry.number = segments.highest().saturating_add(1);
         }
-        if segments.repeats_last(entry) {
+        if segments.repeats_last(entry, id) {
             self.warnings.add(Problem::DuplicateSegment, self.walk.line(), 1);
             return Ok(());
         }
@@ -221,11 +225,33 @@ impl<'a> Reading<'a> {
         }
         // Repeated ones must not count, but finding them takes a sort: so only now and then.
         if self.segments + segments.count() > self.limits.segments + self.limits.segments / 8 {
-            let dropped = segments.settle();
-            self.warnings.add(Problem::DuplicateSegment, self.walk.line(), dropped);
+            self.settle_open();
             return self.check_segments();
         }
         Ok(())
+    }
+
+    fn settle_open(&mut self) {
+        let Some(open) = &mut self.open else { return };
+        let segments = &mut open.file.segments;
+        if segments.are_all_zero() {
+            self.warnings.add(Problem::BadNumber, self.walk.line(), segments.number_zeros());
+        }
+        let dropped = segments.settle(self.limits.alternates.saturating_sub(self.alternates));
+        self.warnings.add(Problem::DuplicateSegment, self.walk.line(), dropped);
+    }
+
+    /// Articles number themselves from 1, and some NZBs list them from 0.
+    fn number_from_one(&mut self) {
+        let Some(open) = &mut self.open else { return };
+        let announced = open.file.announced();
+        let segments = &mut open.file.segments;
+        if segments.begins_at_zero(announced) {
+            segments.shift_by_one();
+            return;
+        }
+        self.warnings.add(Problem::BadNumber, self.walk.line(), segments.number_zeros());
+        self.settle_open();
     }
 
     fn check_segments(&self) -> Result<(), NzbError> {
@@ -255,13 +281,13 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    fn close_file(&mut self, open: OpenFile) -> Result<(), NzbError> {
+    fn close_file(&mut self) -> Result<(), NzbError> {
+        let Some(open) = self.open.take() else { return Ok(()) };
         let mut file = open.file;
         file.groups = self.shared_groups(open.groups);
-        let dropped = file.segments.settle();
-        self.warnings.add(Problem::DuplicateSegment, self.walk.line(), dropped);
         file.segments.shrink_to_fit();
         self.segments += file.segments.count();
+        self.alternates += file.segments.alternate_count();
         self.files.push(file);
         self.check_segments()
     }
@@ -318,6 +344,8 @@ fn broken_source(error: io::Error) -> NzbError {
     }
 }
 
+/// Stands for a number that is missing or cannot be read: above every limit.
+const NO_NUMBER: u32 = u32::MAX;
 /// A tag may have several attributes at their limit before it is too long as a whole.
 const TOKEN_FACTOR: u64 = 4;
 const LONGEST_KIND: usize = 64;

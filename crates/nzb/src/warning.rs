@@ -17,9 +17,9 @@ pub enum Problem {
     BadGroup,
     /// A segment that cannot be asked for; it counts as unavailable.
     BadMessageId,
-    /// A segment without a usable number; numbered after the one before.
+    /// A segment without a usable number; numbered after the one before, or after all others.
     BadNumber,
-    /// A segment given more than once; one is kept.
+    /// An id given more than once under one number, or more alternates than are kept; dropped.
     DuplicateSegment,
     /// Bytes that are not text in the file's encoding; replaced.
     InvalidBytes,

@@ -7,7 +7,9 @@ use crate::file::NzbFile;
 /// Some files of an NZB as an NZB of their own: read, they are what they were.
 pub fn rewrite<'a>(title: &str, files: impl Iterator<Item = &'a NzbFile>) -> String {
     let written = files.map(|file| {
-        let usable = file.segments.iter().map(|segment| WrittenSegment {
+        // Alternates behind all others: of equal numbers the first is the segment.
+        let usable = file.segments.iter().chain(file.segments.alternates());
+        let usable = usable.map(|segment| WrittenSegment {
             number: segment.number,
             bytes: segment.bytes.unwrap_or(0).into(),
             id: segment.id,
@@ -115,6 +117,7 @@ mod tests {
              <file subject='first \"a &amp; b.rar\" (1/9)' poster='ann' date='1767225600'>\
              <groups><group>a.b</group><group>c.d</group></groups><segments>\
              <segment number='2' bytes='70'>two@x</segment><segment number='1'>one@x</segment>\
+             <segment number='2' bytes='80'>other@x</segment><segment number='1'>last@x</segment>\
              <segment number='5' bytes='70'>no id at all</segment></segments></file>\
              <file subject='skipped'><segments><segment number='1'>s@x</segment></segments></file>\
              <file subject='second' date='never'><segments></segments></file></nzb>";
@@ -125,7 +128,8 @@ mod tests {
         assert_eq!(again.files.len(), 2);
         for (before, after) in some.into_iter().zip(&again.files) {
             let told = |file: &NzbFile| {
-                let segments: Vec<_> = file.segments.iter().map(|it| format!("{it:?}")).collect();
+                let segments = file.segments.iter().chain(file.segments.alternates());
+                let segments: Vec<_> = segments.map(|it| format!("{it:?}")).collect();
                 let rest = (file.date, file.groups.clone(), file.segments.unusable().to_vec());
                 (file.subject.clone(), file.poster.clone(), segments, rest)
             };

@@ -46,14 +46,23 @@ static ALLOCATOR: Counting = Counting;
 /// One test, lest another one's memory be counted.
 #[test]
 fn a_million_segments_cost_less_than_96_bytes_each() {
-    for (files, backwards) in [(1, false), (1, true), (1000, false), (1000, true), (50_000, false)]
-    {
-        let text = million(files, backwards);
+    for (files, backwards, alternates) in [
+        (1, false, false),
+        (1, true, false),
+        (1, false, true),
+        (1000, false, false),
+        (1000, true, false),
+        (1000, true, true),
+        (50_000, false, false),
+    ] {
+        let text = million(files, backwards, alternates);
         let before = NOW.load(Ordering::Relaxed);
         PEAK.store(before, Ordering::Relaxed);
         let nzb = read(text.as_bytes(), &Limits::default()).unwrap();
         let peak = PEAK.load(Ordering::Relaxed) - before;
         assert_eq!((nzb.segments(), nzb.files.len()), (SEGMENTS, files));
+        let further: usize = nzb.files.iter().map(|file| file.segments.alternates().count()).sum();
+        assert_eq!(further, if alternates { SEGMENTS / 20 } else { 0 });
         let each = peak / SEGMENTS;
         println!("{files} files, backwards {backwards}: {each} bytes per segment");
         assert!(each <= 96, "{each} bytes per segment in {files} files, backwards: {backwards}");
@@ -62,7 +71,8 @@ fn a_million_segments_cost_less_than_96_bytes_each() {
 
 const SEGMENTS: usize = 1_000_000;
 
-fn million(files: usize, backwards: bool) -> String {
+/// With `alternates`, every twentieth segment has a second id.
+fn million(files: usize, backwards: bool, alternates: bool) -> String {
     let each = SEGMENTS / files;
     let mut text = "<nzb>\n".to_owned();
     for file in 0..files {
@@ -74,6 +84,11 @@ fn million(files: usize, backwards: bool) -> String {
             text += &format!(
                 "<segment bytes=\"739000\" number=\"{number}\">part{number:07}of{serial:07}.abcdefghijk@powerpost.local</segment>\n"
             );
+            if alternates && n % 20 == 0 {
+                text += &format!(
+                    "<segment bytes=\"739000\" number=\"{number}\">{serial:030}@other.example.local</segment>\n"
+                );
+            }
         }
         text += "</segments>\n</file>\n";
     }

@@ -379,12 +379,66 @@ fn nonsense_numbers_are_unknown() {
         let text = nzb(&file(&segment(1)).replace("<file", &format!("<file date=\"{date}\"")));
         assert_eq!(parse(text).unwrap().files[0].date, None, "{date:?}");
     }
-    for number in ["-1", "0", "4294967296", "1000001", "text", ""] {
+    for number in ["-1", "4294967296", "1000001", "text", ""] {
         let odd = format!("<segment bytes=\"1\" number=\"{number}\">b@x</segment>");
         let nzb = parse(nzb(&file(&(segment(7) + &odd)))).unwrap();
         let numbers: Vec<_> = nzb.files[0].segments.iter().map(|s| s.number).collect();
         assert_eq!((numbers, warned(&nzb, Problem::BadNumber)), (vec![7, 8], 1), "{number:?}");
     }
+}
+
+type Listed = Vec<(u32, String)>;
+
+/// Number and id of each segment, and of each further id of one.
+fn listing(subject: &str, listed: &[(&str, &str)]) -> (Listed, Listed) {
+    let segment = |(number, id): &(&str, &str)| {
+        format!("<segment bytes=\"1\" number=\"{number}\">{id}</segment>")
+    };
+    let text = nzb(&file(&listed.iter().map(segment).collect::<String>()));
+    let nzb = parse(text.replace("\"x\"", &format!("\"{subject}\""))).expect("a good NZB");
+    let segments = &nzb.files[0].segments;
+    let told = |it: bergamot_nzb::Segment<'_>| (it.number, it.id.to_owned());
+    (segments.iter().map(told).collect(), segments.alternates().map(told).collect())
+}
+
+fn pairs<const N: usize>(list: [(u32, &str); N]) -> Listed {
+    list.map(|(number, id)| (number, id.to_owned())).to_vec()
+}
+
+#[test]
+fn two_ids_under_one_number_are_both_kept() {
+    let listed = [("1", "a@x"), ("2", "b@x"), ("2", "c@x"), ("2", "b@x"), ("1", "d@x")];
+    let (segments, others) = listing("x", &listed);
+    assert_eq!(segments, pairs([(1, "a@x"), (2, "b@x")]));
+    assert_eq!(others, pairs([(1, "d@x"), (2, "c@x")]));
+}
+
+#[test]
+fn further_ids_are_limited_over_all_files() {
+    let ids: String = (1..=3).map(|n| segment(1).replace("1@x", &format!("{n}@x"))).collect();
+    let limits = Limits { alternates: 5, ..Limits::default() };
+    let nzb = read(nzb(&file(&ids).repeat(4)).as_bytes(), &limits).unwrap();
+    let kept: Vec<_> = nzb.files.iter().map(|file| file.segments.alternates().count()).collect();
+    assert_eq!((kept, nzb.segments()), (vec![2, 2, 1, 0], 4));
+    assert_eq!(warned(&nzb, Problem::DuplicateSegment), 3);
+}
+
+#[test]
+fn segments_may_be_numbered_from_zero() {
+    let from_zero = [("0", "a@x"), ("2", "c@x"), ("1", "b@x"), ("2", "d@x")];
+    for subject in ["x", "x (1/3)", "x (1/4)"] {
+        let (segments, others) = listing(subject, &from_zero);
+        assert_eq!(segments, pairs([(1, "a@x"), (2, "b@x"), (3, "c@x")]), "{subject}");
+        assert_eq!(others, pairs([(3, "d@x")]), "{subject}");
+    }
+    let (segments, others) = listing("x (1/2)", &from_zero);
+    assert_eq!(segments, pairs([(1, "b@x"), (2, "c@x"), (3, "a@x")]), "there is a number 2 of 2");
+    assert_eq!(others, pairs([(2, "d@x")]));
+    let (segments, others) = listing("x (1/1)", &[("0", "a@x"), ("0", "b@x"), ("1", "c@x")]);
+    assert_eq!((segments, others), (pairs([(1, "c@x"), (2, "a@x")]), pairs([(2, "b@x")])));
+    assert_eq!(listing("x (1/1)", &[("0", "a@x")]).0, pairs([(1, "a@x")]));
+    let (segments, _) = listing("x", &[("0", "a@x"), ("0", "b@x"), ("0", "c@x")]);
+    assert_eq!(segments, pairs([(1, "a@x"), (2, "b@x"), (3, "c@x")]), "by their places");
 }
 
 #[test]

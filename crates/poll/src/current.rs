@@ -169,7 +169,8 @@ mod tests {
     }
 
     fn with_targets(now: Instant, promotion: &Promotion<u32>) -> Targets {
-        let mut targets = Queue::new(Settings { burst: 1_000, concurrency: 1_000 });
+        let mut targets =
+            Queue::new(Settings { burst: 1_000, concurrency: 1_000, ..Settings::default() });
         for id in 0..1_000 {
             targets.set(now, id, Wanted { priority: id as i32 % 7, ..promotion.idle(()) });
         }

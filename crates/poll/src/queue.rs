@@ -69,6 +69,11 @@ impl<I: Copy + Ord, K: Copy + Ord> Queue<I, K> {
         self.entry(id).map(|entry| &entry.target)
     }
 
+    /// Whether it has been taken and not finished yet.
+    pub fn is_running(&self, id: I) -> bool {
+        self.entry(id).is_some_and(|entry| entry.run != Run::Resting)
+    }
+
     pub fn targets(&self) -> impl Iterator<Item = (I, &Target<K>)> {
         let present = |(_, entry): &(&I, &Entry<K>)| entry.run != Run::RunningRemoved;
         self.targets.iter().filter(present).map(|(&id, entry)| (id, &entry.target))
@@ -193,10 +198,11 @@ impl<I: Copy + Ord, K: Copy + Ord> Queue<I, K> {
         result: &Result<T, E>,
         chance: &mut SplitMix,
     ) -> bool {
+        let most_jitter = self.settings.jitter;
         self.end_run(id, |target| {
             target.record(now, result.is_ok());
             let pause = match result {
-                Ok(_) => target.interval.saturating_add(jitter(target, chance)),
+                Ok(_) => target.interval.saturating_add(jitter(target, most_jitter, chance)),
                 Err(_) => target.back_off(),
             };
             after(now, pause)
@@ -309,8 +315,8 @@ fn after(now: Instant, pause: Duration) -> Instant {
     now.checked_add(pause).unwrap_or_else(|| now + CENTURY)
 }
 
-fn jitter<K>(target: &Target<K>, chance: &mut SplitMix) -> Duration {
-    let most = target.jitter_limit().as_nanos() as u64; // at most 150 ms
+fn jitter<K>(target: &Target<K>, most: Duration, chance: &mut SplitMix) -> Duration {
+    let most = u64::try_from(target.jitter_limit(most).as_nanos()).unwrap_or(u64::MAX);
     Duration::from_nanos(chance.up_to(most))
 }
 
@@ -334,7 +340,7 @@ mod tests {
     }
 
     fn wide() -> Queue<u32, &'static str> {
-        Queue::new(Settings { burst: 100, concurrency: 100 })
+        Queue::new(Settings { burst: 100, concurrency: 100, ..Settings::default() })
     }
 
     fn chance() -> SplitMix {
@@ -498,7 +504,7 @@ mod tests {
     #[test]
     fn a_target_removed_in_mid_run_keeps_its_place_until_it_ends() {
         let now = Instant::now();
-        let mut queue = Queue::new(Settings { burst: 1, concurrency: 1 });
+        let mut queue = Queue::new(Settings { burst: 1, concurrency: 1, ..Settings::default() });
         queue.set(now, 1, every(5));
         queue.set(now, 2, every(5));
         assert_eq!(queue.take_due(now), [1]);
@@ -517,7 +523,7 @@ mod tests {
     #[test]
     fn a_lane_that_is_full_holds_up_no_other() {
         let now = Instant::now();
-        let mut queue = Queue::new(Settings { burst: 2, concurrency: 1 });
+        let mut queue = Queue::new(Settings { burst: 2, concurrency: 1, ..Settings::default() });
         queue.set_concurrency("feed", 2);
         for id in 0..4 {
             queue.set(now, id, Wanted { kind: "feed", ..every(5) });

@@ -1,4 +1,6 @@
-//! How much may be done at once.
+//! How much may be done at once, and how exactly on time.
+
+use std::time::Duration;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Settings {
@@ -6,10 +8,12 @@ pub struct Settings {
     pub burst: usize,
     /// The most of one kind that run at once, unless that kind has a number of its own.
     pub concurrency: usize,
+    /// The most that is added to an interval by chance; never more than a tenth of the interval.
+    pub jitter: Duration,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { burst: 2, concurrency: 4 }
+        Self { burst: 2, concurrency: 4, jitter: Duration::from_millis(150) }
     }
 }

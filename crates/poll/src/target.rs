@@ -56,8 +56,8 @@ impl<K> Target<K> {
         self.failures = if succeeded { 0 } else { self.failures.saturating_add(1) };
     }
 
-    pub(crate) fn jitter_limit(&self) -> Duration {
-        MOST_JITTER.min(self.interval / 10)
+    pub(crate) fn jitter_limit(&self, most: Duration) -> Duration {
+        most.min(self.interval / 10)
     }
 
     /// How long to rest after that many failures in a row.
@@ -68,7 +68,6 @@ impl<K> Target<K> {
     }
 }
 
-const MOST_JITTER: Duration = Duration::from_millis(150);
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// A second doubled as often is a century; the cap of four intervals has long been reached.
 const MOST_DOUBLINGS: u32 = 31;

@@ -20,7 +20,7 @@ mod trouble;
 
 pub use history::{Encounter, History};
 pub use pool::{Pool, Route};
-pub use server::Consequence;
+pub use server::{Attempt, Consequence};
 pub use settings::ServerSettings;
 pub use tries::Tries;
 pub use trouble::Trouble;

@@ -7,7 +7,7 @@ use bergamot_types::{ServerId, SplitMix, UnixTime};
 
 use crate::ceiling::{Ceiling, Holder};
 use crate::history::{Encounter, History};
-use crate::server::{Consequence, Server};
+use crate::server::{Attempt, Consequence, End, Server};
 use crate::settings::ServerSettings;
 use crate::tries::Tries;
 use crate::trouble::Trouble;
@@ -17,6 +17,7 @@ use crate::trouble::Trouble;
 pub struct Pool {
     servers: Vec<Server>,
     ceilings: BTreeMap<Holder, Ceiling>,
+    most_failures: u32,
     chance: SplitMix,
 }
 
@@ -35,9 +36,19 @@ impl Pool {
     /// `seed` is where the jitter of rests begins.
     pub fn new(servers: impl IntoIterator<Item = ServerSettings>, seed: u64) -> Self {
         let chance = SplitMix::seeded(seed);
-        let mut pool = Self { servers: Vec::new(), ceilings: BTreeMap::new(), chance };
+        let mut pool = Self {
+            servers: Vec::new(),
+            ceilings: BTreeMap::new(),
+            most_failures: MOST_FAILURES,
+            chance,
+        };
         pool.set_servers(servers);
         pool
+    }
+
+    /// A server that fails so often in a row, with no article delivered between, is out of order.
+    pub fn set_article_retries(&mut self, retries: u8) {
+        self.most_failures = u32::from(retries).max(LEAST_FAILURES);
     }
 
     /// Other servers, or the same with other settings. One that is not among them is not asked any
@@ -166,10 +177,10 @@ impl Pool {
         now: Instant,
         server: ServerId,
         trouble: Trouble,
+        attempt: Attempt,
     ) -> Consequence {
-        self.end(now, server, trouble, |known, others, chance| {
-            known.on_errand_ended(now, trouble, others, chance)
-        })
+        let end = self.ending(server, false, trouble, attempt);
+        self.end(now, server, trouble, |known, chance| known.on_errand_ended(now, end, chance))
     }
 
     /// Whether the connections of one count against the other.
@@ -192,17 +203,31 @@ impl Pool {
         self.server_mut(server).on_closing();
     }
 
-    /// `was_working`: it had connected and was not being closed.
+    /// `was_working`: it had connected and was not being closed. `attempt`: the request it ended on, or
+    /// the connection itself.
     pub fn on_ended(
         &mut self,
         now: Instant,
         server: ServerId,
         was_working: bool,
         trouble: Trouble,
+        attempt: Attempt,
     ) -> Consequence {
-        self.end(now, server, trouble, |known, others, chance| {
-            known.on_ended(now, was_working, trouble, others, chance)
-        })
+        let end = self.ending(server, was_working, trouble, attempt);
+        self.end(now, server, trouble, |known, chance| known.on_ended(now, end, chance))
+    }
+
+    fn ending(
+        &self,
+        server: ServerId,
+        was_working: bool,
+        trouble: Trouble,
+        attempt: Attempt,
+    ) -> End {
+        let holder = self.server(server).holder();
+        let others = self.sharing(holder).filter(|other| other.id() != server);
+        let others = others.map(Server::open).sum();
+        End { trouble, was_working, attempt, others, most_failures: self.most_failures }
     }
 
     fn end(
@@ -210,18 +235,20 @@ impl Pool {
         now: Instant,
         server: ServerId,
         trouble: Trouble,
-        end: impl FnOnce(&mut Server, usize, &mut SplitMix) -> Consequence,
+        end: impl FnOnce(&mut Server, &mut SplitMix) -> Consequence,
     ) -> Consequence {
         let position = self.position(server);
-        let holder = self.servers[position].holder();
-        let others = self.sharing(holder).filter(|other| other.id() != server);
-        let others = others.map(Server::open).sum();
         let server = &mut self.servers[position];
-        let end = end(server, others, &mut self.chance);
+        let holder = server.holder();
+        let end = end(server, &mut self.chance);
+        let is_out_of_order = server.is_out_of_order();
         let ceiling = self.ceilings.entry(holder).or_default();
         match end {
             Consequence::LowerCeiling(to) => ceiling.lower(now, to),
-            Consequence::Rests(_) if trouble == Trouble::TooManyConnections => ceiling.forget(),
+            // What looked like too many connections was no connection at all, or a server that fails.
+            Consequence::Rests(_) if trouble == Trouble::TooManyConnections || is_out_of_order => {
+                ceiling.forget();
+            }
             Consequence::GoesOn | Consequence::Rests(_) => {}
         }
         if server.is_leaving() {
@@ -231,9 +258,58 @@ impl Pool {
         end
     }
 
-    /// The server answered: whatever went wrong before was not its state.
-    pub fn on_success(&mut self, server: ServerId) {
-        self.server_mut(server).on_success();
+    /// A request failed and its connection goes on.
+    pub fn on_request_failed(
+        &mut self,
+        now: Instant,
+        server: ServerId,
+        attempt: Attempt,
+    ) -> Consequence {
+        let (position, most_failures) = (self.position(server), self.most_failures);
+        let server = &mut self.servers[position];
+        server.on_request_failed(now, attempt, most_failures, &mut self.chance)
+    }
+
+    /// An article came, good or bad. Whether the server was out of order until now.
+    pub fn on_delivered(&mut self, server: ServerId) -> bool {
+        self.server_mut(server).on_delivered()
+    }
+
+    /// The server does not have an article. Whether it was out of order until now.
+    pub fn on_missing(&mut self, server: ServerId) -> bool {
+        self.server_mut(server).on_missing()
+    }
+
+    /// How many articles it has delivered, good or bad.
+    pub fn delivered(&self, server: ServerId) -> u64 {
+        self.server(server).delivered()
+    }
+
+    pub fn is_out_of_order(&self, server: ServerId) -> bool {
+        self.server(server).is_out_of_order()
+    }
+
+    /// Out of order and rested: one article shows whether it delivers again.
+    pub fn wants_probe(&self, server: ServerId) -> bool {
+        self.server(server).wants_probe()
+    }
+
+    /// Whether the server may be asked for the article if it is taken to be in order.
+    pub fn may_probe(
+        &self,
+        server: ServerId,
+        tries: &Tries,
+        posted: Option<UnixTime>,
+        today: UnixTime,
+    ) -> bool {
+        let mut open = self.open_for(tries, posted, today);
+        let level = self.server(server).settings.level;
+        let (mut is_open, mut is_lowest) = (false, true);
+        for other in &mut open {
+            is_open |= other.id() == server;
+            is_lowest &= other.is_excused() || other.settings.level >= level;
+        }
+        is_open && is_lowest
     }
 
     /// Rests end and ceilings rise by the passing of time.
@@ -265,9 +341,11 @@ impl Pool {
         let open = || self.open_for(tries, posted, today);
         let askable = || open().filter(|server| !server.is_excused());
         let Some(level) = askable().map(|server| server.settings.level).min() else {
-            // Where nobody has answered, optional or not, there is nothing to give up upon.
+            // Where nobody has answered, optional or not, there is nothing to give up upon. And a server
+            // that is to be probed is probed with something, or it would be out of order for ever.
             let active = self.servers.iter().filter(|server| server.is_active()).count();
-            let waits = open().count() == active || open().any(|server| !server.settings.optional);
+            let holds = |server: &Server| !server.settings.optional || server.wants_probe();
+            let waits = open().count() == active || open().any(holds);
             return if waits { Route::Wait } else { Route::Exhausted };
         };
         let of_level = askable().filter(|server| server.settings.level == level);
@@ -282,6 +360,22 @@ impl Pool {
         today: UnixTime,
     ) -> Vec<ServerId> {
         self.open_for(tries, posted, today).map(Server::id).collect()
+    }
+
+    /// Whether a server that has not answered could only not be asked for the time being.
+    pub fn is_outage(&self, tries: &Tries, posted: Option<UnixTime>, today: UnixTime) -> bool {
+        let may_pass = |server: &Server| server.trouble().is_some_and(Trouble::may_pass);
+        self.open_for(tries, posted, today).any(may_pass)
+    }
+
+    /// Whether all who have not answered have given all they may.
+    pub fn waits_for_quota(
+        &self,
+        tries: &Tries,
+        posted: Option<UnixTime>,
+        today: UnixTime,
+    ) -> bool {
+        self.open_for(tries, posted, today).all(Server::is_used_up)
     }
 
     fn open_for<'a>(
@@ -389,6 +483,12 @@ impl Pool {
     }
 }
 
+/// Fewer failures say nothing of the server, however few retries an article has.
+const LEAST_FAILURES: u32 = 3;
+
+/// Until the settings say how often an article is retried.
+const MOST_FAILURES: u32 = 3;
+
 fn is_too_old(server: &Server, posted: Option<UnixTime>, today: UnixTime) -> bool {
     let retention = u64::from(server.settings.retention);
     retention > 0 && posted.is_some_and(|posted| today.days_since(posted) > retention)
@@ -397,6 +497,9 @@ fn is_too_old(server: &Server, posted: Option<UnixTime>, today: UnixTime) -> boo
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// One that is begun after all others.
+    const LAST: Attempt = Attempt::alone(1, 1);
 
     const TODAY: UnixTime = UnixTime(1_800_000_000);
 
@@ -437,7 +540,7 @@ mod tests {
         assert_eq!((pool.room(ServerId(1)), pool.room(ServerId(2))), (3, 0));
         let askable = Route::Ask(vec![ServerId(3), ServerId(1)]);
         assert_eq!(pool.route(&Tries::default(), None, TODAY), askable);
-        let end = pool.on_ended(now, ServerId(2), true, Trouble::Login);
+        let end = pool.on_ended(now, ServerId(2), true, Trouble::Login, LAST);
         assert_eq!((end, pool.working(ServerId(2))), (Consequence::GoesOn, 0), "nobody cares");
     }
 
@@ -457,7 +560,7 @@ mod tests {
         (0..2).for_each(|_| pool.on_opening(ServerId(1)));
         pool.set_servers([server(2, 2)]);
         for left in [1, 0] {
-            pool.on_ended(now, ServerId(1), false, Trouble::Login);
+            pool.on_ended(now, ServerId(1), false, Trouble::Login, LAST);
             assert_eq!(pool.open(ServerId(1)), left);
             assert_eq!(pool.shares(ServerId(1), ServerId(1)), left > 0, "it counts while it lasts");
             assert_eq!(pool.ids().collect::<Vec<_>>(), [ServerId(2)]);
@@ -468,7 +571,7 @@ mod tests {
     fn a_server_without_connections_is_forgotten_at_once() {
         let (mut pool, now) = (Pool::new([server(1, 2)], 1), Instant::now());
         pool.on_opening(ServerId(1));
-        pool.on_ended(now, ServerId(1), false, Trouble::Login);
+        pool.on_ended(now, ServerId(1), false, Trouble::Login, LAST);
         pool.set_servers([]);
         pool.set_servers([server(1, 2)]);
         assert!(!pool.in_trouble(ServerId(1)), "it is a new one by the same number");
@@ -478,7 +581,7 @@ mod tests {
     fn other_settings_end_a_rest() {
         let (mut pool, now) = (Pool::new([server(1, 2)], 1), Instant::now());
         pool.on_opening(ServerId(1));
-        pool.on_ended(now, ServerId(1), false, Trouble::Login);
+        pool.on_ended(now, ServerId(1), false, Trouble::Login, LAST);
         assert_eq!((pool.room(ServerId(1)), pool.next_deadline().is_some()), (0, true));
         pool.set_servers([server(1, 2)]);
         assert_eq!((pool.room(ServerId(1)), pool.next_deadline()), (1, None));
@@ -487,7 +590,7 @@ mod tests {
     #[test]
     fn a_retry_does_not_wait_for_a_server_that_is_gone() {
         let (mut pool, mut tries) = (pool(false), Tries::default());
-        tries.broke(ServerId(1), 3);
+        tries.broke(ServerId(1), 3, 0);
         assert_eq!(pool.route(&tries, None, TODAY), Route::Ask(vec![ServerId(1)]));
         let idle = ServerSettings { active: false, ..server(1, 2) };
         for rest in [vec![idle, server(2, 2)], vec![server(2, 2)]] {

@@ -19,10 +19,74 @@ pub(crate) struct Server {
     trouble: Option<Trouble>,
     used_up: bool, // by our own count, whatever the provider says
     rests_until: Option<Instant>,
-    breaks: usize, // connections lost since an article came
-    rests: u32,    // in a row
-    ramp: usize,   // how many connections may be being opened at once
-    leaving: bool, // to be forgotten with its last connection
+    failures: Failures,
+    unclear_greetings: u8, // 502 in a row for no reason that could be read
+    delivered: u64,        // articles, since the start
+    rests: u32,            // in a row
+    ramp: usize,           // how many connections may be being opened at once
+    leaving: bool,         // to be forgotten with its last connection
+}
+
+/// Requests that failed one after the other with no article delivered between them.
+#[derive(Debug, Default)]
+struct Failures {
+    in_a_row: u32,
+    /// The newest attempt when the last failure was counted: what was begun before it failed by the
+    /// same mishap.
+    counted: u64,
+    /// What failed last.
+    article: Option<u64>,
+}
+
+impl Failures {
+    /// Counts the failure; whether it is another one than the last.
+    fn count(&mut self, attempt: Attempt) -> bool {
+        // One article that fails again says nothing of others that are under way.
+        let is_same = attempt.article.is_some() && attempt.article == self.article;
+        let says_nothing = attempt.is_behind_answer || is_same && attempt.others_under_way;
+        let is_another = attempt.number > self.counted && !says_nothing;
+        if is_another {
+            self.counted = attempt.newest;
+            self.in_a_row += 1;
+            self.article = attempt.article;
+        }
+        is_another
+    }
+}
+
+/// A connection or a request on it. All are numbered in the order in which they begin.
+#[derive(Clone, Copy, Debug)]
+pub struct Attempt {
+    pub number: u64,
+    /// The number of the one that began last, of any server.
+    pub newest: u64,
+    /// What was asked for, by a number of its own.
+    pub article: Option<u64>,
+    /// Other articles of the server are under way.
+    pub others_under_way: bool,
+    /// The connection had answered before, and that answer may be the reason.
+    pub is_behind_answer: bool,
+}
+
+impl Attempt {
+    /// Of no article, with nothing else under way.
+    pub const fn alone(number: u64, newest: u64) -> Self {
+        let (others_under_way, is_behind_answer) = (false, false);
+        Self { number, newest, article: None, others_under_way, is_behind_answer }
+    }
+}
+
+/// How a connection ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct End {
+    pub(crate) trouble: Trouble,
+    /// It had connected and was not being closed.
+    pub(crate) was_working: bool,
+    pub(crate) attempt: Attempt,
+    /// Connections that other servers of the same account have open.
+    pub(crate) others: usize,
+    /// So many failures in a row mean that the server is out of order.
+    pub(crate) most_failures: u32,
 }
 
 /// What a connection's end came to.
@@ -42,7 +106,9 @@ impl Server {
             trouble: None,
             used_up: false,
             rests_until: None,
-            breaks: 0,
+            failures: Failures::default(),
+            unclear_greetings: 0,
+            delivered: 0,
             rests: 0,
             ramp: FIRST_AT_ONCE,
             leaving: false,
@@ -56,6 +122,7 @@ impl Server {
         self.leaving = false;
         self.rests_until = None;
         self.rests = 0;
+        self.unclear_greetings = 0;
     }
 
     /// It is not among the settings any more.
@@ -82,13 +149,12 @@ impl Server {
     pub(crate) fn on_errand_ended(
         &mut self,
         now: Instant,
-        trouble: Trouble,
-        others: usize,
+        end: End,
         chance: &mut SplitMix,
     ) -> Consequence {
         self.errands -= 1;
         self.open += 1;
-        self.on_ended(now, false, trouble, others, chance)
+        self.on_ended(now, end, chance)
     }
 
     pub(crate) fn working(&self) -> usize {
@@ -124,7 +190,7 @@ impl Server {
 
     /// Whether articles are not to wait for it at the moment.
     pub(crate) fn is_excused(&self) -> bool {
-        let by_trouble = |trouble: Trouble| trouble.excuses() || self.settings.optional;
+        let by_trouble = |trouble: Trouble| trouble.is_passed_over() || self.settings.optional;
         self.used_up || self.trouble.is_some_and(by_trouble)
     }
 
@@ -140,7 +206,7 @@ impl Server {
     /// all broken may keep everybody waiting for the next, and one that shares an account may never
     /// get one.
     pub(crate) fn is_promising(&self) -> bool {
-        !self.in_trouble() && (self.working > 0 || self.open > 0 && self.breaks == 0)
+        !self.in_trouble() && (self.working > 0 || self.open > 0 && self.failures.in_a_row == 0)
     }
 
     pub(crate) fn trouble(&self) -> Option<Trouble> {
@@ -149,6 +215,20 @@ impl Server {
 
     pub(crate) fn in_trouble(&self) -> bool {
         self.trouble.is_some()
+    }
+
+    pub(crate) fn is_out_of_order(&self) -> bool {
+        self.trouble == Some(Trouble::OutOfOrder)
+    }
+
+    /// Out of order, and it has rested: one article shows whether it delivers again.
+    pub(crate) fn wants_probe(&self) -> bool {
+        self.is_out_of_order() && self.rests_until.is_none() && self.is_active() && !self.used_up
+    }
+
+    /// Articles it has delivered, good or bad.
+    pub(crate) fn delivered(&self) -> u64 {
+        self.delivered
     }
 
     /// How many connections may be opened beside those that are; only one as long as it is not
@@ -180,31 +260,64 @@ impl Server {
 
     /// Whether the trouble is over now.
     pub(crate) fn on_errand_connected(&mut self) -> bool {
-        self.trouble.take().is_some()
+        self.unclear_greetings = 0;
+        self.trouble.take_if(|trouble| *trouble != Trouble::OutOfOrder).is_some()
     }
 
-    /// Whether the trouble is over now.
+    /// Whether the trouble is over now. A greeting does not show that articles are delivered.
     pub(crate) fn on_connected(&mut self) -> bool {
         self.working += 1;
         // Each makes way for two: what is being opened at once doubles with each round trip.
         self.ramp = (self.ramp + 1).min(self.settings.connections.max(FIRST_AT_ONCE));
-        self.trouble.take().is_some()
+        self.on_errand_connected()
     }
 
-    /// An article came: whatever went wrong before was not the server's state.
-    pub(crate) fn on_success(&mut self) {
-        self.breaks = 0;
+    /// An article came, good or bad: the server is in order. Whether it was out of order until now.
+    pub(crate) fn on_delivered(&mut self) -> bool {
+        self.delivered += 1;
+        self.failures.in_a_row = 0;
         self.rests = 0;
+        let recovered = self.is_out_of_order();
+        if recovered {
+            self.trouble = None;
+            self.rests_until = None;
+        }
+        recovered
+    }
+
+    /// It said that it does not have an article, which may be the answer to a probe. The next failure
+    /// puts it out of order again, for nothing was delivered. Whether it was out of order until now.
+    pub(crate) fn on_missing(&mut self) -> bool {
+        let answers = self.is_out_of_order() && self.rests_until.is_none();
+        if answers {
+            self.trouble = None;
+        }
+        answers
+    }
+
+    /// A request failed and its connection goes on.
+    pub(crate) fn on_request_failed(
+        &mut self,
+        now: Instant,
+        attempt: Attempt,
+        most_failures: u32,
+        chance: &mut SplitMix,
+    ) -> Consequence {
+        let counts = self.failures.count(attempt);
+        let out_of_order = self.is_out_of_order() || self.failures.in_a_row >= most_failures;
+        match counts && out_of_order {
+            true => self.rest(now, Trouble::OutOfOrder, chance),
+            false => Consequence::GoesOn,
+        }
     }
 
     pub(crate) fn on_ended(
         &mut self,
         now: Instant,
-        was_working: bool,
-        trouble: Trouble,
-        others: usize,
+        end: End,
         chance: &mut SplitMix,
     ) -> Consequence {
+        let End { trouble, was_working, attempt, others, most_failures } = end;
         self.open -= 1;
         self.working -= usize::from(was_working);
         if trouble != Trouble::Closed {
@@ -216,12 +329,24 @@ impl Server {
         match trouble {
             Trouble::Closed => Consequence::GoesOn,
             Trouble::TooManyConnections if open > 0 => Consequence::LowerCeiling(open),
-            Trouble::Refused if self.working > 0 => Consequence::LowerCeiling(open),
-            // All connections breaking at once is one mishap; each breaking twice is a habit.
-            Trouble::Broken | Trouble::OutOfStep if self.breaks < 2 * self.settings.connections => {
-                self.breaks += 1;
-                Consequence::GoesOn
+            Trouble::Broken | Trouble::OutOfStep => {
+                self.on_request_failed(now, attempt, most_failures, chance)
             }
+            Trouble::Refused if was_working => {
+                match self.on_request_failed(now, attempt, most_failures, chance) {
+                    Consequence::GoesOn if self.working > 0 => Consequence::LowerCeiling(open),
+                    end => end,
+                }
+            }
+            Trouble::Refused | Trouble::Unavailable if self.working > 0 => {
+                Consequence::LowerCeiling(open)
+            }
+            Trouble::Refused => {
+                self.unclear_greetings = self.unclear_greetings.saturating_add(1);
+                let is_login = self.unclear_greetings >= UNCLEAR_GREETINGS;
+                self.rest(now, if is_login { Trouble::Login } else { Trouble::OutOfOrder }, chance)
+            }
+            Trouble::Unavailable => self.rest(now, Trouble::OutOfOrder, chance),
             _ => self.rest(now, trouble, chance),
         }
     }
@@ -245,7 +370,7 @@ impl Server {
         }
         self.rests += 1;
         self.ramp = 1;
-        let (first, longest) = if trouble.excuses() { LONG_RESTS } else { SHORT_RESTS };
+        let (first, longest) = if trouble.lasts() { LONG_RESTS } else { SHORT_RESTS };
         let doubled = first * f64::from(1u32 << (self.rests - 1).min(16));
         let jitter = 0.75 + chance.up_to(500) as f64 / 1000.0;
         let time = Duration::from_secs_f64(doubled.min(longest) * jitter);
@@ -253,6 +378,9 @@ impl Server {
         Consequence::Rests(time)
     }
 }
+
+/// So many unclear refusals with 502 in a row at the greeting are a refused login.
+const UNCLEAR_GREETINGS: u8 = 3;
 
 /// The first and the longest, in seconds. Nothing waits for a server whose login is refused.
 const LONG_RESTS: (f64, f64) = (10.0, 600.0);
@@ -278,13 +406,21 @@ mod tests {
         Server::new(settings)
     }
 
+    fn ended(was_working: bool, trouble: Trouble) -> End {
+        failed(was_working, trouble, Attempt::alone(1, 1))
+    }
+
+    fn failed(was_working: bool, trouble: Trouble, attempt: Attempt) -> End {
+        End { trouble, was_working, attempt, others: 0, most_failures: 3 }
+    }
+
     #[test]
     fn rests_grow_and_one_probe_ends_them() {
         let (mut server, now, mut chance) = (server(8), Instant::now(), SplitMix::seeded(1));
         let mut rests = Vec::new();
         for _ in 0..10 {
             server.open += 1;
-            match server.on_ended(now, false, Trouble::Unreachable, 0, &mut chance) {
+            match server.on_ended(now, ended(false, Trouble::Unreachable), &mut chance) {
                 Consequence::Rests(time) => rests.push(time.as_secs_f64()),
                 other => panic!("{other:?}"),
             }
@@ -301,21 +437,20 @@ mod tests {
     #[test]
     fn a_rest_is_as_long_as_the_trouble_may_last() {
         use Trouble::{
-            AccountShared, Broken, Certificate, Login, OutOfCredit, OutOfStep, Refused,
-            TooManyConnections, Unreachable,
+            AccountShared, Certificate, Login, OutOfCredit, TooManyConnections, Unavailable,
+            Unreachable,
         };
-        let passing = [Broken, OutOfStep, Refused, TooManyConnections, Unreachable];
+        let passing = [TooManyConnections, Unavailable, Unreachable];
         let lasting = [AccountShared, Certificate, Login, OutOfCredit];
         let rows = passing.map(|trouble| (trouble, 1.0, 8.0)).into_iter();
         for (trouble, first, longest) in rows.chain(lasting.map(|it| (it, 10.0, 600.0))) {
             for seed in 0..20 {
                 let (mut server, mut now) = (server(1), Instant::now());
                 let mut chance = SplitMix::seeded(seed);
-                server.breaks = 2;
                 let mut expected = first;
                 for _ in 0..12 {
                     server.open = 1;
-                    let end = server.on_ended(now, false, trouble, 0, &mut chance);
+                    let end = server.on_ended(now, ended(false, trouble), &mut chance);
                     let Consequence::Rests(time) = end else { panic!("{trouble:?}: {end:?}") };
                     let share = time.as_secs_f64() / f64::min(expected, longest);
                     assert!((0.75..=1.25).contains(&share), "{trouble:?}: {time:?}");
@@ -344,11 +479,11 @@ mod tests {
         };
         assert_eq!(open_all(&mut server), [8, 16, 32, 64, 128, 252]);
         for _ in 0..500 {
-            server.on_ended(now, true, Trouble::Broken, 0, &mut chance);
+            server.on_ended(now, ended(true, Trouble::Broken), &mut chance);
         }
         assert_eq!(server.room(), 4, "they broke together and come back one after the other");
         server.on_opening();
-        server.on_ended(now, false, Trouble::Unreachable, 0, &mut chance);
+        server.on_ended(now, ended(false, Trouble::Unreachable), &mut chance);
         assert_eq!(server.room(), 0);
         server.on_time(now + Duration::from_secs(2));
         assert_eq!(server.room(), 1);
@@ -362,13 +497,123 @@ mod tests {
         let (mut server, now, mut chance) = (server(3), Instant::now(), SplitMix::seeded(1));
         server.open = 3;
         (0..3).for_each(|_| _ = server.on_connected());
-        let first = server.on_ended(now, true, Trouble::Login, 0, &mut chance);
+        let first = server.on_ended(now, ended(true, Trouble::Login), &mut chance);
         assert!(matches!(first, Consequence::Rests(_)));
-        server.on_success();
-        let second = server.on_ended(now, true, Trouble::Login, 0, &mut chance);
+        server.on_delivered();
+        let second = server.on_ended(now, ended(true, Trouble::Login), &mut chance);
         assert_eq!(second, Consequence::GoesOn, "it is one failure");
-        let other = server.on_ended(now, true, Trouble::OutOfCredit, 0, &mut chance);
+        let other = server.on_ended(now, ended(true, Trouble::OutOfCredit), &mut chance);
         assert_eq!(other, first, "the rest is no longer for another reason");
+    }
+
+    /// Fails one request after the other until the server rests, for how long each time.
+    fn fails_until_it_rests(server: &mut Server, now: Instant, from: u64) -> u64 {
+        let mut chance = SplitMix::seeded(1);
+        for number in from.. {
+            let attempt = Attempt::alone(number, number);
+            let end = server.on_request_failed(now, attempt, 3, &mut chance);
+            if let Consequence::Rests(_) = end {
+                return number - from + 1;
+            }
+        }
+        unreachable!("it fails for ever");
+    }
+
+    #[test]
+    fn failures_in_a_row_put_a_server_out_of_order_and_a_delivery_ends_that() {
+        let (mut server, now) = (server(4), Instant::now());
+        assert_eq!(fails_until_it_rests(&mut server, now, 1), 3);
+        assert!(server.is_out_of_order() && server.is_excused() && !server.wants_probe());
+        server.on_time(now + Duration::from_secs(10));
+        assert!(server.wants_probe());
+        server.on_opening();
+        assert!(!server.on_connected(), "a greeting delivers nothing");
+        assert!(server.is_out_of_order());
+        assert_eq!(fails_until_it_rests(&mut server, now, 10), 1, "the probe failed");
+        assert!(server.on_delivered() && !server.is_out_of_order() && server.rests_until.is_none());
+        assert_eq!(fails_until_it_rests(&mut server, now, 20), 3, "it begins anew");
+    }
+
+    #[test]
+    fn a_delivery_between_failures_starts_the_count_anew() {
+        let (mut server, now, mut chance) = (server(4), Instant::now(), SplitMix::seeded(1));
+        for number in 1..100 {
+            let attempt = Attempt::alone(number, number);
+            let end = server.on_request_failed(now, attempt, 3, &mut chance);
+            assert_eq!(end, Consequence::GoesOn);
+            if number % 2 == 0 {
+                server.on_delivered();
+            }
+        }
+    }
+
+    #[test]
+    fn requests_that_fail_side_by_side_are_one_failure() {
+        let (mut server, now, mut chance) = (server(50), Instant::now(), SplitMix::seeded(1));
+        server.open = 50;
+        (0..50).for_each(|_| _ = server.on_connected());
+        for number in 1..=50 {
+            let end = failed(true, Trouble::Broken, Attempt::alone(number, 50));
+            assert_eq!(server.on_ended(now, end, &mut chance), Consequence::GoesOn);
+        }
+        assert_eq!(fails_until_it_rests(&mut server, now, 51), 2);
+    }
+
+    #[test]
+    fn one_article_that_fails_again_is_no_outage_while_others_are_under_way() {
+        let (mut server, now, mut chance) = (server(4), Instant::now(), SplitMix::seeded(1));
+        let attempt = |number, others_under_way| Attempt {
+            article: Some(7),
+            others_under_way,
+            ..Attempt::alone(number, number)
+        };
+        for number in 1..20 {
+            server.on_request_failed(now, attempt(number, true), 3, &mut chance);
+        }
+        assert!(!server.is_out_of_order());
+        (20..22).for_each(|number| {
+            server.on_request_failed(now, attempt(number, false), 3, &mut chance);
+        });
+        assert!(server.is_out_of_order(), "and nothing else comes");
+    }
+
+    #[test]
+    fn an_article_it_lacks_ends_a_probe_and_one_more_failure_is_enough_then() {
+        let (mut server, now) = (server(4), Instant::now());
+        fails_until_it_rests(&mut server, now, 1);
+        assert!(!server.on_missing(), "it was asked before it failed");
+        server.on_time(now + Duration::from_secs(10));
+        assert!(server.on_missing() && !server.is_out_of_order());
+        assert_eq!(fails_until_it_rests(&mut server, now, 10), 1);
+    }
+
+    #[test]
+    fn three_unclear_refusals_at_the_greeting_are_a_refused_login() {
+        let (mut server, mut now, mut chance) = (server(4), Instant::now(), SplitMix::seeded(1));
+        let refusals = [Trouble::Unavailable, Trouble::Refused, Trouble::Refused, Trouble::Refused];
+        let mut states = Vec::new();
+        for trouble in refusals {
+            server.on_opening();
+            server.on_ended(now, ended(false, trouble), &mut chance);
+            states.push(server.trouble().unwrap());
+            now += Duration::from_secs(700);
+            server.on_time(now);
+        }
+        let out_of_order = Trouble::OutOfOrder;
+        assert_eq!(states, [out_of_order, out_of_order, out_of_order, Trouble::Login]);
+    }
+
+    #[test]
+    fn an_unclear_refusal_of_a_request_is_never_a_refused_login() {
+        let (mut server, now, mut chance) = (server(1), Instant::now(), SplitMix::seeded(1));
+        for number in 1..20 {
+            server.open = 1;
+            server.on_connected();
+            let end = failed(true, Trouble::Refused, Attempt::alone(number, number));
+            server.on_ended(now, end, &mut chance);
+            assert_ne!(server.trouble(), Some(Trouble::Login));
+        }
+        assert!(server.is_out_of_order());
     }
 
     #[test]
@@ -376,7 +621,7 @@ mod tests {
         for (trouble, excused) in [(Trouble::Login, true), (Trouble::Unreachable, false)] {
             let mut server = server(1);
             server.open = 1;
-            server.on_ended(Instant::now(), false, trouble, 0, &mut SplitMix::seeded(1));
+            server.on_ended(Instant::now(), ended(false, trouble), &mut SplitMix::seeded(1));
             assert_eq!(server.is_excused(), excused);
             server.settings.optional = true;
             assert!(server.is_excused());

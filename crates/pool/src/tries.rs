@@ -13,8 +13,12 @@ pub struct Tries {
 /// What one server has done about the article.
 #[derive(Clone, Copy, Debug, Default)]
 struct ServerTries {
-    /// Connections that broke on it.
+    /// Requests that failed on it and are charged to it; see [`Tries::broke`].
     broken: u8,
+    /// Requests that failed on it, charged or not.
+    failed: u16,
+    /// How many articles the server had delivered when it was charged last.
+    delivered: u64,
     /// Copies that were no good.
     damaged: u8,
     /// Connections that were refused, for reasons nobody could read, when they asked for it.
@@ -51,13 +55,33 @@ impl Tries {
         tries.missing = true;
     }
 
-    /// Its connection broke on the article; after `limit` of them it counts as an answer. How many
-    /// there have been.
-    pub fn broke(&mut self, server: ServerId, limit: u8) -> u8 {
+    /// A request for the article failed at a server that has `delivered` so many articles.
+    ///
+    /// It is charged to the article only if the server delivered another one since the last charge:
+    /// a server that delivers nothing is out of order, which no article pays for. More than `limit`
+    /// charges count as an answer. Returns the charges.
+    pub fn broke(&mut self, server: ServerId, limit: u8, delivered: u64) -> u8 {
+        let tries = self.of(server);
+        tries.failed = tries.failed.saturating_add(1);
+        if tries.broken > 0 && delivered <= tries.delivered {
+            return tries.broken;
+        }
+        tries.delivered = delivered;
+        self.charge(server, limit.max(LEAST_CHARGES))
+    }
+
+    /// Charges a failed request to the article, whatever else the server delivers.
+    pub fn charge(&mut self, server: ServerId, limit: u8) -> u8 {
         let tries = self.of(server);
         tries.broken = tries.broken.saturating_add(1);
         tries.answered |= tries.broken > limit;
         tries.broken
+    }
+
+    /// How many requests for it failed at the server, charged or not.
+    pub fn failures_at(&self, server: ServerId) -> u16 {
+        let tries = self.servers.iter().find(|(id, _)| *id == server);
+        tries.map_or(0, |(_, tries)| tries.failed)
     }
 
     /// Its connection was refused when it asked for the article, for no reason that anybody could
@@ -94,6 +118,18 @@ impl Tries {
         tries.answered |= tries.damaged > DAMAGED_RETRIES;
     }
 
+    /// Its copy has a right checksum and does not go with the other parts: it has no other.
+    pub fn suspicious(&mut self, server: ServerId) {
+        let tries = self.of(server);
+        tries.damaged = tries.damaged.saturating_add(1);
+        tries.answered = true;
+    }
+
+    /// The servers that sent a copy may be asked as if they had not been.
+    pub fn forgive_copies(&mut self) {
+        self.servers.retain(|(_, tries)| tries.damaged == 0);
+    }
+
     /// Whether any copy came, good for nothing as it was.
     pub fn had_a_copy(&self) -> bool {
         self.servers.iter().any(|(_, tries)| tries.damaged > 0)
@@ -114,6 +150,9 @@ impl Tries {
         &mut self.servers[index].1
     }
 }
+
+/// The first charge is made before it is known whether the server delivers anything else.
+const LEAST_CHARGES: u8 = 1;
 
 /// "CRC mismatch: the same server once more, then the others."
 const DAMAGED_RETRIES: u8 = 1;
@@ -138,10 +177,20 @@ mod tests {
     #[test]
     fn broken_connections_are_forgiven_as_often_as_configured() {
         let mut tries = Tries::default();
-        (1..=3).for_each(|count| assert_eq!(tries.broke(A, 3), count));
+        (1..=3).for_each(|count| assert_eq!(tries.broke(A, 3, count.into()), count));
         assert!(!tries.answered(A));
-        tries.broke(A, 3);
+        tries.broke(A, 3, 4);
         assert!(tries.answered(A));
+    }
+
+    #[test]
+    fn an_article_is_not_charged_while_the_server_delivers_nothing_else() {
+        for limit in [0, 3] {
+            let mut tries = Tries::default();
+            (0..1000).for_each(|_| assert_eq!(tries.broke(A, limit, 7), 1));
+            assert!(!tries.answered(A));
+            assert_eq!((tries.failures_at(A), tries.failures_at(B)), (1000, 0));
+        }
     }
 
     #[test]
@@ -152,7 +201,7 @@ mod tests {
         tries.refused(B);
         assert!(!tries.had_a_copy(), "nothing came");
         assert_eq!(tries.wanted_server(), None, "neither is owed a retry");
-        tries.broke(B, 3);
+        tries.broke(B, 3, 0);
         assert_eq!(tries.wanted_server(), Some(B));
         assert!(!tries.had_a_copy());
         assert_eq!(tries.asked_in_vain().collect::<Vec<_>>(), [A, B]);

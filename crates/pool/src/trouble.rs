@@ -12,20 +12,34 @@ pub enum Trouble {
     Closed,
     Login,
     OutOfCredit,
+    /// A state of the server, not the end of a connection: it can be reached and does not deliver.
+    OutOfOrder,
     /// It went away between two answers, or what came was not the answer that was due: perhaps the
     /// fault of the answer before.
     OutOfStep,
-    /// Refused in words we do not understand.
+    /// Refused with 502 in words we do not understand.
     Refused,
     TooManyConnections,
+    /// Greeted with 400 in words we do not understand.
+    Unavailable,
     /// No connection came to be.
     Unreachable,
 }
 
 impl Trouble {
-    /// As long as it lasts, the server counts as having answered for every article: nothing waits
-    /// for a wrong password.
-    pub(crate) fn excuses(self) -> bool {
+    /// Articles pass over a server in this state and are asked for elsewhere. It has not answered
+    /// for them: what all others lack waits for it.
+    pub(crate) fn is_passed_over(self) -> bool {
+        self.lasts() || self == Self::OutOfOrder
+    }
+
+    /// It may be over at any moment, without anybody doing anything about the settings.
+    pub fn may_pass(self) -> bool {
+        !self.lasts()
+    }
+
+    /// It is likely to last until the settings or the account change.
+    pub(crate) fn lasts(self) -> bool {
         matches!(self, Self::AccountShared | Self::Certificate | Self::Login | Self::OutOfCredit)
     }
 }

@@ -4,9 +4,12 @@ mod provider;
 
 use std::time::{Duration, Instant};
 
-use bergamot_pool::{Consequence, Pool, Trouble};
+use bergamot_pool::{Attempt, Consequence, Pool, Trouble};
 use bergamot_types::{ServerId, SplitMix};
 use provider::{Provider, server, shared};
+
+/// One that began after all others.
+const LAST: Attempt = Attempt::alone(1, 1);
 
 const A: ServerId = ServerId(1);
 const B: ServerId = ServerId(2);
@@ -108,9 +111,9 @@ fn what_came_of_a_refusal_says_how_many_are_left_in_all() {
     for server in [A, A, B, B] {
         pool.on_opening(server);
     }
-    let end = pool.on_ended(now, B, false, Trouble::TooManyConnections);
+    let end = pool.on_ended(now, B, false, Trouble::TooManyConnections, LAST);
     assert_eq!(end, Consequence::LowerCeiling(3));
-    let end = pool.on_ended(now, B, false, Trouble::TooManyConnections);
+    let end = pool.on_ended(now, B, false, Trouble::TooManyConnections, LAST);
     assert_eq!(end, Consequence::LowerCeiling(2));
     assert_eq!(pool.next_deadline(), Some(now + PROBE));
 }

@@ -5,9 +5,12 @@ mod provider;
 
 use std::time::Instant;
 
-use bergamot_pool::{Consequence, Pool, ServerSettings, Trouble};
+use bergamot_pool::{Attempt, Consequence, Pool, ServerSettings, Trouble};
 use bergamot_types::ServerId;
 use provider::{server, shared};
+
+/// One that began after all others.
+const LAST: Attempt = Attempt::alone(1, 1);
 
 const A: ServerId = ServerId(1);
 const B: ServerId = ServerId(2);
@@ -24,7 +27,7 @@ fn an_errand_takes_the_place_of_a_connection_and_gives_it_back() {
     assert_eq!(counts(&pool), (2, 0, 0));
     assert!(!pool.has_errand_room(A), "as many as it may have");
     assert!(!pool.on_errand_connected(A), "there was no trouble");
-    assert_eq!(pool.on_errand_ended(now, A, Trouble::Closed), Consequence::GoesOn);
+    assert_eq!(pool.on_errand_ended(now, A, Trouble::Closed, LAST), Consequence::GoesOn);
     assert_eq!(counts(&pool), (1, 0, 1));
     assert!(pool.has_errand_room(A));
 }
@@ -53,7 +56,7 @@ fn nobody_runs_an_errand_to_a_server_that_is_off_used_up_or_unknown() {
 fn after_a_rest_one_errand_finds_out_whether_the_trouble_is_over() {
     let (mut pool, now) = (Pool::new([server(1, 2)], 1), Instant::now());
     pool.on_errand(A);
-    let end = pool.on_errand_ended(now, A, Trouble::Unreachable);
+    let end = pool.on_errand_ended(now, A, Trouble::Unreachable, LAST);
     let Consequence::Rests(time) = end else { panic!("{end:?}") };
     assert_eq!(pool.rests_until(A), Some(now + time));
     assert!(!pool.has_errand_room(A), "it rests");
@@ -73,7 +76,7 @@ fn an_errand_that_is_one_too_many_lowers_the_ceiling() {
     (0..3).for_each(|_| pool.on_opening(B));
     pool.on_errand(A);
     pool.on_errand(A);
-    let end = pool.on_errand_ended(now, A, Trouble::TooManyConnections);
+    let end = pool.on_errand_ended(now, A, Trouble::TooManyConnections, LAST);
     assert_eq!(end, Consequence::LowerCeiling(4));
     assert_eq!((pool.ceiling(A), pool.ceiling(B)), (4, 4));
     assert!(!pool.has_errand_room(A) && !pool.has_errand_room(B));

@@ -5,9 +5,12 @@ mod provider;
 
 use std::time::Instant;
 
-use bergamot_pool::{Pool, Route, ServerSettings, Tries, Trouble};
+use bergamot_pool::{Attempt, Pool, Route, ServerSettings, Tries, Trouble};
 use bergamot_types::{ServerId, UnixTime};
 use provider::server;
+
+/// One that began after all others.
+const LAST: Attempt = Attempt::alone(1, 1);
 
 const TODAY: UnixTime = UnixTime(1_800_000_000);
 
@@ -20,7 +23,7 @@ fn pool(servers: &[(bool, Option<Trouble>)]) -> Pool {
     for (id, (_, trouble)) in (1..).map(ServerId).zip(servers) {
         if let Some(trouble) = trouble {
             pool.on_opening(id);
-            pool.on_ended(Instant::now(), id, false, *trouble);
+            pool.on_ended(Instant::now(), id, false, *trouble, LAST);
         }
     }
     pool

@@ -2,8 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use bergamot_pool::{Consequence, Encounter, Pool, Route, ServerSettings, Tries, Trouble};
+use bergamot_pool::{Attempt, Consequence, Encounter, Pool, Route, ServerSettings, Tries, Trouble};
 use bergamot_types::{ServerId, UnixTime};
+
+/// One that began after all others.
+const LAST: Attempt = Attempt::alone(1, 1);
 
 const A: ServerId = ServerId(1);
 const B: ServerId = ServerId(2);
@@ -27,7 +30,7 @@ fn connect(pool: &mut Pool, server: ServerId) {
 
 fn fail(pool: &mut Pool, server: ServerId, trouble: Trouble) -> Consequence {
     pool.on_opening(server);
-    pool.on_ended(Instant::now(), server, false, trouble)
+    pool.on_ended(Instant::now(), server, false, trouble, LAST)
 }
 
 fn days_ago(days: i64) -> Option<UnixTime> {
@@ -56,7 +59,7 @@ fn connections_are_counted_from_dialling_to_the_end() {
     assert_eq!(counts(&pool), (0, 2, 0));
     pool.on_closing(A);
     assert_eq!(counts(&pool), (1, 1, 0), "it counts until it has ended");
-    pool.on_ended(Instant::now(), A, false, Trouble::Closed);
+    pool.on_ended(Instant::now(), A, false, Trouble::Closed, LAST);
     assert_eq!(counts(&pool), (0, 1, 1));
     assert_eq!((pool.working(B), pool.opening(B)), (0, 0));
 }
@@ -83,7 +86,7 @@ fn a_peer_is_another_server_of_the_same_level_that_works_or_is_about_to() {
     assert!(pool.has_peers(B));
     pool.on_opening(B);
     assert!(pool.has_peers(A), "it may come to be");
-    pool.on_ended(Instant::now(), B, false, Trouble::Broken);
+    pool.on_ended(Instant::now(), B, false, Trouble::Broken, LAST);
     assert!(!pool.has_peers(A));
     pool.on_opening(B);
     assert!(!pool.has_peers(A), "the last one broke");
@@ -141,7 +144,7 @@ fn what_one_mirror_lacks_its_group_lacks_and_group_0_is_none() {
     assert_eq!(asked(&mirrors, &tries, None), [C]);
     assert_eq!(asked(&pool(|_| {}), &tries, None), [B, C]);
     let mut broken = Tries::default();
-    (0..4).for_each(|_| _ = broken.broke(A, 3));
+    (0..4).for_each(|n| _ = broken.broke(A, 3, n));
     assert_eq!(asked(&mirrors, &broken, None), [B, C], "a broken line says nothing of the others");
 }
 
@@ -160,18 +163,34 @@ fn a_retry_stays_with_its_server_unless_that_is_in_trouble() {
 #[test]
 fn an_article_that_comes_forgives_what_broke_before() {
     let mut pool = pool(|_| {});
-    let breaks = |pool: &mut Pool| {
+    let mut number = 0;
+    let mut breaks = |pool: &mut Pool| {
+        number += 1;
         connect(pool, A);
-        pool.on_ended(Instant::now(), A, true, Trouble::Broken)
+        let attempt = Attempt::alone(number, number);
+        pool.on_ended(Instant::now(), A, true, Trouble::Broken, attempt)
     };
-    for _ in 0..4 {
-        assert_eq!(breaks(&mut pool), Consequence::GoesOn);
+    for _ in 0..3 {
+        (0..2).for_each(|_| assert_eq!(breaks(&mut pool), Consequence::GoesOn));
+        pool.on_delivered(A);
     }
-    pool.on_success(A);
-    for _ in 0..4 {
-        assert_eq!(breaks(&mut pool), Consequence::GoesOn);
+    (0..2).for_each(|_| assert_eq!(breaks(&mut pool), Consequence::GoesOn));
+    assert!(matches!(breaks(&mut pool), Consequence::Rests(_)), "three in a row");
+    assert_eq!(pool.trouble(A), Some(Trouble::OutOfOrder));
+}
+
+#[test]
+fn what_a_server_out_of_order_would_be_asked_goes_to_others_and_waits_if_they_lack_it() {
+    let mut pool = pool(|servers| servers[1].level = 1);
+    for number in 1..=3 {
+        connect(&mut pool, A);
+        let attempt = Attempt::alone(number, number);
+        pool.on_ended(Instant::now(), A, true, Trouble::Broken, attempt);
     }
-    assert!(matches!(breaks(&mut pool), Consequence::Rests(_)), "each has broken twice");
+    assert!(!asked(&pool, &Tries::default(), None).contains(&A));
+    let mut tries = Tries::default();
+    [B, C].into_iter().for_each(|server| tries.missing(server));
+    assert_eq!(pool.route(&tries, None, TODAY), Route::Wait, "it has not answered");
 }
 
 #[test]
@@ -181,7 +200,7 @@ fn too_many_where_none_works_teaches_nothing_and_other_trouble_unteaches_nothing
         connect(&mut pool, A);
         let end = fail(&mut pool, A, Trouble::TooManyConnections);
         assert_eq!((end, pool.room(A)), (Consequence::LowerCeiling(1), 0));
-        pool.on_ended(now, A, true, Trouble::Closed);
+        pool.on_ended(now, A, true, Trouble::Closed, LAST);
         assert!(matches!(fail(&mut pool, A, trouble), Consequence::Rests(_)));
         // The rest is over, and it is too early for a higher ceiling.
         pool.on_time(now + Duration::from_secs(20));
@@ -217,7 +236,7 @@ fn the_history_has_a_word_on_every_server_that_did_not_give_the_article() {
     fail(&mut pool, ServerId(5), Trouble::Login);
     let six = ServerId(6);
     tries.damaged(six);
-    (0..2).for_each(|_| _ = tries.broke(six, 3));
+    (0..2).for_each(|n| _ = tries.broke(six, 3, n));
     (0..3).for_each(|_| _ = tries.refused(six));
     let history = pool.history(&tries, days_ago(11), TODAY);
     assert!(!history.is_empty());

@@ -1,9 +1,11 @@
 //! One target file and its segments.
 
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, OnceLock};
 
 use bergamot_types::{GroupName, MessageId, MessageIdList, UnixTime};
 
+use crate::alternates::{Alternates, Choices, repeated_ids};
 use crate::part::{Conflict, Part};
 use crate::placements::{Layout, Placed, Placements};
 
@@ -18,6 +20,8 @@ pub struct NewFile {
     pub numbers: Vec<u32>,
     /// Encoded sizes as the NZB claims them; 0 is unknown.
     pub bytes: Vec<u32>,
+    /// Further ids of some segments.
+    pub alternates: Alternates,
     /// Segments that the NZB should list and does not, or lists with an impossible id.
     pub unlisted: u32,
     /// A PAR2 volume that is only needed for repair.
@@ -38,6 +42,8 @@ pub struct File {
     placements: Placements,
     reserved: bool,
     name_inside: Option<NameVote>,
+    choices: Choices,               // which of its ids each segment is asked for by
+    repeated: OnceLock<Box<[u32]>>, // segments with an id that others have, found when one is lost
 }
 
 /// The name that most articles gave, found by letting each other name cost it a vote (Boyer and
@@ -94,9 +100,11 @@ impl File {
             fresh: 0,
             restored: Vec::new(),
             paused: false,
-            placements: Placements::new(largest_believable(&listed)),
+            placements: Placements::new(largest_believable(&listed), listed.name.as_deref()),
             reserved: false,
             name_inside: None,
+            choices: Choices::default(),
+            repeated: OnceLock::new(),
             listed,
         }
     }
@@ -155,6 +163,15 @@ impl File {
         self.segments[segment as usize]
     }
 
+    /// Segments that are neither done nor lost.
+    pub fn open_count(&self) -> u32 {
+        self.open
+    }
+
+    pub fn is_written(&self, segment: u32) -> bool {
+        matches!(self.segment(segment), SegmentState::Written { .. })
+    }
+
     /// What the NZB claims of the segments that are still to be had.
     pub fn bytes_left(&self) -> u64 {
         if self.state != FileState::Wanted {
@@ -165,8 +182,31 @@ impl File {
         wanted.map(|(_, &bytes)| u64::from(bytes)).sum()
     }
 
+    /// The id that the segment is asked for by at present.
     pub fn message_id(&self, segment: u32) -> MessageId {
-        self.listed.ids.id(segment as usize)
+        self.id_of(segment, self.chosen_id(segment))
+    }
+
+    /// Which of its ids that is: 0 is the one that the NZB lists first.
+    pub fn chosen_id(&self, segment: u32) -> u32 {
+        self.choices.current(segment)
+    }
+
+    fn id_of(&self, segment: u32, choice: u32) -> MessageId {
+        match choice.checked_sub(1) {
+            None => self.listed.ids.id(segment as usize),
+            Some(alternate) => self.listed.alternates.id(segment, alternate),
+        }
+    }
+
+    /// Goes on to the next id of the segment, after the last with the first; whether there is one that
+    /// was not tried.
+    pub(crate) fn choose_next_id(&mut self, segment: u32) -> bool {
+        self.choices.choose_next(segment, self.listed.alternates.count(segment))
+    }
+
+    pub(crate) fn choose_id(&mut self, segment: u32, choice: u32) {
+        self.choices.choose(segment, choice);
     }
 
     /// The encoded size that the NZB claims; 0 is unknown.
@@ -240,7 +280,14 @@ impl File {
 
     /// Believes what an earlier run had written of a segment, if it goes with the rest.
     pub(crate) fn restore(&mut self, segment: u32, part: &Part) -> Result<(), Conflict> {
-        for again in self.place(segment, part)?.evicted {
+        let placed = match self.place(segment, part) {
+            // It had been accepted for want of a better one.
+            Err(conflict) if conflict.is_suspicion() && !part.verified => {
+                self.accept(segment, part)?
+            }
+            placed => placed?,
+        };
+        for again in placed.evicted {
             self.reopen(again);
         }
         self.resolve(segment, SegmentState::Written { verified: part.verified });
@@ -279,7 +326,18 @@ impl File {
         // A refused segment that nobody has given up yet is being asked for as it is.
         let is_wanted = |other: &u32| self.segment(*other) == SegmentState::Wanted;
         (placed.pardoned, placed.vindicated) = placed.vindicated.into_iter().partition(is_wanted);
+        placed.pardoned.iter().for_each(|segment| self.choices.begin_anew(*segment));
         Ok(placed)
+    }
+
+    /// Finds the place of a copy that is suspicious, where no server has a better one.
+    pub(crate) fn accept(&mut self, segment: u32, part: &Part) -> Result<Placed, Conflict> {
+        debug_assert!(self.segment(segment) == SegmentState::Wanted, "placed once");
+        let is_last = self.listed.unlisted == 0 && segment + 1 == self.segment_count();
+        // Where an id is listed under two numbers, those behind it may be one too high: the number that
+        // the copy has itself shows its place as well.
+        let own = part.number.filter(|_| !self.repeated().is_empty());
+        self.placements.accept(segment, [Some(self.number(segment)), own], is_last, part)
     }
 
     pub(crate) fn displace(&mut self, segment: u32) {
@@ -290,8 +348,25 @@ impl File {
         self.placements.leaves_room_for(segment, part)
     }
 
+    /// Whether the segment may turn out not to be lost: it may be right in what it says of the file, or
+    /// its article may be that of another segment.
     pub(crate) fn is_disputed(&self, segment: u32) -> bool {
-        self.placements.is_disputed(segment)
+        self.placements.is_disputed(segment) || self.repeated().binary_search(&segment).is_ok()
+    }
+
+    fn repeated(&self) -> &[u32] {
+        self.repeated.get_or_init(|| repeated_ids(&self.listed.ids, &self.listed.alternates))
+    }
+
+    /// Whether the lost segments are none of the file's: the NZB lists the article of each under another
+    /// number as well, and there it was right.
+    fn are_lost_superfluous(&self) -> bool {
+        let right = self.repeated().iter().filter(|segment| self.is_written(**segment));
+        let right: HashSet<_> = right.map(|segment| self.message_id(*segment)).collect();
+        self.lost().all(|lost| {
+            let mut ids = 0..=self.listed.alternates.count(lost);
+            !right.is_empty() && ids.any(|choice| right.contains(&self.id_of(lost, choice)))
+        })
     }
 
     /// Whether its room on disk was asked for.
@@ -320,6 +395,7 @@ impl File {
         let layout = self.placements.layout(self.segment_count(), self.slot());
         // Where every byte lies in its place, whoever counted more parts was wrong.
         let in_place = matches!(layout, Some(Layout::InPlace { .. }));
+        let all = all || in_place && self.are_lost_superfluous();
         let layout = layout.filter(|_| all && (in_place || self.listed.unlisted == 0));
         self.state = if layout.is_some() { FileState::Finishing } else { FileState::Holed };
         layout
@@ -333,7 +409,8 @@ impl File {
     }
 
     pub(crate) fn finish(&mut self, whole: bool) {
-        let verified = |state: &SegmentState| *state == SegmentState::Written { verified: true };
+        // What is lost of a file that is whole was none of its parts.
+        let verified = |state: &SegmentState| *state != SegmentState::Written { verified: false };
         let verified = self.segments.iter().all(verified);
         self.state = if whole { FileState::Whole { verified } } else { FileState::Holed };
     }
@@ -355,6 +432,7 @@ impl File {
 
     /// Wants the segment again; what it had been.
     pub(crate) fn reopen(&mut self, segment: u32) -> SegmentState {
+        self.choices.begin_anew(segment);
         let before = std::mem::replace(&mut self.segments[segment as usize], SegmentState::Wanted);
         self.open += u32::from(before != SegmentState::Wanted);
         before
@@ -416,8 +494,10 @@ mod tests {
             length: 100,
             file_size: Some(300),
             number: Some(segment + 1),
+            total: None,
             verified: true,
             name: Some(name.to_owned()),
+            crc32: None,
         }
     }
 
@@ -426,10 +506,66 @@ mod tests {
         for names in [["x", "a", "a"], ["a", "x", "a"], ["a", "a", "x"]] {
             let mut file = file(3);
             for (segment, name) in (0..).zip(names) {
-                file.place(segment, &part(segment, name)).unwrap();
+                let _ = file.place(segment, &part(segment, name));
             }
             assert_eq!(file.name_inside(), Some("a"), "{names:?}");
         }
+    }
+
+    #[test]
+    fn a_part_whose_name_differs_is_refused_and_accepted_only_as_the_last_resort() {
+        let mut file = file(3);
+        (0..2).for_each(|segment| _ = file.place(segment, &part(segment, "a")).unwrap());
+        let sibling = part(2, "b");
+        assert_eq!(file.place(2, &sibling), Err(Conflict::Name));
+        let accepted = file.accept(2, &Part { verified: false, ..sibling }).unwrap();
+        assert_eq!((accepted.offset, accepted.evicted), (200, vec![]));
+    }
+
+    #[test]
+    fn a_part_placed_before_the_names_of_others_were_known_is_asked_for_again() {
+        let mut file = file(3);
+        file.place(0, &part(0, "b")).unwrap();
+        file.place(1, &part(1, "a")).unwrap();
+        assert_eq!(file.place(2, &part(2, "a")).unwrap().evicted, [0]);
+        assert_eq!(file.place(0, &part(0, "b")), Err(Conflict::Name));
+        file.place(0, &part(0, "a")).unwrap();
+    }
+
+    #[test]
+    fn a_wrong_number_of_parts_is_suspicious() {
+        let mut file = file(3);
+        let with_total = |segment, total| Part { total: Some(total), ..part(segment, "a") };
+        (0..2).for_each(|segment| _ = file.place(segment, &with_total(segment, 3)).unwrap());
+        assert_eq!(file.place(2, &with_total(2, 9)), Err(Conflict::Total { given: 9 }));
+        file.place(2, &with_total(2, 3)).unwrap();
+    }
+
+    #[test]
+    fn the_last_part_ends_the_file_where_all_others_claim_another_size() {
+        let mut file = file(3);
+        let with_size = |segment, size| Part { file_size: Some(size), ..part(segment, "a") };
+        (0..2).for_each(|segment| _ = file.place(segment, &with_size(segment, 301)).unwrap());
+        assert!(file.place(2, &with_size(2, 301)).is_err(), "it ends at 300");
+        assert!(file.place(2, &with_size(2, 300)).is_err(), "others say 301");
+        file.accept(2, &Part { verified: false, ..with_size(2, 300) }).unwrap();
+        for segment in 0..3 {
+            file.resolve(segment, SegmentState::Written { verified: segment < 2 });
+        }
+        assert_eq!(file.settle(), Some(Layout::InPlace { size: 300 }));
+    }
+
+    #[test]
+    fn nothing_is_accepted_outside_its_regular_place_or_over_another_part() {
+        let mut file = file(3);
+        file.place(0, &part(0, "a")).unwrap();
+        let other = Part { number: Some(2), ..part(2, "a") };
+        assert!(file.accept(1, &other).is_err(), "it lies where the next part belongs");
+        let wide = Part { length: 150, ..part(1, "a") };
+        assert!(file.accept(1, &wide).is_err());
+        let misnumbered = Part { number: Some(3), ..part(1, "a") };
+        assert_eq!(file.place(1, &misnumbered), Err(Conflict::Number { given: 3, listed: 2 }));
+        assert_eq!(file.accept(1, &misnumbered).unwrap().offset, 100);
     }
 
     #[test]

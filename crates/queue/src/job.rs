@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use bergamot_types::{JobId, ServerId};
+use bergamot_types::{JobId, ServerId, UnixTime};
 
 use crate::file::{File, FileState, NewFile, SegmentState};
 use crate::health::{Permille, Sizes};
@@ -31,6 +31,8 @@ pub struct NewJob {
     pub order: Vec<u32>,
     /// Fetch PAR2 volumes even where nothing needs repair.
     pub wants_extras: bool,
+    /// Until then what is missing may still arrive: see [`Propagation`](crate::Propagation).
+    pub health_exempt_until: Option<UnixTime>,
 }
 
 /// Files that come behind those that a job has. All are known by their places in the whole job.
@@ -59,6 +61,7 @@ impl NewJob {
             dropped: Vec::new(),
             order: Vec::new(),
             wants_extras: false,
+            health_exempt_until: None,
         }
     }
 }
@@ -81,6 +84,7 @@ pub struct Job {
     disputed: BTreeSet<(u32, u32)>, // lost, as long as most parts do not come to agree with them
     servers: Servers,
     paused: bool,
+    health_exempt_until: Option<UnixTime>,
 }
 
 /// What became of a job.
@@ -140,6 +144,7 @@ impl Job {
             disputed: BTreeSet::new(),
             servers: Servers::default(),
             paused: new.paused,
+            health_exempt_until: new.health_exempt_until,
         };
         for file in &job.files {
             job.sizes.add_file(file.all_claimed_bytes(), file.is_par2());
@@ -231,6 +236,11 @@ impl Job {
     /// Below this health the job cannot be made whole any more.
     pub fn critical_health(&self) -> Permille {
         self.sizes.critical_health()
+    }
+
+    /// Until then its health is not acted upon.
+    pub fn health_exempt_until(&self) -> Option<UnixTime> {
+        self.health_exempt_until
     }
 
     /// What each server has done for it so far.

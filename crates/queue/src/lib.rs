@@ -11,11 +11,14 @@
 //! - [`sample`], [`Outlook`]: what a few articles say of a whole job
 //! - [`ServerCount`]: how many articles of a job a server had, and had not
 //! - [`Life`], [`Cause`], [`DupeMode`]: where a job is in its life, why it failed, and what it makes of others
+//! - [`Propagation`]: how long a job of a recent post is held that lacks articles
 //! - [`Restored`], [`Replay`]: what an earlier run had written, and what came of it
 //! - [`Part`], [`Conflict`]: what an article turned out to hold, and why that cannot be
 
 #![forbid(unsafe_code)]
 
+mod agreement;
+mod alternates;
 mod dupe;
 mod file;
 mod health;
@@ -24,11 +27,13 @@ mod life;
 mod order;
 mod part;
 mod placements;
+mod propagation;
 mod queue;
 mod restored;
 mod sample;
 mod servers;
 
+pub use alternates::Alternates;
 pub use dupe::DupeMode;
 pub use file::{File, FileState, NewFile, SegmentState};
 pub use health::{Permille, Sizes};
@@ -37,6 +42,7 @@ pub use life::{Cause, Deletion, Ending, Impossible, Life, Losses, Retry, Stage, 
 pub use order::FileOrder;
 pub use part::{Conflict, Part};
 pub use placements::{Layout, Piece, Placed};
+pub use propagation::{Held, HoldVerdict, Propagation};
 pub use queue::{FileKey, Queue, SegmentKey};
 pub use restored::{Replay, Restored};
 pub use sample::{Outlook, sample};

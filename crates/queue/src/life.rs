@@ -5,9 +5,7 @@
 //! programs, a sentence for people and a rule of what may be done about it.
 
 use std::fmt;
-use std::time::Duration;
 
-use bergamot_types::UnixTime;
 use thiserror::Error;
 
 /// Where a job is in its life.
@@ -150,6 +148,8 @@ pub enum Cause {
     Refused,
     Repair,
     ServersDown,
+    /// Its NZB was changed on the disk since it was added.
+    StateDamaged,
     TakenDown,
     Unpack,
 }
@@ -157,8 +157,6 @@ pub enum Cause {
 /// What may be done about a failure.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Retry {
-    /// By itself, that long after it failed.
-    After(Duration),
     /// When somebody asks for it; something may have changed that we cannot see.
     ByPerson,
     /// It would fail again.
@@ -170,7 +168,7 @@ pub enum Retry {
 }
 
 impl Cause {
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Crashed,
         Self::Damaged,
         Self::Disk,
@@ -184,6 +182,7 @@ impl Cause {
         Self::Refused,
         Self::Repair,
         Self::ServersDown,
+        Self::StateDamaged,
         Self::TakenDown,
         Self::Unpack,
     ];
@@ -204,6 +203,7 @@ impl Cause {
             Self::Refused => "job.refused",
             Self::Repair => "job.repair",
             Self::ServersDown => "job.servers_down",
+            Self::StateDamaged => "state.damaged",
             Self::TakenDown => "job.taken_down",
             Self::Unpack => "job.unpack",
         }
@@ -215,16 +215,16 @@ impl Cause {
 
     pub fn retry(self) -> Retry {
         match self {
-            Self::Propagating => Retry::After(PROPAGATION_PAUSE),
             Self::ServersDown => Retry::WhenServersReturn,
             Self::Disk | Self::Move => Retry::WhenDiskReturns,
-            Self::Missing | Self::Refused | Self::TakenDown => Retry::Never,
+            Self::Missing | Self::Refused | Self::StateDamaged | Self::TakenDown => Retry::Never,
             Self::Crashed
             | Self::Damaged
             | Self::Fetch
             | Self::Health
             | Self::Incomplete
             | Self::Password
+            | Self::Propagating
             | Self::Repair
             | Self::Unpack => Retry::ByPerson,
         }
@@ -246,6 +246,7 @@ impl Cause {
             Self::Refused => "its NZB cannot be used",
             Self::Repair => "it could not be repaired",
             Self::ServersDown => "no server could be reached",
+            Self::StateDamaged => "its NZB is damaged on the disk; add the NZB again",
             Self::TakenDown => "nearly all of it is gone from every server",
             Self::Unpack => "it could not be unpacked",
         }
@@ -262,15 +263,14 @@ pub struct Losses {
     pub damaged: u64,
 }
 
-/// Which failure such losses are. `newest_post` is when the last of its articles was posted, as far
-/// as the NZB says.
-pub fn cause_of(losses: Losses, newest_post: Option<UnixTime>, now: UnixTime) -> Cause {
+/// Which failure such losses are. `is_recent`: articles of its post may still be on their way, by
+/// [`Propagation`](crate::Propagation).
+pub fn cause_of(losses: Losses, is_recent: bool) -> Cause {
     let Losses { got, missing, damaged } = losses;
     if damaged > missing {
         return Cause::Damaged;
     }
-    // Clocks of posters go wrong in both directions.
-    if newest_post.is_some_and(|posted| posted.0.abs_diff(now.0) < PROPAGATION.as_secs()) {
+    if is_recent && missing > 0 {
         return Cause::Propagating;
     }
     let all = got.saturating_add(missing).saturating_add(damaged);
@@ -324,11 +324,6 @@ impl fmt::Display for Cause {
         write!(f, "{}: {}", self.code(), self.sentence())
     }
 }
-
-/// Articles reach the last of the big providers within minutes on a good day, and within hours on a
-/// bad one.
-const PROPAGATION: Duration = Duration::from_secs(6 * 60 * 60);
-const PROPAGATION_PAUSE: Duration = Duration::from_secs(60 * 60);
 
 /// A notice takes down whole posts; what little is left are articles a provider overlooked.
 const TAKEN_DOWN_PERCENT: u128 = 90;
@@ -418,27 +413,21 @@ mod tests {
 
     #[test]
     fn incomplete_propagating_taken_down_and_damaged_are_told_apart() {
-        let hours = |hours: i64| Some(UnixTime(NOW.0 - hours * 3600));
         let losses = |got, missing, damaged| Losses { got, missing, damaged };
-        for (losses, posted, cause) in [
-            (losses(90, 10, 0), hours(48), Cause::Incomplete),
-            (losses(90, 10, 0), None, Cause::Incomplete),
-            (losses(0, 0, 0), None, Cause::Incomplete),
-            (losses(90, 10, 0), hours(5), Cause::Propagating),
-            (losses(90, 10, 0), hours(-5), Cause::Propagating),
-            (losses(90, 10, 0), hours(-7), Cause::Incomplete),
-            (losses(0, 100, 0), hours(5), Cause::Propagating),
-            (losses(0, 100, 0), hours(6), Cause::TakenDown),
-            (losses(10, 90, 0), hours(48), Cause::TakenDown),
-            (losses(11, 89, 0), hours(48), Cause::Incomplete),
-            (losses(90, 4, 6), hours(1), Cause::Damaged),
-            (losses(0, 0, u64::MAX), hours(48), Cause::Damaged),
-            (losses(u64::MAX, u64::MAX, 0), hours(48), Cause::TakenDown),
+        for (losses, is_recent, cause) in [
+            (losses(90, 10, 0), false, Cause::Incomplete),
+            (losses(0, 0, 0), false, Cause::Incomplete),
+            (losses(0, 0, 0), true, Cause::Incomplete),
+            (losses(90, 10, 0), true, Cause::Propagating),
+            (losses(0, 100, 0), true, Cause::Propagating),
+            (losses(0, 100, 0), false, Cause::TakenDown),
+            (losses(10, 90, 0), false, Cause::TakenDown),
+            (losses(11, 89, 0), false, Cause::Incomplete),
+            (losses(90, 4, 6), true, Cause::Damaged),
+            (losses(0, 0, u64::MAX), false, Cause::Damaged),
+            (losses(u64::MAX, u64::MAX, 0), false, Cause::TakenDown),
         ] {
-            assert_eq!(cause_of(losses, posted, NOW), cause, "{losses:?} {posted:?}");
+            assert_eq!(cause_of(losses, is_recent), cause, "{losses:?} {is_recent}");
         }
-        assert_eq!(cause_of(losses(1, 1, 0), Some(UnixTime(i64::MIN)), NOW), Cause::Incomplete);
     }
-
-    const NOW: UnixTime = UnixTime(1_800_000_000);
 }

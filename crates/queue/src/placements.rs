@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use crate::agreement::{Agreement, Claim as Said};
 use crate::part::{Conflict, Part};
 
 /// The parts of one file that have found their place.
@@ -19,6 +20,11 @@ pub(crate) struct Placements {
     unplaced: BTreeMap<u32, u64>, // segment -> length, where parts do not say where they belong
     others: BTreeSet<u32>, // segments that do, where the rest does not, or the other way round
     awaited: BTreeSet<u32>, // segments of the kind that is believed, which are to come again
+    names: Agreement,
+    subject: Said, // the name that the NZB gives
+    totals: Agreement,
+    /// Where the last part ends that was accepted for want of a better one, whatever is agreed.
+    accepted_end: Option<(u32, u64)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +32,8 @@ struct Span {
     length: u64,
     segment: u32,
     votes: u32, // for the size of the file
+    name: Said,
+    total: Said,
     regular: bool,
 }
 
@@ -69,8 +77,8 @@ pub struct Piece {
 }
 
 impl Placements {
-    /// `bound` is the most that the file's articles can hold.
-    pub(crate) fn new(bound: u64) -> Self {
+    /// `bound` is the most that the file's articles can hold; `subject` the name in the NZB.
+    pub(crate) fn new(bound: u64, subject: Option<&str>) -> Self {
         Self {
             bound,
             agreed: None,
@@ -80,6 +88,10 @@ impl Placements {
             unplaced: BTreeMap::new(),
             others: BTreeSet::new(),
             awaited: BTreeSet::new(),
+            names: Agreement::default(),
+            subject: Said::of_text(subject),
+            totals: Agreement::default(),
+            accepted_end: None,
         }
     }
 
@@ -95,6 +107,8 @@ impl Placements {
             return Err(Conflict::Number { given, listed });
         }
         let Range { start: begin, end } = self.claim(part)?;
+        let (name, total) = (Said::of_text(part.name.as_deref()), Said::of_number(part.total));
+        self.compare(segment, name, total, part)?;
         // A whole file by itself, where others come before it: it agrees with nobody but itself.
         if segment > 0 && begin == 0 && end > 0 && part.file_size == Some(end) {
             return Err(Conflict::Overlap { begin, end });
@@ -128,12 +142,96 @@ impl Placements {
             placed.evicted.extend(self.evict(|at, span| at + span.length > size));
             self.agreed = Some(size);
         }
+        self.insert(begin, Span { length: part.length, segment, votes, name, total, regular });
+        placed.evicted.extend(self.evict_misfits());
+        Ok(placed)
+    }
+
+    /// Refuses a copy whose name or number of parts differs from that of nearly all others, which may
+    /// be of another file.
+    fn compare(
+        &mut self,
+        segment: u32,
+        name: Said,
+        total: Said,
+        part: &Part,
+    ) -> Result<(), Conflict> {
+        if self.names.is_suspicious(segment, name, self.subject) {
+            self.names.on_refused(segment, name);
+            return Err(Conflict::Name);
+        }
+        if self.totals.is_suspicious(segment, total, Said::default()) {
+            self.totals.on_refused(segment, total);
+            return Err(Conflict::Total { given: part.total.unwrap_or(0) });
+        }
+        Ok(())
+    }
+
+    /// Parts may have been placed before it was clear that their name or number of parts differs.
+    fn evict_misfits(&mut self) -> Vec<u32> {
+        let name = self.names.to_be_kept(self.subject);
+        let total = self.totals.to_be_kept(Said::default());
+        if name.is_none() && total.is_none() {
+            return Vec::new();
+        }
+        let differs = |said: Said, kept: Option<Said>| {
+            said != Said::default() && kept.is_some_and(|kept| kept != said)
+        };
+        self.evict(|_, span| differs(span.name, name) || differs(span.total, total))
+    }
+
+    /// Places a copy that every server has no better one of, if it lies in its regular place and over
+    /// nothing else. That place is told by any of `numbers`, the first of which the NZB lists. What it claims of the file is ignored; the last part says where the file ends.
+    pub(crate) fn accept(
+        &mut self,
+        segment: u32,
+        numbers: [Option<u32>; 2],
+        is_last: bool,
+        part: &Part,
+    ) -> Result<Placed, Conflict> {
+        let begin = part.begin.filter(|_| self.unplaced.is_empty()).ok_or(Conflict::Unplaced)?;
+        let end = begin.saturating_add(part.length);
+        let length = if is_last { self.regular_length() } else { Some(part.length) };
+        let is_place_of = |number: u32| {
+            let before = u64::from(number.saturating_sub(1));
+            length.and_then(|length| before.checked_mul(length)) == Some(begin)
+        };
+        let is_in_place = numbers.into_iter().flatten().any(is_place_of);
+        // One that lies where another is listed makes room for that.
+        let regular = numbers[0].is_some_and(is_place_of);
+        let in_the_way = self.overlapping(segment, &(begin..end)).next().is_some();
+        if !is_in_place || in_the_way || part.length == 0 {
+            return Err(Conflict::Overlap { begin, end });
+        }
+        if end > self.bound {
+            return Err(Conflict::Unbelievable { given: end, bound: self.bound });
+        }
+        if let Some(agreed) = self.agreed.filter(|&agreed| !is_last && end > agreed) {
+            return Err(Conflict::Size { given: end, agreed });
+        }
+        if is_last {
+            self.accepted_end = Some((segment, end));
+        }
+        let (name, total) = (Said::default(), Said::default());
+        self.insert(begin, Span { length: part.length, segment, votes: 0, name, total, regular });
+        Ok(Placed::at(begin))
+    }
+
+    /// The length of all parts but the last, by one that lies in its regular place.
+    fn regular_length(&self) -> Option<u64> {
+        let regular = self.placed.iter().find(|(begin, span)| span.regular && **begin > 0);
+        regular.or(self.placed.first_key_value()).map(|(_, span)| span.length)
+    }
+
+    fn insert(&mut self, begin: u64, span: Span) {
+        let segment = span.segment;
         self.dissent.remove(&segment);
-        self.votes += votes;
-        self.placed.insert(begin, Span { length: part.length, segment, votes, regular });
+        self.votes += span.votes;
+        self.names.on_placed(segment, span.name);
+        self.totals.on_placed(segment, span.total);
+        self.placed.insert(begin, span);
         self.others.remove(&segment);
         self.awaited.remove(&segment);
-        Ok(placed)
     }
 
     /// The place of a part that does not say where it belongs: a slot of its own.
@@ -198,7 +296,7 @@ impl Placements {
             let piece = |(&segment, &length)| Piece { offset: u64::from(segment) * slot, length };
             return Some(Layout::Pieces(self.unplaced.iter().map(piece).collect()));
         }
-        let size = self.agreed?;
+        let size = self.accepted_end.map(|(_, end)| end).or(self.agreed)?;
         let mut reached = 0;
         for (&begin, span) in &self.placed {
             if begin != reached {
@@ -293,13 +391,18 @@ impl Placements {
 
     fn evict(&mut self, goes: impl Fn(u64, &Span) -> bool) -> Vec<u32> {
         let mut evicted = Vec::new();
-        let votes = &mut self.votes;
+        let (votes, names, totals) = (&mut self.votes, &mut self.names, &mut self.totals);
         self.placed.retain(|&at, span| {
-            let goes = goes(at, span);
-            evicted.extend(goes.then_some(span.segment));
-            *votes -= if goes { span.votes } else { 0 };
-            !goes
+            if goes(at, span) {
+                evicted.push(span.segment);
+                *votes -= span.votes;
+                names.on_evicted(span.name);
+                totals.on_evicted(span.total);
+                return false;
+            }
+            true
         });
+        self.accepted_end.take_if(|(segment, _)| evicted.contains(segment));
         evicted
     }
 }
@@ -329,7 +432,7 @@ mod tests {
     }
 
     fn placements() -> Placements {
-        Placements::new(1000)
+        Placements::new(1000, None)
     }
 
     #[test]

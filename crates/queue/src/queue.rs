@@ -233,6 +233,25 @@ impl Queue {
         Some(placed)
     }
 
+    /// The same of a copy that is suspicious, where no server has a better one. It counts as unverified.
+    pub fn accept(&mut self, key: SegmentKey, part: &Part) -> Option<Result<Placed, Conflict>> {
+        let job = self.jobs.get_mut(&key.job)?;
+        Some(job.file_mut(key.file).accept(key.segment, part))
+    }
+
+    /// Goes on to the next id that the NZB lists for the segment; whether there is one that was not tried.
+    pub fn choose_next_id(&mut self, key: SegmentKey) -> bool {
+        let job = self.jobs.get_mut(&key.job);
+        job.is_some_and(|job| job.file_mut(key.file).choose_next_id(key.segment))
+    }
+
+    /// Goes back to an id that was tried.
+    pub fn choose_id(&mut self, key: SegmentKey, choice: u32) {
+        if let Some(job) = self.jobs.get_mut(&key.job) {
+            job.file_mut(key.file).choose_id(key.segment, choice);
+        }
+    }
+
     /// The part could not be written after all.
     pub fn displace(&mut self, key: SegmentKey) {
         if let Some(job) = self.jobs.get_mut(&key.job) {

@@ -19,6 +19,8 @@ pub(crate) struct Caller {
     pub(crate) access: Access,
     /// How people will read of them later: by which way, and under which name.
     pub(crate) name: String,
+    /// By credentials or by the kernel; not merely because this machine is trusted.
+    pub(crate) is_authenticated: bool,
 }
 
 impl std::fmt::Display for Access {

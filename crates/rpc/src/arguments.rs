@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 
 use crate::fault::Fault;
 use crate::json::Json;
+use crate::registry::Kind;
 
 #[derive(Debug, Default)]
 pub(crate) struct Arguments<'a>(VecDeque<Scalar<'a>>);
@@ -82,7 +83,7 @@ impl<'a> Arguments<'a> {
     }
 
     pub(crate) fn text(&mut self, name: &str) -> Result<Cow<'a, str>, Fault> {
-        self.optional_text().ok_or_else(|| missing(name))
+        self.optional_text().ok_or_else(|| missing(name, Kind::String))
     }
 
     pub(crate) fn optional_text(&mut self) -> Option<Cow<'a, str>> {
@@ -94,8 +95,8 @@ impl<'a> Arguments<'a> {
     }
 
     pub(crate) fn integer(&mut self, name: &str) -> Result<i64, Fault> {
-        let value = self.0.pop_front().ok_or_else(|| missing(name))?;
-        value.integer().ok_or_else(|| Fault::parameter(format!("{name} is no number")))
+        let value = self.0.pop_front().ok_or_else(|| missing(name, Kind::Integer))?;
+        value.integer().ok_or_else(|| value.is_no(Kind::Integer, name))
     }
 
     pub(crate) fn integer_or(&mut self, name: &str, otherwise: i64) -> Result<i64, Fault> {
@@ -103,12 +104,12 @@ impl<'a> Arguments<'a> {
     }
 
     pub(crate) fn bool(&mut self, name: &str) -> Result<bool, Fault> {
-        match self.0.pop_front().ok_or_else(|| missing(name))? {
+        match self.0.pop_front().ok_or_else(|| missing(name, Kind::Boolean))? {
             Scalar::Bool(value) => Ok(value),
             Scalar::Integer(value @ 0..=1) => Ok(value == 1),
             Scalar::Text(text) if text.eq_ignore_ascii_case("true") => Ok(true),
             Scalar::Text(text) if text.eq_ignore_ascii_case("false") => Ok(false),
-            _ => Err(Fault::parameter(format!("{name} is neither true nor false"))),
+            other => Err(other.is_no(Kind::Boolean, name)),
         }
     }
 
@@ -118,6 +119,15 @@ impl<'a> Arguments<'a> {
 }
 
 impl Scalar<'_> {
+    fn is_no(&self, expected: Kind, name: &str) -> Fault {
+        let given = match self {
+            Self::Bool(_) => "a boolean",
+            Self::Integer(_) => "an integer",
+            Self::Text(_) => "a string",
+        };
+        Fault::WrongType { name: name.to_owned(), expected, given }
+    }
+
     pub(crate) fn integer(&self) -> Option<i64> {
         match self {
             Self::Bool(_) => None,
@@ -127,8 +137,8 @@ impl Scalar<'_> {
     }
 }
 
-fn missing(name: &str) -> Fault {
-    Fault::parameter(format!("{name} is missing"))
+fn missing(name: &str, expected: Kind) -> Fault {
+    Fault::MissingParameter { name: name.to_owned(), expected }
 }
 
 /// The numbers below are exact in a `f64`.

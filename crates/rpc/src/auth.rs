@@ -9,7 +9,7 @@ use crate::bounds;
 use crate::settings::Settings;
 
 /// What somebody says who they are.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(crate) enum Credentials {
     /// As bytes, for Sonarr writes ISO 8859-1 and others UTF-8.
     Login {
@@ -80,7 +80,11 @@ pub(crate) fn caller(settings: &Settings, given: &Credentials, address: IpAddr) 
             }
         }
     }
-    best.map(|(access, name)| Caller { access, name: format!("{name} over HTTP from {address}") })
+    best.map(|(access, name)| Caller {
+        access,
+        name: format!("{name} over HTTP from {address}"),
+        is_authenticated: true,
+    })
 }
 
 /// Where full control takes no password, this machine is trusted; but not what a proxy on it passes on.
@@ -89,9 +93,18 @@ pub(crate) fn caller_without_password(
     headers: &HeaderMap,
     address: IpAddr,
 ) -> Option<Caller> {
-    let passed_on = FORWARDED.iter().any(|name| headers.contains_key(*name));
-    let trusted = !settings.guards_control() && address.is_loopback() && !passed_on;
-    trusted.then(|| Caller { access: Access::Control, name: format!("HTTP from {address}") })
+    let is_direct = !headers.keys().any(|name| is_of_proxy(name.as_str()));
+    let trusted = !settings.guards_control() && address.is_loopback() && is_direct;
+    trusted.then(|| Caller {
+        access: Access::Control,
+        name: format!("HTTP from {address}"),
+        is_authenticated: false,
+    })
+}
+
+fn is_of_proxy(name: &str) -> bool {
+    let begins = ["forwarded", "x-forwarded", "x-original-forwarded"];
+    OF_PROXIES.contains(&name) || begins.iter().any(|beginning| name.starts_with(beginning))
 }
 
 /// Whether the bytes are that text, in UTF-8 or in ISO 8859-1.
@@ -113,7 +126,23 @@ fn same_bytes(given: &[u8], expected: &[u8]) -> bool {
 }
 
 const X_AUTHORIZATION: HeaderName = HeaderName::from_static("x-authorization");
-const FORWARDED: [&str; 4] = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip"];
+/// Headers that proxies add, beside those that begin like `Forwarded` (RFC 7239) and what it replaces.
+const OF_PROXIES: [&str; 14] = [
+    "cdn-loop",
+    "cf-connecting-ip",
+    "client-ip",
+    "fastly-client-ip",
+    "proxy-connection",
+    "true-client-ip",
+    "via",
+    "x-client-ip",
+    "x-cluster-client-ip",
+    "x-envoy-external-address",
+    "x-original-host",
+    "x-original-url",
+    "x-real-ip",
+    "x-remote-ip",
+];
 
 #[cfg(test)]
 mod tests {
@@ -192,7 +221,23 @@ mod tests {
         let caller = caller_without_password(&key_alone, &headers, local);
         assert_eq!(caller.map(|caller| caller.access), Some(Access::Control));
         assert!(caller_without_password(&key_alone, &headers, [10, 0, 0, 1].into()).is_none());
-        headers.insert("x-forwarded-for", HeaderValue::from_static("127.0.0.1"));
-        assert!(caller_without_password(&open, &headers, local).is_none());
+        headers.insert("user-agent", HeaderValue::from_static("curl"));
+        assert!(caller_without_password(&open, &headers, local).is_some());
+        for name in [
+            "Via",
+            "Forwarded",
+            "X-Forwarded-For",
+            "X-Forwarded-Host",
+            "X-Forwarded-Proto",
+            "X-Forwarded-Port",
+            "X-Real-IP",
+            "CF-Connecting-IP",
+            "True-Client-IP",
+        ] {
+            let mut headers = headers.clone();
+            let name = HeaderName::from_bytes(name.as_bytes()).unwrap();
+            headers.insert(name.clone(), HeaderValue::from_static("127.0.0.1"));
+            assert!(caller_without_password(&open, &headers, local).is_none(), "{name}");
+        }
     }
 }

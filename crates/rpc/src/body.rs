@@ -11,11 +11,14 @@ use http_body_util::BodyExt;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use thiserror::Error;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
+use crate::body_pace::BodyPace;
+use crate::guests::Place;
 use crate::hub::{Content, Delivery, Watcher};
 use crate::pieces::{Cut, Pieces};
 use crate::service::{LARGEST, LARGEST_USUAL};
+use crate::shape::{Excess, Shape};
 use crate::stopped::Stopped;
 
 /// Memory for requests that are being read, of all clients together.
@@ -47,6 +50,39 @@ pub(crate) enum BodyError {
     NoRoom,
     #[error("more than {0} bytes")]
     TooLarge(usize),
+    #[error("it came too slowly")]
+    TooSlow,
+    #[error(transparent)]
+    Shape(#[from] Excess),
+}
+
+/// The body of a request while it is read from its connection.
+pub(crate) struct BodyReader<'a> {
+    body: Incoming,
+    pace: BodyPace,
+    place: &'a Place,
+}
+
+impl<'a> BodyReader<'a> {
+    pub(crate) fn new(body: Incoming, place: &'a Place) -> Self {
+        Self { body, pace: BodyPace::new(Instant::now()), place }
+    }
+
+    fn claimed(&self) -> u64 {
+        self.body.size_hint().lower()
+    }
+
+    /// The next piece; none at the end.
+    async fn next(&mut self) -> Result<Option<Frame<Bytes>>, BodyError> {
+        let frame = timeout_at(self.pace.deadline(), self.body.frame()).await;
+        let Some(frame) = frame.map_err(|_| BodyError::TooSlow)? else { return Ok(None) };
+        let frame = frame.map_err(|_| BodyError::Broken)?;
+        let length = frame.data_ref().map_or(0, Bytes::len);
+        if self.pace.on_data(Instant::now(), length) {
+            self.place.on_progress();
+        }
+        Ok(Some(frame))
+    }
 }
 
 impl Default for BodyBudget {
@@ -66,29 +102,20 @@ impl BodyBudget {
         Self::of(STRANGERS, SMALL_PIECE)
     }
 
-    /// Only a request that begins like one with an NZB may be larger than usual.
-    pub(crate) async fn read(&self, mut body: Incoming) -> Result<Held, BodyError> {
-        let claimed = body.size_hint().lower();
-        if claimed > LARGEST as u64 {
-            return Err(BodyError::TooLarge(LARGEST));
-        }
-        let mut held = Held::default();
-        held.bytes.reserve_exact(claimed as usize); // memory is taken as it is filled
-        while self.read_on(&mut held, &mut body, LARGEST).await? {
-            check_length(&held.bytes, claimed)?;
-        }
-        Ok(held)
+    /// For requests without an NZB.
+    pub(crate) fn for_usual() -> Self {
+        Self::of(USUAL_TOGETHER, SMALL_PIECE)
     }
 
     /// Whatever it begins like, until there are so many bytes or no more.
     pub(crate) async fn read_up_to(
         &self,
         held: &mut Held,
-        body: &mut Incoming,
+        body: &mut BodyReader<'_>,
         enough: usize,
         limit: usize,
     ) -> Result<(), BodyError> {
-        if body.size_hint().lower() > limit as u64 {
+        if body.claimed() > limit as u64 {
             return Err(BodyError::TooLarge(limit));
         }
         while held.bytes.len() < enough && self.read_on(held, body, limit).await? {}
@@ -99,11 +126,10 @@ impl BodyBudget {
     async fn read_on(
         &self,
         held: &mut Held,
-        body: &mut Incoming,
+        body: &mut BodyReader<'_>,
         limit: usize,
     ) -> Result<bool, BodyError> {
-        let Some(frame) = body.frame().await else { return Ok(false) };
-        let frame = frame.map_err(|_| BodyError::Broken)?;
+        let Some(frame) = body.next().await? else { return Ok(false) };
         let Some(data) = frame.data_ref() else { return Ok(true) };
         let length = held.bytes.len() + data.len();
         if length > limit {
@@ -130,6 +156,51 @@ impl BodyBudget {
             None => held._room = Some(more),
         }
         Ok(())
+    }
+}
+
+/// Memory for the requests of authenticated clients, by what they bring.
+#[derive(Clone, Debug)]
+pub(crate) struct RequestBudgets {
+    usual: BodyBudget,
+    with_nzb: BodyBudget,
+}
+
+impl Default for RequestBudgets {
+    fn default() -> Self {
+        Self { usual: BodyBudget::for_usual(), with_nzb: BodyBudget::default() }
+    }
+}
+
+impl RequestBudgets {
+    /// Only a request that begins like one with an NZB may be larger than usual.
+    pub(crate) async fn read(
+        &self,
+        mut body: BodyReader<'_>,
+        mut shape: Shape,
+    ) -> Result<Held, BodyError> {
+        let claimed = body.claimed();
+        if claimed > LARGEST as u64 {
+            return Err(BodyError::TooLarge(LARGEST));
+        }
+        let (mut held, mut budget) = (Held::default(), &self.usual);
+        held.bytes.reserve_exact(claimed as usize); // memory is taken as it is filled
+        let mut seen = 0;
+        while budget.read_on(&mut held, &mut body, LARGEST).await? {
+            check_length(&held.bytes, claimed)?;
+            shape.handle_input(&held.bytes[seen..])?;
+            if seen < TELLING && brings_an_nzb(&held.bytes) {
+                budget = &self.with_nzb;
+                held.leave_room();
+            }
+            seen = held.bytes.len();
+        }
+        Ok(held)
+    }
+
+    /// Of a form with a file.
+    pub(crate) fn with_nzb(&self) -> &BodyBudget {
+        &self.with_nzb
     }
 }
 
@@ -241,6 +312,8 @@ impl Body for Answer {
 const BUDGET: usize = 256 * MEBIBYTE;
 const MEBIBYTE: usize = 1 << 20;
 const STRANGERS: usize = 16 * MEBIBYTE;
+/// Four of the largest at once.
+const USUAL_TOGETHER: usize = 4 * LARGEST_USUAL;
 /// All connections together may bring 8 MiB of these.
 const SMALL_PIECE: usize = 64 << 10;
 /// The method is named within so many bytes of every request seen so far.

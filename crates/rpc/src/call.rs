@@ -1,7 +1,9 @@
 //! One call of one method, on its way to its handler.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
+use bergamot_types::Shown;
 use serde::{Deserialize, Serialize};
 
 use crate::access::Caller;
@@ -10,12 +12,14 @@ use crate::control::Control;
 use crate::fault::Fault;
 use crate::json::Json;
 use crate::long_list::{LongList, MoreJobs, NoMore};
+use crate::registry::Entry;
 use crate::reply::{Format, Reply};
 use crate::view::{Job, Listing, Page};
 use crate::wish::{Shelf, Which};
 
 /// What a handler gets: whom to ask, who asks, and what for.
 pub(crate) struct Call<'a, C> {
+    pub(crate) entry: &'static Entry,
     pub(crate) control: &'a C,
     /// The same, for what is written after the call.
     pub(crate) shared: &'a Arc<C>,
@@ -71,10 +75,13 @@ impl<'a, C> Call<'a, C> {
             }
             params => params,
         };
-        if !matches!(params, Json::Object(_)) {
+        let Json::Object(fields) = &params else {
             return Err(Fault::parameter("this method takes an object of named parameters"));
-        }
-        P::deserialize(params).map_err(|error| Fault::parameter(error.to_string()))
+        };
+        let wrong = wrong_parameter(self.entry, fields);
+        P::deserialize(params).map_err(|error| {
+            wrong.unwrap_or_else(|| Fault::parameter(Shown(&error.to_string()).to_string()))
+        })
     }
 
     /// The parameters of a method of NZBGet.
@@ -107,4 +114,24 @@ impl<'a, C> Call<'a, C> {
     pub(crate) fn done(&self) -> Result<Reply, Fault> {
         self.answer(&true)
     }
+}
+
+/// The first parameter that is missing, or that is not what the table says. Some methods take more than
+/// the table says, so this only explains why one refused.
+fn wrong_parameter(entry: &Entry, fields: &[(Cow<'_, str>, Json<'_>)]) -> Option<Fault> {
+    let is_known = |name: &str| entry.params.iter().any(|param| param.name == name);
+    if fields.iter().any(|(name, _)| !is_known(name)) {
+        return None; // the method itself names those it takes
+    }
+    entry.params.iter().find_map(|param| {
+        let (name, expected) = (param.name.to_owned(), param.kind);
+        match fields.iter().find(|(name, _)| name == param.name) {
+            None if param.required => Some(Fault::MissingParameter { name, expected }),
+            Some((_, Json::Null)) if !param.required => None,
+            Some((_, value)) if !expected.admits(value) => {
+                Some(Fault::WrongType { name, expected, given: value.kind() })
+            }
+            _ => None,
+        }
+    })
 }

@@ -9,6 +9,7 @@ use thiserror::Error;
 use crate::feeds::{Feed, FeedChoice, FeedError, FeedItem, FeedRetry, FeedTrial};
 use crate::metrics::Measured;
 use crate::newsgroup::{Group, GroupQuery, HeaderPage, HeaderQuery, PostJob, PostPage, PostQuery};
+use crate::targets::Target;
 use crate::view::{
     Config, Disk, DiskSpeed, Explanation, File, Job, Listing, LogLine, Page, Quota, Readiness,
     Reload, Server, Status, Volume,
@@ -123,6 +124,9 @@ pub trait Control: Send + Sync + 'static {
         server: Option<ServerId>,
         only_custom: bool,
     ) -> impl Future<Output = Result<(), Refusal>> + Send;
+
+    /// What the scheduler does again and again, the soonest first.
+    fn targets(&self) -> impl Future<Output = Result<Vec<Target>, Refusal>> + Send;
 
     /// The directories that jobs are written to.
     fn disks(&self) -> impl Future<Output = Result<Vec<Disk>, Refusal>> + Send;

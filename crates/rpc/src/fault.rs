@@ -8,7 +8,8 @@ use thiserror::Error;
 use crate::access::Access;
 use crate::control::Refusal;
 use crate::json::Malformed;
-use crate::registry::Dialect;
+use crate::registry::{Dialect, Kind};
+use crate::shape::{DEEPEST, Excess, MOST_VALUES};
 
 #[derive(Debug, Error)]
 pub(crate) enum Fault {
@@ -20,6 +21,10 @@ pub(crate) enum Fault {
     InvalidRequest(&'static str),
     #[error("invalid parameter: {0}")]
     InvalidParameter(String),
+    #[error("invalid parameter: {name} is missing, expected {expected}")]
+    MissingParameter { name: String, expected: Kind },
+    #[error("invalid parameter: {name}: expected {expected}, not {given}")]
+    WrongType { name: String, expected: Kind, given: &'static str },
     #[error("cannot be parsed: {0}")]
     Malformed(#[from] Malformed),
     #[error("cannot be parsed: {0}")]
@@ -40,6 +45,17 @@ pub(crate) enum Fault {
     Unsafe(&'static str),
 }
 
+impl From<Excess> for Fault {
+    fn from(excess: Excess) -> Self {
+        match excess {
+            Excess::Depth { offset } => {
+                Malformed::at(offset, format!("more than {DEEPEST} levels deep")).into()
+            }
+            Excess::Values => Self::TooMany { count: MOST_VALUES + 1, limit: MOST_VALUES },
+        }
+    }
+}
+
 impl Fault {
     /// What was sent may be part of the text, so it is cut.
     pub(crate) fn parameter(text: impl AsRef<str>) -> Self {
@@ -51,7 +67,9 @@ impl Fault {
         match self {
             Self::AccessDenied { .. } => "rpc.access_denied",
             Self::InvalidRequest(_) => "rpc.invalid_request",
-            Self::InvalidParameter(_) => "rpc.invalid_params",
+            Self::InvalidParameter(_) | Self::MissingParameter { .. } | Self::WrongType { .. } => {
+                "rpc.invalid_params"
+            }
             Self::Malformed(_) | Self::MalformedXml(_) => "rpc.parse",
             Self::NotHere(_) => "rpc.not_here",
             Self::NotSettable => "config.not_settable",
@@ -70,7 +88,10 @@ impl Fault {
             Self::Malformed(_) | Self::MalformedXml(_) => -32700,
             Self::InvalidRequest(_) | Self::TooLarge { .. } | Self::TooMany { .. } => -32600,
             Self::UnknownMethod(_) => -32601,
-            Self::InvalidParameter(_) | Self::Url(_) => -32602,
+            Self::InvalidParameter(_)
+            | Self::MissingParameter { .. }
+            | Self::WrongType { .. }
+            | Self::Url(_) => -32602,
             Self::NotSettable => -32007,
             Self::Refused(refusal) => refusal_number(refusal),
             Self::AccessDenied { .. } => -32001,
@@ -81,7 +102,11 @@ impl Fault {
     pub(crate) fn nzbget_number(&self) -> i32 {
         match self {
             Self::UnknownMethod(_) => 1,
-            Self::InvalidParameter(_) | Self::TooMany { .. } | Self::Url(_) => 2,
+            Self::InvalidParameter(_)
+            | Self::MissingParameter { .. }
+            | Self::TooMany { .. }
+            | Self::Url(_)
+            | Self::WrongType { .. } => 2,
             Self::NotHere(_) | Self::NotSettable | Self::Refused(_) => 3,
             Self::Unsafe(_) => 4,
             Self::AccessDenied { .. } => 401,
@@ -161,6 +186,11 @@ impl Serialize for Details<'_> {
         fields.serialize_entry("code", self.0.code())?;
         match self.0 {
             Fault::AccessDenied { needed, .. } => fields.serialize_entry("needed", needed)?,
+            Fault::MissingParameter { name, expected }
+            | Fault::WrongType { name, expected, .. } => {
+                fields.serialize_entry("parameter", name)?;
+                fields.serialize_entry("expected", expected)?;
+            }
             Fault::Malformed(error) => fields.serialize_entry("offset", &error.offset)?,
             Fault::TooLarge { limit } => fields.serialize_entry("limit", limit)?,
             Fault::TooMany { count, limit } => {

@@ -13,8 +13,8 @@ pub fn json(bytes: &[u8]) {
         Ok(Message::Batch(batch)) => batch,
         Err(_) => return,
     };
-    for request in requests.into_iter().filter_map(|json| Request::read(json).ok()) {
-        let _ = Arguments::flattened(request.params);
+    for request in requests.into_iter().filter_map(|source| Request::read(source).ok()) {
+        let _ = request.params.parse().map(Arguments::flattened);
     }
 }
 
@@ -25,7 +25,7 @@ pub fn form(bytes: &[u8]) {
 
 /// A call of XML-RPC, likewise.
 pub fn xml(bytes: &[u8]) {
-    if let Ok(call) = read_call(bytes) {
+    if let Ok(call) = read_call(bytes, |_| Ok(())) {
         let _ = Arguments::flattened(Json::List(call.params));
     }
 }

@@ -1,33 +1,22 @@
-//! Who is connected, and who has to leave when all places are taken and somebody new comes.
-//!
-//! Whoever is slow must not keep others out: the one leaves who has been silent the longest. Bytes are
-//! no sign of life, for they can come one by one; a request is, and so is its answer. Whoever is being
-//! answered stays, and if all are, the new one is turned away.
+//! `Guests`: the open connections of one listener, shared by their tasks; [`Admission`] decides which of
+//! them are closed when places run short.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-/// The places of one way in.
-#[derive(Debug)]
-pub(crate) struct Guests {
-    limit: usize,
-    list: Mutex<List>,
-}
+use crate::admission::{Admission, Rules};
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
+pub(crate) struct Guests(Mutex<List>);
+
+#[derive(Debug)]
 struct List {
-    /// Signs of life so far; no clock is needed to tell who was silent the longest.
-    signs: u64,
-    guests: HashMap<u64, Guest>, // by their first sign
-}
-
-#[derive(Debug)]
-struct Guest {
-    last_sign: u64,
-    being_answered: bool,
-    _leave: oneshot::Sender<()>, // dropped when it has to go
+    admission: Admission,
+    /// Dropped when the connection has to be closed.
+    leave: HashMap<u64, oneshot::Sender<()>>,
 }
 
 /// The place of one connection, until it is dropped.
@@ -38,101 +27,66 @@ pub(crate) struct Place {
 }
 
 impl Guests {
-    pub(crate) fn new(limit: usize) -> Arc<Self> {
-        Arc::new(Self { limit, list: Mutex::default() })
+    pub(crate) fn new(rules: Rules) -> Arc<Self> {
+        let list = List { admission: Admission::new(rules), leave: HashMap::new() };
+        Arc::new(Self(Mutex::new(list)))
     }
 
-    /// A place, and what comes to its end when it is needed for somebody else; none if nobody can go.
-    pub(crate) fn seat(self: &Arc<Self>) -> Option<(Place, oneshot::Receiver<()>)> {
+    /// A place, and a receiver that ends when the connection is evicted; none if there is no room.
+    pub(crate) fn seat(
+        self: &Arc<Self>,
+        source: Option<IpAddr>,
+    ) -> Option<(Place, oneshot::Receiver<()>)> {
         let mut list = self.list();
-        if list.guests.len() >= self.limit {
-            let silent = list.longest_silent()?;
-            list.guests.remove(&silent);
+        let seat = list.admission.connect(source)?;
+        if let Some(evicted) = seat.evicted {
+            list.leave.remove(&evicted);
         }
-        let number = list.sign();
         let (leave, must_leave) = oneshot::channel();
-        let guest = Guest { last_sign: number, being_answered: false, _leave: leave };
-        list.guests.insert(number, guest);
-        Some((Place { guests: self.clone(), number }, must_leave))
+        list.leave.insert(seat.number, leave);
+        Some((Place { guests: self.clone(), number: seat.number }, must_leave))
     }
 
     fn list(&self) -> MutexGuard<'_, List> {
-        self.list.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl List {
-    fn sign(&mut self) -> u64 {
-        self.signs += 1;
-        self.signs
-    }
-
-    fn longest_silent(&self) -> Option<u64> {
-        let idle = self.guests.iter().filter(|(_, guest)| !guest.being_answered);
-        idle.min_by_key(|(_, guest)| guest.last_sign).map(|(number, _)| *number)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Place {
-    /// A request is there, as far as its head.
-    pub(crate) fn answer_begins(&self) {
-        self.show_life(true);
+    /// See [`Admission::on_body`].
+    pub(crate) fn on_body(&self, is_authenticated: bool) -> bool {
+        self.guests.list().admission.on_body(self.number, is_authenticated)
     }
 
-    pub(crate) fn answer_is_ready(&self) {
-        self.show_life(false);
+    /// See [`Admission::on_progress`].
+    pub(crate) fn on_progress(&self) {
+        self.guests.list().admission.on_progress(self.number);
     }
 
-    fn show_life(&self, being_answered: bool) {
-        let mut list = self.guests.list();
-        let sign = list.sign();
-        if let Some(guest) = list.guests.get_mut(&self.number) {
-            guest.last_sign = sign;
-            guest.being_answered = being_answered;
-        }
+    /// See [`Admission::on_call`].
+    pub(crate) fn on_call(&self) -> bool {
+        self.guests.list().admission.on_call(self.number)
+    }
+
+    /// See [`Admission::on_health_check`].
+    pub(crate) fn on_health_check(&self) {
+        self.guests.list().admission.on_health_check(self.number);
+    }
+
+    /// See [`Admission::on_wait`].
+    pub(crate) fn on_wait(&self) -> bool {
+        self.guests.list().admission.on_wait(self.number)
+    }
+
+    pub(crate) fn on_answered(&self) {
+        self.guests.list().admission.on_answered(self.number);
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.guests.list().guests.remove(&self.number);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use tokio::sync::oneshot::error::TryRecvError;
-
-    use super::*;
-
-    fn must_leave(seat: &mut (Place, oneshot::Receiver<()>)) -> bool {
-        seat.1.try_recv() == Err(TryRecvError::Closed)
-    }
-
-    #[test]
-    fn whoever_was_silent_the_longest_makes_room() {
-        let guests = Guests::new(2);
-        let seat = || guests.seat().expect("somebody can go");
-        let (mut first, mut second) = (seat(), seat());
-        first.0.answer_begins();
-        first.0.answer_is_ready();
-        let mut third = seat();
-        assert_eq!([&mut first, &mut second, &mut third].map(must_leave), [false, true, false]);
-        drop(third);
-        let mut fourth = seat();
-        assert_eq!([&mut first, &mut fourth].map(must_leave), [false, false]);
-    }
-
-    #[test]
-    fn whoever_is_being_answered_stays() {
-        let guests = Guests::new(2);
-        let seat = || guests.seat().expect("somebody can go");
-        let (mut busy, mut idle) = (seat(), seat());
-        busy.0.answer_begins();
-        idle.0.answer_begins();
-        assert!(guests.seat().is_none(), "nobody can go");
-        idle.0.answer_is_ready();
-        let _next = seat();
-        assert_eq!([&mut busy, &mut idle].map(must_leave), [false, true]);
+        let mut list = self.guests.list();
+        list.admission.disconnect(self.number);
+        list.leave.remove(&self.number);
     }
 }

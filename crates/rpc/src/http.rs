@@ -11,23 +11,25 @@ use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use crate::access::{Access, Caller};
 use crate::auth::{self, Credentials};
-use crate::body::{Answer, BodyBudget, BodyError};
-use crate::brake::Brake;
+use crate::body::{Answer, BodyBudget, BodyError, BodyReader, RequestBudgets};
+use crate::brake::{Brake, LONGEST_WAIT};
 use crate::control::Control;
 use crate::fault::Fault;
 use crate::guard::{self, Barred};
+use crate::guests;
 use crate::hub::Position;
 use crate::json_rpc::Envelope;
 use crate::metrics::{self, Flavour, MetricsAccess};
 use crate::pieces::{Beginning, Pieces};
 use crate::reply::Format;
 use crate::route::{Place, Protocol, Route, query_pairs, query_params};
-use crate::service::{Asked, Service};
+use crate::service::{Asked, Params, Service};
 use crate::settings::Settings;
+use crate::shape::Shape;
 use crate::stopped::Stopped;
 use crate::view::Readiness;
 use crate::xml_rpc;
@@ -37,7 +39,7 @@ pub(crate) struct Http<C> {
     pub(crate) settings: Settings,
     pub(crate) service: Arc<Service<C>>,
     pub(crate) brake: Brake,
-    pub(crate) bodies: BodyBudget,
+    pub(crate) bodies: RequestBudgets,
     pub(crate) strangers: BodyBudget,
     pub(crate) stopped: Stopped,
 }
@@ -50,33 +52,47 @@ pub(crate) enum Peer {
     Unix(Caller),
 }
 
+/// A connection: its other end, and its place among all of them.
+pub(crate) struct Connection<'a> {
+    pub(crate) peer: Peer,
+    pub(crate) place: &'a guests::Place,
+}
+
 /// Why somebody is not believed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Unproven {
-    /// After too many guesses.
-    Wait(Duration),
+    /// Too many logins wait to be compared.
+    TooMany,
     Wrong,
 }
 
 pub(crate) type Reply = Response<Answer>;
 
 impl<C: Control> Http<C> {
-    pub(crate) async fn answer(&self, peer: &Peer, request: Request<Incoming>) -> Reply {
+    pub(crate) async fn answer(
+        &self,
+        connection: &Connection<'_>,
+        request: Request<Incoming>,
+    ) -> Reply {
         // Where it ends is only known to its reader, so nothing may follow it.
         let is_last = request.headers().contains_key(header::TRANSFER_ENCODING);
-        let reply = self.answer_request(peer, request).await;
+        let reply = self.answer_request(connection, request).await;
         if is_last { closing(reply) } else { reply }
     }
 
-    async fn answer_request(&self, peer: &Peer, request: Request<Incoming>) -> Reply {
+    async fn answer_request(
+        &self,
+        connection: &Connection<'_>,
+        request: Request<Incoming>,
+    ) -> Reply {
         if size_of_headers(request.headers()) > LARGEST_HEADERS {
             return closing(empty(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE));
         }
         let mut allowed_origin = None;
-        let reply = match self.admitted(peer, &request) {
+        let reply = match self.admitted(&connection.peer, &request) {
             Ok(origin) => {
                 allowed_origin = origin;
-                self.answer_admitted(peer, request, allowed_origin.is_some()).await
+                self.answer_admitted(connection, request, allowed_origin.is_some()).await
             }
             Err(barred) => refused(&barred),
         };
@@ -93,7 +109,7 @@ impl<C: Control> Http<C> {
 
     async fn answer_admitted(
         &self,
-        peer: &Peer,
+        connection: &Connection<'_>,
         request: Request<Incoming>,
         from_allowed_origin: bool,
     ) -> Reply {
@@ -101,18 +117,23 @@ impl<C: Control> Http<C> {
         match (request.method(), &route.place) {
             (&Method::OPTIONS, _) if from_allowed_origin => empty(StatusCode::NO_CONTENT),
             (&Method::GET | &Method::HEAD, Place::Health) => plain(StatusCode::OK, "ok\n"),
-            (&Method::GET | &Method::HEAD, Place::Ready) => self.readiness().await,
+            (&Method::GET | &Method::HEAD, Place::Ready) => {
+                connection.place.on_health_check();
+                self.readiness().await
+            }
             (&Method::GET, Place::Metrics)
                 if self.settings.metrics.access == MetricsAccess::Open =>
             {
                 self.metrics(request.headers()).await
             }
             (&Method::GET | &Method::POST, Place::Sab) => {
-                self.answer_sab(peer, route.credentials, request).await
+                self.answer_sab(connection, route.credentials, request).await
             }
             (&Method::GET | &Method::POST, _) => {
-                match self.caller(peer, route.credentials, request.headers()) {
-                    Ok(caller) => self.answer_caller(&caller, route.place, request).await,
+                match self.caller(connection, route.credentials, request.headers()).await {
+                    Ok(caller) => {
+                        self.answer_caller(connection, &caller, route.place, request).await
+                    }
                     Err(reply) => *reply,
                 }
             }
@@ -155,13 +176,13 @@ impl<C: Control> Http<C> {
     }
 
     /// Who asks; or what they are told instead. (Boxed, for it is large and rare.)
-    fn caller(
+    async fn caller(
         &self,
-        peer: &Peer,
+        connection: &Connection<'_>,
         in_url: Option<Credentials>,
         headers: &HeaderMap,
     ) -> Result<Caller, Box<Reply>> {
-        let address = match peer {
+        let address = match &connection.peer {
             Peer::Unix(caller) => return Ok(caller.clone()),
             Peer::Tcp(address) => address.ip().to_canonical(),
         };
@@ -169,33 +190,46 @@ impl<C: Control> Http<C> {
             return Ok(caller);
         }
         match auth::credentials(in_url, headers) {
-            Some(given) => self.checked(&given, address),
+            Some(given) => self.checked(connection, &given, address).await,
             None => Err(Box::new(unauthorized())),
         }
     }
 
-    fn checked(&self, given: &Credentials, address: IpAddr) -> Result<Caller, Box<Reply>> {
-        self.proven(given, address).map_err(|unproven| {
+    async fn checked(
+        &self,
+        connection: &Connection<'_>,
+        given: &Credentials,
+        address: IpAddr,
+    ) -> Result<Caller, Box<Reply>> {
+        self.proven(connection, given, address).await.map_err(|unproven| {
             Box::new(match unproven {
-                Unproven::Wait(wait) => too_many(wait),
+                Unproven::TooMany => too_many(LONGEST_WAIT),
                 Unproven::Wrong => unauthorized(),
             })
         })
     }
 
     /// The one place where secrets are looked at.
-    pub(crate) fn proven(&self, given: &Credentials, address: IpAddr) -> Result<Caller, Unproven> {
-        let now = Instant::now();
-        if let Some(wait) = self.brake.wait(now, address, given.account()) {
-            return Err(Unproven::Wait(wait));
+    pub(crate) async fn proven(
+        &self,
+        connection: &Connection<'_>,
+        given: &Credentials,
+        address: IpAddr,
+    ) -> Result<Caller, Unproven> {
+        if let Some(wait) = self.brake.wait(Instant::now(), address, given) {
+            if !connection.place.on_wait() {
+                return Err(Unproven::TooMany);
+            }
+            sleep(wait).await;
+            connection.place.on_answered();
         }
         match auth::caller(&self.settings, given, address) {
             Some(caller) => {
-                self.brake.on_success(address);
+                self.brake.on_success(given);
                 Ok(caller)
             }
             None => {
-                self.brake.on_failure(now, address, given.account());
+                self.brake.on_failure(Instant::now(), address, given);
                 tracing::warn!(%address, "wrong login");
                 Err(Unproven::Wrong)
             }
@@ -204,10 +238,14 @@ impl<C: Control> Http<C> {
 
     async fn answer_caller(
         &self,
+        connection: &Connection<'_>,
         caller: &Caller,
         place: Place,
         request: Request<Incoming>,
     ) -> Reply {
+        if request.method() == Method::GET && !connection.place.on_call() {
+            return busy();
+        }
         match (place, request.method()) {
             (Place::Events, &Method::GET) => self.events(caller, request.headers()),
             (Place::Feed, &Method::GET) => self.feed(caller).await,
@@ -227,7 +265,7 @@ impl<C: Control> Http<C> {
                 closing(empty(StatusCode::METHOD_NOT_ALLOWED))
             }
             (Place::Rpc(protocol, _), &Method::POST) => {
-                self.called_by_post(caller, protocol, request).await
+                self.called_by_post(connection, caller, protocol, request).await
             }
             _ => closing(empty(StatusCode::NOT_FOUND)),
         }
@@ -274,8 +312,9 @@ impl<C: Control> Http<C> {
             return plain(StatusCode::BAD_REQUEST, "the callback is no name of a function\n");
         }
         let format = if protocol == Protocol::Xml { Format::Xml } else { Format::Json };
-        let asked = Asked { caller, format, size: query.len(), by_get: true };
-        let outcome = self.service.call(&asked, method, query_params(method, pairs)).await;
+        let asked = Asked { caller, format, by_get: true };
+        let outcome =
+            self.service.call(&asked, method, Params::Parsed(query_params(method, pairs))).await;
         let (answer, kind) = match (protocol, callback) {
             (Protocol::Xml, _) => (xml_rpc::response(outcome), XML_TYPE),
             (_, None) => (Envelope::bare(method).around(outcome), JSON_TYPE),
@@ -293,6 +332,7 @@ impl<C: Control> Http<C> {
 
     async fn called_by_post(
         &self,
+        connection: &Connection<'_>,
         caller: &Caller,
         protocol: Protocol,
         request: Request<Incoming>,
@@ -300,17 +340,26 @@ impl<C: Control> Http<C> {
         if is_compressed(request.headers()) {
             return closing(empty(StatusCode::UNSUPPORTED_MEDIA_TYPE));
         }
-        let held = match self.bodies.read(request.into_body()).await {
+        let place = connection.place;
+        if !place.on_body(caller.is_authenticated) {
+            return busy();
+        }
+        let shape = if protocol == Protocol::Xml { Shape::xml() } else { Shape::json() };
+        let body = BodyReader::new(request.into_body(), place);
+        let held = match self.bodies.read(body, shape).await {
             Ok(held) => held,
-            Err(error) => return unread(&error),
+            Err(error) => return unread(&error, protocol),
         };
+        if !place.on_call() {
+            return busy();
+        }
         let (service, caller) = (self.service.clone(), caller.clone());
         let is_xml = protocol == Protocol::Xml;
         let (format, kind) =
             if is_xml { (Format::Xml, XML_TYPE) } else { (Format::Json, JSON_TYPE) };
         let pieces = Pieces::of(move |mut outlet| async move {
             let text = &held.bytes;
-            let asked = Asked { caller: &caller, format, size: text.len(), by_get: false };
+            let asked = Asked { caller: &caller, format, by_get: false };
             match format {
                 Format::Json => service.answer_body(&asked, text, &mut outlet).await?,
                 Format::Xml => service.answer_xml(&asked, text, &mut outlet).await?,
@@ -348,10 +397,18 @@ fn is_function_name(text: &str) -> bool {
     !text.is_empty() && text.len() <= LONGEST_CALLBACK && text.chars().all(good)
 }
 
-fn unread(error: &BodyError) -> Reply {
+fn unread(error: &BodyError, protocol: Protocol) -> Reply {
     match error {
         BodyError::Broken => closing(empty(StatusCode::BAD_REQUEST)),
-        BodyError::NoRoom => closing(empty(StatusCode::SERVICE_UNAVAILABLE)),
+        BodyError::NoRoom => busy(),
+        BodyError::TooSlow => closing(empty(StatusCode::REQUEST_TIMEOUT)),
+        BodyError::Shape(excess) => {
+            let fault = Err(Fault::from(*excess));
+            closing(match protocol {
+                Protocol::Xml => whole(xml_rpc::response(fault).text, XML_TYPE),
+                _ => whole(Envelope::unknown().around(fault).text, JSON_TYPE),
+            })
+        }
         BodyError::TooLarge(limit) => {
             let answer = Envelope::unknown().around(Err(Fault::TooLarge { limit: *limit }));
             let mut reply = whole(answer.text, JSON_TYPE);
@@ -361,9 +418,14 @@ fn unread(error: &BodyError) -> Reply {
     }
 }
 
+/// All places or all memory for requests are in use.
+pub(crate) fn busy() -> Reply {
+    closing(empty(StatusCode::SERVICE_UNAVAILABLE))
+}
+
 pub(crate) fn too_many(wait: Duration) -> Reply {
     let mut reply = empty(StatusCode::TOO_MANY_REQUESTS);
-    let seconds = HeaderValue::from(wait.as_secs() + 1);
+    let seconds = HeaderValue::from(wait.as_secs());
     reply.headers_mut().insert(header::RETRY_AFTER, seconds);
     closing(reply)
 }

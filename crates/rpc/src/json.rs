@@ -7,12 +7,15 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::value::{MapDeserializer, SeqDeserializer};
+use serde::de::value::SeqDeserializer;
 use serde::de::{
     self, DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, SeqAccess, Visitor,
 };
 use serde::{Serialize, Serializer, forward_to_deserialize_any};
+use serde_json::value::RawValue;
 use thiserror::Error;
+
+use crate::shape::DEEPEST;
 
 /// A value as it was sent.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,23 +39,28 @@ pub(crate) struct Malformed {
 }
 
 impl<'a> Json<'a> {
+    #[cfg(test)]
     pub(crate) fn parse(text: &'a [u8]) -> Result<Self, Malformed> {
-        let text = std::str::from_utf8(text).map_err(|error| Malformed {
-            what: "not UTF-8".to_owned(),
-            offset: error.valid_up_to(),
-        })?;
-        let mut reader = serde_json::Deserializer::from_str(text);
-        let value = AtDepth(0).deserialize(&mut reader).and_then(|value| {
-            reader.end()?;
-            Ok(value)
-        });
-        value.map_err(|error| Malformed::new(&error, text))
+        Source::of(text)?.parse()
     }
 
     pub(crate) fn take(&mut self, key: &str) -> Option<Json<'a>> {
         let Self::Object(fields) = self else { return None };
         let at = fields.iter().position(|(name, _)| name == key)?;
         Some(fields.swap_remove(at).1)
+    }
+
+    /// What it is, in words.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Bool(_) => "a boolean",
+            Self::Integer(_) => "an integer",
+            Self::Float(_) => "a number that is no integer of 64 bits",
+            Self::Text(_) => "a string",
+            Self::List(_) => "an array",
+            Self::Object(_) => "an object",
+        }
     }
 
     pub(crate) fn as_text(&self) -> Option<&str> {
@@ -63,7 +71,119 @@ impl<'a> Json<'a> {
     }
 }
 
+/// The text of a value that is not parsed yet, within that of a whole message.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Source<'a> {
+    message: &'a str,
+    text: &'a str,
+}
+
+/// The fields of an object, none of them parsed yet.
+pub(crate) struct Fields<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+impl<'a> Source<'a> {
+    pub(crate) fn of(message: &'a [u8]) -> Result<Self, Malformed> {
+        let message = std::str::from_utf8(message).map_err(|error| Malformed {
+            what: "not UTF-8".to_owned(),
+            offset: error.valid_up_to(),
+        })?;
+        Ok(Self { message, text: message })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    /// What it is, as far as its first character tells.
+    pub(crate) fn first(&self) -> Option<u8> {
+        self.text.trim_ascii_start().bytes().next()
+    }
+
+    pub(crate) fn parse(self) -> Result<Json<'a>, Malformed> {
+        self.read(AtDepth(0))
+    }
+
+    pub(crate) fn fields(self) -> Result<Fields<'a>, Malformed> {
+        self.read(ShallowObject)
+    }
+
+    pub(crate) fn items(self) -> Result<Vec<Self>, Malformed> {
+        let items = self.read(std::marker::PhantomData::<Vec<&'a RawValue>>)?;
+        Ok(items.into_iter().map(|item| self.within(item)).collect())
+    }
+
+    /// Checks that it is JSON at all.
+    pub(crate) fn check(self) -> Result<(), Malformed> {
+        self.read(std::marker::PhantomData::<de::IgnoredAny>).map(|_| ())
+    }
+
+    fn within(&self, part: &'a RawValue) -> Self {
+        Self { message: self.message, text: part.get() }
+    }
+
+    fn read<S: DeserializeSeed<'a>>(self, seed: S) -> Result<S::Value, Malformed> {
+        let mut reader = serde_json::Deserializer::from_str(self.text);
+        let value = seed.deserialize(&mut reader).and_then(|value| {
+            reader.end()?;
+            Ok(value)
+        });
+        value.map_err(|error| {
+            let mut malformed = Malformed::new(&error, self.text);
+            malformed.offset += self.text.as_ptr() as usize - self.message.as_ptr() as usize;
+            malformed
+        })
+    }
+}
+
+impl<'a> Fields<'a> {
+    pub(crate) fn take(&mut self, key: &str, of: Source<'a>) -> Option<Source<'a>> {
+        let at = self.0.iter().position(|(name, _)| name == key)?;
+        Some(of.within(self.0.swap_remove(at).1))
+    }
+}
+
+struct ShallowObject;
+
+impl<'de> DeserializeSeed<'de> for ShallowObject {
+    type Value = Fields<'de>;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Fields<'de>, D::Error> {
+        from.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for ShallowObject {
+    type Value = Fields<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Fields<'de>, A::Error> {
+        let mut fields: Vec<(Cow<'de, str>, &'de RawValue)> = Vec::new();
+        while let Some(Json::Text(name)) = from.next_key_seed(AtDepth(0))? {
+            check_key(&fields, &name)?;
+            fields.push((name, from.next_value()?));
+        }
+        Ok(Fields(fields))
+    }
+}
+
+fn check_key<T, E: de::Error>(fields: &[(Cow<'_, str>, T)], name: &str) -> Result<(), E> {
+    if fields.iter().any(|(known, _)| known == name) {
+        return Err(de::Error::custom("a key occurs twice"));
+    }
+    if fields.len() == MOST_KEYS {
+        return Err(de::Error::custom(format_args!("more than {MOST_KEYS} keys")));
+    }
+    Ok(())
+}
+
 impl Malformed {
+    pub(crate) fn at(offset: usize, what: impl Into<String>) -> Self {
+        Self { what: what.into(), offset }
+    }
+
     fn new(error: &serde_json::Error, text: &str) -> Self {
         let line: usize =
             text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
@@ -138,12 +258,7 @@ impl<'de> Visitor<'de> for AtDepth {
     fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Json<'de>, A::Error> {
         let mut fields: Vec<(Cow<'de, str>, Json<'de>)> = Vec::new();
         while let Some(Json::Text(name)) = from.next_key_seed(AtDepth(self.0 + 1))? {
-            if fields.iter().any(|(known, _)| *known == name) {
-                return Err(de::Error::custom("a key occurs twice"));
-            }
-            if fields.len() == MOST_KEYS {
-                return Err(de::Error::custom(format_args!("more than {MOST_KEYS} keys")));
-            }
+            check_key(&fields, &name)?;
             fields.push((name, from.next_value_seed(AtDepth(self.0 + 1))?));
         }
         Ok(Json::Object(fields))
@@ -167,7 +282,9 @@ impl<'de> Deserializer<'de> for Json<'de> {
             Self::Text(Cow::Borrowed(text)) => visitor.visit_borrowed_str(text),
             Self::Text(Cow::Owned(text)) => visitor.visit_string(text),
             Self::List(list) => visitor.visit_seq(SeqDeserializer::new(list.into_iter())),
-            Self::Object(fields) => visitor.visit_map(MapDeserializer::new(fields.into_iter())),
+            Self::Object(fields) => {
+                visitor.visit_map(Members { fields: fields.into_iter(), value: None })
+            }
         }
     }
 
@@ -207,6 +324,38 @@ impl<'de> Deserializer<'de> for Json<'de> {
     }
 }
 
+/// The fields of an object; an error in the value of one names it.
+struct Members<'de> {
+    fields: std::vec::IntoIter<(Cow<'de, str>, Json<'de>)>,
+    value: Option<(Cow<'de, str>, Json<'de>)>,
+}
+
+impl<'de> MapAccess<'de> for Members<'de> {
+    type Error = serde_json::Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, Self::Error> {
+        self.value = self.fields.next();
+        let Some((name, _)) = &self.value else { return Ok(None) };
+        seed.deserialize(Json::Text(name.clone())).map(Some)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(
+        &mut self,
+        seed: V,
+    ) -> Result<V::Value, Self::Error> {
+        let Some((name, value)) = self.value.take() else {
+            return Err(de::Error::custom("a value without a key"));
+        };
+        seed.deserialize(value).map_err(|error| {
+            let name: String = name.chars().take(LONGEST_NAMED).collect();
+            de::Error::custom(format_args!("{name}: {error}"))
+        })
+    }
+}
+
 impl<'de> IntoDeserializer<'de, serde_json::Error> for Json<'de> {
     type Deserializer = Self;
 
@@ -231,8 +380,8 @@ impl Serialize for Json<'_> {
     }
 }
 
-/// No request of any client needs ten.
-const DEEPEST: usize = 64;
+/// Of a key, in an error.
+const LONGEST_NAMED: usize = 64;
 /// Keys are compared one by one, so there must be few. Lists may be long.
 const MOST_KEYS: usize = 256;
 

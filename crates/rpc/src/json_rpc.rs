@@ -1,16 +1,19 @@
 //! JSON-RPC, as 1.1 and 2.0 and their users have it.
 
+use std::borrow::Cow;
+
 use crate::control::Control;
 use crate::fault::{Fault, FaultIn};
-use crate::json::Json;
+use crate::json::{Json, Malformed, Source};
 use crate::pieces::{Cut, Outlet};
 use crate::registry::{Dialect, dialect_of};
 use crate::reply::{Format, Reply};
-use crate::service::{Asked, LARGEST_USUAL, Service};
+use crate::service::{Asked, LARGEST_BATCH, Params, Service};
+use crate::shape::Shape;
 
 pub(crate) struct Request<'a> {
-    pub(crate) method: String,
-    pub(crate) params: Json<'a>,
+    pub(crate) method: Cow<'a, str>,
+    pub(crate) params: Params<'a>,
     pub(crate) id: Option<Json<'a>>,
     /// It said that it speaks 2.0.
     pub(crate) is_2: bool,
@@ -25,43 +28,52 @@ pub(crate) struct Envelope<'a> {
 
 /// A message: one request, or several at once.
 pub(crate) enum Message<'a> {
-    One(Json<'a>),
-    Batch(Vec<Json<'a>>),
+    One(Source<'a>),
+    Batch(Vec<Source<'a>>),
 }
 
 impl<'a> Message<'a> {
     pub(crate) fn parse(text: &'a [u8]) -> Result<Self, Fault> {
-        match Json::parse(text)? {
-            Json::List(list) if list.is_empty() => Err(Fault::InvalidRequest("a batch of nothing")),
-            Json::List(list) if list.len() > LONGEST_BATCH => {
+        Shape::json().handle_input(text)?;
+        let source = Source::of(text)?;
+        if source.first() != Some(b'[') {
+            return Ok(Self::One(source));
+        }
+        match source.items()? {
+            list if list.is_empty() => Err(Fault::InvalidRequest("a batch of nothing")),
+            list if list.len() > LONGEST_BATCH => {
                 Err(Fault::TooMany { count: list.len(), limit: LONGEST_BATCH })
             }
-            Json::List(_) if text.len() > LARGEST_USUAL => {
-                Err(Fault::TooLarge { limit: LARGEST_USUAL })
-            }
-            Json::List(list) => Ok(Self::Batch(list)),
-            one => Ok(Self::One(one)),
+            _ if text.len() > LARGEST_BATCH => Err(Fault::TooLarge { limit: LARGEST_BATCH }),
+            list => Ok(Self::Batch(list)),
         }
     }
 }
 
 impl<'a> Request<'a> {
     /// Where it is none, its id is worth knowing all the same.
-    pub(crate) fn read(mut json: Json<'a>) -> Result<Self, (Fault, Envelope<'a>)> {
-        let is_2 = json.take("jsonrpc").is_some_and(|version| version.as_text() == Some("2.0"));
-        let id = json.take("id");
-        let method = json.take("method");
-        let params = json.take("params").unwrap_or(Json::Null);
-        let wrong = match (&json, &method, &id, &params) {
-            (Json::Object(_), Some(Json::Text(_)), id, params) => {
-                wrong_id(id.as_ref()).or_else(|| wrong_params(params))
-            }
-            (Json::Object(_), _, _, _) => Some("it names no method"),
-            _ => Some("it is no object"),
+    pub(crate) fn read(source: Source<'a>) -> Result<Self, (Fault, Envelope<'a>)> {
+        let malformed = |error: Malformed| (Fault::Malformed(error), Envelope::unknown());
+        if source.first() != Some(b'{') {
+            source.check().map_err(malformed)?;
+            let envelope = Envelope { id: None, is_2: false, dialect: Dialect::Native };
+            return Err((Fault::InvalidRequest("it is no object"), envelope));
+        }
+        let mut fields = source.fields().map_err(malformed)?;
+        let mut value = |key| fields.take(key, source).map(Source::parse).transpose();
+        let version = value("jsonrpc").map_err(malformed)?;
+        let is_2 = version.is_some_and(|version| version.as_text() == Some("2.0"));
+        let id = value("id").map_err(malformed)?;
+        let method = value("method").map_err(malformed)?;
+        let params = fields.take("params", source);
+        let wrong = match &method {
+            Some(Json::Text(_)) => wrong_id(id.as_ref()).or_else(|| wrong_params(params)),
+            _ => Some("it names no method"),
         };
         match (wrong, method) {
             (None, Some(Json::Text(method))) => {
-                Ok(Self { method: method.into_owned(), params, id, is_2 })
+                let params = params.map_or(Params::Parsed(Json::Null), Params::Text);
+                Ok(Self { method, params, id, is_2 })
             }
             (wrong, _) => {
                 let fault = Fault::InvalidRequest(wrong.unwrap_or("it names no method"));
@@ -90,9 +102,9 @@ fn wrong_id(id: Option<&Json<'_>>) -> Option<&'static str> {
     }
 }
 
-fn wrong_params(params: &Json<'_>) -> Option<&'static str> {
-    match params {
-        Json::Null | Json::List(_) | Json::Object(_) => None,
+fn wrong_params(params: Option<Source<'_>>) -> Option<&'static str> {
+    match params.and_then(|params| params.first()) {
+        None | Some(b'n' | b'[' | b'{') => None,
         _ => Some("its parameters are neither a list nor an object"),
     }
 }
@@ -143,7 +155,7 @@ impl<C: Control> Service<C> {
     ) -> Result<(), Cut> {
         match Message::parse(text) {
             Err(fault) => outlet.put(Envelope::unknown().around(Err(fault))).await,
-            Ok(Message::One(json)) => match self.answer_one(asked, json, false).await {
+            Ok(Message::One(one)) => match self.answer_one(asked, one, false).await {
                 Some(answer) => outlet.put(answer).await,
                 None => Ok(()),
             },
@@ -155,12 +167,12 @@ impl<C: Control> Service<C> {
     pub(crate) async fn answer_batch(
         &self,
         asked: &Asked<'_>,
-        batch: Vec<Json<'_>>,
+        batch: Vec<Source<'_>>,
         outlet: &mut Outlet,
     ) -> Result<(), Cut> {
         let mut is_begun = false;
-        for json in batch {
-            if let Some(answer) = self.answer_one(asked, json, true).await {
+        for one in batch {
+            if let Some(answer) = self.answer_one(asked, one, true).await {
                 outlet.write(if is_begun { b"," } else { b"[" });
                 is_begun = true;
                 outlet.put(answer).await?;
@@ -176,10 +188,10 @@ impl<C: Control> Service<C> {
     async fn answer_one(
         &self,
         asked: &Asked<'_>,
-        json: Json<'_>,
+        source: Source<'_>,
         may_be_silent: bool,
     ) -> Option<Reply> {
-        let request = match Request::read(json) {
+        let request = match Request::read(source) {
             Ok(request) => request,
             Err((fault, envelope)) => return Some(envelope.around(Err(fault))),
         };

@@ -15,9 +15,11 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod admission;
 mod arguments;
 mod auth;
 mod body;
+mod body_pace;
 mod bounds;
 mod brake;
 mod call;
@@ -33,6 +35,7 @@ mod framing;
 pub mod fuzzing;
 mod guard;
 mod guests;
+mod household;
 mod http;
 mod hub;
 mod json;
@@ -51,9 +54,11 @@ mod sab;
 mod server;
 mod service;
 mod settings;
+mod shape;
 mod socket;
 mod spares;
 mod stopped;
+pub mod targets;
 mod timed;
 pub mod view;
 mod wire;

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use bergamot_types::Shown;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
@@ -10,12 +11,12 @@ use crate::control::Control;
 use crate::fault::Fault;
 use crate::guests::Place;
 use crate::hub::{Delivery, Position, Watcher};
-use crate::json::Json;
+use crate::json::{Json, Source};
 use crate::json_rpc::{Envelope, Message, Request};
 use crate::pieces::Pieces;
 use crate::registry::{self, Entry, Method};
 use crate::reply::{Format, Reply};
-use crate::service::{Asked, LARGEST, Service};
+use crate::service::{Asked, LARGEST, Params, Service};
 
 /// One connection. Requests are answered in their order; events come between the answers.
 pub(crate) struct Session<'a, C> {
@@ -51,9 +52,9 @@ impl<C: Control> Session<'_, C> {
                     writer.write_all(&line_of(notification(&delivery))).await?;
                 }
                 Next::Line(line) => {
-                    self.place.answer_begins();
+                    self.place.on_call(); // never refused on the socket
                     let answered = self.answer(&line, &mut writer).await;
-                    self.place.answer_is_ready();
+                    self.place.on_answered();
                     answered?;
                 }
                 Next::TooLong => {
@@ -81,14 +82,14 @@ impl<C: Control> Session<'_, C> {
         let answer = match Message::parse(line) {
             Err(fault) => Envelope::unknown().around(Err(fault)),
             Ok(Message::Batch(batch)) => {
-                let (service, asked) = (self.service, self.asked(line));
+                let (service, asked) = (self.service, self.asked());
                 let pieces = Pieces::of(|mut outlet| async move {
                     service.answer_batch(&asked, batch, &mut outlet).await?;
                     Ok(outlet)
                 });
                 return write_line(pieces, writer).await;
             }
-            Ok(Message::One(json)) => match self.answer_one(line, json).await {
+            Ok(Message::One(one)) => match self.answer_one(one).await {
                 Some(answer) => answer,
                 None => return Ok(()),
             },
@@ -100,8 +101,8 @@ impl<C: Control> Session<'_, C> {
         write_line(pieces, writer).await
     }
 
-    async fn answer_one(&mut self, line: &[u8], json: Json<'_>) -> Option<Reply> {
-        let request = match Request::read(json) {
+    async fn answer_one(&mut self, source: Source<'_>) -> Option<Reply> {
+        let request = match Request::read(source) {
             Ok(request) => request,
             Err((fault, envelope)) => return Some(envelope.around(Err(fault))),
         };
@@ -114,25 +115,23 @@ impl<C: Control> Session<'_, C> {
                 let envelope = request.envelope();
                 Some(envelope.around(self.unsubscribe(request.params)))
             }
-            _ => self.service.answer_request(&self.asked(line), request, true).await,
+            _ => self.service.answer_request(&self.asked(), request, true).await,
         }
     }
 
-    fn asked(&self, line: &[u8]) -> Asked<'_> {
-        Asked { caller: self.caller, format: Format::Json, size: line.len(), by_get: false }
+    fn asked(&self) -> Asked<'_> {
+        Asked { caller: self.caller, format: Format::Json, by_get: false }
     }
 
-    fn subscribe(&mut self, entry: &Entry, params: Json<'_>) -> Result<Reply, Fault> {
-        if self.caller.access < entry.access {
-            return Err(Fault::AccessDenied { method: entry.name, needed: entry.access });
-        }
-        let Subscription { since } = named(params)?;
+    fn subscribe(&mut self, entry: &Entry, params: Params<'_>) -> Result<Reply, Fault> {
+        entry.permit(self.caller)?;
+        let Subscription { since } = named(params.parse()?)?;
         self.watcher = Some(self.service.hub.watch(since.as_ref()));
         Ok(Format::Json.write(&self.service.hub.position()))
     }
 
-    fn unsubscribe(&mut self, params: Json<'_>) -> Result<Reply, Fault> {
-        let Nothing {} = named(params)?;
+    fn unsubscribe(&mut self, params: Params<'_>) -> Result<Reply, Fault> {
+        let Nothing {} = named(params.parse()?)?;
         self.watcher = None;
         Ok(Format::Json.write(&()))
     }
@@ -140,7 +139,7 @@ impl<C: Control> Session<'_, C> {
 
 fn named<'a, P: Deserialize<'a>>(params: Json<'a>) -> Result<P, Fault> {
     let params = if params == Json::Null { Json::Object(Vec::new()) } else { params };
-    P::deserialize(params).map_err(|error| Fault::parameter(error.to_string()))
+    P::deserialize(params).map_err(|error| Fault::parameter(Shown(&error.to_string()).to_string()))
 }
 
 #[derive(Deserialize)]

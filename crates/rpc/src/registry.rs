@@ -6,16 +6,18 @@ use std::fmt::Write;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::access::Access;
+use crate::access::{Access, Caller};
 use crate::call::Call;
 use crate::control::Control;
 use crate::fault::Fault;
+use crate::json::Json;
 use crate::native::{
     self, config, events, feeds, file, groups, history, job, limits, log, queue, servers, storage,
-    system,
+    system, targets,
 };
 use crate::nzbget;
 use crate::reply::Reply;
+use crate::service::{LARGEST, LARGEST_BATCH, LARGEST_USUAL};
 
 /// Which of the two languages a method belongs to; its name tells.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -59,6 +61,31 @@ pub(crate) enum Kind {
     String,
 }
 
+impl Kind {
+    pub(crate) fn admits(self, value: &Json<'_>) -> bool {
+        matches!(
+            (self, value),
+            (Self::Array, Json::List(_))
+                | (Self::Boolean, Json::Bool(_))
+                | (Self::Integer, Json::Integer(_))
+                | (Self::Object, Json::Object(_))
+                | (Self::String, Json::Text(_))
+        )
+    }
+}
+
+impl std::fmt::Display for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Array => "an array",
+            Self::Boolean => "true or false",
+            Self::Integer => "an integer",
+            Self::Object => "an object",
+            Self::String => "a string",
+        })
+    }
+}
+
 use Kind::{Array, Boolean, Integer, Object, String as Text};
 
 const fn must(name: &'static str, kind: Kind) -> Param {
@@ -75,8 +102,21 @@ impl Entry {
     }
 
     /// NZBs make large requests; nothing else does.
-    pub(crate) fn may_be_large(&self) -> bool {
-        matches!(self.method, Method::Append | Method::QueueAdd)
+    pub(crate) fn largest_parameters(&self) -> usize {
+        match self.method {
+            Method::Append | Method::QueueAdd => LARGEST,
+            // One after another, each within its own bound.
+            Method::SystemMulticall => LARGEST_BATCH,
+            _ => LARGEST_USUAL,
+        }
+    }
+
+    /// The one check of a caller's level, before anything is made of what was sent.
+    pub(crate) fn permit(&self, caller: &Caller) -> Result<(), Fault> {
+        if caller.access < self.access {
+            return Err(Fault::AccessDenied { method: self.name, needed: self.access });
+        }
+        Ok(())
     }
 }
 
@@ -106,14 +146,11 @@ macro_rules! methods {
             summary: $summary,
         }),*];
 
-        /// The caller's access is checked in here, the one place every call comes by.
+        /// The caller's access has been checked, by [`Entry::permit`].
         pub(crate) async fn dispatch<C: Control>(
             entry: &'static Entry,
             call: Call<'_, C>,
         ) -> Result<Reply, Fault> {
-            if call.caller.access < entry.access {
-                return Err(Fault::AccessDenied { method: entry.name, needed: entry.access });
-            }
             match entry.method { $(Method::$variant => Box::pin($handler(call)).await),* }
         }
     };
@@ -293,7 +330,9 @@ methods! {
     ServersTest "servers.test" Restricted Changes [
             must("host", Text), may("port", Integer), may("tls", Boolean), may("username", Text),
             may("password", Text), may("seconds", Integer), may("certificates", Text)
-        ], "null", "Connects and logs in; the error says what went wrong." => servers::test;
+        ], "null",
+        "Connects and logs in; the error says what went wrong. Hosts in private networks take control access."
+        => servers::test;
     ServersVolumes "servers.volumes" Restricted Reads [], "array of Volume",
         "What came from each server over time; of all together first." => servers::volumes;
     SystemListMethods "system.listMethods" Add Reads [], "array of string", "The names of all methods."
@@ -307,6 +346,9 @@ methods! {
     SystemShutdown "system.shutdown" Restricted Changes [], "null", "Ends the daemon." => system::shutdown;
     SystemStatus "system.status" Restricted Reads [], "Status", "How it is doing." => system::status;
     SystemVersion "system.version" Add Reads [], "string", "The version of bergamot." => system::version;
+    TargetsList "targets.list" Restricted Reads [], "array of Target",
+        "What the scheduler does again and again, with kind, interval, next due and last result; the soonest first, at most 1,000."
+        => targets::list;
     WatchScan "watch.scan" Restricted Changes [], "null",
         "Looks into the watch folder now; answers when that look has ended." => system::scan;
 

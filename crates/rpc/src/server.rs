@@ -21,13 +21,14 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 use tracing::{debug, warn};
 
-use crate::body::BodyBudget;
+use crate::admission::Rules;
+use crate::body::{BodyBudget, RequestBudgets};
 use crate::brake::Brake;
 use crate::control::Control;
 use crate::counts::Counts;
 use crate::framing::Framed;
 use crate::guests::{Guests, Place};
-use crate::http::{Http, LARGEST_HEADERS, Peer, ambiguous};
+use crate::http::{Connection, Http, LARGEST_HEADERS, Peer, ambiguous};
 use crate::hub::Hub;
 use crate::lines::Session;
 use crate::service::Service;
@@ -107,12 +108,15 @@ impl Server {
                 settings,
                 service: Arc::new(Service { control, hub, counts: Counts::default() }),
                 brake: Brake::default(),
-                bodies: BodyBudget::default(),
+                bodies: RequestBudgets::default(),
                 strangers: BodyBudget::for_strangers(),
                 stopped,
             },
-            over_tcp: Guests::new(places_within(descriptors, MOST_OVER_TCP)),
-            over_socket: Guests::new(places_within(descriptors, MOST_OVER_SOCKET)),
+            over_tcp: Guests::new(Rules::for_network(places_within(descriptors, MOST_OVER_TCP))),
+            over_socket: Guests::new(Rules::for_socket(places_within(
+                descriptors,
+                MOST_OVER_SOCKET,
+            ))),
             spares: Spares::new(SPARES),
         });
         let addresses = tcp.iter().filter_map(|listener| listener.local_addr().ok()).collect();
@@ -200,7 +204,9 @@ impl<C: Control> Door<C> {
             let Some((stream, address)) = self.taken(accepted, &mut loan).await else { continue };
             let loan = loan.take();
             // Where nobody can go, the connection is closed at once: that is answer enough.
-            let Some((place, must_leave)) = self.over_tcp.seat() else { continue };
+            let Some((place, must_leave)) = self.over_tcp.seat(Some(address.ip())) else {
+                continue;
+            };
             let door = self.clone();
             connections.spawn(async move {
                 tokio::select! {
@@ -227,7 +233,7 @@ impl<C: Control> Door<C> {
             };
             let Some((stream, _)) = self.taken(accepted, &mut loan).await else { continue };
             let loan = loan.take();
-            let Some((place, must_leave)) = self.over_socket.seat() else { continue };
+            let Some((place, must_leave)) = self.over_socket.seat(None) else { continue };
             let (door, socket) = (self.clone(), socket.clone());
             connections.spawn(async move {
                 tokio::select! {
@@ -294,16 +300,16 @@ impl<C: Control> Door<C> {
     ) {
         let stream = Framed::new(stream);
         let (verdict, count) = (stream.verdict(), AtomicUsize::new(0));
+        let connection = Connection { peer, place };
         let service = service_fn(|request| {
-            let (peer, verdict) = (&peer, &verdict);
+            let (connection, verdict) = (&connection, &verdict);
             let number = count.fetch_add(1, Ordering::Relaxed);
             async move {
-                place.answer_begins();
                 let answer = match verdict.is_doubtful(number) {
                     true => ambiguous(),
-                    false => self.http.answer(peer, request).await,
+                    false => self.http.answer(connection, request).await,
                 };
-                place.answer_is_ready();
+                place.on_answered();
                 Ok::<_, Infallible>(answer)
             }
         });

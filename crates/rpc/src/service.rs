@@ -8,8 +8,8 @@ use crate::control::Control;
 use crate::counts::Counts;
 use crate::fault::Fault;
 use crate::hub::Hub;
-use crate::json::Json;
-use crate::registry::{self, Effect};
+use crate::json::{Json, Source};
+use crate::registry::{self, Effect, Entry};
 use crate::reply::{Format, Reply};
 
 pub(crate) struct Service<C> {
@@ -22,10 +22,42 @@ pub(crate) struct Service<C> {
 pub(crate) struct Asked<'a> {
     pub(crate) caller: &'a Caller,
     pub(crate) format: Format,
-    /// In bytes, of all that was sent.
-    pub(crate) size: usize,
     /// By a link, a script or a picture on some page; such calls must not change anything.
     pub(crate) by_get: bool,
+}
+
+/// Parameters of a call. Those that came as text are parsed only when the caller may call the method.
+pub(crate) enum Params<'a> {
+    Parsed(Json<'a>),
+    Text(Source<'a>),
+}
+
+impl<'a> Params<'a> {
+    pub(crate) fn parse(self) -> Result<Json<'a>, Fault> {
+        match self {
+            Self::Parsed(params) => Ok(params),
+            Self::Text(source) => Ok(source.parse()?),
+        }
+    }
+
+    fn size(&self) -> usize {
+        match self {
+            Self::Parsed(_) => 0,
+            Self::Text(source) => source.len(),
+        }
+    }
+}
+
+impl Asked<'_> {
+    /// Whether the method may be called by this caller, in this way, with parameters of that size.
+    pub(crate) fn permit(&self, entry: &Entry, size: usize) -> Result<(), Fault> {
+        entry.permit(self.caller)?;
+        if self.by_get && entry.effect == Effect::Changes {
+            return Err(Fault::Unsafe(entry.name));
+        }
+        let limit = entry.largest_parameters();
+        if size > limit { Err(Fault::TooLarge { limit }) } else { Ok(()) }
+    }
 }
 
 impl<C: Control> Service<C> {
@@ -33,28 +65,32 @@ impl<C: Control> Service<C> {
         &self,
         asked: &Asked<'_>,
         method: &str,
-        params: Json<'_>,
+        params: Params<'_>,
     ) -> Result<Reply, Fault> {
         let entry = registry::find(method)?;
-        if asked.by_get && entry.effect == Effect::Changes {
-            return Err(Fault::Unsafe(entry.name));
-        }
-        if asked.size > LARGEST_USUAL && !entry.may_be_large() {
-            return Err(Fault::TooLarge { limit: LARGEST_USUAL });
-        }
-        let control = self.control.as_ref();
-        let Asked { caller, format, .. } = *asked;
-        let outcome = registry::dispatch(
-            entry,
-            Call { control, shared: &self.control, caller, format, params },
-        )
-        .await;
+        let outcome = self.call_entry(asked, entry, params).await;
         self.counts.method(entry, outcome.is_ok());
         outcome
     }
+
+    async fn call_entry(
+        &self,
+        asked: &Asked<'_>,
+        entry: &'static Entry,
+        params: Params<'_>,
+    ) -> Result<Reply, Fault> {
+        asked.permit(entry, params.size())?;
+        let params = params.parse()?;
+        let control = self.control.as_ref();
+        let Asked { caller, format, .. } = *asked;
+        let call = Call { entry, control, shared: &self.control, caller, format, params };
+        registry::dispatch(entry, call).await
+    }
 }
 
-/// Of requests that bring no NZB.
-pub(crate) const LARGEST_USUAL: usize = 32 << 20;
+/// Of requests that bring no NZB, and of the parameters of one call. The largest call in use has a tenth.
+pub(crate) const LARGEST_USUAL: usize = 4 << 20;
+/// Of several calls in one request.
+pub(crate) const LARGEST_BATCH: usize = 32 << 20;
 /// Of those that do: an NZB of 128 MiB in base64, and some room.
 pub(crate) const LARGEST: usize = 192 << 20;

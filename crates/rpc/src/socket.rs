@@ -69,6 +69,7 @@ impl Socket {
             || user == 0
             || self.group.is_some_and(|group| is_member(&peer, group));
         known.then(|| Caller {
+            is_authenticated: true,
             access: Access::Control,
             name: format!("user {user} over the socket"),
         })

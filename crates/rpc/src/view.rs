@@ -203,6 +203,9 @@ pub struct Ended {
     pub at: UnixTime,
     /// A code and a sentence, where it failed.
     pub reason: Option<String>,
+    /// Of a completed job, which check its files have passed: `none`, `crc` (each article as it came) or
+    /// `read` (also each file, read back from the disk).
+    pub check: Option<&'static str>,
     pub mark: Option<Mark>,
     pub hidden: bool,
     /// What is missing can be tried for again.

@@ -196,6 +196,8 @@ pub struct ServerProbe {
     pub timeout: Duration,
     /// How much of the certificate has to be right.
     pub certificates: Certificates,
+    /// Whether the host may be in a private network. Callers without full control must not explore it.
+    pub may_be_private: bool,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -5,12 +5,14 @@
 
 use std::borrow::Cow;
 
+use bergamot_types::Shown;
 use quick_xml::Reader;
 use quick_xml::events::{BytesRef, Event};
 
 use crate::bounds;
 use crate::fault::Fault;
 use crate::json::Json;
+use crate::shape::{DEEPEST, Excess, MOST_VALUES, Shape};
 
 #[derive(Debug, PartialEq)]
 pub(crate) struct MethodCall {
@@ -18,14 +20,20 @@ pub(crate) struct MethodCall {
     pub(crate) params: Vec<Json<'static>>,
 }
 
-pub(crate) fn read_call(text: &[u8]) -> Result<MethodCall, Fault> {
+/// The parameters are read only if the method is permitted.
+pub(crate) fn read_call(
+    text: &[u8],
+    permit: impl FnOnce(&str) -> Result<(), Fault>,
+) -> Result<MethodCall, Fault> {
+    Shape::xml().handle_input(text)?;
     let text = std::str::from_utf8(text).map_err(|_| malformed("not UTF-8"))?;
     let mut reader = Reader::from_str(text);
     reader.config_mut().expand_empty_elements = true;
-    let mut tokens = Tokens { reader };
+    let mut tokens = Tokens { reader, values: 0 };
     tokens.expect_start("methodCall")?;
     tokens.expect_start("methodName")?;
     let method = tokens.text_until("methodName")?.trim().to_owned();
+    permit(&method)?;
     let mut params = Vec::new();
     match tokens.tag()? {
         Tag::Start(name) if name == "params" => {
@@ -45,6 +53,7 @@ pub(crate) fn read_call(text: &[u8]) -> Result<MethodCall, Fault> {
 /// The tags of a document, with blanks between them left out.
 struct Tokens<'a> {
     reader: Reader<&'a [u8]>,
+    values: usize,
 }
 
 enum Tag {
@@ -121,6 +130,10 @@ impl Tokens<'_> {
     fn value(&mut self, depth: usize) -> Result<Json<'static>, Fault> {
         if depth > DEEPEST {
             return Err(malformed("too many levels deep"));
+        }
+        self.values += 1;
+        if self.values > MOST_VALUES {
+            return Err(Excess::Values.into());
         }
         let kind = match self.next()? {
             // Without a type it is text.
@@ -210,11 +223,11 @@ fn local(name: &str) -> String {
     name.to_owned()
 }
 
+/// What was sent may be part of the text.
 fn malformed(what: &str) -> Fault {
-    Fault::MalformedXml(what.to_owned())
+    Fault::MalformedXml(Shown(what).to_string())
 }
 
-const DEEPEST: usize = 64;
 /// Names are compared one by one, so there must be few.
 const MOST_MEMBERS: usize = 256;
 
@@ -228,7 +241,7 @@ mod tests {
         let text = format!(
             "<?xml version='1.0'?>\n<methodCall>\n<methodName>m</methodName><params><param>{value}</param></params></methodCall>\n"
         );
-        read_call(text.as_bytes()).map(|mut call| call.params.remove(0))
+        read_call(text.as_bytes(), |_| Ok(())).map(|mut call| call.params.remove(0))
     }
 
     #[test]
@@ -256,7 +269,7 @@ mod tests {
             assert_eq!(serde_json::to_string(&read).expect("JSON"), json, "{value}");
         }
         let bare = b"<methodCall><methodName> status </methodName></methodCall>";
-        assert_eq!(read_call(bare).expect("a call").method, "status");
+        assert_eq!(read_call(bare, |_| Ok(())).expect("a call").method, "status");
     }
 
     #[test]
@@ -273,7 +286,7 @@ mod tests {
         }
         let bomb =
             "<!DOCTYPE a [<!ENTITY b \"x\">]><methodCall><methodName>&b;</methodName></methodCall>";
-        assert!(read_call(bomb.as_bytes()).is_err());
+        assert!(read_call(bomb.as_bytes(), |_| Ok(())).is_err());
         let deep = "<value><array><data>".repeat(10_000);
         assert!(one(&deep).is_err());
     }
@@ -281,8 +294,8 @@ mod tests {
     proptest! {
         #[test]
         fn no_bytes_make_it_panic(bytes: Vec<u8>, tags in "(<(/)?(methodCall|methodName|params|param|value|array|data|struct|member|name|int)>|&lt;|x){0,30}") {
-            let _ = read_call(&bytes);
-            let _ = read_call(tags.as_bytes());
+            let _ = read_call(&bytes, |_| Ok(()));
+            let _ = read_call(tags.as_bytes(), |_| Ok(()));
         }
     }
 }

@@ -4,8 +4,9 @@ use crate::control::Control;
 use crate::fault::Fault;
 use crate::json::Json;
 use crate::pieces::{Cut, Outlet};
+use crate::registry;
 use crate::reply::{Format, Reply};
-use crate::service::{Asked, Service};
+use crate::service::{Asked, Params, Service};
 use crate::xml_reader::{MethodCall, read_call};
 use crate::xml_writer::{write_text, write_value};
 
@@ -16,14 +17,17 @@ impl<C: Control> Service<C> {
         text: &[u8],
         outlet: &mut Outlet,
     ) -> Result<(), Cut> {
-        let outcome = match read_call(text) {
+        let permit = |method: &str| asked.permit(registry::find(method)?, text.len());
+        let outcome = match read_call(text, permit) {
             Ok(call) if call.method.eq_ignore_ascii_case("system.multicall") => {
                 match calls_of(call) {
                     Ok(calls) => return self.multicall(asked, calls, outlet).await,
                     Err(fault) => Err(fault),
                 }
             }
-            Ok(call) => self.call(asked, &call.method, Json::List(call.params)).await,
+            Ok(call) => {
+                self.call(asked, &call.method, Params::Parsed(Json::List(call.params))).await
+            }
             Err(fault) => Err(fault),
         };
         outlet.put(response(outcome)).await
@@ -61,7 +65,7 @@ impl<C: Control> Service<C> {
             Some(Json::Text(method)) if method.eq_ignore_ascii_case("system.multicall") => {
                 Err(Fault::NotHere("system.multicall"))
             }
-            Some(Json::Text(method)) => self.call(asked, &method, params).await,
+            Some(Json::Text(method)) => self.call(asked, &method, Params::Parsed(params)).await,
             _ => Err(Fault::InvalidRequest("a call names no method")),
         }
     }

@@ -72,7 +72,10 @@ fn sync(directory: &dyn Directory, names: &[Vec<String>], results: &mut [Result<
     thread::scope(|scope| {
         // These only wait. The first of them is this thread.
         for _ in 1..drafts.len().min(SYNCS_AT_ONCE) {
-            scope.spawn(work);
+            // Where the kernel gives no more threads, this one does it.
+            if thread::Builder::new().spawn_scoped(scope, work).is_err() {
+                break;
+            }
         }
         work();
     });

@@ -45,7 +45,10 @@ pub trait Directory: fmt::Debug + Send + Sync {
     }
 
     /// Sets room aside for what has to be written down when others have filled the disk, unless it is.
-    fn keep_reserve(&self) {}
+    /// False if there is no room for it now.
+    fn keep_reserve(&self) -> bool {
+        true
+    }
 
     /// Gives that room up; false if there is none.
     fn make_way(&self) -> bool {
@@ -214,7 +217,7 @@ impl Directory for Folder {
         }
     }
 
-    fn keep_reserve(&self) {
+    fn keep_reserve(&self) -> bool {
         if !self.has_reserve.load(Ordering::Relaxed) {
             let is_kept = match self.allocate_reserve() {
                 Err(error) if is_full(&error) => false,
@@ -223,6 +226,7 @@ impl Directory for Folder {
             };
             self.has_reserve.store(is_kept, Ordering::Relaxed);
         }
+        self.has_reserve.load(Ordering::Relaxed)
     }
 
     fn make_way(&self) -> bool {

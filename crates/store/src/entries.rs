@@ -4,8 +4,9 @@
 //! two bytes, and far fewer than ten on average.
 
 use bergamot_queue::Part;
+use bergamot_types::{ByteCount, FileIdentity, FileStatus};
 
-use crate::journal::Entry;
+use crate::journal::{Entry, Finished};
 
 pub(crate) fn encode(entries: &[Entry]) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -13,7 +14,7 @@ pub(crate) fn encode(entries: &[Entry]) -> Vec<u8> {
     for entry in entries {
         match entry {
             Entry::Written { file, segment, part } => {
-                bytes.push(WRITTEN);
+                bytes.push(if part.crc32.is_some() { WRITTEN_WITH_SUM } else { WRITTEN });
                 encode_written(
                     &mut bytes,
                     &before.expected(*file, *segment),
@@ -21,7 +22,13 @@ pub(crate) fn encode(entries: &[Entry]) -> Vec<u8> {
                     *segment,
                     part,
                 );
+                part.crc32.iter().for_each(|crc32| bytes.extend(crc32.to_le_bytes()));
                 before = Before { file: *file, segment: *segment, part: part.clone() };
+            }
+            Entry::Opened { file, identity } => {
+                bytes.push(OPENED);
+                put(&mut bytes, u64::from(*file));
+                put_identity(&mut bytes, *identity);
             }
             Entry::Reopened { file, segment } => {
                 bytes.push(REOPENED);
@@ -32,10 +39,20 @@ pub(crate) fn encode(entries: &[Entry]) -> Vec<u8> {
                 bytes.push(FORGOTTEN);
                 put(&mut bytes, u64::from(*file));
             }
-            Entry::Finished { file, name, verified } => {
-                bytes.push(if *verified { FINISHED_VERIFIED } else { FINISHED });
+            Entry::Finished { file, finished } => {
+                bytes.push(match (finished.status, finished.verified) {
+                    (Some(_), _) => FINISHED_WITH_STATUS,
+                    (None, true) => FINISHED_VERIFIED,
+                    (None, false) => FINISHED,
+                });
                 put(&mut bytes, u64::from(*file));
-                put_text(&mut bytes, name);
+                put_text(&mut bytes, &finished.name);
+                if let Some(status) = finished.status {
+                    let verified = if finished.verified { VERIFIED_BY_SUMS } else { 0 };
+                    bytes.push(verified | if finished.read_back { READ_BACK } else { 0 });
+                    put_identity(&mut bytes, status.identity);
+                    put(&mut bytes, status.size.0);
+                }
             }
         }
     }
@@ -118,18 +135,43 @@ impl<'a> Decoder<'a> {
 
     fn entry(&mut self) -> Option<Entry> {
         match self.byte()? {
-            WRITTEN => self.written(),
+            WRITTEN => self.written(false),
+            WRITTEN_WITH_SUM => self.written(true),
+            OPENED => Some(Entry::Opened { file: self.small()?, identity: self.identity()? }),
             REOPENED => Some(Entry::Reopened { file: self.small()?, segment: self.small()? }),
             FORGOTTEN => Some(Entry::Forgotten { file: self.small()? }),
             kind @ (FINISHED | FINISHED_VERIFIED) => {
                 let (file, name) = (self.small()?, self.text()?);
-                Some(Entry::Finished { file, name, verified: kind == FINISHED_VERIFIED })
+                let verified = kind == FINISHED_VERIFIED;
+                let finished = Finished { name, verified, read_back: false, status: None };
+                Some(Entry::Finished { file, finished })
+            }
+            FINISHED_WITH_STATUS => {
+                let (file, name, checks) = (self.small()?, self.text()?, self.byte()?);
+                let (identity, size) = (self.identity()?, ByteCount(self.number()?));
+                let finished = Finished {
+                    name,
+                    verified: checks & VERIFIED_BY_SUMS != 0,
+                    read_back: checks & READ_BACK != 0,
+                    status: Some(FileStatus { identity, size }),
+                };
+                Some(Entry::Finished { file, finished })
             }
             _ => None,
         }
     }
 
-    fn written(&mut self) -> Option<Entry> {
+    fn identity(&mut self) -> Option<FileIdentity> {
+        Some(FileIdentity { device: self.number()?, inode: self.number()? })
+    }
+
+    fn crc32(&mut self) -> Option<u32> {
+        let (crc32, rest) = self.rest.split_first_chunk()?;
+        self.rest = rest;
+        Some(u32::from_le_bytes(*crc32))
+    }
+
+    fn written(&mut self, has_sum: bool) -> Option<Entry> {
         let flags = self.byte()?;
         let (file, segment) = match flags & ELSEWHERE {
             0 => (self.before.file, self.before.segment.wrapping_add(1)),
@@ -155,6 +197,7 @@ impl<'a> Decoder<'a> {
                 Some(_) => Some(self.text()?),
             };
         }
+        part.crc32 = if has_sum { Some(self.crc32()?) } else { None };
         self.before = Before { file, segment, part: part.clone() };
         Some(Entry::Written { file, segment, part })
     }
@@ -226,6 +269,11 @@ fn put_optional(bytes: &mut Vec<u8>, number: Option<u64>) {
     number.into_iter().for_each(|number| put(bytes, number));
 }
 
+fn put_identity(bytes: &mut Vec<u8>, identity: FileIdentity) {
+    put(bytes, identity.device);
+    put(bytes, identity.inode);
+}
+
 fn put_text(bytes: &mut Vec<u8>, text: &str) {
     put(bytes, text.len() as u64);
     bytes.extend(text.as_bytes());
@@ -236,6 +284,14 @@ const REOPENED: u8 = 2;
 const FORGOTTEN: u8 = 3;
 const FINISHED: u8 = 4;
 const FINISHED_VERIFIED: u8 = 5;
+// Kinds of their own: an older bergamot reads nothing behind them, rather than something else.
+const WRITTEN_WITH_SUM: u8 = 6;
+const OPENED: u8 = 7;
+const FINISHED_WITH_STATUS: u8 = 8;
+
+// Of a finished file: which checks it has passed.
+const VERIFIED_BY_SUMS: u8 = 1;
+const READ_BACK: u8 = 1 << 1;
 
 // Of what was written: what differs from what the one before makes likely.
 const VERIFIED: u8 = 1;
@@ -256,8 +312,10 @@ mod tests {
             length: 716_800,
             file_size: Some(50_000_000),
             number: Some(segment + 1),
+            total: None,
             verified: true,
             name: Some(format!("some.post.part{file:02}.rar")),
+            crc32: None,
         };
         Entry::Written { file, segment, part }
     }
@@ -268,12 +326,24 @@ mod tests {
             length: u64::MAX,
             file_size: Some(u64::MAX),
             number: Some(u32::MAX),
+            total: None,
             verified: false,
             name: Some(String::new()),
+            crc32: Some(u32::MAX),
         };
         let huge = |file, segment| Entry::Written { file, segment, part: huge.clone() };
         let bare = Entry::Written { file: 3, segment: 3, part: Part::default() };
-        let finished = |verified| Entry::Finished { file: 9, name: "ä".to_owned(), verified };
+        let identity = FileIdentity { device: u64::MAX, inode: 0 };
+        let status = Some(FileStatus { identity, size: ByteCount(u64::MAX) });
+        let finished = |verified| {
+            let (name, read_back) = ("ä".to_owned(), false);
+            let finished = Finished { name, verified, read_back, status: None };
+            Entry::Finished { file: 9, finished }
+        };
+        let seen = |verified, read_back| {
+            let finished = Finished { name: "b".to_owned(), verified, read_back, status };
+            Entry::Finished { file: 3, finished }
+        };
         vec![
             huge(u32::MAX, u32::MAX),
             huge(0, 0),
@@ -284,6 +354,11 @@ mod tests {
             finished(true),
             bare,
             finished(false),
+            Entry::Opened { file: 7, identity },
+            huge(1, 2),
+            seen(true, true),
+            seen(false, true),
+            seen(true, false),
         ]
     }
 
@@ -307,6 +382,14 @@ mod tests {
         let (best, usual) = (encode(&in_order).len(), encode(&pairs_swapped).len());
         println!("{} and {} bytes for 1000 articles", best, usual);
         assert!(best < 3_000 && usual < 10_000, "{best} {usual}");
+        let summed = in_order.into_iter().map(|entry| match entry {
+            Entry::Written { file, segment, part } => {
+                Entry::Written { file, segment, part: Part { crc32: Some(7), ..part } }
+            }
+            other => other,
+        });
+        let summed = encode(&summed.collect::<Vec<_>>()).len();
+        assert_eq!(summed, best + 4_000, "a checksum costs four bytes");
     }
 
     #[test]

@@ -9,6 +9,8 @@ use thiserror::Error;
 /// and does not start on state that is `Locked` or `Newer`.
 #[derive(Debug, Error)]
 pub enum StoreError {
+    #[error("{path} is damaged: its checksum is wrong")]
+    Damaged { path: PathBuf },
     #[error("{path}: no space is left: {error}")]
     Full { path: PathBuf, error: io::Error },
     #[error("{path}: {error}")]
@@ -19,6 +21,9 @@ pub enum StoreError {
     Newer { path: PathBuf, version: u32, known: u32 },
     #[error("{path} cannot be written to: {error}")]
     ReadOnly { path: PathBuf, error: io::Error },
+    /// Not tried, because something else could not be written there and has to be first.
+    #[error("{path} cannot be written to, and nothing new is taken until it can: {why}")]
+    Unwritable { path: PathBuf, why: String },
 }
 
 impl StoreError {
@@ -34,11 +39,13 @@ impl StoreError {
 
     pub fn code(&self) -> &'static str {
         match self {
+            Self::Damaged { .. } => "state.damaged",
             Self::Full { .. } => "state.full",
             Self::Io { .. } => "state.io",
             Self::Locked { .. } => "state.locked",
             Self::Newer { .. } => "state.newer",
             Self::ReadOnly { .. } => "state.read_only",
+            Self::Unwritable { .. } => "state.unwritable",
         }
     }
 }

@@ -13,6 +13,7 @@ use std::io;
 use std::sync::Arc;
 
 use bergamot_queue::{Part, Restored};
+use bergamot_types::{FileIdentity, FileStatus};
 
 use crate::directory::Directory;
 use crate::durable::{at, publish_now, sync_names};
@@ -41,8 +42,10 @@ pub enum Entry {
     Reopened { file: u32, segment: u32 },
     /// Nothing in the file is what it was taken for.
     Forgotten { file: u32 },
+    /// The unfinished file has this identity from here on.
+    Opened { file: u32, identity: FileIdentity },
     /// The file lies under its final name, whole and synced.
-    Finished { file: u32, name: String, verified: bool },
+    Finished { file: u32, finished: Finished },
 }
 
 /// How far the journal had got.
@@ -56,6 +59,10 @@ pub struct Replay {
     pub written: Vec<Restored>,
     /// By file.
     pub finished: BTreeMap<u32, Finished>,
+    /// What was written of those, in the order in which it was.
+    pub inside_finished: Vec<Restored>,
+    /// Which files the unfinished ones are. Journals of an older bergamot do not say.
+    pub identities: BTreeMap<u32, FileIdentity>,
     /// Stretches of the journal that could not be read; what they told is forgotten.
     pub damaged: usize,
     /// Why a journal that was there was set aside as a whole.
@@ -65,7 +72,12 @@ pub struct Replay {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Finished {
     pub name: String,
+    /// Every article had its checksum, and it was right.
     pub verified: bool,
+    /// The whole file was read from the disk again and compared with its articles.
+    pub read_back: bool,
+    /// As it was when it got its name. Journals of an older bergamot do not say.
+    pub status: Option<FileStatus>,
 }
 
 impl Journal {
@@ -243,6 +255,7 @@ impl Entry {
             Self::Written { file, .. }
             | Self::Reopened { file, .. }
             | Self::Forgotten { file }
+            | Self::Opened { file, .. }
             | Self::Finished { file, .. } => *file,
         }
     }
@@ -257,6 +270,7 @@ impl Entry {
 struct Claims {
     written: BTreeMap<(u32, u32), Claim<Part>>,
     finished: BTreeMap<u32, Claim<Finished>>,
+    opened: BTreeMap<u32, Claim<FileIdentity>>,
     last: u64,
     damaged: usize,
     outdated: bool, // there are claims that do not count any more
@@ -320,14 +334,14 @@ impl Claims {
             Entry::Forgotten { file } => {
                 self.forget_written(file);
                 self.finished.remove(&file);
+                self.opened.remove(&file);
             }
-            Entry::Finished { file, name, verified } => {
-                // Until that is vouched for, what was may still be needed.
-                if vouched {
-                    self.forget_written(file);
-                }
-                self.finished
-                    .insert(file, Claim { at, vouched, what: Finished { name, verified } });
+            Entry::Opened { file, identity } => {
+                self.opened.insert(file, Claim { at, vouched, what: identity });
+            }
+            // What was written of it is kept: a file that has changed is compared with that.
+            Entry::Finished { file, finished } => {
+                self.finished.insert(file, Claim { at, vouched, what: finished });
             }
         }
     }
@@ -339,16 +353,24 @@ impl Claims {
     }
 
     fn told(&self) -> Replay {
-        let open = |(file, _): &(u32, u32)| !self.finished.contains_key(file);
-        let mut written: Vec<_> = self.written.iter().filter(|(key, _)| open(key)).collect();
+        let mut written: Vec<_> = self.written.iter().collect();
         written.sort_by_key(|(_, claim)| claim.at);
         let restored = written.into_iter().map(|((file, segment), claim)| Restored {
             file: *file,
             segment: *segment,
             part: claim.what.clone(),
         });
+        let (inside_finished, written) =
+            restored.partition(|restored| self.finished.contains_key(&restored.file));
         let finished = self.finished.iter().map(|(file, claim)| (*file, claim.what.clone()));
-        Replay { written: restored.collect(), finished: finished.collect(), ..Replay::default() }
+        let identities = self.opened.iter().map(|(file, claim)| (*file, claim.what));
+        Replay {
+            written,
+            finished: finished.collect(),
+            inside_finished,
+            identities: identities.collect(),
+            ..Replay::default()
+        }
     }
 
     /// What makes the same claims again, those that were vouched for or the others.
@@ -362,8 +384,13 @@ impl Claims {
         }
         for (&file, claim) in &self.finished {
             if claim.vouched == vouched {
-                let Finished { name, verified } = claim.what.clone();
-                entries.push((claim.at, Entry::Finished { file, name, verified }));
+                let finished = claim.what.clone();
+                entries.push((claim.at, Entry::Finished { file, finished }));
+            }
+        }
+        for (&file, claim) in &self.opened {
+            if claim.vouched == vouched {
+                entries.push((claim.at, Entry::Opened { file, identity: claim.what }));
             }
         }
         entries.sort_by_key(|(at, _)| *at);
@@ -437,7 +464,9 @@ mod tests {
     }
 
     fn finished(name: &str) -> Entry {
-        Entry::Finished { file: 0, name: name.to_owned(), verified: true }
+        let (name, status) = (name.to_owned(), None);
+        let finished = Finished { name, verified: true, read_back: false, status };
+        Entry::Finished { file: 0, finished }
     }
 
     fn nothing() -> (Vec<u32>, Vec<String>) {
@@ -482,7 +511,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finished_file_needs_its_segments_no_more_once_that_is_vouched_for() {
+    fn a_finished_file_is_told_with_what_was_written_of_it() {
         let home = Home::new();
         let (mut journal, _) = home.open("a");
         journal.append(&[written(0)]).unwrap();
@@ -498,6 +527,28 @@ mod tests {
         let (mut journal, _) = home.open("a");
         journal.vouch(journal.mark()).unwrap();
         assert_eq!(home.told("b"), whole);
+        let inside = home.open("b").1.inside_finished;
+        assert_eq!(
+            inside.iter().map(|it| it.segment).collect::<Vec<_>>(),
+            [0],
+            "to compare it with"
+        );
+        journal.append(&[Entry::Reopened { file: 0, segment: 0 }]).unwrap();
+        assert_eq!(home.told("a"), nothing());
+    }
+
+    #[test]
+    fn which_file_it_was_is_known_until_it_is_forgotten() {
+        let home = Home::new();
+        let identity = |inode| FileIdentity { device: 1, inode };
+        let (mut journal, _) = home.open("a");
+        let opened = |inode| Entry::Opened { file: 0, identity: identity(inode) };
+        journal.append(&[opened(5), written(1), opened(6)]).unwrap();
+        journal.compact().unwrap();
+        let replay = home.open("a").1;
+        assert_eq!((replay.identities, replay.written.len()), ([(0, identity(6))].into(), 1));
+        journal.append(&[Entry::Forgotten { file: 0 }]).unwrap();
+        assert_eq!(home.open("a").1, Replay::default());
     }
 
     #[test]

@@ -10,7 +10,7 @@
 //! - [`Journal`]: what lies in a job's files, as it is learnt; [`Replay`]: what of that still counts
 //! - [`Kin`]: what jobs that were joined and split have to do with each other
 //! - [`Fingerprint`]: which articles a job has; [`Parameters`]: what was noted on it
-//! - [`expired`]: which jobs history need not keep
+//! - [`Retention`]: which jobs history need not keep; [`PlausibleClock`]: whether the date tells their age
 //! - [`UsageFile`], [`VolumesFile`], [`SettingsFile`]: what is used of the quotas, what came from each
 //!   server, and what people changed while the daemon ran, each beside the spool
 
@@ -33,10 +33,12 @@ mod opening;
 mod outcome;
 mod parameters;
 mod plain;
+mod plausible_clock;
 mod record;
 mod retention;
 mod runtime_settings;
 mod sealed;
+mod sealed_nzb;
 mod spool;
 mod state_file;
 mod usage;
@@ -50,11 +52,13 @@ pub use fingerprint::{Fingerprint, InvalidFingerprint};
 pub use frame::BootId;
 pub use journal::{Entry, Finished, Journal, Mark as JournalMark, Replay};
 pub use kin::{Joined, Kin, Origin};
-pub use outcome::{Mark, Outcome, ServerArticles};
+pub use outcome::{Check, Mark, Outcome, ServerArticles};
 pub use parameters::Parameters;
+pub use plausible_clock::{Doubt, PlausibleClock};
 pub use record::{Contents, Dupe, FinishedFile, Record, Records};
-pub use retention::expired;
+pub use retention::{Expired, Postponed, Retention};
 pub use runtime_settings::{Pause, RuntimeSettings};
+pub use sealed_nzb::NzbReader;
 pub use spool::{Addition, Found, Spool};
 pub use state_file::{Kept, StateFile};
 pub use usage::{Usage, Used, UsedDay};

@@ -14,6 +14,9 @@ pub(crate) fn parse(name: &str) -> Option<(JobId, &str)> {
     (format!("{id:08}") == number).then_some((JobId(id), extension))
 }
 
+/// The record of a job that is being removed. Its rename is what removes the job; the rest follows, at
+/// once or at the next start.
+pub(crate) const GONE: &str = "gone";
 pub(crate) const JOURNAL: &str = "journal";
 /// An empty file: the highest number that was ever given is at least this.
 pub(crate) const LAST: &str = "last";

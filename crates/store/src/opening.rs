@@ -16,7 +16,7 @@ use crate::directory::Directory;
 use crate::durable::{DRAFT, at};
 use crate::error::StoreError;
 use crate::kin::{Undone, put_right};
-use crate::name::{JOURNAL, LAST, NZB, RECORD, name, parse};
+use crate::name::{GONE, JOURNAL, LAST, NZB, RECORD, name, parse};
 use crate::record::{Record, Records, VERSION};
 use crate::sealed::Unsealed;
 use crate::spool::{Found, record_draft};
@@ -110,10 +110,17 @@ fn read_all(directory: &Arc<dyn Directory>, jobs: &[JobId]) -> Read {
     let share = jobs.len().div_ceil(threads).max(LEAST_SHARE);
     let (mut records, mut flaws) = (Vec::with_capacity(jobs.len()), Vec::new());
     thread::scope(|scope| {
-        let workers: Vec<_> =
-            jobs.chunks(share).map(|some| scope.spawn(|| read_some(&**directory, some))).collect();
-        for worker in workers {
-            let (mut some, mut flawed) = worker.join().expect("reading does not panic");
+        let spawn = |some| {
+            let work = move || read_some(&**directory, some);
+            (some, thread::Builder::new().spawn_scoped(scope, work))
+        };
+        let workers: Vec<_> = jobs.chunks(share).map(spawn).collect();
+        for (share, worker) in workers {
+            let (mut some, mut flawed) = match worker {
+                Ok(worker) => worker.join().expect("reading does not panic"),
+                // Where the kernel gives no more threads, this one does it.
+                Err(_) => read_some(&**directory, share),
+            };
             records.append(&mut some);
             flaws.append(&mut flawed);
         }
@@ -181,6 +188,7 @@ fn put_in_order(
     let is_unreadable = |flaw: &Flaw| matches!(flaw, Flaw::Unreadable(_));
     let all_are_known = !flaws.iter().any(|(_, flaw)| is_unreadable(flaw));
     let set_aside = &mut found.set_aside;
+    let mut damaged = Vec::new();
     for draft in &listing.drafts {
         // Never published, so never promised to anybody. What cannot be removed is written over.
         let _ = directory.remove(draft);
@@ -190,6 +198,7 @@ fn put_in_order(
         match flaw {
             Flaw::Damaged(why) => {
                 records.remove(&job);
+                damaged.push(job);
                 set_aside.push(rename_aside(directory, &file, "damaged", why));
             }
             Flaw::Newer(_) => {}
@@ -198,11 +207,23 @@ fn put_in_order(
             }
         }
     }
+    // The record was set aside now, or by a daemon that ended before it could write another.
+    let nzbs: HashSet<_> = listing.with(NZB).into_iter().collect();
+    let set_aside_before = listing.with(DAMAGED_RECORD).into_iter();
+    let mut to_rebuild: Vec<_> = damaged.into_iter().chain(set_aside_before).collect();
+    to_rebuild.retain(|job| nzbs.contains(job) && !records.contains(job));
+    to_rebuild.sort_unstable();
+    to_rebuild.dedup();
     let joined: HashSet<_> =
         found.records.iter().flat_map(|record| record.joined()).map(|joined| joined.job).collect();
     let is_part = |kind: &str, job: &JobId| kind == NZB && (joined.contains(job) || !all_are_known);
+    to_rebuild.retain(|job| !joined.contains(job));
+    records.extend(&to_rebuild);
+    found.to_rebuild = to_rebuild;
+    let removed = finish_removals(directory, listing, &records, &is_part);
     for (kind, what) in [(NZB, "NZB"), (JOURNAL, "journal")] {
-        let ownerless = listing.with(kind).into_iter().filter(|job| !records.contains(job));
+        let is_left = |job: &JobId| !records.contains(job) && !removed.contains(job);
+        let ownerless = listing.with(kind).into_iter().filter(is_left);
         for job in ownerless.filter(|job| !is_part(kind, job)) {
             let why = format!("there is no record for this {what}");
             set_aside.push(rename_aside(directory, &name(job, kind), "orphan", why));
@@ -210,14 +231,43 @@ fn put_in_order(
     }
     // Drafts and jobs that were never to be go now, and their numbers with them.
     let stays = |job: &&JobId| !undone.unborn.contains(job);
-    let highest = listing.files.values().flatten().filter(stays).max().copied();
+    let names_that_stay = listing.files.iter().filter(|(extension, _)| *extension != GONE);
+    let highest = names_that_stay.flat_map(|(_, jobs)| jobs).filter(stays).max().copied();
     for job in listing.with(LAST).iter().filter(|job| Some(**job) < highest) {
         // A higher number is there to see: this one is not needed any more.
         let _ = directory.remove(&name(*job, LAST));
     }
 }
 
-fn rename_aside(
+/// Removes what is left of jobs that were being removed, and of those that were part of them; these are
+/// returned. What cannot be removed is found once more at the next start.
+fn finish_removals(
+    directory: &dyn Directory,
+    listing: &Listing,
+    records: &HashSet<JobId>,
+    is_part: &dyn Fn(&str, &JobId) -> bool,
+) -> HashSet<JobId> {
+    let mut removed = HashSet::new();
+    let mut buffer = Vec::new();
+    for job in listing.with(GONE) {
+        let file = name(job, GONE);
+        let read = directory.read_into(&mut buffer, &file, MOST_BYTES);
+        let record = read.ok().and_then(|_| Record::unseal(&buffer).ok());
+        let parts = record.iter().flat_map(|record| record.joined()).map(|joined| joined.job);
+        let all: Vec<_> = parts.chain([job]).filter(|job| !records.contains(job)).collect();
+        for &job in &all {
+            let _ = directory.remove(&name(job, JOURNAL));
+            if !is_part(NZB, &job) {
+                let _ = directory.remove(&name(job, NZB));
+            }
+        }
+        let _ = directory.remove(&file);
+        removed.extend(all);
+    }
+    removed
+}
+
+pub(crate) fn rename_aside(
     directory: &dyn Directory,
     file: &str,
     mark: &str,
@@ -229,6 +279,9 @@ fn rename_aside(
         Err(error) => (directory.path().join(file), format!("{why}; it stays: {error}")),
     }
 }
+
+/// What a damaged record is called once it is set aside.
+const DAMAGED_RECORD: &str = "job.damaged";
 
 /// Records are a few hundred bytes; those of jobs that lost much have a list.
 const MOST_BYTES: u64 = 4 << 20;

@@ -22,6 +22,9 @@ pub struct Outcome {
     /// Where the finished files lie.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destination: Option<String>,
+    /// How the files of a completed job were checked; older records do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<Check>,
     /// Articles that could not be had; the first of them, if there are many.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
@@ -46,6 +49,42 @@ pub struct Outcome {
     /// What was downloaded is to be deleted, and may be there yet.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub discard: bool,
+}
+
+/// Which check all files of a job have passed.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Check {
+    /// Some article had no checksum of its own.
+    None,
+    /// Every article agreed with its checksum before it was written, and the files that were delivered are
+    /// those that were written.
+    Crc,
+    /// Besides that, every file was read from the disk and compared with its articles.
+    Read,
+}
+
+impl Check {
+    pub fn of(verified: bool, read_back: bool) -> Self {
+        match (verified, read_back) {
+            (false, _) => Self::None,
+            (true, false) => Self::Crc,
+            (true, true) => Self::Read,
+        }
+    }
+
+    pub fn is_verified(self) -> bool {
+        self != Self::None
+    }
+
+    /// As interfaces and logs show it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Crc => "crc",
+            Self::Read => "read",
+        }
+    }
 }
 
 /// How many articles of a job a server had, and had not.
@@ -75,6 +114,7 @@ impl Outcome {
             ending,
             reason: reason.to_owned(),
             destination: None,
+            check: None,
             missing: Vec::new(),
             downloaded: ByteCount(0),
             download_seconds: 0,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bergamot_queue::{DupeMode, Ending, Life};
+use bergamot_queue::{DupeMode, Ending, Held, Life};
 use bergamot_types::{ByteCount, JobId, Secret, UnixTime};
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +40,9 @@ pub struct Record {
     pub fingerprint: Fingerprint,
     #[serde(default, skip_serializing_if = "Option::is_none", with = "plain::optional")]
     pub password: Option<Secret>,
+    /// It was added by a version that puts a checksum behind its NZB.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub nzb_is_sealed: bool,
     /// Where it was fetched from, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<Box<str>>,
@@ -66,6 +69,9 @@ pub struct Record {
     /// How often it came back by itself after the disk had failed it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub returns: u32,
+    /// Since when it is held because articles of its post may still be on their way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<Held>,
     /// Files that were finished before there was a journal; later ones are in there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub finished: Vec<FinishedFile>,
@@ -125,6 +131,7 @@ impl Record {
             source: source.into(),
             fingerprint: print,
             password: None,
+            nzb_is_sealed: true,
             url: None,
             paused: false,
             parameters: Parameters::default(),
@@ -136,6 +143,7 @@ impl Record {
             life: Life::Queued,
             starts: 0,
             returns: 0,
+            held: None,
             finished: Vec::new(),
             outcome: None,
         }

@@ -18,9 +18,17 @@ use crate::hand::Hand;
 use crate::journal::{Journal, Replay};
 use crate::kin::Joined;
 use crate::lock::{Lock, lock};
-use crate::name::{JOURNAL, LAST, NZB, RECORD, name};
-use crate::opening::look_through;
+use crate::name::{GONE, JOURNAL, LAST, NZB, RECORD, name};
+use crate::opening::{look_through, rename_aside};
 use crate::record::{Record, Records};
+use crate::sealed_nzb::{NzbReader, Sealing};
+
+/// Why nothing new is taken.
+#[derive(Clone, Debug)]
+enum Closed {
+    Full,
+    Unwritable(String),
+}
 
 /// The spool of one daemon. Its methods block on the disk.
 #[derive(Debug)]
@@ -28,6 +36,10 @@ pub struct Spool {
     directory: Arc<dyn Directory>,
     index: Mutex<Index>,
     hand: Mutex<Hand>,
+    /// Where other files of the state lie, which have room set aside for them, too.
+    beside: Option<PathBuf>,
+    /// Why nothing new is taken.
+    unwritable: Mutex<Option<String>>,
     _lock: Option<Lock>,
 }
 
@@ -56,6 +68,9 @@ pub struct Found {
     pub set_aside: Vec<(PathBuf, String)>,
     /// Jobs that are not ended and whose NZB is gone.
     pub without_nzb: Vec<JobId>,
+    /// Jobs whose record is damaged and was set aside, and whose NZB is there. Each is to be rebuilt from it
+    /// by [`Spool::update`], or given up by [`Spool::set_nzb_aside`].
+    pub to_rebuild: Vec<JobId>,
     /// What is left of jobs that are part of others: to be removed, with what lies in their directories.
     pub joined: Vec<Record>,
     /// Jobs that completed and have their journals yet: nobody had time to clear up behind them.
@@ -100,7 +115,49 @@ impl Spool {
         }
         found.suspects = hand.suspects();
         let (index, hand) = (Mutex::new(index), Mutex::new(hand));
-        Ok((Self { directory, index, hand, _lock: None }, found))
+        let (beside, unwritable) = (None, Mutex::default());
+        Ok((Self { directory, index, hand, beside, unwritable, _lock: None }, found))
+    }
+
+    /// The directory of the files that are kept beside the spool. While the room set aside for them is used
+    /// up, nothing new is taken.
+    pub fn keep_room_in(&mut self, beside: &Path) {
+        self.beside = Some(beside.to_owned());
+    }
+
+    /// Why nothing new may be taken, as something else could not be written; none if it may again.
+    pub fn set_unwritable(&self, why: Option<String>) {
+        *self.unwritable.lock().unwrap_or_else(PoisonError::into_inner) = why;
+    }
+
+    /// Whether the room for small changes (a pause, an end, a note in a journal) is set aside. If it was used,
+    /// the disk was full; what is new must not take the place of such changes.
+    pub fn keep_room(&self) -> Result<(), StoreError> {
+        let is_kept = |beside: &PathBuf| match Folder::open(beside) {
+            Ok(folder) => folder.keep_reserve(),
+            Err(_) => true, // then it is not for want of room
+        };
+        match self.directory.keep_reserve() && self.beside.as_ref().is_none_or(is_kept) {
+            true => Ok(()),
+            false => Err(at(self.directory.path())(io::ErrorKind::StorageFull.into())),
+        }
+    }
+
+    fn take_new(&self) -> Result<(), StoreError> {
+        self.closed().map_or(Ok(()), |why| Err(self.refusal(why)))
+    }
+
+    fn closed(&self) -> Option<Closed> {
+        let why = self.unwritable.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        why.map(Closed::Unwritable).or_else(|| self.keep_room().is_err().then_some(Closed::Full))
+    }
+
+    fn refusal(&self, why: Closed) -> StoreError {
+        let path = self.directory.path();
+        match why {
+            Closed::Full => at(path)(io::ErrorKind::StorageFull.into()),
+            Closed::Unwritable(why) => StoreError::Unwritable { path: path.to_owned(), why },
+        }
     }
 
     /// The number of the next job; none is ever given twice.
@@ -139,12 +196,16 @@ impl Spool {
 
     /// Accepts many, which takes little longer than one. Each has its result.
     pub fn add_all(&self, additions: &mut [Addition<'_>]) -> Vec<Result<(), StoreError>> {
+        // Asked once for all of them: the next answer may be another one.
+        if let Some(why) = self.closed() {
+            return additions.iter().map(|_| Err(self.refusal(why.clone()))).collect();
+        }
         let records: Vec<_> = additions.iter().map(|addition| addition.record).collect();
         let groups = additions.iter_mut().map(|addition| {
             let nzb = name(addition.record.id, NZB);
             // The record comes last, for it is what makes them a job.
             vec![
-                Draft { name: nzb, content: Box::new(&mut *addition.nzb) },
+                Draft { name: nzb, content: Box::new(Sealing::new(&mut *addition.nzb)) },
                 record_draft(addition.record),
             ]
         });
@@ -161,12 +222,14 @@ impl Spool {
     /// Puts the NZB of a job in its place that was added without one: when this returns, that outlives
     /// the process and the power.
     pub fn put_nzb(&self, job: JobId, nzb: &mut dyn Read) -> Result<(), StoreError> {
-        let draft = Draft { name: name(job, NZB), content: Box::new(nzb) };
+        self.take_new()?;
+        let draft = Draft { name: name(job, NZB), content: Box::new(Sealing::new(nzb)) };
         commit(&*self.directory, vec![vec![draft]]).pop().unwrap_or(Ok(()))
     }
 
     /// Whether the NZB of a job would fit, without one; nothing of the trial is left.
     pub fn try_room(&self, job: JobId, size: u64) -> Result<(), StoreError> {
+        self.take_new()?;
         let draft = draft_of(&name(job, NZB));
         let tried = self.directory.try_room(&draft, size);
         tried.map_err(|error| at(self.directory.path().join(&draft))(error))
@@ -196,7 +259,7 @@ impl Spool {
         match results.iter().any(is_full) {
             true if self.directory.make_way() => results = write(),
             true => {}
-            false => self.directory.keep_reserve(),
+            false => drop(self.directory.keep_reserve()),
         }
         let mut failures = BTreeMap::new();
         for (record, result) in records.iter().zip(results) {
@@ -208,10 +271,18 @@ impl Spool {
         failures
     }
 
-    /// The NZB as it came.
-    pub fn nzb(&self, job: JobId) -> Result<Box<dyn Read + Send>, StoreError> {
+    /// The NZB as it came. Whether it is whole, [`NzbReader::finish`] tells.
+    pub fn nzb(&self, job: JobId) -> Result<NzbReader, StoreError> {
         let name = name(job, NZB);
-        self.directory.open(&name).map_err(at(self.directory.path().join(&name)))
+        let path = self.directory.path().join(&name);
+        let file = self.directory.open(&name).map_err(at(&path))?;
+        Ok(NzbReader::new(path, file))
+    }
+
+    /// The NZB of a job that cannot be rebuilt from it is kept for a person to look at. Where it lies now,
+    /// and why.
+    pub fn set_nzb_aside(&self, job: JobId, why: String) -> (PathBuf, String) {
+        rename_aside(&*self.directory, &name(job, NZB), "orphan", why)
     }
 
     /// What is known of the files of a job; `boot` is the run of the machine we are in.
@@ -241,16 +312,26 @@ impl Spool {
         }
     }
 
+    /// Whether there is such a job.
+    pub fn is_present(&self, job: JobId) -> bool {
+        self.index().present.contains_key(&job)
+    }
+
     /// Whether the disk has it that this job is part of another, and none of its own.
     pub fn is_part(&self, job: JobId) -> bool {
         self.index().parts.contains_key(&job)
     }
 
-    /// Forgets jobs altogether, with all that is part of them. Their records go last, so that nothing is
-    /// left of a job that nobody knows of any more. Of one that is itself part of another the NZB stays.
+    /// Forgets jobs altogether, with all that is part of them. A record that has its other name removes
+    /// its job: from there on nothing brings the job back, and what is left is removed now or at the next
+    /// start. Of one that is itself part of another the NZB stays.
     pub fn remove(&self, jobs: &[JobId]) -> Result<(), StoreError> {
         let parts: Vec<_> = jobs.iter().flat_map(|job| self.index().parts_of(*job)).collect();
         self.keep_last_number(jobs, &parts)?;
+        for job in jobs {
+            self.rename_gone(*job)?;
+        }
+        sync_names(&*self.directory)?;
         for job in parts.iter().chain(jobs) {
             self.remove_file(&name(*job, JOURNAL))?;
             if parts.contains(job) || !self.is_part(*job) {
@@ -262,10 +343,17 @@ impl Spool {
         }
         sync_names(&*self.directory)?;
         for job in jobs {
-            self.remove_file(&name(*job, RECORD))?;
+            self.remove_file(&name(*job, GONE))?;
             self.index().forget(*job);
         }
-        sync_names(&*self.directory)
+        Ok(())
+    }
+
+    fn rename_gone(&self, job: JobId) -> Result<(), StoreError> {
+        match self.directory.rename(&name(job, RECORD), &name(job, GONE)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            renamed => renamed.map_err(at(self.directory.path().join(name(job, RECORD)))),
+        }
     }
 
     /// Which files of a job its journal tells of, be it true or not. Nothing changes by that.
@@ -497,12 +585,33 @@ mod tests {
         let (spool, found) = Spool::open(home.path()).unwrap();
         assert_eq!(found.records, [Box::new(second)]);
         let aside: Vec<_> = found.set_aside.iter().map(|(path, _)| path.clone()).collect();
-        let expected = ["job.damaged", "nzb.orphan", "journal.orphan"];
-        assert_eq!(aside, expected.map(|end| home.path().join(format!("00000001.{end}"))));
+        assert_eq!(aside, [home.path().join("00000001.job.damaged")]);
+        assert_eq!(found.to_rebuild, [JobId(1)], "its NZB and its journal stay");
         assert!(!home.path().join("00000009.job.draft").exists());
         assert!(spool.next_id() > JobId(9), "no number is given again");
         let (_, found) = Spool::open_in(Arc::new(Folder::open(home.path()).unwrap())).unwrap();
         assert!(found.set_aside.is_empty(), "and that is told once: {:?}", found.set_aside);
+        spool.set_nzb_aside(JobId(1), String::new());
+        let (_, found) = Spool::open_in(Arc::new(Folder::open(home.path()).unwrap())).unwrap();
+        let aside: Vec<_> = found.set_aside.iter().map(|(path, _)| path.clone()).collect();
+        assert_eq!(aside, [home.path().join("00000001.journal.orphan")]);
+    }
+
+    #[test]
+    fn nothing_new_is_taken_while_something_else_cannot_be_written() {
+        let home = tempfile::tempdir().unwrap();
+        let (spool, _) = Spool::open(home.path()).unwrap();
+        let first = add(&spool);
+        spool.set_unwritable(Some("state.io: the journal".to_owned()));
+        let new = record(spool.next_id());
+        let refused = spool.add(&new, &mut &b"<nzb/>"[..]).unwrap_err();
+        assert_eq!(refused.code(), "state.unwritable");
+        assert!(refused.to_string().contains("state.io: the journal"), "{refused}");
+        assert!(spool.put_nzb(first.id, &mut &b"<nzb/>"[..]).is_err());
+        assert!(spool.try_room(new.id, 1).is_err());
+        spool.update(&failed(first)).unwrap();
+        spool.set_unwritable(None);
+        spool.add(&new, &mut &b"<nzb/>"[..]).unwrap();
     }
 
     #[test]
@@ -617,6 +726,31 @@ mod tests {
         let (_, found) = Spool::open(home.path()).unwrap();
         assert!(found.set_aside.is_empty());
         assert!(!home.path().join("00000003.last").exists(), "a higher one is there");
+    }
+
+    #[test]
+    fn a_removal_that_was_begun_is_finished_at_the_next_start() {
+        for left in [&["nzb", "journal"][..], &["journal"], &[]] {
+            let home = tempfile::tempdir().unwrap();
+            let (spool, _) = Spool::open(home.path()).unwrap();
+            let (mut whole, part, other) = (add(&spool), add(&spool), add(&spool));
+            spool.journal(&whole, BootId::of(b"a")).unwrap().0.append(&[written()]).unwrap();
+            whole.join(&part, 1, 1);
+            spool.update(&whole).unwrap();
+            spool.remove(&[part.id]).unwrap();
+            drop(spool);
+            let path = |extension: &str| home.path().join(format!("00000001.{extension}"));
+            fs::rename(path("job"), path("gone")).unwrap();
+            for extension in ["nzb", "journal"].iter().filter(|it| !left.contains(it)) {
+                fs::remove_file(path(extension)).unwrap();
+            }
+            let (spool, found) = Spool::open(home.path()).unwrap();
+            assert_eq!(found.records, [Box::new(other)]);
+            assert!(found.set_aside.is_empty() && found.without_nzb.is_empty(), "{found:?}");
+            let left = ["00000003.job", "00000003.nzb", "lock", "reserve"];
+            assert_eq!(names(home.path()), left);
+            assert_eq!(spool.next_id(), JobId(4));
+        }
     }
 
     #[test]

@@ -65,11 +65,12 @@ fn affected(found: &Found, whole: &[Box<Record>]) -> BTreeSet<JobId> {
 /// Opens what `files` hold, twice, for a repair must not do more harm.
 fn open_damaged(files: &Files, whole: &[Box<Record>], what: &str) {
     let disk = SimulatedDisk::with(files);
-    let mut counts = Vec::new();
+    let (mut counts, mut to_rebuild) = (Vec::new(), Vec::new());
     for _ in 0..2 {
         let (spool, found) =
             Spool::open_in(disk.clone()).unwrap_or_else(|error| panic!("{what}: {error}"));
         counts.push(whole.len() - found.records.len());
+        to_rebuild.push(found.to_rebuild.clone());
         if counts.len() == 1 {
             assert!(affected(&found, whole).len() <= 1, "{what}: {:?}", found.set_aside);
         }
@@ -82,6 +83,62 @@ fn open_damaged(files: &Files, whole: &[Box<Record>], what: &str) {
         assert!(spool.next_id() > JobId(3), "{what}: a number is given twice");
     }
     assert_eq!(counts[0], counts[1], "{what}");
+    assert_eq!(
+        to_rebuild[0], to_rebuild[1],
+        "{what}: a daemon that dies in between forgets nothing"
+    );
+    assert_eq!(counts[0], to_rebuild[0].len(), "{what}: the NZB of each is there");
+}
+
+#[test]
+fn a_job_with_a_damaged_record_is_rebuilt_once() {
+    let (files, _) = small_spool();
+    let mut damaged = files.clone();
+    let record = damaged.iter_mut().find(|(name, _)| name == "00000002.job").unwrap();
+    record.1[40] ^= 1;
+    let disk = SimulatedDisk::with(&damaged);
+    let (spool, found) = Spool::open_in(disk.clone()).unwrap();
+    assert_eq!(found.to_rebuild, [JobId(2)]);
+    assert!(found.set_aside[0].0.ends_with("00000002.job.damaged") && found.set_aside.len() == 1);
+    spool.nzb(JobId(2)).unwrap().finish(true).unwrap();
+    spool.update(&Record::new(JobId(2), "b", UnixTime(0), "", Fingerprint([2; 16]))).unwrap();
+    let (spool, found) = Spool::open_in(disk.clone()).unwrap();
+    assert_eq!((found.records.len(), found.to_rebuild, found.set_aside), (3, vec![], vec![]));
+    spool.remove(&[JobId(2)]).unwrap();
+    let (_, found) = Spool::open_in(disk).unwrap();
+    assert_eq!((found.records.len(), found.to_rebuild), (2, vec![]), "it does not come back");
+}
+
+#[test]
+fn an_nzb_that_cannot_be_used_is_set_aside_and_not_tried_again() {
+    let (files, _) = small_spool();
+    let without: Files = files.into_iter().filter(|(name, _)| name != "00000002.job").collect();
+    let mut damaged = without;
+    damaged.push(("00000002.job.damaged".to_owned(), b"?".to_vec()));
+    let disk = SimulatedDisk::with(&damaged);
+    let (spool, found) = Spool::open_in(disk.clone()).unwrap();
+    assert_eq!(found.to_rebuild, [JobId(2)]);
+    let (path, why) = spool.set_nzb_aside(JobId(2), "state.damaged".to_owned());
+    assert!(path.ends_with("00000002.nzb.orphan") && why == "state.damaged");
+    let (_, found) = Spool::open_in(disk).unwrap();
+    assert!(found.to_rebuild.is_empty());
+}
+
+#[test]
+fn a_flipped_bit_in_an_nzb_is_found_when_it_is_read() {
+    let (files, _) = small_spool();
+    let at = files.iter().position(|(name, _)| name == "00000001.nzb").unwrap();
+    for byte in 0..11 {
+        let mut damaged = files.clone();
+        damaged[at].1[byte] ^= 4;
+        let (spool, _) = Spool::open_in(SimulatedDisk::with(&damaged)).unwrap();
+        let finished = spool.nzb(JobId(1)).unwrap().finish(true);
+        assert_eq!(finished.unwrap_err().code(), "state.damaged", "byte {byte}");
+    }
+    let mut older = files;
+    older[at].1 = b"<nzb></nzb>".to_vec();
+    let (spool, _) = Spool::open_in(SimulatedDisk::with(&older)).unwrap();
+    spool.nzb(JobId(1)).unwrap().finish(false).unwrap();
 }
 
 #[test]

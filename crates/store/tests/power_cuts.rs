@@ -5,6 +5,7 @@
 mod simulated_disk;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
 use std::sync::Arc;
 
 use bergamot_queue::Part;

@@ -7,6 +7,7 @@
 
 mod amount;
 mod article_range;
+mod file_status;
 mod group_name;
 mod ids;
 mod message_id;
@@ -22,6 +23,7 @@ mod url;
 
 pub use amount::{ByteCount, ByteRate, InvalidAmount};
 pub use article_range::ArticleRange;
+pub use file_status::{FileIdentity, FileStatus};
 pub use group_name::{GroupName, InvalidGroupName};
 pub use ids::{JobId, ServerId};
 pub use message_id::{InvalidMessageId, MessageId};

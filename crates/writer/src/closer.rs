@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use crate::disks::{Disks, LEAST_FLUSHED};
 use crate::error::DiskError;
-use crate::job_dir::JobDir;
+use crate::job_dir::{JobDir, Whole};
 use crate::line::{Choice, lock};
 use crate::movers::Movers;
 use crate::part_file::PartFile;
@@ -182,12 +182,13 @@ fn timed(
 fn carry_out<B>(Order { ticket, dir, task }: Order<B>, shared: &Shared<B>) -> Done<B> {
     let result = match task {
         Task::Discard => dir.discard().map(|()| Outcome::Done),
-        Task::FinishFile { file, size, pieces, name } => {
+        Task::FinishFile { file, size, pieces, sums, name } => {
             // Opened anew: a queue of files that wait for the disk must not be one of open handles.
             let begun = dir.check_begun(file).and_then(|()| dir.part(file));
             begun.and_then(|part| {
                 let flush = || timed(&shared.disks, &dir, dir.unflushed(file), || part.sync());
-                dir.finish_by(&part, size, &pieces, &name, flush).map(Outcome::Named)
+                let whole = Whole { size, pieces: &pieces, sums: &sums };
+                dir.finish_by(&part, &whole, &name, flush).map(Outcome::Named)
             })
         }
         Task::FinishJob { job, destination, name } => {
@@ -215,6 +216,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
+    use crate::job_dir::Sum;
     use crate::kernel::{Kernel, Linux};
     use crate::{Root, Settings, Writer};
 
@@ -252,6 +254,7 @@ mod tests {
             file: 0,
             size: ByteCount(size as u64),
             pieces: Vec::new(),
+            sums: Vec::new(),
             name: name("a.bin"),
         };
         submit(finish());
@@ -309,7 +312,8 @@ mod tests {
 
         fn finish(&self, file: u32) -> Result<Outcome, DiskError> {
             let (size, pieces) = (ByteCount(10), Vec::new());
-            self.submit(Task::FinishFile { file, size, pieces, name: name("a.bin") });
+            let (sums, name) = (Vec::new(), name("a.bin"));
+            self.submit(Task::FinishFile { file, size, pieces, sums, name });
             self.done()
         }
     }
@@ -397,6 +401,30 @@ mod tests {
         assert!(place.writer.shutdown(), "who moved them has left");
     }
 
+    /// A fault of ours that no answer of the kernel can provoke.
+    #[derive(Debug)]
+    struct Fatal;
+
+    impl Kernel for Fatal {
+        fn fdatasync(&self, _: BorrowedFd<'_>) -> rustix::io::Result<()> {
+            panic!("on purpose");
+        }
+    }
+
+    #[test]
+    fn a_thread_that_panics_is_told_of_by_its_name() {
+        let temp = TempDir::new().unwrap();
+        let root = Root::with_kernel(temp.path(), Arc::new(Fatal)).unwrap();
+        let dir = Arc::new(root.job_dir(&name("job")).unwrap());
+        let (sender, deaths) = channel();
+        let on_death = move |thread: &str| sender.send(thread.to_owned()).unwrap();
+        let writer = Writer::start_watched(Settings::default(), |_| (), on_death).unwrap();
+        let task = Task::Write { file: 0, offset: 0, bytes: vec![7; 10] };
+        writer.submit(Order { ticket: 0, dir: dir.clone(), task });
+        writer.submit(Order { ticket: 1, dir, task: Task::Sync });
+        assert!(deaths.recv().unwrap().starts_with("closer-"));
+    }
+
     #[test]
     fn what_did_not_reach_the_disk_is_told_until_its_file_is_to_be_finished() {
         let place = Place::new(Forgetful::default());
@@ -411,17 +439,113 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_vanished_is_not_on_the_disk_and_its_next_write_says_so() {
+    fn a_file_that_vanished_is_not_on_the_disk_and_nothing_more_is_written_under_its_name() {
         let place = Place::new(Linux);
         place.write(0);
         std::fs::remove_file(place.dir.path().join("0000.part")).unwrap();
         place.submit(Task::Sync);
         assert_eq!(place.done().unwrap_err().code(), "disk.vanished");
-        place.submit(Task::Write { file: 0, offset: 0, bytes: vec![7; 10] });
-        assert_eq!(place.done().unwrap_err().code(), "disk.vanished");
+        for _ in 0..2 {
+            place.submit(Task::Write { file: 0, offset: 0, bytes: vec![7; 10] });
+            assert_eq!(place.done().unwrap_err().code(), "disk.vanished");
+        }
+        assert!(!place.dir.path().join("0000.part").exists());
+        place.write(1);
+    }
+
+    /// What is done to files, what it is called, and the code of what comes of it.
+    type Meddling = (&'static str, fn(&std::path::Path), &'static str);
+
+    const MEDDLINGS: [Meddling; 5] = [
+        ("removed", |dir| std::fs::remove_file(dir.join("0000.part")).unwrap(), "disk.vanished"),
+        ("cut", |dir| cut(&dir.join("0000.part")), "file.changed"),
+        ("replaced", |dir| replace(&dir.join("0000.part")), "file.changed"),
+        ("swapped", swap, "file.changed"),
+        (
+            "overwritten",
+            |dir| std::fs::write(dir.join("0000.part"), [8; 10]).unwrap(),
+            "file.changed",
+        ),
+    ];
+
+    fn cut(path: &std::path::Path) {
+        std::fs::File::options().write(true).open(path).unwrap().set_len(3).unwrap();
+    }
+
+    fn replace(path: &std::path::Path) {
+        let other = path.with_extension("other");
+        std::fs::write(&other, [7; 10]).unwrap();
+        std::fs::rename(other, path).unwrap();
+    }
+
+    fn swap(dir: &std::path::Path) {
+        let [one, other, aside] = ["0000.part", "0001.part", "aside"].map(|name| dir.join(name));
+        std::fs::rename(&one, &aside).unwrap();
+        std::fs::rename(&other, &one).unwrap();
+        std::fs::rename(&aside, &other).unwrap();
+    }
+
+    #[test]
+    fn no_file_gets_its_name_that_is_not_the_one_that_was_written() {
+        for (what, meddle, code) in MEDDLINGS {
+            let place = Place::new(Linux);
+            (0..2).for_each(|file| place.write(file));
+            meddle(place.dir.path());
+            // What has other bytes and is else the same is only found by reading it.
+            let sum = Sum { from: 0, length: 10, crc32: crc32fast::hash(&[7; 10]) };
+            let (size, pieces, sums) = (ByteCount(10), Vec::new(), vec![sum]);
+            place.submit(Task::FinishFile { file: 0, size, pieces, sums, name: name("a") });
+            assert_eq!(place.done().unwrap_err().code(), code, "{what}");
+            assert!(!place.dir.path().join("a").exists(), "{what}");
+            place.submit(Task::Write { file: 0, offset: 0, bytes: vec![7; 10] });
+            assert!(place.done().is_err(), "{what}: nothing more is written under its name");
+        }
+    }
+
+    #[test]
+    fn a_directory_that_is_opened_anew_opens_its_files_anew() {
+        let place = Place::new(Linux);
+        (0..2).for_each(|file| place.write(file));
+        swap(place.dir.path());
+        let dir = Arc::new(place.dir.root().reopen(place.dir.name()).unwrap());
+        for file in 0..2 {
+            let task = Task::Write { file, offset: 0, bytes: vec![file as u8; 10] };
+            place.writer.submit(Order { ticket: 0, dir: dir.clone(), task });
+            place.done().unwrap();
+        }
+        for file in 0..2 {
+            let path = dir.path().join(format!("000{file}.part"));
+            assert_eq!(std::fs::read(path).unwrap(), [file; 10]);
+        }
+    }
+
+    #[test]
+    fn a_file_that_was_cut_takes_no_more() {
+        let place = Place::new(Linux);
         place.write(0);
-        place.submit(Task::Sync);
-        place.done().unwrap();
+        cut(&place.dir.path().join("0000.part"));
+        place.submit(Task::Write { file: 0, offset: 10, bytes: vec![7; 10] });
+        assert_eq!(place.done().unwrap_err().code(), "file.changed");
+    }
+
+    #[test]
+    fn no_job_is_moved_of_which_a_finished_file_is_not_as_it_was() {
+        let meddlings: [Meddling; 3] = [
+            ("removed", |path| std::fs::remove_file(path).unwrap(), "disk.vanished"),
+            ("cut", cut, "file.changed"),
+            ("replaced", replace, "file.changed"),
+        ];
+        for (what, meddle, code) in meddlings {
+            let (place, there) = (Place::new(Linux), TempDir::new().unwrap());
+            place.write(0);
+            place.finish(0).unwrap();
+            meddle(&place.dir.path().join("a.bin"));
+            let destination = Arc::new(Root::open(there.path()).unwrap());
+            let job = bergamot_types::JobId(1);
+            place.submit(Task::FinishJob { job, destination, name: name("job") });
+            assert_eq!(place.done().unwrap_err().code(), code, "{what}");
+            assert_eq!(std::fs::read_dir(there.path()).unwrap().count(), 0, "{what}");
+        }
     }
 
     #[test]
@@ -432,7 +556,7 @@ mod tests {
         let order = |task| Closing::Order(Order::<Vec<u8>> { ticket: 0, dir: dir.clone(), task });
         let finish = |file| {
             let (size, pieces) = (ByteCount(0), Vec::new());
-            order(Task::FinishFile { file, size, pieces, name: name("a") })
+            order(Task::FinishFile { file, size, pieces, sums: Vec::new(), name: name("a") })
         };
         let flush = Closing::Flush { dir: dir.clone(), part: Arc::new(dir.part(1).unwrap()) };
         let mut queue = VecDeque::from([flush, finish(1), finish(2), order(Task::Discard)]);

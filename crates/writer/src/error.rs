@@ -11,13 +11,16 @@ use rustix::process::{getegid, geteuid};
 use thiserror::Error;
 
 /// The caller acts by variant: `Full`, `ReadOnly` and `DestinationMissing` pass, so it waits;
-/// `Vanished` costs the file what was written of it; the others fail the file or the job.
+/// `Changed` and `Vanished` cost the file what was written of it; the others fail the file or the job.
 #[derive(Clone, Debug, Error)]
 pub enum DiskError {
     #[error("{}: the file system takes no such name", shown(path))]
     BadName { path: PathBuf },
     #[error("{}: {errno}", shown(path))]
     Broken { path: PathBuf, errno: Errno },
+    /// Another file, shorter, or with other bytes.
+    #[error("{}: is not as it was written; another program has changed it", shown(path))]
+    Changed { path: PathBuf },
     #[error("{}: what was copied does not read back the same", shown(path))]
     CopyDiffers { path: PathBuf },
     #[error("{}: the directory is missing, or its disk is not mounted", shown(path))]
@@ -66,6 +69,7 @@ impl DiskError {
         match self {
             Self::BadName { .. } => "fs.bad_name",
             Self::Broken { .. } | Self::CopyDiffers { .. } => "disk.error",
+            Self::Changed { .. } => "file.changed",
             Self::DestinationMissing { .. } | Self::OtherDisk { .. } | Self::Unmounted { .. } => {
                 "disk.dest_missing"
             }

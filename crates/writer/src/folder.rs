@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use bergamot_types::{ByteCount, FileIdentity, FileStatus};
 use rustix::fs::{self, AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
@@ -132,8 +133,12 @@ impl Folder {
         }
     }
 
-    /// A plain file that is there already and has no second name elsewhere.
-    pub(crate) fn open(&self, name: &OsStr, access: OFlags) -> Result<OwnedFd, DiskError> {
+    /// A plain file that is there already and has no second name elsewhere, and what it is.
+    pub(crate) fn open(
+        &self,
+        name: &OsStr,
+        access: OFlags,
+    ) -> Result<(OwnedFd, FileStatus), DiskError> {
         // Looked at first, for opening a device can already have an effect.
         let seen = self.stat(name)?.ok_or_else(|| self.error(Errno::NOENT, name))?;
         self.check_plain(&seen, name)?;
@@ -141,7 +146,7 @@ impl Folder {
             .map_err(|errno| self.error(errno, name))?;
         let opened = fs::fstat(&file).map_err(|errno| self.error(errno, name))?;
         self.check_plain(&opened, name)?;
-        Ok(file)
+        Ok((file, status_of(&opened)))
     }
 
     fn check_plain(&self, stat: &Stat, name: &OsStr) -> Result<(), DiskError> {
@@ -165,6 +170,8 @@ impl Folder {
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
                 self.rename_if_free(from, to, name)?
             }
+            // Layered and network file systems say so within one directory, too.
+            Err(Errno::XDEV) if std::ptr::eq(self, to) => self.rename_if_free(from, to, name)?,
             result => result,
         };
         match result {
@@ -190,7 +197,7 @@ impl Folder {
         if to.stat(name)?.is_some() {
             return Ok(Err(Errno::EXIST));
         }
-        Ok(fs::renameat(&self.handle, from, &to.handle, name))
+        Ok(self.kernel.rename((self.as_fd(), from), (to.as_fd(), name)))
     }
 
     /// For two names that are both our own.
@@ -230,6 +237,11 @@ impl Folder {
     pub(crate) fn error(&self, errno: Errno, name: &OsStr) -> DiskError {
         DiskError::new(errno, &self.path.join(name), 0, &self.handle)
     }
+}
+
+pub(crate) fn status_of(stat: &Stat) -> FileStatus {
+    let identity = FileIdentity { device: stat.st_dev, inode: stat.st_ino };
+    FileStatus { identity, size: ByteCount(stat.st_size.cast_unsigned()) }
 }
 
 impl AsFd for Folder {

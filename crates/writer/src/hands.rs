@@ -276,7 +276,7 @@ mod tests {
         fn finish(&self, size: usize, places: &[usize]) -> Vec<u8> {
             let (name, pieces) = (SafeName::from_raw("a.bin"), Vec::new());
             let size = ByteCount(size as u64);
-            self.submit(Task::FinishFile { file: 0, size, pieces, name });
+            self.submit(Task::FinishFile { file: 0, size, pieces, sums: Vec::new(), name });
             self.done().unwrap();
             let whole = std::fs::read(self.dir.path().join("a.bin")).unwrap();
             assert_eq!(whole.len() as u64, size.0);

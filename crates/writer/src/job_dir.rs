@@ -1,18 +1,19 @@
 //! The directory of one job while it is downloaded.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bergamot_types::{ByteCount, JobId, SafeName, Shown};
+use bergamot_types::{ByteCount, FileIdentity, FileStatus, JobId, SafeName, Shown};
 use rustix::fs::{FileType, OFlags};
+use rustix::io::Errno;
 use tracing::debug;
 
 use crate::error::DiskError;
-use crate::folder::Folder;
+use crate::folder::{Folder, Renamed, status_of};
 use crate::moving::Move;
 use crate::names::Names;
 use crate::part_file::PartFile;
@@ -26,11 +27,42 @@ pub struct JobDir {
     name: SafeName,
     folder: Folder,
     identity: (u64, u64),
-    parts: Mutex<HashSet<u32>>, // those that lie here; another file of that name is not ours
-    names: Mutex<Option<Names>>, // read when the first file is finished
+    parts: Mutex<HashMap<u32, KnownPart>>, // another file of such a name is not ours; locked while one is opened
+    identities: Mutex<HashMap<u32, FileIdentity>>, // of those, for a caller that does not wait for the disk
+    finished: Mutex<BTreeMap<u32, Promised>>,      // what the job consists of when it is moved
+    names: Mutex<Option<Names>>,                   // read when the first file is finished
     unflushed: Mutex<HashMap<u32, u64>>, // parts that were written to since they were flushed, and how much
     unsynced: Mutex<HashMap<u32, DiskError>>, // parts that could not be brought to the disk
     has_new_parts: AtomicBool,           // of which the directory on the disk may not know
+}
+
+/// An unfinished file that lies here.
+#[derive(Debug)]
+struct KnownPart {
+    identity: FileIdentity,
+    written: Arc<AtomicU64>, // up to here; a file that is shorter was cut
+    is_lost: bool,           // it is not what was written: nothing more is written under its name
+}
+
+impl KnownPart {
+    fn new(identity: FileIdentity) -> Self {
+        Self { identity, written: Arc::default(), is_lost: false }
+    }
+}
+
+/// A finished file, as it was when it got its name.
+#[derive(Clone, Debug)]
+struct Promised {
+    name: OsString,
+    status: FileStatus,
+}
+
+/// What a run of bytes of a file has to be.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Sum {
+    pub from: u64,
+    pub length: u64,
+    pub crc32: u32,
 }
 
 /// A run of bytes that was written to a provisional place.
@@ -50,16 +82,22 @@ impl JobDir {
             folder,
             identity: (status.st_dev, status.st_ino),
             parts: Mutex::default(),
+            identities: Mutex::default(),
+            finished: Mutex::default(),
             names: Mutex::default(),
             unflushed: Mutex::default(),
             has_new_parts: AtomicBool::new(false),
             unsynced: Mutex::default(),
         };
-        let plain = |(name, kind): (OsString, FileType)| {
-            part_index(&name).filter(|_| kind == FileType::RegularFile)
-        };
-        *lock(&dir.parts) = dir.folder.entries()?.into_iter().filter_map(plain).collect();
+        for (index, status) in dir.parts()? {
+            dir.know_part(&mut lock(&dir.parts), index, KnownPart::new(status.identity));
+        }
         Ok(dir)
+    }
+
+    fn know_part(&self, parts: &mut HashMap<u32, KnownPart>, index: u32, known: KnownPart) {
+        lock(&self.identities).insert(index, known.identity);
+        parts.insert(index, known);
     }
 
     pub fn name(&self) -> &SafeName {
@@ -71,14 +109,74 @@ impl JobDir {
     }
 
     /// Unfinished files by index, for comparison with what a record says was written.
-    pub fn parts(&self) -> Result<Vec<(u32, ByteCount)>, DiskError> {
+    pub fn parts(&self) -> Result<Vec<(u32, FileStatus)>, DiskError> {
         let files = self.listing(|name| part_index(name).is_some())?;
-        Ok(files.into_iter().filter_map(|(name, size)| Some((part_index(&name)?, size))).collect())
+        let index = |(name, status): (OsString, _)| Some((part_index(&name)?, status));
+        Ok(files.into_iter().filter_map(index).collect())
     }
 
     /// Files that have their own names already.
-    pub fn finished(&self) -> Result<Vec<(OsString, ByteCount)>, DiskError> {
+    pub fn finished(&self) -> Result<Vec<(OsString, FileStatus)>, DiskError> {
         self.listing(|name| !is_working_name(name))
+    }
+
+    /// So much of the unfinished file is known to be written: should it be shorter, it was cut.
+    pub fn expect_written(&self, index: u32, up_to: u64) {
+        if let Some(known) = lock(&self.parts).get(&index) {
+            known.written.fetch_max(up_to, Ordering::Relaxed);
+        }
+    }
+
+    /// The file of that index lies here, finished. [`Self::move_to`] fails if it is not there as it is now.
+    pub fn expect_finished(&self, index: u32, name: &str, status: FileStatus) {
+        lock(&self.finished).insert(index, Promised { name: name.into(), status });
+    }
+
+    /// Which file the unfinished one of that index is. It never waits for the disk.
+    pub fn identity_of(&self, index: u32) -> Option<FileIdentity> {
+        lock(&self.identities).get(&index).copied()
+    }
+
+    /// What the finished file of that index was when it got its name. It never waits for the disk.
+    pub fn finished_status(&self, index: u32) -> Option<FileStatus> {
+        lock(&self.finished).get(&index).map(|promised| promised.status)
+    }
+
+    /// Which of these runs of bytes lie in the unfinished file as they should.
+    pub fn compare_part(&self, index: u32, sums: &[Option<Sum>]) -> Result<Vec<bool>, DiskError> {
+        self.compare(&part_name(index), sums)
+    }
+
+    /// The same of a finished file.
+    pub fn compare_finished(
+        &self,
+        name: &str,
+        sums: &[Option<Sum>],
+    ) -> Result<Vec<bool>, DiskError> {
+        self.compare(OsStr::new(name), sums)
+    }
+
+    /// Those without a sum are not as they should be.
+    fn compare(&self, name: &OsStr, sums: &[Option<Sum>]) -> Result<Vec<bool>, DiskError> {
+        let (file, _) = self.folder.open(name, OFlags::RDONLY)?;
+        let part = PartFile::new(0, file, self.folder.path().join(name), &self.folder);
+        let agrees = |sum: &Option<Sum>| sum.map_or(Ok(false), |sum| part.agrees_with(&sum));
+        sums.iter().map(agrees).collect()
+    }
+
+    /// Makes an unfinished file of a finished one, of which not all is as it should be.
+    pub fn unfinish(&self, index: u32, name: &str) -> Result<(), DiskError> {
+        let working = part_name(index);
+        let Some(stat) = self.folder.stat(OsStr::new(name))? else { return Ok(()) };
+        match self.folder.rename(OsStr::new(name), &self.folder, &working)? {
+            Renamed::Done => {
+                let known = KnownPart::new(status_of(&stat).identity);
+                self.know_part(&mut lock(&self.parts), index, known);
+                Ok(())
+            }
+            Renamed::OtherDevice => Err(self.folder.error(Errno::XDEV, &working)),
+            Renamed::Taken | Renamed::TooLong => Err(self.folder.obstructed(&working)),
+        }
     }
 
     /// Removes finished files that nobody took note of: the daemon was killed between a name and its
@@ -98,66 +196,91 @@ impl JobDir {
     fn listing(
         &self,
         wanted: impl Fn(&OsStr) -> bool,
-    ) -> Result<Vec<(OsString, ByteCount)>, DiskError> {
+    ) -> Result<Vec<(OsString, FileStatus)>, DiskError> {
         let mut files = Vec::new();
         for (name, kind) in self.folder.entries()? {
             if kind != FileType::RegularFile || !wanted(&name) {
                 continue;
             }
             if let Some(stat) = self.folder.stat(&name)? {
-                files.push((name, ByteCount(stat.st_size.cast_unsigned())));
+                files.push((name, status_of(&stat)));
             }
         }
-        files.sort();
+        files.sort_by(|(one, _), (other, _)| one.cmp(other));
         Ok(files)
     }
 
     /// Opens the unfinished file of that index, or makes it when it was never there.
     ///
-    /// One that was there and is gone is `Vanished` once, so that nobody takes a new empty file for
-    /// the old one; after that it may be written anew.
+    /// One that was there and is gone, or is another one, is `Vanished` or `Changed` from then on, as long
+    /// as this directory is open: what is on record of the old one has to be taken back before anything
+    /// is written under its name.
     pub fn part(&self, index: u32) -> Result<PartFile, DiskError> {
         let mut parts = lock(&self.parts);
-        if parts.contains(&index) {
-            let opened = self.open_part(index);
-            if matches!(opened, Err(DiskError::Vanished { .. })) {
-                parts.remove(&index);
+        let name = part_name(index);
+        if let Some(known) = parts.get_mut(&index) {
+            if known.is_lost {
+                return Err(DiskError::Vanished { path: self.folder.path().join(name) });
             }
+            let opened = self.open_known(index, known);
+            known.is_lost = opened.as_ref().is_err_and(is_lost);
             return opened;
         }
-        let name = part_name(index);
         let file = self.folder.create(&name)?.ok_or_else(|| self.folder.obstructed(&name))?;
         self.has_new_parts.store(true, Ordering::Relaxed);
-        parts.insert(index);
-        Ok(self.part_file(index, file))
+        let part = self.part_file(index, file);
+        let known = KnownPart::new(part.identity()?);
+        let written = known.written.clone();
+        self.know_part(&mut parts, index, known);
+        Ok(part.with_written(written))
+    }
+
+    /// What bears the name must be what was written, not a file put in its place, and none that was cut.
+    fn open_known(&self, index: u32, known: &KnownPart) -> Result<PartFile, DiskError> {
+        let name = part_name(index);
+        let (file, status) = self.folder.open(&name, OFlags::RDWR)?;
+        let is_cut = status.size.0 < known.written.load(Ordering::Relaxed);
+        if status.identity != known.identity || is_cut {
+            return Err(DiskError::Changed { path: self.folder.path().join(name) });
+        }
+        Ok(self.part_file(index, file).with_written(known.written.clone()))
     }
 
     fn open_part(&self, index: u32) -> Result<PartFile, DiskError> {
-        let file = self.folder.open(&part_name(index), OFlags::RDWR)?;
-        Ok(self.part_file(index, file))
+        match lock(&self.parts).get(&index) {
+            Some(known) => self.open_known(index, known),
+            None => Err(DiskError::Vanished { path: self.folder.path().join(part_name(index)) }),
+        }
+    }
+
+    /// It is not what was written, and stays so.
+    pub(crate) fn lose_part(&self, index: u32) {
+        if let Some(known) = lock(&self.parts).get_mut(&index) {
+            known.is_lost = true;
+        }
+        self.note_flushed(index);
     }
 
     /// A second handle of an unfinished file, to write to it past the page cache; many file systems
     /// have none to give.
     pub(crate) fn open_directly(&self, part: &PartFile) -> Result<OwnedFd, DiskError> {
         let name = part_name(part.index());
-        let file = self.folder.open(&name, OFlags::RDWR | self.folder.kernel().direct())?;
-        let stat = rustix::fs::fstat(&file).map_err(|errno| self.folder.error(errno, &name))?;
-        match part.identity()? == (stat.st_dev, stat.st_ino) {
+        let direct = self.folder.kernel().direct();
+        let (file, status) = self.folder.open(&name, OFlags::RDWR | direct)?;
+        match part.identity()? == status.identity {
             true => Ok(file),
             false => Err(self.folder.obstructed(&name)),
         }
     }
 
     fn part_file(&self, index: u32, file: OwnedFd) -> PartFile {
-        let path = self.folder.path().join(part_name(index));
-        PartFile::new(index, file, path, self.folder.kernel().clone())
+        PartFile::new(index, file, self.folder.path().join(part_name(index)), &self.folder)
     }
 
     /// What is to be finished must not be made anew by [`Self::part`]: after a finish that failed
     /// behind its rename, an empty file would get the name a second time.
     pub(crate) fn check_begun(&self, index: u32) -> Result<(), DiskError> {
-        if lock(&self.parts).contains(&index) {
+        if lock(&self.parts).contains_key(&index) {
             return Ok(());
         }
         Err(DiskError::Vanished { path: self.folder.path().join(part_name(index)) })
@@ -223,15 +346,14 @@ impl JobDir {
         pieces: &[Piece],
         wanted: &SafeName,
     ) -> Result<SafeName, DiskError> {
-        self.finish_by(part, size, pieces, wanted, || part.sync())
+        self.finish_by(part, &Whole { size, pieces, sums: &[] }, wanted, || part.sync())
     }
 
-    /// The same for somebody who has his own way to sync it.
+    /// The same for a caller that has its own way to sync it. What differs from its sums is `Changed`.
     pub(crate) fn finish_by(
         &self,
         part: &PartFile,
-        size: ByteCount,
-        pieces: &[Piece],
+        whole: &Whole<'_>,
         wanted: &SafeName,
         sync: impl FnOnce() -> Result<(), DiskError>,
     ) -> Result<SafeName, DiskError> {
@@ -240,50 +362,90 @@ impl JobDir {
         }
         let working = part_name(part.index());
         self.check_in_place(part, &working)?;
-        if part.is_scattered(pieces)? {
-            self.join(part, pieces)?;
+        let mut identity = part.identity()?;
+        if part.is_scattered(whole.pieces)? {
+            identity = self.join(part, whole.pieces)?;
         } else {
-            part.set_size(size.0)?;
+            part.set_size(whole.size.0)?;
             sync()?;
+            self.read_back(part, whole.sums)?;
         }
-        let mut names = lock(&self.names);
-        if names.is_none() {
-            *names = Some(Names::of(&self.folder)?);
-        }
-        let wanted = unlike_working_names(wanted);
-        let placed = names.as_mut().expect("filled above").place(
-            (&self.folder, &working),
-            &self.folder,
-            &wanted,
-            SafeName::numbered,
-        )?;
-        drop(names);
+        let name = self.give_name(&working, &unlike_working_names(wanted))?;
+        let name = match name {
+            Named::Renamed(name) => name,
+            Named::Copied(name) => {
+                let stat = self.folder.stat(OsStr::new(name.as_str()))?;
+                identity = stat.map_or(identity, |stat| status_of(&stat).identity);
+                name
+            }
+        };
+        self.expect_finished(
+            part.index(),
+            name.as_str(),
+            FileStatus { identity, size: whole.size },
+        );
         self.forget_part(part.index());
         self.folder.sync()?;
-        Ok(placed.expect("one directory lies on one device"))
+        Ok(name)
+    }
+
+    /// From the disk, not from what the kernel still has of it.
+    fn read_back(&self, part: &PartFile, sums: &[Sum]) -> Result<(), DiskError> {
+        if !sums.is_empty() {
+            part.drop_cache();
+        }
+        for sum in sums {
+            if !part.agrees_with(sum)? {
+                self.lose_part(part.index());
+                return Err(DiskError::Changed { path: part.path().to_owned() });
+            }
+        }
+        Ok(())
+    }
+
+    fn give_name(&self, working: &OsStr, wanted: &SafeName) -> Result<Named, DiskError> {
+        let (folder, mut names) = (&self.folder, lock(&self.names));
+        let names = match &mut *names {
+            Some(names) => names,
+            unread => unread.insert(Names::of(folder)?),
+        };
+        match names.place((folder, working), folder, wanted, SafeName::numbered)? {
+            Some(name) => Ok(Named::Renamed(name)),
+            None => names.copy(folder, working, wanted, SafeName::numbered).map(Named::Copied),
+        }
     }
 
     /// What bears the name must be what we wrote, not a file put in its place.
     fn check_in_place(&self, part: &PartFile, working: &OsStr) -> Result<(), DiskError> {
-        let there = self.folder.stat(working)?.map(|stat| (stat.st_dev, stat.st_ino));
-        if there == Some(part.identity()?) {
-            return Ok(());
+        let there = self.folder.stat(working)?.map(|stat| status_of(&stat).identity);
+        let checked = match there == Some(part.identity()?) {
+            true => part.check_whole(),
+            false => Err(DiskError::Vanished { path: self.folder.path().join(working) }),
+        };
+        if checked.is_err() {
+            self.lose_part(part.index());
         }
-        self.forget_part(part.index());
-        Err(DiskError::Vanished { path: self.folder.path().join(working) })
+        checked
     }
 
     /// Copies the pieces to a second file which then replaces the first. In place a crash would
     /// leave a file of which nobody knows how far it was moved together.
-    fn join(&self, part: &PartFile, pieces: &[Piece]) -> Result<(), DiskError> {
+    fn join(&self, part: &PartFile, pieces: &[Piece]) -> Result<FileIdentity, DiskError> {
         let name = OsString::from(format!("{:04}{JOINING}", part.index()));
         self.folder.remove_file(&name)?;
         let file = self.folder.create(&name)?.ok_or_else(|| self.folder.obstructed(&name))?;
         let path = self.folder.path().join(&name);
-        let whole = PartFile::new(part.index(), file, path, self.folder.kernel().clone());
+        let whole = PartFile::new(part.index(), file, path, &self.folder);
         whole.copy_pieces(part, pieces)?;
         whole.sync()?;
-        self.folder.replace(&name, &part_name(part.index()))
+        let identity = whole.identity()?;
+        self.folder.replace(&name, &part_name(part.index()))?;
+        // Should the rest fail, the next attempt finds this one.
+        let mut known = KnownPart::new(identity);
+        known.written = part.written.clone();
+        known.written.store(0, Ordering::Relaxed);
+        self.know_part(&mut lock(&self.parts), part.index(), known);
+        Ok(identity)
     }
 
     /// Moves the job to the destination and returns the name it has there.
@@ -321,6 +483,20 @@ impl JobDir {
         Err(DiskError::Vanished { path: self.path().to_owned() })
     }
 
+    /// All finished files are there as they were when they got their names.
+    pub(crate) fn check_promised(&self) -> Result<(), DiskError> {
+        let promised: Vec<_> = lock(&self.finished).values().cloned().collect();
+        for Promised { name, status } in promised {
+            let path = || self.folder.path().join(&name);
+            match self.folder.stat(&name)?.map(|stat| status_of(&stat)) {
+                None => return Err(DiskError::Vanished { path: path() }),
+                Some(there) if there != status => return Err(DiskError::Changed { path: path() }),
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
     /// What is left unfinished when the job is done is of no use to anyone.
     pub(crate) fn remove_parts(&self) -> Result<(), DiskError> {
         for (name, kind) in self.folder.entries()? {
@@ -344,6 +520,25 @@ impl JobDir {
     pub(crate) fn identity(&self) -> (u64, u64) {
         self.identity
     }
+}
+
+/// How a file got its name.
+enum Named {
+    Renamed(SafeName),
+    Copied(SafeName),
+}
+
+/// A file of which all parts are written.
+pub(crate) struct Whole<'a> {
+    pub(crate) size: ByteCount,
+    pub(crate) pieces: &'a [Piece],
+    /// To compare it with before it gets its name.
+    pub(crate) sums: &'a [Sum],
+}
+
+/// What was written is not to be had any more.
+pub(crate) fn is_lost(error: &DiskError) -> bool {
+    matches!(error, DiskError::Changed { .. } | DiskError::Vanished { .. })
 }
 
 fn part_name(index: u32) -> OsString {

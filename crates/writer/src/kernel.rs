@@ -42,6 +42,10 @@ pub(crate) trait Kernel: Debug + Send + Sync {
         fs::renameat_with(from.0, from.1, to.0, to.1, RenameFlags::NOREPLACE)
     }
 
+    fn rename(&self, from: (BorrowedFd<'_>, &OsStr), to: (BorrowedFd<'_>, &OsStr)) -> Result<()> {
+        fs::renameat(from.0, from.1, to.0, to.1)
+    }
+
     fn unlink(&self, folder: BorrowedFd<'_>, name: &OsStr) -> Result<()> {
         fs::unlinkat(folder, name, fs::AtFlags::empty())
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use crate::closer::Closing;
 use crate::error::DiskError;
 use crate::hands::{Handed, Place};
-use crate::job_dir::JobDir;
+use crate::job_dir::{JobDir, is_lost};
 use crate::line::{Choice, lock};
 use crate::part_cache::PartCache;
 use crate::part_file::PartFile;
@@ -108,7 +108,7 @@ impl<B: AsRef<[u8]> + Send + 'static> Lane<B> {
                 && part.takes_directly(offset, bytes.as_ref(), || shared.disks.open(&dir, part))
                 && shared.has_hands();
             if is_handed {
-                part.check_linked()?;
+                part.check_whole()?;
             } else {
                 shared.hands.wait_until_free(&shared.stop, &place);
                 part.write_at(offset, bytes.as_ref())?;
@@ -140,9 +140,9 @@ impl<B: AsRef<[u8]> + Send + 'static> Lane<B> {
     ) -> Result<(Arc<PartFile>, T), DiskError> {
         let part = self.cache.part(dir, file)?;
         match act(&part) {
-            Err(error @ DiskError::Vanished { .. }) => {
+            Err(error) if is_lost(&error) => {
                 self.cache.close(dir, file);
-                dir.forget_part(file);
+                dir.lose_part(file);
                 Err(error)
             }
             result => result.map(|value| (part, value)),

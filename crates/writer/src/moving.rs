@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use bergamot_types::{JobId, SafeName};
 use rustix::fs::FileType;
+use rustix::io::Errno;
 use tracing::debug;
 
 use crate::error::DiskError;
@@ -18,7 +19,8 @@ use crate::tree;
 /// then is the source removed.
 ///
 /// A mark lies in the source before anything happens and goes along with the tree. So a later run
-/// knows a tree in the destination for its own and does not bring the job there twice.
+/// knows a tree in the destination for its own and does not bring the job there twice. A tree with the
+/// mark under its final name is complete: the rename comes after the copy was checked and synced.
 pub(crate) struct Move<'a> {
     pub(crate) dir: &'a JobDir,
     pub(crate) destination: &'a Root,
@@ -42,6 +44,7 @@ impl Move<'_> {
             self.remove_source(&source)?;
             return Ok(name);
         }
+        self.dir.check_promised()?;
         self.dir.remove_parts()?;
         tree::check(self.dir.folder())?;
         self.dir.folder().create(&self.mark())?;
@@ -63,13 +66,7 @@ impl Move<'_> {
 
     /// A run before this one may have been killed between copy and removal.
     fn copied_before(&self, target: &Folder) -> Result<Option<SafeName>, DiskError> {
-        let mark = self.mark();
-        if self.dir.folder().stat(&mark)?.is_none() {
-            return Ok(None);
-        }
-        let Some(name) = find(target, &mark)? else { return Ok(None) };
-        let copy = target.subfolder(OsStr::new(name.as_str()))?;
-        Ok(tree::contains(&copy, self.dir.folder())?.then_some(name))
+        copied_before(self.dir, target, self.job, &[])
     }
 
     fn copy(&self, target: &Folder, names: &mut Names) -> Result<SafeName, DiskError> {
@@ -89,14 +86,18 @@ impl Move<'_> {
             }
         }
         let numbered = SafeName::numbered_directory;
-        let name = names.place((target, &temporary), target, self.wanted, numbered)?;
+        let Some(name) = names.place((target, &temporary), target, self.wanted, numbered)? else {
+            // A file system that renames no directory; a copy under its final name could not be told from
+            // a complete one.
+            let _ = tree::remove(target, &temporary, None);
+            return Err(target.error(Errno::XDEV, &temporary));
+        };
         target.sync()?;
-        Ok(name.expect("one directory lies on one device"))
+        Ok(name)
     }
 
     fn remove_source(&self, source: &Folder) -> Result<(), DiskError> {
-        tree::remove(source, OsStr::new(self.dir.name().as_str()), Some(&self.mark()))?;
-        source.sync()
+        remove_source(self.dir, source, self.job)
     }
 
     fn mark(&self) -> OsString {
@@ -104,10 +105,75 @@ impl Move<'_> {
     }
 }
 
+impl JobDir {
+    /// Where an earlier run has copied the job that lies here, wholly or what is left of it. What is
+    /// left is removed. `finished` are the names of the files that were complete here.
+    pub fn take_up_delivery(
+        &self,
+        destination: &Root,
+        job: JobId,
+        finished: &[&str],
+    ) -> Result<Option<SafeName>, DiskError> {
+        let delivered = copied_before(self, &destination.folder()?, job, finished)?;
+        if delivered.is_some() {
+            remove_source(self, &self.root().folder()?, job)?;
+        }
+        Ok(delivered)
+    }
+}
+
+/// Only a move removes files from a directory that has the mark, and the mark is the last of them. So
+/// where one of the finished files is gone, all of them had arrived; where all are there, the copy has
+/// to have them too.
+fn copied_before(
+    dir: &JobDir,
+    target: &Folder,
+    job: JobId,
+    finished: &[&str],
+) -> Result<Option<SafeName>, DiskError> {
+    let mark = mark(dir.root(), job);
+    let is_marked = dir.folder().stat(&mark)?.is_some();
+    let is_emptied = !finished.is_empty() && dir.folder().entries()?.is_empty();
+    if !is_marked && !is_emptied {
+        return Ok(None);
+    }
+    let Some(name) = find(target, &mark)? else { return Ok(None) };
+    for file in finished {
+        if dir.folder().stat(OsStr::new(file))?.is_none() {
+            return Ok(Some(name));
+        }
+    }
+    let copy = target.subfolder(OsStr::new(name.as_str()))?;
+    Ok(tree::contains(&copy, dir.folder())?.then_some(name))
+}
+
+fn remove_source(dir: &JobDir, source: &Folder, job: JobId) -> Result<(), DiskError> {
+    let mark = mark(dir.root(), job);
+    tree::remove(source, OsStr::new(dir.name().as_str()), Some(&mark))?;
+    source.sync()
+}
+
 impl Root {
     /// Where a job went that is no longer in `from`, as long as it was not settled.
     pub fn moved(&self, from: &Root, job: JobId) -> Result<Option<SafeName>, DiskError> {
         find(&self.folder()?, &mark(from, job))
+    }
+
+    /// All trees with marks of jobs that came from there.
+    pub fn marked(&self, from: &Root) -> Result<Vec<(SafeName, JobId)>, DiskError> {
+        let (target, prefix) = (self.folder()?, format!("{OURS}{:08x}-", hash(from)));
+        let job_of = |name: &OsString| -> Option<JobId> {
+            let number = name.to_str()?.strip_prefix(&prefix)?.strip_suffix(MOVED)?;
+            number.parse().ok().map(JobId)
+        };
+        let mut marked = Vec::new();
+        for (name, folder) in trees(&target)? {
+            // Other people's directories may go away at any moment.
+            let entries = folder.entries().unwrap_or_default();
+            let marks = entries.iter().filter_map(|(entry, _)| job_of(entry));
+            marked.extend(marks.map(|job| (name.clone(), job)));
+        }
+        Ok(marked)
     }
 
     /// Takes the mark off a moved job, once its name is on record.
@@ -132,13 +198,7 @@ impl Root {
 }
 
 fn find(target: &Folder, mark: &OsStr) -> Result<Option<SafeName>, DiskError> {
-    for (name, kind) in target.entries()? {
-        let Some(name) = name.to_str().and_then(SafeName::recorded) else { continue };
-        if kind != FileType::Directory {
-            continue;
-        }
-        // Other people's directories may be closed to us, or go away at any moment.
-        let Ok(folder) = target.subfolder(OsStr::new(name.as_str())) else { continue };
+    for (name, folder) in trees(target)? {
         if folder.kind(mark)? == Some(FileType::RegularFile) {
             return Ok(Some(name));
         }
@@ -146,8 +206,20 @@ fn find(target: &Folder, mark: &OsStr) -> Result<Option<SafeName>, DiskError> {
     Ok(None)
 }
 
+/// The directories in a destination that can be opened, one at a time.
+fn trees(target: &Folder) -> Result<impl Iterator<Item = (SafeName, Folder)>, DiskError> {
+    let open = move |(name, kind): (OsString, FileType)| {
+        let name = name.to_str().and_then(SafeName::recorded)?;
+        // Other people's directories may be closed to us, or go away at any moment.
+        let folder = || target.subfolder(OsStr::new(name.as_str())).ok();
+        let folder = if kind == FileType::Directory { folder() } else { None }?;
+        Some((name, folder))
+    };
+    Ok(target.entries()?.into_iter().filter_map(open))
+}
+
 fn mark(from: &Root, job: JobId) -> OsString {
-    OsString::from(format!("{OURS}{:08x}-{job}.moved", hash(from)))
+    OsString::from(format!("{OURS}{:08x}-{job}{MOVED}", hash(from)))
 }
 
 fn temporary(from: &Root, job: JobId) -> OsString {
@@ -165,6 +237,7 @@ fn hash(from: &Root) -> u32 {
 
 /// Hidden, and no safe name begins with a dot.
 const OURS: &str = ".bergamot-";
+const MOVED: &str = ".moved";
 const MOVING: &str = ".moving";
 
 #[cfg(test)]
@@ -175,7 +248,7 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    use rustix::io::{Errno, Result};
+    use rustix::io::Result;
     use tempfile::TempDir;
 
     use super::*;
@@ -263,7 +336,7 @@ mod tests {
 
     #[test]
     fn killed_anywhere_and_run_again_one_complete_tree_is_left() {
-        let mut deaths = 0;
+        let (mut deaths, mut taken_up) = (0, 0);
         for calls in 0.. {
             let temp = TempDir::new().unwrap();
             let (from, to) = roots(&temp, Mortal::dying_after(calls));
@@ -274,7 +347,16 @@ mod tests {
 
             let (from, to) = roots(&temp, Mortal::dying_after(u32::MAX));
             let at = match from.reopen(&name("Job")) {
-                Ok(dir) => dir.move_to(&to, &name("Job"), JobId(1), &RUNNING).unwrap(),
+                Ok(dir) => match dir.take_up_delivery(&to, JobId(1), &["a.bin"]).unwrap() {
+                    Some(at) => {
+                        taken_up += 1;
+                        at
+                    }
+                    None => {
+                        assert!(dir.path().join("a.bin").exists(), "nothing is lost");
+                        dir.move_to(&to, &name("Job"), JobId(1), &RUNNING).unwrap()
+                    }
+                },
                 Err(_) => to.moved(&from, JobId(1)).unwrap().unwrap(),
             };
             to.settle(&at, &from, JobId(1)).unwrap();
@@ -288,6 +370,7 @@ mod tests {
             }
         }
         assert!(deaths > 10, "only {deaths} runs were killed");
+        assert!(taken_up >= 2, "only {taken_up} were known by their copies");
     }
 
     #[test]

@@ -2,11 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
+use std::sync::atomic::AtomicBool;
 
 use bergamot_types::SafeName;
 
 use crate::error::{DiskError, Obstacle};
 use crate::folder::{Folder, Renamed};
+use crate::tree;
 
 /// Keeps names apart that a case-insensitive or normalising file system would hold for the same,
 /// wherever the job may be copied to one day.
@@ -39,6 +41,35 @@ impl Names {
             (name, Renamed::Done) => Ok(Some(name)),
             _ => Ok(None),
         }
+    }
+
+    /// Copies a file of the directory to the first free form of the name and removes it: for file systems
+    /// that do not rename it.
+    pub(crate) fn copy(
+        &mut self,
+        folder: &Folder,
+        from: &OsStr,
+        wanted: &SafeName,
+        numbered: Numbered,
+    ) -> Result<SafeName, DiskError> {
+        let copy = |name: &SafeName| {
+            let name = OsStr::new(name.as_str());
+            match folder.create(name) {
+                Ok(Some(file)) => {
+                    let copied = tree::copy_into((folder, from), (folder, name, file), &NEVER);
+                    if copied.is_err() {
+                        let _ = folder.remove_file(name);
+                    }
+                    copied.map(|()| Renamed::Done)
+                }
+                Ok(None) => Ok(Renamed::Taken),
+                Err(DiskError::BadName { .. }) => Ok(Renamed::TooLong),
+                Err(error) => Err(error),
+            }
+        };
+        let (name, _) = self.claim(folder, wanted, numbered, copy)?;
+        folder.remove_file(from)?;
+        Ok(name)
     }
 
     /// Makes a directory with the first free form of the name.
@@ -92,6 +123,9 @@ impl Names {
     }
 }
 
+/// Such a copy is not stopped: a stop waits no longer for it than for a flush.
+static NEVER: AtomicBool = AtomicBool::new(false);
+
 /// Twice the files an NZB may have: all of one name, and as many strangers.
 const MOST_NUMBERS: u32 = 200_000;
 
@@ -113,6 +147,8 @@ mod tests {
     enum Odd {
         Encrypted,
         Old(Errno),
+        /// One that takes no rename at all.
+        Fixed,
     }
 
     impl Kernel for Odd {
@@ -125,6 +161,18 @@ mod tests {
                 Self::Encrypted if to.1.len() > 143 => Err(Errno::NAMETOOLONG),
                 Self::Encrypted => Linux.rename_exclusive(from, to),
                 Self::Old(errno) => Err(*errno),
+                Self::Fixed => Err(Errno::XDEV),
+            }
+        }
+
+        fn rename(
+            &self,
+            from: (BorrowedFd<'_>, &OsStr),
+            to: (BorrowedFd<'_>, &OsStr),
+        ) -> Result<()> {
+            match self {
+                Self::Fixed => Err(Errno::XDEV),
+                _ => Linux.rename(from, to),
             }
         }
     }
@@ -138,6 +186,7 @@ mod tests {
             let wanted = SafeName::from_raw(wanted);
             let name = dir.finish(&part, ByteCount(0), &[], &wanted).unwrap();
             assert!(dir.path().join(name.as_str()).exists());
+            assert!(!dir.path().join(format!("000{index}.part")).exists());
             name
         })
     }
@@ -153,9 +202,15 @@ mod tests {
 
     #[test]
     fn without_an_exclusive_rename_nothing_is_replaced_either() {
-        for errno in [Errno::INVAL, Errno::NOSYS, Errno::OPNOTSUPP] {
+        for errno in [Errno::INVAL, Errno::NOSYS, Errno::OPNOTSUPP, Errno::XDEV] {
             let names = finish_twice(Odd::Old(errno), "a.mkv").map(|name| name.to_string());
             assert_eq!(names, ["a.mkv", "a (2).mkv"]);
         }
+    }
+
+    #[test]
+    fn where_nothing_can_be_renamed_a_file_is_copied_to_its_name() {
+        let names = finish_twice(Odd::Fixed, "a.mkv").map(|name| name.to_string());
+        assert_eq!(names, ["a.mkv", "a (2).mkv"]);
     }
 }

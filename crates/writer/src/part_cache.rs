@@ -29,6 +29,10 @@ impl PartCache {
         dir: &Arc<JobDir>,
         index: u32,
     ) -> Result<Arc<PartFile>, DiskError> {
+        // What was opened before the directory was opened anew may be another file by now.
+        if self.position(dir, index).is_some_and(|at| !Arc::ptr_eq(&self.open[at].dir, dir)) {
+            self.close(dir, index);
+        }
         if let Some(at) = self.position(dir, index) {
             self.open[at..].rotate_left(1);
             self.close_oldest(self.limit, 1);

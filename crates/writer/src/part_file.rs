@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use bergamot_types::FileIdentity;
 use rustix::fs;
 use rustix::io::{self, Errno};
 
 use crate::disks::MEASURABLE;
 use crate::error::DiskError;
-use crate::job_dir::Piece;
+use crate::folder::{Folder, status_of};
+use crate::job_dir::{Piece, Sum};
 use crate::kernel::Kernel;
 
 /// Named by its index in the job, as `0007.part`; its own name comes with its last byte.
@@ -20,6 +22,8 @@ pub struct PartFile {
     file: OwnedFd,
     path: PathBuf,
     kernel: Arc<dyn Kernel>,
+    /// Up to here, by all who had it open since its directory was opened.
+    pub(crate) written: Arc<AtomicU64>,
     unflushed: AtomicU64,
     awaits_flush: AtomicBool,
     /// A second handle, for writes past the page cache; none if it cannot be had.
@@ -27,9 +31,25 @@ pub struct PartFile {
 }
 
 impl PartFile {
-    pub(crate) fn new(index: u32, file: OwnedFd, path: PathBuf, kernel: Arc<dyn Kernel>) -> Self {
-        let (unflushed, awaits_flush) = (AtomicU64::new(0), AtomicBool::new(false));
-        Self { index, file, path, kernel, unflushed, awaits_flush, direct: OnceLock::new() }
+    pub(crate) fn new(index: u32, file: OwnedFd, path: PathBuf, folder: &Folder) -> Self {
+        Self {
+            index,
+            file,
+            path,
+            kernel: folder.kernel().clone(),
+            written: Arc::default(),
+            unflushed: AtomicU64::new(0),
+            awaits_flush: AtomicBool::new(false),
+            direct: OnceLock::new(),
+        }
+    }
+
+    pub(crate) fn with_written(self, written: Arc<AtomicU64>) -> Self {
+        Self { written, ..self }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     pub fn index(&self) -> u32 {
@@ -38,14 +58,19 @@ impl PartFile {
 
     /// Writes all of it or fails; a file somebody deleted meanwhile takes bytes, but keeps none.
     pub fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), DiskError> {
-        self.check_linked()?;
+        self.check_whole()?;
         self.write_to_the_cache(offset, bytes)
     }
 
-    pub(crate) fn check_linked(&self) -> Result<(), DiskError> {
+    /// It has its name, and nothing was cut off.
+    pub(crate) fn check_whole(&self) -> Result<(), DiskError> {
+        let written = self.written.load(Ordering::Relaxed);
         let stat = fs::fstat(&self.file).map_err(|errno| self.error(errno, 0))?;
         if stat.st_nlink == 0 {
             return Err(DiskError::Vanished { path: self.path.clone() });
+        }
+        if stat.st_size.cast_unsigned() < written {
+            return Err(DiskError::Changed { path: self.path.clone() });
         }
         Ok(())
     }
@@ -53,7 +78,37 @@ impl PartFile {
     fn write_to_the_cache(&self, offset: u64, bytes: &[u8]) -> Result<(), DiskError> {
         self.target().write_all(offset, bytes)?;
         self.unflushed.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        self.note_written(offset, bytes.len());
         Ok(())
+    }
+
+    fn note_written(&self, offset: u64, length: usize) {
+        self.written.fetch_max(offset + length as u64, Ordering::Relaxed);
+    }
+
+    /// Whether that run of bytes is what it has to be.
+    pub(crate) fn agrees_with(&self, sum: &Sum) -> Result<bool, DiskError> {
+        let mut buffer = vec![0; sum.length.min(COPIED_AT_ONCE as u64) as usize];
+        let (mut hash, mut done) = (crc32fast::Hasher::new(), 0);
+        while done < sum.length {
+            let want = (sum.length - done).min(COPIED_AT_ONCE as u64) as usize;
+            let Some(offset) = sum.from.checked_add(done).filter(|at| *at <= i64::MAX as u64)
+            else {
+                return Ok(false);
+            };
+            let got = match self.read_at(offset, &mut buffer[..want]) {
+                Err(DiskError::Vanished { .. }) => return Ok(false), // it ends before
+                got => got?,
+            };
+            hash.update(&buffer[..got]);
+            done += got as u64;
+        }
+        Ok(hash.finalize() == sum.crc32)
+    }
+
+    /// What is read next comes from the disk. It is only advice.
+    pub(crate) fn drop_cache(&self) {
+        let _ = fs::fadvise(&self.file, 0, None, fs::Advice::DontNeed);
     }
 
     /// Whether most of the bytes are whole pages for whole pages of the file, and there is a handle to
@@ -96,6 +151,7 @@ impl PartFile {
         if !rest.is_empty() {
             self.write_to_the_cache(offset + written.past as u64, rest)?;
         }
+        self.note_written(offset, written.past);
         Ok(written)
     }
 
@@ -152,9 +208,9 @@ impl PartFile {
         self.kernel.ftruncate(self.file.as_fd(), size).map_err(|errno| self.error(errno, size))
     }
 
-    pub(crate) fn identity(&self) -> Result<(u64, u64), DiskError> {
+    pub(crate) fn identity(&self) -> Result<FileIdentity, DiskError> {
         let stat = fs::fstat(&self.file).map_err(|errno| self.error(errno, 0))?;
-        Ok((stat.st_dev, stat.st_ino))
+        Ok(status_of(&stat).identity)
     }
 
     /// Whether the pieces still lie apart. A file that is as long as all pieces together, although

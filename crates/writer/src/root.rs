@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bergamot_types::{ByteCount, SafeName};
-use rustix::fs;
+use rustix::fs::{self, FileType};
 use rustix::io::Errno;
 
 use crate::error::DiskError;
@@ -81,9 +81,22 @@ impl Root {
     }
 
     /// Takes a directory away that nothing is in; anything else of that name stays.
-    pub fn remove_empty(&self, name: &SafeName) -> Result<(), DiskError> {
+    pub fn remove_if_empty(&self, name: &SafeName) -> Result<(), DiskError> {
         // Whatever is in the way is not ours to judge.
         let _ = self.folder()?.remove_folder(OsStr::new(name.as_str()));
+        Ok(())
+    }
+
+    /// Removes directories of these names that nothing is in; anything else of such a name stays.
+    pub fn remove_empty(&self, is_meant: impl Fn(&str) -> bool) -> Result<(), DiskError> {
+        let folder = self.folder()?;
+        for (name, kind) in folder.entries()? {
+            let is_meant = name.to_str().is_some_and(&is_meant);
+            if kind == FileType::Directory && is_meant {
+                // Most are not empty, and whatever else is in the way is not ours to judge.
+                let _ = folder.remove_folder(&name);
+            }
+        }
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! Whole directories: checked, copied, compared, removed.
 
 use std::ffi::OsStr;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{self, Advice, FileType, OFlags};
@@ -71,11 +71,20 @@ fn copy_level(
 }
 
 fn copy_file(from: &Folder, to: &Folder, name: &OsStr, stop: &AtomicBool) -> Result<(), DiskError> {
-    let source = from.open(name, OFlags::RDONLY)?;
     let file = to.create(name)?.ok_or_else(|| to.obstructed(name))?;
+    copy_into((from, name), (to, name, file), stop)
+}
+
+/// Copies a file into one that is new, durably, and reads back what was written.
+pub(crate) fn copy_into(
+    (from, source): (&Folder, &OsStr),
+    (to, name, file): (&Folder, &OsStr, OwnedFd),
+    stop: &AtomicBool,
+) -> Result<(), DiskError> {
+    let (opened, _) = from.open(source, OFlags::RDONLY)?;
     let path = to.path().join(name);
     let target = Target { file: file.as_fd(), path: &path, kernel: &**to.kernel() };
-    let written = read_through(from, name, source.as_fd(), stop, |offset, bytes| {
+    let written = read_through(from, source, opened.as_fd(), stop, |offset, bytes| {
         target.write_all(offset, bytes)
     })?;
     to.kernel().fdatasync(file.as_fd()).map_err(|errno| to.error(errno, name))?;

@@ -11,7 +11,7 @@ use crate::closer::{Busy, Closer, Closing, Duty};
 use crate::disks::Disks;
 use crate::error::DiskError;
 use crate::hands::{self, Hands};
-use crate::job_dir::{JobDir, Piece};
+use crate::job_dir::{JobDir, Piece, Sum};
 use crate::lane::{Gate, Item, Lane};
 use crate::line::{Line, lock};
 use crate::movers::Movers;
@@ -64,6 +64,8 @@ pub enum Task<B> {
         file: u32,
         size: ByteCount,
         pieces: Vec<Piece>,
+        /// What it is compared with before it gets its name; nothing, if it is not to be read back.
+        sums: Vec<Sum>,
         name: SafeName,
     },
     FinishJob {
@@ -113,6 +115,16 @@ impl<B: AsRef<[u8]> + Send + 'static> Writer<B> {
         settings: Settings,
         on_done: impl Fn(Done<B>) + Send + Sync + 'static,
     ) -> std::io::Result<Self> {
+        Self::start_watched(settings, on_done, |_| ())
+    }
+
+    /// `on_death` is called with the name of a thread that panics, at its end: what it had in hand is not
+    /// answered, and nobody does the rest of its work.
+    pub fn start_watched(
+        settings: Settings,
+        on_done: impl Fn(Done<B>) + Send + Sync + 'static,
+        on_death: impl Fn(&str) + Send + Sync + 'static,
+    ) -> std::io::Result<Self> {
         let threads = settings.threads.max(1);
         let shared = Arc::new(Shared {
             lanes: (0..threads).map(|_| Line::default()).collect(),
@@ -125,6 +137,7 @@ impl<B: AsRef<[u8]> + Send + 'static> Writer<B> {
             running: Mutex::new(0),
             ended: Condvar::new(),
             on_done: Box::new(on_done),
+            on_death: Box::new(on_death),
         });
         let writer = Self { shared: shared.clone() };
         for number in 0..threads {
@@ -206,6 +219,7 @@ pub(crate) struct Shared<B> {
     pub(crate) movers: Movers,
     pub(crate) stop: AtomicBool,
     pub(crate) on_done: Box<dyn Fn(Done<B>) + Send + Sync>,
+    on_death: Box<dyn Fn(&str) + Send + Sync>,
     running: Mutex<usize>,
     ended: Condvar,
 }
@@ -266,6 +280,9 @@ impl<B> Drop for Counted<B> {
     fn drop(&mut self) {
         *lock(&self.0.running) -= 1;
         self.0.ended.notify_all();
+        if std::thread::panicking() {
+            (self.0.on_death)(std::thread::current().name().unwrap_or("writer"));
+        }
     }
 }
 

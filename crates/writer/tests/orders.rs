@@ -25,7 +25,13 @@ fn next(dones: &Receiver<Done<Vec<u8>>>) -> Done<Vec<u8>> {
 }
 
 fn finish_file(file: u32, size: u64, wanted: &str) -> Task<Vec<u8>> {
-    Task::FinishFile { file, size: ByteCount(size), pieces: Vec::new(), name: name(wanted) }
+    Task::FinishFile {
+        file,
+        size: ByteCount(size),
+        pieces: Vec::new(),
+        sums: Vec::new(),
+        name: name(wanted),
+    }
 }
 
 struct Place {
@@ -103,18 +109,21 @@ fn failures_come_back_with_ticket_and_buffer() {
 }
 
 #[test]
-fn a_vanished_file_is_reported_and_can_be_written_anew() {
+fn a_vanished_file_is_reported_and_written_anew_once_its_directory_is_opened_again() {
     let place = place();
     let (writer, dones) = start(Settings::default());
-    let write = |bytes: &[u8]| {
+    let write = |dir: &Arc<JobDir>, bytes: &[u8]| {
         let task = Task::Write { file: 0, offset: 0, bytes: bytes.to_vec() };
-        writer.submit(Order { ticket: 0, dir: place.dir.clone(), task });
+        writer.submit(Order { ticket: 0, dir: dir.clone(), task });
         next(&dones).result
     };
-    write(b"old").unwrap();
+    write(&place.dir, b"old").unwrap();
     fs::remove_file(place.dir.path().join("0000.part")).unwrap();
-    assert_eq!(write(b"lost").unwrap_err().code(), "disk.vanished");
-    write(b"new").unwrap();
+    for _ in 0..2 {
+        assert_eq!(write(&place.dir, b"lost").unwrap_err().code(), "disk.vanished");
+    }
+    let again = Arc::new(place.root.reopen(place.dir.name()).unwrap());
+    write(&again, b"new").unwrap();
     assert_eq!(fs::read(place.dir.path().join("0000.part")).unwrap(), b"new");
 }
 

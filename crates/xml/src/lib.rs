@@ -15,4 +15,4 @@ mod walk;
 pub use entity::resolve;
 pub use tag::{attributes, cut};
 pub use text::{Failure, Text, take_head};
-pub use walk::{Broken, Capture, Place, Step, Walk};
+pub use walk::{Broken, Capture, Malformed, Place, Step, Walk};

@@ -45,12 +45,31 @@ pub enum Broken {
     Entities,
     /// A bound of the text.
     Limit(Failure),
-    Malformed(quick_xml::Error),
+    Malformed(Malformed),
     Source(io::Error),
     /// Before or behind the root.
     Text,
     TooDeep,
     Truncated,
+}
+
+/// Why a text is no XML. The parser repeats names and bytes of the text in its errors; here they are
+/// escaped, since errors reach logs and terminals.
+#[derive(Debug)]
+pub struct Malformed(quick_xml::Error);
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Shown(&self.0.to_string()).fmt(f)
+    }
+}
+
+impl std::error::Error for Malformed {}
+
+impl From<io::Error> for Malformed {
+    fn from(error: io::Error) -> Self {
+        Self(error.into())
+    }
 }
 
 /// Where in the text something happened.
@@ -149,7 +168,7 @@ impl<'a> Walk<'a> {
                 kind => Broken::Source(io::Error::new(kind, error)),
             },
             (None, quick_xml::Error::Syntax(_)) if text.is_at_end() => Broken::Truncated,
-            (None, error) => Broken::Malformed(error),
+            (None, error) => Broken::Malformed(Malformed(error)),
         }
     }
 
@@ -254,6 +273,16 @@ mod tests {
         let long = format!("<a b='{}'>", "c".repeat(200 << 10));
         assert!(matches!(steps(&long).1, Some(Broken::Limit(Failure::Tag))));
         assert!(matches!(steps("<a></b>").1, Some(Broken::Malformed(_))));
+    }
+
+    #[test]
+    fn what_is_told_of_malformed_xml_is_safe_to_show() {
+        let Some(Broken::Malformed(error)) = steps("<a></b\u{1b}[31m\u{202e}\n>").1 else {
+            panic!("it is malformed")
+        };
+        let told = error.to_string();
+        assert!(told.contains("b\\u{1b}[31m\\u{202e}"), "{told}");
+        assert!(!told.contains(|c: char| c.is_control() || c == '\u{202e}'), "{told:?}");
     }
 
     #[test]

@@ -143,6 +143,8 @@ pub(crate) enum Command {
     Status,
     /// End the daemon
     Stop,
+    /// List what the scheduler does again and again, and when that is due
+    Targets,
     /// Wait for jobs to end; the exit code says how they did
     Wait {
         #[arg(required = true)]

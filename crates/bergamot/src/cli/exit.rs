@@ -17,6 +17,7 @@ pub(crate) enum Exit {
     Incomplete = 8,
     DiskFull = 9,
     PasswordNeeded = 10,
+    FeedRefused = 11,
     TimedOut = 124,
 }
 
@@ -68,6 +69,7 @@ pub(super) const MEANINGS: &[(u8, &str)] = &[
     (Exit::Incomplete as u8, "the job is incomplete and cannot be repaired (`wait`, `add`)"),
     (Exit::DiskFull as u8, "the disk did not take the job (`wait`, `add`)"),
     (Exit::PasswordNeeded as u8, "the job needs a password (`wait`, `add`)"),
+    (Exit::FeedRefused as u8, "the server of a feed refuses the login (`feeds run`)"),
     (Exit::TimedOut as u8, "the time of `--timeout` is over"),
     (130, "interrupted by Ctrl-C"),
 ];
@@ -83,8 +85,10 @@ mod tests {
         let exits: Vec<_> = Cause::ALL
             .iter()
             .map(|cause| {
-                let word = cause.code().rsplit('.').next().unwrap().replace('_', "-");
-                (word.clone(), Exit::of_cause(&word) as u8)
+                // As the daemon writes it.
+                let word = serde_json::to_value(cause).unwrap().as_str().unwrap().to_owned();
+                let exit = Exit::of_cause(&word) as u8;
+                (word, exit)
             })
             .collect();
         let expected = [
@@ -101,6 +105,7 @@ mod tests {
             ("refused", 7),
             ("repair", 8),
             ("servers-down", 5),
+            ("state-damaged", 7),
             ("taken-down", 8),
             ("unpack", 7),
         ];

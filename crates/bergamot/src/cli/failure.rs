@@ -12,6 +12,9 @@ use super::exit::Exit;
 pub(crate) enum Failure {
     #[error(transparent)]
     Asking(#[from] ClientError),
+    /// Their names.
+    #[error("login refused by the server of: {}; change the settings of the feed", .0.join(", "))]
+    FeedsRefused(Vec<String>),
     /// It ended while we listened.
     #[error("the daemon went away")]
     Gone,
@@ -36,6 +39,7 @@ impl Failure {
             Self::Asking(error) => of_client(error),
             // `bergamot list | head` has all it wants.
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Ok,
+            Self::FeedsRefused(_) => Exit::FeedRefused,
             Self::Gone | Self::Unreachable(_) => Exit::Unreachable,
             Self::Told(exit) => *exit,
             Self::Usage(_) => Exit::Usage,

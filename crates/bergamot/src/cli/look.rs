@@ -6,6 +6,8 @@ use bergamot_limit::Zone;
 use bergamot_types::UnixTime;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use crate::machine_zone::machine_zone;
+
 /// Everything pages depend on beside what they show.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Look {
@@ -102,14 +104,11 @@ pub(super) fn cut(text: &str, columns: usize) -> String {
     kept
 }
 
-/// By `TZ`, or by where `/etc/localtime` leads to; else UTC.
+/// By `TZ`, or the machine's; else UTC.
 fn zone_here() -> Zone {
     let variable = std::env::var("TZ").ok();
-    let link = std::fs::read_link("/etc/localtime").ok();
-    let link = link.as_ref().and_then(|path| path.to_str());
-    let named = variable.as_deref().map(|name| name.trim_start_matches(':'));
-    let linked = link.and_then(|path| path.split_once("zoneinfo/")).map(|(_, name)| name);
-    [named, linked].into_iter().flatten().find_map(|name| name.parse().ok()).unwrap_or_default()
+    let named = variable.and_then(|name| name.trim_start_matches(':').parse().ok());
+    named.or_else(machine_zone).unwrap_or_default()
 }
 
 const USUAL_SIZE: (usize, usize) = (80, 24);

@@ -37,6 +37,7 @@ mod show;
 mod status;
 mod steer;
 mod storage;
+mod targets;
 mod wait;
 mod watch;
 mod words;
@@ -92,7 +93,7 @@ fn examine(options: &Options) -> anyhow::Result<bool> {
     let variable = std::env::var_os("BERGAMOT_CONFIG").filter(|path| !path.is_empty());
     let given = options.config.clone().or_else(|| variable.map(PathBuf::from));
     let path = given.unwrap_or_else(|| PathBuf::from("bergamot.toml"));
-    let config = Config::read(&path, &std::env::vars_os().collect::<Environment>())?;
+    let config = Config::read(&path, &Environment::of_process())?;
     privileges::set_umask(&config.storage);
     let findings = doctor::examine(&config, remark.as_deref())?;
     let text = match options.json {
@@ -121,7 +122,10 @@ fn read_feeds(options: Options, once: &Once) -> Result<(), Failure> {
             }
             Ok(())
         }
-        Err(_) => Ok(feeds_once::run(config)?),
+        Err(_) => match feeds_once::run(config)? {
+            refused if refused.is_empty() => Ok(()),
+            refused => Err(Failure::FeedsRefused(refused)),
+        },
     }
 }
 
@@ -142,7 +146,7 @@ fn places(options: Options) -> Result<Places, Failure> {
     if let Some(place) = options.host {
         return Ok(place.into());
     }
-    let environment: Environment = std::env::vars_os().collect();
+    let environment = Environment::of_process();
     if let Some(file) = options.config {
         let config = Config::read(&file, &environment).map_err(anyhow::Error::from)?;
         return Ok(Places::usual(variable, Some(&config)));
@@ -204,6 +208,7 @@ fn carry_out(session: &mut Session, command: &Command) -> Result<(), Failure> {
         Command::Status => status::status(session),
         Command::Storage { command } => storage::storage(session, command),
         Command::Stop => status::stop(session),
+        Command::Targets => targets::targets(session),
         Command::Wait { jobs } => wait::wait(session, jobs),
         Command::Watch => watch::watch(session),
     }

@@ -184,6 +184,8 @@ mod tests {
             pause = true
         "#;
         std::fs::write(&path, text).unwrap();
+        let own = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        std::fs::set_permissions(&path, own).unwrap();
         let report = check(&path, &Environment::default()).unwrap();
         let base = directory.path().display();
         assert_eq!(

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bergamot_engine::HealthAction;
 use bergamot_limit::Zone;
+use bergamot_queue::Propagation;
 use bergamot_types::{ByteCount, ByteRate};
 
 use super::environment::Environment;
@@ -17,12 +18,24 @@ pub(crate) struct Download {
     pub(crate) rate: ByteRate,
     /// How old a post must be.
     pub(crate) propagation_delay: Duration,
+    /// How long a recent post that lacks articles is held.
+    pub(crate) propagation: Propagation,
     pub(crate) pipeline: usize,
     pub(crate) par2_volumes: Par2Volumes,
     pub(crate) health_check: HealthAction,
+    pub(crate) verify: Verify,
     pub(crate) idle: Duration,
     /// In which schedules and quotas count their days.
     pub(crate) time_zone: Zone,
+}
+
+/// What is checked before a file counts as verified.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Verify {
+    /// Each article as it comes.
+    Crc,
+    /// And each file, read back from the disk.
+    Read,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -40,6 +53,10 @@ impl Download {
             memory: fields.size("memory"),
             rate: ByteRate(fields.size("rate").0),
             propagation_delay: fields.time("propagation_delay"),
+            propagation: Propagation {
+                age: fields.time("propagation_age"),
+                hold: fields.time("propagation_hold"),
+            },
             pipeline: fields.number("pipeline"),
             par2_volumes: fields.choice(
                 "par2_volumes",
@@ -54,6 +71,7 @@ impl Download {
                     ("none", HealthAction::None),
                 ],
             ),
+            verify: fields.choice("verify", &[("crc", Verify::Crc), ("read", Verify::Read)]),
             idle: fields.time("idle"),
             time_zone: time_zone.or_else(|| environment.time_zone()).unwrap_or_default(),
         }

@@ -7,6 +7,7 @@ use bergamot_limit::Zone;
 use bergamot_types::Secret;
 
 use super::overrides::{FILE_PREFIX, meant_by};
+use crate::machine_zone::machine_zone;
 
 /// The variables that may concern us.
 #[derive(Clone, Debug, Default)]
@@ -14,6 +15,7 @@ pub(crate) struct Environment {
     logins: BTreeMap<String, Option<Secret>>, // one that is no text is none
     keys: BTreeMap<String, Option<Secret>>,   // `BERGAMOT__…`, likewise
     time_zone: Option<Zone>,
+    machine_zone: Option<Zone>,
     odd_time_zone: Option<String>,
     mistaken: Vec<(String, String)>, // with what was meant
 }
@@ -27,6 +29,15 @@ pub(super) struct Variables {
 }
 
 impl Environment {
+    /// The variables of this process, and the zone of the machine it runs on.
+    pub(crate) fn of_process() -> Self {
+        std::env::vars_os().collect::<Self>().on_machine_of(machine_zone())
+    }
+
+    fn on_machine_of(self, machine_zone: Option<Zone>) -> Self {
+        Self { machine_zone, ..self }
+    }
+
     pub(super) fn value(&self, name: &str) -> Option<&Option<Secret>> {
         self.logins.get(name)
     }
@@ -57,10 +68,12 @@ impl Environment {
         &self.mistaken
     }
 
-    /// What `TZ` says, if it is the name of a zone; it may also be a file or a rule, and those are
-    /// passed over.
+    /// What `TZ` says, if it is the name of a zone, else the zone of the machine. `TZ` may also be a
+    /// file or a rule, and those are passed over; one that is meant to be a name and is none counts as
+    /// UTC, as for other programs.
     pub(super) fn time_zone(&self) -> Option<Zone> {
-        self.time_zone
+        let machine_zone = self.machine_zone.filter(|_| self.odd_time_zone.is_none());
+        self.time_zone.or(machine_zone)
     }
 
     /// What `TZ` says, if it is meant to be the name of a zone and is none that we know.
@@ -199,6 +212,21 @@ mod tests {
             assert_eq!(environment.variable_of("control", "api_key"), Some(name));
             assert_eq!(environment.variable_of("control", "nzb_key"), None);
         }
+    }
+
+    #[test]
+    fn the_zone_of_the_machine_holds_where_tz_names_none() {
+        let machine: Option<Zone> = "Asia/Kolkata".parse().ok();
+        let zone = |variables: &[(&str, &str)]| {
+            let given = variables.iter().map(|(name, value)| (name.into(), value.into()));
+            let environment: Environment = given.collect();
+            environment.on_machine_of(machine).time_zone().map(|zone| zone.to_string())
+        };
+        for unnamed in [&[][..], &[("TZ", "")], &[("TZ", ":/etc/localtime")]] {
+            assert_eq!(zone(unnamed).as_deref(), Some("Asia/Kolkata"), "{unnamed:?}");
+        }
+        assert_eq!(zone(&[("TZ", "Europe/Berlin")]).as_deref(), Some("Europe/Berlin"));
+        assert_eq!(zone(&[("TZ", "Europe/Berln")]), None, "UTC, with a warning");
     }
 
     #[test]

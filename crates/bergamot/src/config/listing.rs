@@ -65,6 +65,7 @@ impl Listed {
             "directories.",
             "control.",
             "log.",
+            "polling.",
             "storage.umask",
             "storage.file_mode",
             "storage.directory_mode",

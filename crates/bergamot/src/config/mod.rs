@@ -19,6 +19,7 @@ mod directories;
 mod download;
 mod editing;
 mod environment;
+mod exposure;
 mod feed;
 mod fields;
 mod file;
@@ -31,6 +32,7 @@ mod log;
 mod metrics;
 mod overrides;
 mod pages;
+mod polling;
 mod probes;
 mod problem;
 mod quota;
@@ -54,7 +56,7 @@ pub(crate) use category::Category;
 pub(crate) use check::check;
 pub(crate) use control::{Access, Control, Socket};
 pub(crate) use directories::Directories;
-pub(crate) use download::{Download, Par2Volumes};
+pub(crate) use download::{Download, Par2Volumes, Verify};
 pub(crate) use editing::{EditError, add_server, remove_server};
 pub(crate) use environment::Environment;
 pub(crate) use feed::{Feed, Feeds};
@@ -64,6 +66,7 @@ pub(crate) use limits::Limits;
 pub(crate) use listing::{Change, Listed, changes};
 pub(crate) use log::Log;
 pub(crate) use pages::{Setting, first_file, reference, sample};
+pub(crate) use polling::Polling;
 pub(crate) use probes::Probes;
 pub(crate) use problem::{ConfigError, Problem};
 pub(crate) use quota::Quota;
@@ -95,6 +98,7 @@ pub(crate) struct Config {
     pub(crate) groups: Groups,
     pub(crate) history: History,
     pub(crate) probes: Probes,
+    pub(crate) polling: Polling,
     pub(crate) storage: Storage,
     pub(crate) metrics: bergamot_rpc::metrics::MetricsSettings,
     pub(crate) limits: Limits,
@@ -122,7 +126,10 @@ impl Config {
         let path = std::path::absolute(path).map_err(unreadable)?;
         let base = path.parent().unwrap_or(Path::new("/"));
         match Self::parse(&bytes, base, environment) {
-            Ok(config) => Ok(Self { path, ..config }),
+            Ok(mut config) => {
+                config.warnings.extend(exposure::warnings(&path, &bytes, base));
+                Ok(Self { path, ..config })
+            }
             Err(problems) => Err(ConfigError::Invalid { path, problems }),
         }
     }
@@ -265,6 +272,7 @@ impl<'text> Reading<'_, 'text> {
             groups: Groups::read(self.table(&catalogue::GROUPS)),
             history: History::read(self.table(&catalogue::HISTORY)),
             probes: Probes::read(self.table(&catalogue::PROBES)),
+            polling: Polling::read(self.table(&catalogue::POLLING)),
             storage: Storage::read(self.table(&catalogue::STORAGE)),
             metrics: metrics::read(self.table(&catalogue::METRICS)),
             limits,
@@ -402,8 +410,11 @@ mod tests {
         let config = config("");
         let engine = bergamot_engine::Settings { seed: 7, ..Default::default() };
         assert_eq!(format!("{:?}", config.engine_settings(7)), format!("{engine:?}"));
-        let intake = bergamot_intake::Settings::new("/srv/watch");
-        assert_eq!(format!("{:?}", config.intake_settings()), format!("{intake:?}"));
+        let found = config.intake_settings();
+        let claimant = found.claimant.clone(); // random until the state is known
+        let intake =
+            bergamot_intake::Settings { claimant, ..bergamot_intake::Settings::new("/srv/watch") };
+        assert_eq!(format!("{found:?}"), format!("{intake:?}"));
         assert_eq!(
             format!("{:?} {:?}", config.limits.connecting(), config.limits.conversing()),
             format!(
@@ -469,7 +480,7 @@ mod tests {
 
     #[test]
     fn unknown_tables_and_keys_are_errors_that_list_the_known_ones() {
-        let known = "[directories], [watch], [urls], [download], [quota], [control], [groups], [history], [probes], [storage], [metrics], [limits], [log], [feeds], [[server]], \
+        let known = "[directories], [watch], [urls], [download], [quota], [control], [groups], [history], [probes], [polling], [storage], [metrics], [limits], [log], [feeds], [[server]], \
                      [[category]], [[schedule]], [[feed]]";
         assert_eq!(
             problems("colour = 'red'\n[servers]\n[watch]\nscan-interval = '5 s'"),

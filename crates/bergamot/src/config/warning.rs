@@ -1,9 +1,17 @@
 //! What works and should still be known.
 
+use std::path::PathBuf;
+
 use thiserror::Error;
 
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 pub(crate) enum Warning {
+    #[error(
+        "{} holds a password and has mode {mode:04o}, so other users can read or change it; \
+         chmod 640 keeps them out",
+        .path.display()
+    )]
+    Exposed { path: PathBuf, mode: u32 },
     #[error("{name} is set, but means nothing; did you mean {meant}?")]
     MistakenVariable { name: String, meant: String },
     #[error("server {server}: {key} has no effect, for {reason}")]

@@ -9,6 +9,7 @@ use bergamot_queue::{
     Cause, Ending, FileKey, FileState, Layout, Life, Losses, Permille, SegmentState, Stage, Step,
     cause_of,
 };
+use bergamot_store::{Check, Finished};
 use bergamot_types::{ByteCount, JobId, MessageId, SafeName, ServerId, Shown};
 use bergamot_writer::{Piece, Task};
 use tracing::{debug, info, warn};
@@ -107,8 +108,10 @@ impl Daemon {
                 (size, pieces.iter().map(piece).collect())
             }
         };
-        let task = Task::FinishFile { file: file.file, size: ByteCount(size), pieces, name };
-        self.at_disk(file.job, AtDisk::FinishFile(file), task);
+        let sums = if pieces.is_empty() { self.sums.of_whole(file, size) } else { Vec::new() };
+        let what = AtDisk::FinishFile { file, read_back: !sums.is_empty() };
+        let task = Task::FinishFile { file: file.file, size: ByteCount(size), pieces, sums, name };
+        self.at_disk(file.job, what, task);
     }
 
     /// The unobfuscated one of subject and yEnc name, else yEnc's.
@@ -122,7 +125,7 @@ impl Daemon {
         }
     }
 
-    pub(super) fn note_finished(&mut self, file: FileKey, name: &str) {
+    pub(super) fn note_finished(&mut self, file: FileKey, name: &str, read_back: bool) {
         let files = self.engine.job(file.job).map(|job| job.files());
         let verified = files.and_then(|files| files.get(file.file as usize)).is_some_and(|known| {
             (0..known.segment_count()).all(|segment| {
@@ -130,16 +133,34 @@ impl Daemon {
             })
         });
         debug!(job = %file.job, name = %Shown(name), verified, "file finished");
-        self.note_named(file, name, verified);
+        self.sums.forget_file(file);
+        let mut status = None;
+        if let Some(active) = self.jobs.get_mut(file.job) {
+            active.is_read_back &= read_back;
+            status = active.directory.finished_status(file.file);
+        }
+        self.note_named(file, Finished { name: name.to_owned(), verified, read_back, status });
     }
 
+    /// The journal is written first: killed during a move, the daemon has to know the files as finished,
+    /// or it would download them again.
     fn finish_job(&mut self, job: JobId, verified: bool) {
-        let Some((known, record)) = self.jobs.get(job).zip(self.jobs.record(job)) else { return };
-        let name = SafeName::from_raw(&record.name);
-        let destination = known.destination.clone();
-        let task = Task::FinishJob { job, destination: destination.clone(), name };
-        self.at_disk(job, AtDisk::FinishJob { job, verified, destination }, task);
+        let Some(known) = self.jobs.get_mut(job) else { return };
+        known.to_be_moved = Some(Check::of(verified, known.is_read_back));
+        self.write_notes_of(job);
+        self.scribe.report(job);
         self.enter(job, Stage::Moving);
+    }
+
+    /// Nothing happens to a job that was removed meanwhile, or removed and added again.
+    pub(super) fn move_job(&mut self, job: JobId) {
+        let Some(known) = self.jobs.get_mut(job) else { return };
+        let Some(check) = known.to_be_moved.take() else { return };
+        let destination = known.destination.clone();
+        let Some(record) = self.jobs.record(job) else { return };
+        let name = SafeName::from_raw(&record.name);
+        let task = Task::FinishJob { job, destination: destination.clone(), name };
+        self.at_disk(job, AtDisk::FinishJob { job, check, destination }, task);
     }
 
     fn enter(&mut self, job: JobId, stage: Stage) {
@@ -170,13 +191,17 @@ impl Daemon {
             Failure::Health { health, critical } => {
                 (Cause::Health, format!("job.health: {}", what_is_left(health, critical)))
             }
+            Failure::ServersDown => {
+                let cause = Cause::ServersDown;
+                (cause, self.what_is_missing(job, cause, lost.len()))
+            }
             Failure::Incomplete => {
                 let cause = self.cause_of_loss(job);
                 (cause, self.what_is_missing(job, cause, lost.len()))
             }
         };
         if let Some(pause) = self.return_pause(job, cause, &reason) {
-            return self.put_back(job, pause, &reason);
+            return self.put_back(job, pause, cause, &reason);
         }
         let mut outcome = self.outcome(job, Ending::Failed(cause), &reason);
         outcome.missing = lost.into_iter().take(MOST_MISSING_LISTED).collect();
@@ -216,8 +241,12 @@ impl Daemon {
                 }
             }
         }
-        let newest = self.jobs.record(job).and_then(|record| record.contents.newest_post);
-        cause_of(losses, newest, clock::now().date)
+        let rule = self.config.download.propagation;
+        let is_recent = self.jobs.record(job).is_some_and(|record| {
+            let newest_post = record.contents.newest_post;
+            record.held.is_some() || rule.is_recent(newest_post, clock::now().date)
+        });
+        cause_of(losses, is_recent)
     }
 
     fn what_is_missing(&self, job: JobId, cause: Cause, lost: usize) -> String {
@@ -261,6 +290,9 @@ impl Daemon {
 
     fn tell_people(&mut self, notice: Notice) {
         match notice {
+            Notice::AlternateChosen { job, id, before } => {
+                debug!(%job, %id, %before, "asking for another id of the segment");
+            }
             Notice::ArticleLost { job, id, verdict } => {
                 let what = told::loss(&verdict, |server| self.name(server));
                 self.tell_of_loss(job, &id, &what);
@@ -325,6 +357,7 @@ impl Daemon {
                     true => info!(server = self.name(server), "works again"),
                     false => debug!(server = self.name(server), "works again"),
                 }
+                self.retry_jobs_failed_by_outage();
             }
         }
     }

@@ -95,8 +95,9 @@ impl Clerk {
         let (errands, received) = mpsc::channel();
         let next_feeds = NextFeeds::default();
         let to_keep = next_feeds.clone();
+        let on_death = outbox.clone();
         let work = move || run(&mut files, &received, &to_keep, &outbox);
-        vital_thread("clerk", work)?;
+        vital_thread("clerk", &on_death, work)?;
         let clerk = Self { errands, feeds: next_feeds, names, used };
         let records = clerk.records();
         let (told, feeds) = (told.collect(), remembered);

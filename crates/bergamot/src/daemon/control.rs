@@ -17,6 +17,7 @@ use bergamot_rpc::metrics::Measured;
 use bergamot_rpc::newsgroup::{
     Group, GroupQuery, HeaderPage, HeaderQuery, PostJob, PostPage, PostQuery,
 };
+use bergamot_rpc::targets::Target;
 use bergamot_rpc::view::{
     Config, Disk, DiskSpeed, Explanation, File, Job, Listing, LogKind, LogLine, Page, Quota,
     Readiness, Reload, Status, Volume,
@@ -80,7 +81,7 @@ impl Handle {
     ) -> Result<(), Refusal> {
         let _turn = self.config_turn.lock().await;
         let path = self.config.clone();
-        let edited = aside(move || edit(&path, &std::env::vars_os().collect())).await?;
+        let edited = aside(move || edit(&path, &Environment::of_process())).await?;
         let config = edited.map_err(refusal_of)?;
         self.ask(move |daemon| daemon.apply(config)).await??;
         Ok(())
@@ -237,8 +238,10 @@ impl Control for Handle {
 
     async fn test_server(&self, probe: ServerProbe) -> Result<(), Refusal> {
         let patience = probe.timeout.min(LONGEST_TEST);
+        let may_be_private = probe.may_be_private;
         let server = Server::new(settings_of(probe)?)
             .map_err(|error| Refusal::Invalid(error.to_string()))?;
+        let server = if may_be_private { server } else { server.in_public() };
         try_out(Arc::new(server), patience).await
     }
 
@@ -282,6 +285,10 @@ impl Control for Handle {
         only_custom: bool,
     ) -> Result<(), Refusal> {
         self.ask(move |daemon| daemon.reset_volumes(server, only_custom)).await?
+    }
+
+    async fn targets(&self) -> Result<Vec<Target>, Refusal> {
+        self.ask(|daemon| daemon.target_views()).await
     }
 
     async fn disks(&self) -> Result<Vec<Disk>, Refusal> {
@@ -341,10 +348,7 @@ impl Control for Handle {
     async fn reload(&self) -> Result<Reload, Refusal> {
         let _turn = self.config_turn.lock().await;
         let path = self.config.clone();
-        let read = aside(move || {
-            config::Config::read(&path, &std::env::vars_os().collect::<Environment>())
-        })
-        .await?;
+        let read = aside(move || config::Config::read(&path, &Environment::of_process())).await?;
         let config = read.map_err(|error| Refusal::Invalid(error.to_string()))?;
         self.ask(move |daemon| daemon.apply(config)).await?
     }

@@ -11,13 +11,14 @@ use bergamot_limit::Zone;
 use bergamot_net::{Buffer, BufferPool, Connection, Report};
 use bergamot_queue::{Cause, Ending, FileKey};
 use bergamot_rpc::{Hub, Server};
-use bergamot_store::{Record, Spool};
+use bergamot_store::{Check, Record, Spool};
 use bergamot_types::{ByteRate, JobId, ServerId, SplitMix, UnixTime};
 use bergamot_writer::{Done, Outcome, Root, Writer};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{sleep_until, timeout_at};
 use tracing::{info, warn};
 
+use super::claimant::claimant;
 use super::clerk::Clerk;
 use super::control::Handle;
 use super::current::Current;
@@ -44,27 +45,31 @@ use super::probes::Probes;
 use super::publication::Published;
 use super::reception::Reception;
 use super::recordings::Recordings;
-use super::roots::Roots;
+use super::roots::{KnownJobs, Roots};
 use super::scribe::Scribe;
 use super::servers::Servers;
-use super::settings::{JobSettings, Retention, Settings};
+use super::settings::{JobSettings, Settings};
 use super::storage::Storage;
+use super::sums::Sums;
 use super::tallies::{self, Tallies};
 use super::targets::{Lane, Poll, Targets, new_targets};
+use super::vital_thread::end_daemon;
 use super::volumes::Volumes;
 use super::web::Web;
 use crate::clock;
-use crate::config::Config;
+use crate::config::{Config, Verify};
 use crate::log_book::LogBook;
 use crate::progress::Progress;
 use crate::supervisor::Supervisor;
 
-/// Runs until it is told to stop.
-pub(crate) async fn run(settings: Settings, log: LogBook) -> anyhow::Result<()> {
+/// Runs until it is told to stop, or until no feed is due where that is all it does. Returns the names
+/// of the feeds whose servers have refused the login.
+pub(crate) async fn run(settings: Settings, log: LogBook) -> anyhow::Result<Vec<String>> {
     let (outbox, inbox) = Outbox::new();
     crate::signals::watch(outbox.clone())?;
     let mut daemon = Daemon::new(settings, outbox, log)?;
-    daemon.converse(inbox).await
+    daemon.converse(inbox).await?;
+    Ok(daemon.refused_feeds())
 }
 
 pub(super) struct Daemon {
@@ -73,6 +78,7 @@ pub(super) struct Daemon {
     pub(super) servers: Servers,
     pub(super) connections: HashMap<ConnectionId, OpenConnection>,
     pub(super) greeted: HashSet<ServerId>, // people know that they can be reached
+    pub(super) group_wanters: HashSet<ServerId>, // warned of: they answer 412 to articles
     pub(super) troubles: HashMap<ServerId, String>, // the last of each server, for people
     pub(super) outages: Outages,
     pub(super) pool: BufferPool,
@@ -82,7 +88,7 @@ pub(super) struct Daemon {
     pub(super) last_disk_order: u64,
     pub(super) jobs: Jobs,
     pub(super) recordings: Recordings,
-    pub(super) retention: Retention,
+    pub(super) retention: bergamot_store::Retention,
     pub(super) job_settings: Current<JobSettings>,
     pub(super) reception: Reception,
     pub(super) spool: Arc<Spool>,
@@ -120,11 +126,14 @@ pub(super) struct Daemon {
     pub(super) web: Web,
     pub(super) fetches: Fetches,
     pub(super) joinings: Joinings,
+    pub(super) sums: Sums,
     pub(super) chance: SplitMix,
     pub(super) supervisor: Supervisor,
     pub(super) storage: Storage,
     pub(super) loading: Loading,
-    pub(super) load_trouble: Option<String>, // why they could not, as far as people know
+    pub(super) journal_trouble: Option<String>, // why no journal can be written
+    died: Option<String>,                       // a thread that panicked
+    pub(super) load_trouble: Option<String>,    // why they could not, as far as people know
 }
 
 pub(super) struct OpenConnection {
@@ -141,10 +150,13 @@ pub(super) enum AtDisk {
         record: Box<Record>,
         and_record: bool,
     },
-    FinishFile(FileKey),
+    FinishFile {
+        file: FileKey,
+        read_back: bool,
+    },
     FinishJob {
         job: JobId,
-        verified: bool,
+        check: Check,
         destination: Arc<Root>,
     },
     Sync {
@@ -161,7 +173,7 @@ pub(super) enum AtDisk {
 
 impl Daemon {
     fn new(settings: Settings, outbox: Outbox, log: LogBook) -> anyhow::Result<Self> {
-        let (spool, found) = open_spool(&settings.state)?;
+        let (spool, found) = open_spool(&settings.state, &settings.config)?;
         let spool = Arc::new(spool);
         let mut servers = Servers::default();
         servers.replace(settings.servers)?;
@@ -170,22 +182,27 @@ impl Daemon {
             .context("cannot start the clerk")?;
         let engine = bergamot_engine::Settings { used: left.used, ..settings.engine };
         let done = outbox.clone();
-        let writer = Writer::start(bergamot_writer::Settings::default(), move |order| {
-            done.tell(Happening::Disk(order));
-        });
+        let on_death = outbox.clone();
+        let writer = Writer::start_watched(
+            bergamot_writer::Settings::default(),
+            move |order| done.tell(Happening::Disk(order)),
+            move |thread| end_daemon(thread, &on_death),
+        );
         let reserve = settings.jobs.reserve;
         let job_settings = Current::new(settings.jobs);
         let mut jobs = Jobs::default();
         found.records.into_iter().for_each(|record| jobs.insert(record));
         let reception = Reception::new(spool.clone(), job_settings.clone(), jobs.bottom());
-        let bell = Desk::start(settings.intake, reception.clone(), outbox.clone());
-        let journals = spool.clone();
+        let intake =
+            bergamot_intake::Settings { claimant: claimant(&settings.state), ..settings.intake };
+        let bell = Desk::start(intake, reception.clone(), outbox.clone());
+        let scribe = Scribe::start(spool.clone(), outbox.clone());
         let (grounds, grounds_told) =
             Grounds::open(&settings.state, settings.config.storage.modes());
         let directories = jobs.directories();
         let keeper =
             Keeper::start(spool.clone(), directories, job_settings.clone(), outbox.clone());
-        let roots = Roots::new(grounds.clone());
+        let roots = Roots::new(grounds.clone(), KnownJobs::of(&jobs), outbox.clone());
         roots.sweep(&job_settings.get());
         let places = Places::new(grounds.clone());
         let handle = Handle {
@@ -200,6 +217,7 @@ impl Daemon {
             places: places.clone(),
             roots: roots.clone(),
         };
+        let polling = settings.config.polling;
         let mut daemon = Self {
             handle,
             pool: BufferPool::new(engine.budget.0 as usize),
@@ -209,6 +227,7 @@ impl Daemon {
             servers,
             connections: HashMap::new(),
             greeted: HashSet::new(),
+            group_wanters: HashSet::new(),
             troubles: HashMap::new(),
             outages: Outages::default(),
             decoded: HashMap::new(),
@@ -217,40 +236,42 @@ impl Daemon {
             last_disk_order: 0,
             jobs,
             recordings: Recordings::default(),
-            retention: settings.retention,
+            retention: settings.retention.begin(clock::now()),
             job_settings,
             reception,
             spool,
             keeper: keeper.context("cannot start the keeper")?,
             clerk,
             zone: settings.zone,
+            died: None,
             outbox,
             progress: Progress::new(settings.progress, settings.zone),
             pace: Pace::new(clock::now().instant),
             started: clock::now().date,
             held_since: clock::now().date,
             threads: settings.threads,
-            feeds: FeedRoom::new(left.feeds, &settings.config),
+            feeds: FeedRoom::new(left.feeds, &settings.config, settings.feeds_only),
             feeds_only: settings.feeds_only,
             newsgroups: Newsgroups::new(settings.config.groups.settings()),
             config: settings.config,
             config_file: settings.config_file,
             warnings: Vec::new(),
             notes: Notes::default(),
-            scribe: Scribe::start(journals).context("cannot start the scribe")?,
+            scribe: scribe.context("cannot start the scribe")?,
+            sums: Sums::default(),
             file_ids: FileIds::default(),
             pauses: Pauses::default(),
             chosen_rate: None,
             switched: BTreeMap::new(),
             hub: Hub::new(clock::boot()),
-            published: Published::default(),
+            published: Published::new(polling.cadence),
             probes: Probes::default(),
             volumes: Volumes::new(left.volumes),
             tallies: Tallies::default(),
             scan_waiters: Vec::new(),
             errands: Errands::default(),
             bell: bell.context("cannot start the desk")?,
-            targets: new_targets(),
+            targets: new_targets(polling.queue),
             web: Web::new(),
             fetches: Fetches::default(),
             joinings: Joinings::default(),
@@ -258,12 +279,15 @@ impl Daemon {
             storage: Storage::new(places, reserve),
             loading: Loading::new(roots),
             load_trouble: None,
+            journal_trouble: None,
         };
         for told in left.told.into_iter().chain(grounds_told) {
             warn!("{told}");
             daemon.warnings.push(told);
         }
+        daemon.sums.want(daemon.config.download.verify == Verify::Read);
         daemon.take_up_choices(&left.settings);
+        daemon.rebuild(&found.to_rebuild);
         daemon.take_up(found.set_aside, found.suspects, found.read_only);
         daemon.settle_again(&found.unsettled);
         if !found.joined.is_empty() {
@@ -318,7 +342,7 @@ impl Daemon {
         self.load_next();
         loop {
             self.on_time();
-            if self.feeds_only && self.feeds_are_done() {
+            if self.died.is_some() || self.feeds_only && self.feeds_are_done() {
                 break;
             }
             tokio::select! {
@@ -333,7 +357,7 @@ impl Daemon {
                 match inbox.try_recv() {
                     Ok(Happening::Stop) => {
                         self.stop(inbox, doors).await;
-                        return Ok(());
+                        return self.how_it_ended();
                     }
                     Ok(happening) => self.on(happening),
                     Err(_) => break,
@@ -341,7 +365,14 @@ impl Daemon {
             }
         }
         self.stop(inbox, doors).await;
-        Ok(())
+        self.how_it_ended()
+    }
+
+    fn how_it_ended(&self) -> anyhow::Result<()> {
+        match &self.died {
+            Some(name) => anyhow::bail!("internal.panic: the thread {name} has died"),
+            None => Ok(()),
+        }
     }
 
     /// What cannot be written down is not taken: it can be asked, and that is all.
@@ -400,8 +431,11 @@ impl Daemon {
             Happening::Disk(done) => self.on_disk(done),
             Happening::Feed(news) => self.on_feed(news),
             Happening::Fetched { job, fetched } => self.on_fetched(job, *fetched),
+            Happening::FoundDelivered(jobs) => self.on_found_delivered(&jobs),
             Happening::ErrandReturned(returned) => self.on_errand_returned(*returned),
             Happening::ReloadWanted => self.reload(),
+            Happening::JournalWritten(job) => self.move_job(job),
+            Happening::Journals(result) => self.on_journals(result),
             Happening::Loaded { job, loaded } => self.on_loaded(job, loaded),
             Happening::Merged(merging) => self.on_merged(*merging),
             Happening::Opened { number, opened } => self.on_opened(number, *opened),
@@ -412,6 +446,7 @@ impl Daemon {
             Happening::Settled(jobs) => self.on_settled(&jobs),
             Happening::Split(splitting) => self.on_split(*splitting),
             Happening::Stop => {}
+            Happening::ThreadDied { name } => self.died = Some(name),
             Happening::Surveyed(survey) => self.on_surveyed(*survey),
             Happening::WatchFolderTouched => {
                 self.targets.due_now(clock::now().instant, Poll::WatchFolder);
@@ -487,10 +522,10 @@ impl Daemon {
 
     /// A file that got its name in the last moment is worth remembering.
     fn on_disk_at_the_end(&mut self, done: Done<Buffer>) {
-        if let Some(AtDisk::FinishFile(file)) = self.at_disk.remove(&done.ticket)
+        if let Some(AtDisk::FinishFile { file, read_back }) = self.at_disk.remove(&done.ticket)
             && let Ok(Outcome::Named(name)) = done.result
         {
-            self.note_finished(file, name.as_str());
+            self.note_finished(file, name.as_str(), read_back);
         }
     }
 }

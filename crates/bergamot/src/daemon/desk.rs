@@ -65,8 +65,9 @@ impl Desk {
         let (bell, rings) = mpsc::channel();
         let waker = outbox.clone();
         let intake = Intake::new(intake, move || waker.tell(Happening::WatchFolderTouched));
+        let on_death = outbox.clone();
         let mut desk = Self { intake, reception, outbox };
-        vital_thread("desk", move || {
+        vital_thread("desk", &on_death, move || {
             while rings.recv().is_ok() {
                 desk.scan();
             }
@@ -159,8 +160,22 @@ impl Desk {
         Ok(Box::new(record))
     }
 
+    /// Those that no other daemon takes.
+    fn claim(&mut self, candidates: &mut Vec<Candidate>) {
+        for mut candidate in std::mem::take(candidates) {
+            match self.intake.claim(&mut candidate.opened) {
+                Ok(()) => candidates.push(candidate),
+                Err(error) => {
+                    debug!(path = %self.shown(error.path()), "{error}");
+                    self.conclude(&candidate.found, Verdict::Taken);
+                }
+            }
+        }
+    }
+
     /// Brings them into the spool, and tells of those that are there.
     fn accept(&mut self, candidates: &mut Vec<Candidate>) {
+        self.claim(candidates);
         let additions = candidates.iter_mut().map(|candidate| {
             let Candidate { opened, record, .. } = candidate;
             Addition { record, nzb: &mut opened.file }

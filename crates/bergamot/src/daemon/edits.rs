@@ -218,7 +218,7 @@ impl Daemon {
         let Some(record) = self.jobs.record_mut(job) else { return Err(Refusal::NoSuchJob(job)) };
         record.rank = rank;
         record.paused = false;
-        (record.starts, record.returns) = (0, 0);
+        (record.starts, record.returns, record.held) = (0, 0, None);
         let is_discarded = record.outcome.as_ref().is_some_and(|outcome| outcome.discard);
         if from_the_start || is_discarded {
             let old = record.clone();

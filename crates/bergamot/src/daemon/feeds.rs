@@ -56,8 +56,22 @@ pub(crate) enum FeedNews {
 }
 
 impl FeedRoom {
-    pub(super) fn new(memory: Memory, config: &Config) -> Self {
-        Self { machine: Feeds::new(memory, settings(config)), runs: 0 }
+    /// A timer starts a run again and again, so each run of feeds alone heeds earlier refusals; a
+    /// daemon that is started tries again.
+    pub(super) fn new(memory: Memory, config: &Config, feeds_only: bool) -> Self {
+        let mut machine = Feeds::new(memory, settings(config));
+        if feeds_only {
+            machine.heed_refusals();
+            for (feed, error) in machine.refusals() {
+                let name = machine.settings(feed).map_or("", |it| &it.name);
+                warn!(
+                    feed = %Shown(name), code = %error.code,
+                    "not asked, for it refused the login before ({}); change its settings, or start \
+                     the daemon, to try again", error.message
+                );
+            }
+        }
+        Self { machine, runs: 0 }
     }
 }
 
@@ -220,6 +234,11 @@ impl Daemon {
         let until = due.map_or(now.instant, instant_of);
         self.targets.finished_until(now.instant, Poll::Feed(feed), &result, until);
         self.set_feed_target(feed);
+    }
+
+    /// The names of those whose login was refused.
+    pub(super) fn refused_feeds(&self) -> Vec<String> {
+        self.feeds.machine.refusals().map(|(feed, _)| self.feed_name(feed)).collect()
     }
 
     /// Nothing is under way, and nothing is due.

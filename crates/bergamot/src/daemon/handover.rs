@@ -9,19 +9,27 @@ use bergamot_store::{Found, Spool};
 use super::current::Current;
 use super::grounds::Remembered;
 use super::jobs::Jobs;
+use super::private;
 use super::reception::{Reception, Wishes};
 use super::settings::JobSettings;
 use crate::config::Config;
 
 /// Nothing is made where a disk is promised that is not mounted: there may be a spool on it.
-pub(super) fn open_spool(state: &Path) -> anyhow::Result<(Spool, Found)> {
+pub(super) fn open_spool(state: &Path, config: &Config) -> anyhow::Result<(Spool, Found)> {
     let path = state.join("spool");
     if !path.exists() {
         Remembered::default().check(state).context("no spool is made")?;
     }
-    Spool::open(&path)
+    // Members of that group have to get to a socket that may lie in there.
+    if config.control.socket_group.is_none() {
+        private::keep_private(state);
+    }
+    private::keep_private(&path);
+    let (mut spool, found) = Spool::open(&path)
         .map_err(|error| anyhow::anyhow!("{}: {error}", error.code()))
-        .context("cannot open the spool")
+        .context("cannot open the spool")?;
+    spool.keep_room_in(state);
+    Ok((spool, found))
 }
 
 /// Takes jobs for the next start. As long as it lives no daemon can run on that spool.
@@ -30,7 +38,7 @@ pub(crate) struct Handover(Reception);
 
 impl Handover {
     pub(crate) fn open(config: &Config) -> anyhow::Result<Self> {
-        let (spool, found) = open_spool(&config.directories.state)?;
+        let (spool, found) = open_spool(&config.directories.state, config)?;
         if let Some(why) = found.read_only {
             anyhow::bail!("nothing can be written to the spool: {why}");
         }

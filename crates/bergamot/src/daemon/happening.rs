@@ -44,8 +44,14 @@ pub(crate) enum Happening {
         job: JobId,
         fetched: Box<Fetched<Arrived>>,
     },
+    /// The destination has these jobs, of which the records say that they are queued.
+    FoundDelivered(Vec<JobId>),
     /// Somebody comes back from a server with what he was sent for, or without.
     ErrandReturned(Box<Returned>),
+    /// The journal of a job that is to be moved holds everything noted before, if it could be written.
+    JournalWritten(JobId),
+    /// All journals can be written to again, or one could not be.
+    Journals(Result<(), String>),
     /// A job is ready to be downloaded, or cannot be.
     Loaded {
         job: JobId,
@@ -87,6 +93,10 @@ pub(crate) enum Happening {
     Stop,
     /// Somebody has looked at the volumes.
     Surveyed(Box<Survey>),
+    /// A thread that the daemon cannot do without has panicked.
+    ThreadDied {
+        name: String,
+    },
     /// There may be something new in the watch folder.
     WatchFolderTouched,
 }

@@ -1,8 +1,9 @@
-//! One errand about newsgroups, from the connection to the last line.
+//! [`Line`]: a connection on which errands about newsgroups are carried out, in a task of its own.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use bergamot_engine::ErrandId;
 use bergamot_groups::{Batch, Fetch, Headers, Overview, Plan};
 use bergamot_net::{ErrandError, Recall, Server};
 use bergamot_nntp::Wildmat;
@@ -10,6 +11,7 @@ use bergamot_rpc::newsgroup::{Group, GroupQuery};
 use bergamot_rpc::view::Page;
 use bergamot_types::{ArticleRange, GroupName, ServerId};
 use thiserror::Error;
+use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::errands::Errand;
 
@@ -38,30 +40,100 @@ pub(super) enum TripError {
     Pattern(#[from] bergamot_nntp::InvalidWildmat),
 }
 
-pub(super) async fn travel(
-    (id, server): (ServerId, Arc<Server>),
+/// A connection to one server for one errand after another; each runs in the order it was sent.
+pub(super) struct Line {
+    pub(super) server: (ServerId, Arc<Server>),
+    pub(super) compress: bool,
+    pub(super) recall: Recall,
+    pub(super) inbox: UnboundedReceiver<(ErrandId, Errand)>,
+}
+
+/// What a line tells: of an errand that is over, of its own end, or of both.
+#[derive(Debug)]
+pub(super) enum LineNews {
+    Returned(ErrandId, Trip),
+    /// The connection is gone; also of an errand that ended with it.
+    Closed(Option<(ErrandId, Trip)>),
+}
+
+impl Line {
+    /// Carries out errands until no sender is left, the connection is recalled, or the server
+    /// ends it. What was sent and not begun by then comes back as recalled. `Closed` is told once.
+    pub(super) async fn run(mut self, tell: impl Fn(LineNews)) {
+        let end = self.carry_out(&tell).await;
+        self.inbox.close();
+        tell(LineNews::Closed(end));
+        while let Ok((errand, _)) = self.inbox.try_recv() {
+            tell(LineNews::Returned(errand, Trip::recalled()));
+        }
+    }
+
+    async fn carry_out(&mut self, tell: &impl Fn(LineNews)) -> Option<(ErrandId, Trip)> {
+        let (errand, what) = self.inbox.recv().await?;
+        let (id, server) = self.server.clone();
+        let opened = bergamot_net::Errand::open(server, self.compress, self.recall.clone()).await;
+        let mut connection = match opened {
+            Ok(connection) => connection,
+            Err(error) => {
+                let result = Err(error.into());
+                return Some((errand, Trip { result, was_ready: false, received: 0 }));
+            }
+        };
+        let mut next = (errand, what);
+        let (mut counted, mut is_first) = (0, true);
+        loop {
+            let (errand, what) = next;
+            let result = carry_out(&mut connection, id, what, &self.recall).await;
+            let received =
+                connection.received() - std::mem::replace(&mut counted, connection.received());
+            let has_ended = matches!(result, Err(TripError::Errand(ErrandError::Ended(_))));
+            // A server may close what it has not heard of for a while: a new connection will do.
+            let result =
+                if has_ended && !is_first { Err(ErrandError::Recalled.into()) } else { result };
+            let trip = Trip { result, was_ready: true, received };
+            if has_ended || self.recall.is_recalled() {
+                return Some((errand, trip));
+            }
+            tell(LineNews::Returned(errand, trip));
+            is_first = false;
+            let job = tokio::select! {
+                biased;
+                // A recalled connection is closed without QUIT.
+                () = self.recall.recalled() => return None,
+                job = self.inbox.recv() => job,
+                _ = connection.wait_for_end() => return None,
+            };
+            match job {
+                Some(job) => next = job,
+                None => {
+                    connection.close().await;
+                    return None;
+                }
+            }
+        }
+    }
+}
+
+impl Trip {
+    fn recalled() -> Self {
+        Self { result: Err(ErrandError::Recalled.into()), was_ready: true, received: 0 }
+    }
+}
+
+async fn carry_out(
+    connection: &mut bergamot_net::Errand,
+    server: ServerId,
     what: Errand,
-    compress: bool,
-    recall: Recall,
-) -> Trip {
-    let mut errand = match bergamot_net::Errand::open(server, compress, recall.clone()).await {
-        Ok(errand) => errand,
-        Err(error) => return Trip { result: Err(error.into()), was_ready: false, received: 0 },
-    };
-    let result = match what {
-        Errand::Headers(fetch) => headers(&mut errand, id, &fetch, &recall).await,
+    recall: &Recall,
+) -> Result<Brought, TripError> {
+    match what {
+        Errand::Headers(fetch) => headers(connection, server, &fetch, recall).await,
         Errand::List(query) => tokio::select! {
             biased;
             () = recall.recalled() => Err(ErrandError::Recalled.into()),
-            result = list(&mut errand, &query) => result.map(Brought::Groups),
+            result = list(connection, &query) => result.map(Brought::Groups),
         },
-    };
-    let received = errand.received();
-    // Whoever recalls it does not wait for a goodbye.
-    if !recall.is_recalled() && !matches!(result, Err(TripError::Errand(ErrandError::Ended(_)))) {
-        errand.close().await;
     }
-    Trip { result, was_ready: true, received }
 }
 
 /// What was read of a group so far; all of it holds, wherever the reading breaks off.

@@ -54,6 +54,9 @@ impl From<StoreError> for Hindrance {
                 let why = format!("state.missing: {}: {error}", path.display());
                 Self::Lasting(Cause::Missing, why)
             }
+            error @ StoreError::Damaged { .. } => {
+                Self::Lasting(Cause::StateDamaged, format!("{}: {error}", error.code()))
+            }
             error => Self::Passing(format!("{}: {error}", error.code())),
         }
     }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bergamot_queue::{Life, Step};
-use bergamot_store::Record;
+use bergamot_queue::{Cause, Life, Step};
+use bergamot_store::{Check, Record};
 use bergamot_types::{ByteCount, JobId};
 use bergamot_writer::{JobDir, Root};
 
@@ -40,6 +40,10 @@ pub(crate) struct ActiveJob {
     pub(crate) started: Instant,
     pub(crate) segments: usize,
     pub(crate) losses_told: u32,
+    /// So far every finished file was read back from the disk.
+    pub(crate) is_read_back: bool,
+    /// All its files are finished; it is moved when its journal says so.
+    pub(crate) to_be_moved: Option<Check>,
     pub(crate) farewell: Option<Farewell>,
 }
 
@@ -49,6 +53,8 @@ struct Rest {
     until: Instant,
     /// None where its articles may not be everywhere yet.
     why: Option<String>,
+    /// What failed it.
+    cause: Option<Cause>,
 }
 
 /// A job that the disk has no room for.
@@ -64,7 +70,7 @@ struct Held {
 pub(crate) struct Farewell {
     pub(crate) size: ByteCount,
     pub(crate) took: Duration,
-    pub(crate) verified: bool,
+    pub(crate) check: Check,
 }
 
 impl Jobs {
@@ -364,16 +370,23 @@ impl Jobs {
     }
 
     /// It is downloaded again, but not before then.
-    pub(crate) fn put_back(&mut self, job: JobId, until: Instant, why: &str) {
+    pub(crate) fn put_back(&mut self, job: JobId, until: Instant, cause: Cause, why: &str) {
         self.active.remove(&job);
-        self.resting.insert(job, Rest { until, why: Some(why.to_owned()) });
+        let (why, cause) = (Some(why.to_owned()), Some(cause));
+        self.resting.insert(job, Rest { until, why, cause });
+    }
+
+    /// The jobs that are tried later because this failed them.
+    pub(crate) fn resting_for(&self, cause: Cause) -> Vec<JobId> {
+        let rests = self.resting.iter().filter(|(_, rest)| rest.cause == Some(cause));
+        rests.map(|(job, _)| *job).collect()
     }
 
     /// It is not loaded before then.
     pub(crate) fn rest(&mut self, job: JobId, until: Instant) {
         if let Some(record) = self.records.get(&job) {
             self.waiting.remove(&Place::of(record));
-            self.resting.insert(job, Rest { until, why: None });
+            self.resting.insert(job, Rest { until, why: None, cause: None });
         }
     }
 

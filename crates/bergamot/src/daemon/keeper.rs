@@ -1,6 +1,6 @@
 //! The keeper: reads jobs from the spool and writes their records, in a thread of its own.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
@@ -29,7 +29,11 @@ enum Errand {
     DropJournal(JobId),
     /// Nobody needs the journal of a job that ended.
     ForgetJournal(JobId),
+    /// The main loop knows which directory the job was given.
+    Heard(JobId),
     Load(Load),
+    /// The files of a job that had to be read were.
+    Read(Box<Prepared>),
     Stop(mpsc::Sender<()>),
     Update(Box<Record>),
 }
@@ -52,9 +56,12 @@ impl Keeper {
         outbox: Outbox,
     ) -> std::io::Result<Self> {
         let (sender, errands) = mpsc::channel();
+        let itself = sender.clone();
         let loader = Loader::new(spool.clone(), directories);
-        let worker = Worker { spool, loader, settings, outbox };
-        vital_thread("keeper", move || worker.run(&errands))?;
+        let on_death = outbox.clone();
+        let given = Given::default();
+        let worker = Worker { spool, loader, settings, outbox, given, itself };
+        vital_thread("keeper", &on_death, move || worker.run(&errands))?;
         Ok(Self(sender))
     }
 
@@ -75,6 +82,11 @@ impl Keeper {
     /// The same for many, whose removal nobody waits for.
     pub(crate) fn remove_all(&self, records: Vec<Record>) {
         self.send(Errand::ClearAll(records));
+    }
+
+    /// The job is loaded, and its record in memory names its directory from here on.
+    pub(crate) fn heard(&self, job: JobId) {
+        self.send(Errand::Heard(job));
     }
 
     /// Somebody wants it tried again: what it did to earlier daemons is forgiven.
@@ -116,6 +128,23 @@ struct Worker {
     loader: Loader,
     settings: Current<JobSettings>,
     outbox: Outbox,
+    given: Given,
+    /// For what is done beside it.
+    itself: mpsc::Sender<Errand>,
+}
+
+/// Directories that jobs were given and of which the main loop has not heard yet. Records that it sends
+/// meanwhile do not name them; without this, a kill would leave a directory that no record names.
+#[derive(Debug, Default)]
+struct Given(HashMap<JobId, Box<str>>);
+
+impl Given {
+    fn complete(&self, mut record: Box<Record>) -> Box<Record> {
+        if record.directory.is_none() {
+            record.directory = self.0.get(&record.id).cloned();
+        }
+        record
+    }
 }
 
 /// Errands after which records have to be on the disk, which waits as long for one as for many.
@@ -129,7 +158,7 @@ struct Round {
 impl Round {
     /// Gives back what is not of this round, and comes after it. So does what is of a job that is being
     /// loaded, for its record changes by that.
-    fn take(&mut self, errand: Errand) -> Option<Errand> {
+    fn take(&mut self, errand: Errand, given: &mut Given) -> Option<Errand> {
         match errand {
             Errand::Load(load) if self.loads.len() < MOST_LOADS && !self.has(load.record.id) => {
                 self.loads.push(load);
@@ -137,8 +166,9 @@ impl Round {
             Errand::Update(record)
                 if self.updates.len() < MOST_UPDATES && !self.loads(record.id) =>
             {
-                self.updates.push(*record);
+                self.updates.push(*given.complete(record));
             }
+            Errand::Heard(job) if !self.loads(job) => drop(given.0.remove(&job)),
             Errand::ForgetJournal(job)
                 if self.forgotten.len() < MOST_UPDATES && !self.loads(job) =>
             {
@@ -161,7 +191,7 @@ impl Round {
 }
 
 impl Worker {
-    fn run(&self, errands: &mpsc::Receiver<Errand>) {
+    fn run(mut self, errands: &mpsc::Receiver<Errand>) {
         let mut next = None;
         while let Some(errand) = next.take().or_else(|| errands.recv().ok()) {
             match errand {
@@ -169,12 +199,16 @@ impl Worker {
                     // If that cannot be written, it is parked once more.
                     let _ = self.spool.ended(job);
                 }
-                Errand::Clear { record, and_record } => self.clear(&record, and_record),
-                Errand::ClearAll(records) => self.clear_all(&records),
+                Errand::Clear { record, and_record } => self.clear(record, and_record),
+                Errand::ClearAll(records) => self.clear_all(records),
                 Errand::DropJournal(job) => self.note_journal(job, self.spool.drop_journal(job)),
-                Errand::ForgetJournal(_) | Errand::Load(_) | Errand::Update(_) => {
+                Errand::ForgetJournal(_)
+                | Errand::Heard(_)
+                | Errand::Load(_)
+                | Errand::Update(_) => {
                     next = self.round(errand, errands);
                 }
+                Errand::Read(prepared) => self.go_on_with(*prepared),
                 Errand::Stop(done) => {
                     let _ = done.send(());
                     return;
@@ -184,10 +218,10 @@ impl Worker {
     }
 
     /// Does with it all others of the same kind that wait. Returns the errand that came behind them.
-    fn round(&self, first: Errand, errands: &mpsc::Receiver<Errand>) -> Option<Errand> {
+    fn round(&mut self, first: Errand, errands: &mpsc::Receiver<Errand>) -> Option<Errand> {
         let (mut round, mut next) = (Round::default(), Some(first));
         while let Some(errand) = next {
-            next = round.take(errand);
+            next = round.take(errand, &mut self.given);
             if next.is_some() {
                 break;
             }
@@ -199,7 +233,7 @@ impl Worker {
 
     /// What others have come to goes first: a job that is loaded may get the directory of one that
     /// has left it, and people wait for records.
-    fn carry_out(&self, Round { loads, updates, forgotten }: Round) {
+    fn carry_out(&mut self, Round { loads, updates, forgotten }: Round) {
         self.update(updates);
         self.load(loads);
         for job in forgotten {
@@ -217,7 +251,7 @@ impl Worker {
         }
     }
 
-    fn load(&self, loads: Vec<Load>) {
+    fn load(&mut self, loads: Vec<Load>) {
         let mut prepared = self.prepare(loads);
         sync_new_directories(&mut prepared);
         let records: Vec<_> = prepared.iter().filter_map(Prepared::unwritten).collect();
@@ -226,9 +260,50 @@ impl Worker {
             if let Some(error) = failures.remove(&job.record.id) {
                 job.hinder(error.into());
             }
-            let (job, loaded) = (job.record.id, self.loader.finish(job));
-            self.outbox.tell(Happening::Loaded { job, loaded });
+            if let Some(directory) = job.new_directory() {
+                self.given.0.insert(job.record.id, directory.as_str().into());
+            }
+            if job.has_suspects() {
+                self.read_beside(job);
+                continue;
+            }
+            self.tell_loaded(job);
         }
+    }
+
+    /// Files may be large, and others wait for their records: so it is done in a thread of its own, which
+    /// ends with it.
+    fn read_beside(&self, mut prepared: Prepared) {
+        let itself = self.itself.clone();
+        let (sender, received) = mpsc::channel::<Box<Prepared>>();
+        let read = move || {
+            while let Ok(mut prepared) = received.recv() {
+                prepared.read_suspects();
+                // The keeper ends only with the daemon.
+                let _ = itself.send(Errand::Read(prepared));
+            }
+        };
+        match vital_thread("read-back", &self.outbox, read) {
+            Ok(()) => drop(sender.send(Box::new(prepared))),
+            Err(error) => {
+                let job = prepared.record.id;
+                tracing::warn!(%job, "no thread to read its files in: {error}");
+                prepared.read_suspects();
+                self.tell_loaded(prepared);
+            }
+        }
+    }
+
+    /// Unless it was removed meanwhile.
+    fn go_on_with(&self, prepared: Prepared) {
+        if self.spool.is_present(prepared.record.id) {
+            self.tell_loaded(prepared);
+        }
+    }
+
+    fn tell_loaded(&self, prepared: Prepared) {
+        let (job, loaded) = (prepared.record.id, self.loader.finish(prepared));
+        self.outbox.tell(Happening::Loaded { job, loaded });
     }
 
     fn write(&self, records: &[&Record]) -> BTreeMap<JobId, StoreError> {
@@ -252,8 +327,10 @@ impl Worker {
         prepared
     }
 
-    fn clear(&self, record: &Record, and_record: bool) {
-        let deleted = self.delete(record);
+    fn clear(&mut self, record: Box<Record>, and_record: bool) {
+        let record = self.given.complete(record);
+        let deleted = self.delete(&record);
+        self.given.0.remove(&record.id);
         if let Err(error) = &deleted {
             tracing::warn!(job = %record.id, code = error.code(), "its files stay: {error}");
         }
@@ -267,13 +344,15 @@ impl Worker {
         self.outbox.tell(Happening::Cleared { job: record.id, and_record, result });
     }
 
-    fn clear_all(&self, records: &[Record]) {
+    fn clear_all(&mut self, records: Vec<Record>) {
+        let jobs: Vec<_> = records.iter().map(|record| record.id).collect();
         for record in records {
-            if let Err(error) = self.delete(record) {
+            let record = self.given.complete(Box::new(record));
+            if let Err(error) = self.delete(&record) {
                 tracing::warn!(job = %record.id, code = error.code(), "its files stay: {error}");
             }
+            self.given.0.remove(&record.id);
         }
-        let jobs: Vec<_> = records.iter().map(|record| record.id).collect();
         if let Err(error) = self.spool.remove(&jobs) {
             tracing::warn!(code = error.code(), "{} jobs stay on record: {error}", jobs.len());
         }
@@ -344,25 +423,37 @@ mod tests {
 
     #[test]
     fn a_round_takes_what_does_not_depend_on_each_other() {
-        let mut round = Round::default();
+        let (mut round, mut given) = (Round::default(), Given::default());
+        let mut take = |errand| round.take(errand, &mut given);
         let forget = |job| Errand::ForgetJournal(JobId(job));
         for errand in [load(1), update(2), forget(4), load(3), update(2)] {
-            assert!(round.take(errand).is_none());
+            assert!(take(errand).is_none());
         }
-        assert!(round.take(update(1)).is_some(), "its record is being made");
-        assert!(round.take(load(1)).is_some());
-        assert!(round.take(forget(3)).is_some(), "it is being read");
-        assert!(round.take(load(2)).is_some(), "it begins with what is being written");
-        assert!(round.take(load(4)).is_some(), "it may have begun another journal");
-        assert!(round.take(Errand::DropJournal(JobId(9))).is_some(), "all before it come first");
+        assert!(take(update(1)).is_some(), "its record is being made");
+        assert!(take(load(1)).is_some());
+        assert!(take(forget(3)).is_some(), "it is being read");
+        assert!(take(load(2)).is_some(), "it begins with what is being written");
+        assert!(take(load(4)).is_some(), "it may have begun another journal");
+        assert!(take(Errand::DropJournal(JobId(9))).is_some(), "all before it come first");
     }
 
     #[test]
     fn a_round_has_an_end() {
-        let mut round = Round::default();
-        let loads = (0..100).take_while(|job| round.take(load(*job)).is_none());
+        let (mut round, mut given) = (Round::default(), Given::default());
+        let loads = (0..100).take_while(|job| round.take(load(*job), &mut given).is_none());
         assert_eq!(loads.count(), MOST_LOADS);
-        let updates = (1000..2000).take_while(|job| round.take(update(*job)).is_none());
+        let updates = (1000..2000).take_while(|job| round.take(update(*job), &mut given).is_none());
         assert_eq!(updates.count(), MOST_UPDATES);
+    }
+
+    #[test]
+    fn a_record_that_was_sent_before_its_directory_was_known_names_it_all_the_same() {
+        let (mut round, mut given) = (Round::default(), Given::default());
+        given.0.insert(JobId(1), "a (2)".into());
+        for errand in [update(1), Errand::Heard(JobId(1)), update(1)] {
+            assert!(round.take(errand, &mut given).is_none());
+        }
+        let named = round.updates.iter().map(|record| record.directory.as_deref());
+        assert_eq!(named.collect::<Vec<_>>(), [Some("a (2)"), None]);
     }
 }

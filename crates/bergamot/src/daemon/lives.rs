@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bergamot_engine::{Event, FORCE_PRIORITY};
-use bergamot_queue::{Deletion, DupeMode, Ending, Life, Step};
-use bergamot_store::{Outcome, Record, ServerArticles};
+use bergamot_queue::{Cause, Deletion, DupeMode, Ending, Life, Step};
+use bergamot_store::{Check, Doubt, Expired, Outcome, Postponed, Record, ServerArticles};
 use bergamot_types::{ByteCount, JobId, SafeName, Shown};
 use bergamot_writer::Root;
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use super::core::{AtDisk, Daemon};
 use super::jobs::{ActiveJob, Farewell};
@@ -19,7 +19,6 @@ use super::nzb_job::new_job;
 use super::question::Promise;
 use super::recordings::Next;
 use super::roots;
-use super::settings::Retention;
 use super::targets::Poll;
 use crate::clock;
 
@@ -108,6 +107,7 @@ impl Daemon {
     }
 
     pub(super) fn on_loaded(&mut self, job: JobId, loaded: Loaded) {
+        self.keeper.heard(job);
         // It may have ended meanwhile.
         if self.jobs.loaded(job) {
             match loaded {
@@ -185,13 +185,28 @@ impl Daemon {
         let Some(record) = self.jobs.record(job) else { return };
         let segments = nzb.segments();
         info!(%job, name = %Shown(&record.name), size = %ByteCount(nzb.bytes()), "started");
+        self.sums.restore(job, &recovered.written);
+        let is_read_back = recovered.finished.iter().all(|it| it.read_back);
         let mut new = new_job(record, nzb, recovered, self.job_settings.get().wants_par2_volumes);
+        let propagation = self.config.download.propagation;
+        let newest_post = record.contents.newest_post;
+        new.health_exempt_until =
+            propagation.exempt_until(record.held, newest_post, clock::now().date);
         new.paused_files.extend(self.joinings.leaving(job));
         self.scribe.adopt(job, journal);
         let started = clock::now().instant;
         self.jobs.start(
             job,
-            ActiveJob { directory, destination, started, segments, losses_told: 0, farewell: None },
+            ActiveJob {
+                directory,
+                destination,
+                started,
+                segments,
+                losses_told: 0,
+                is_read_back,
+                to_be_moved: None,
+                farewell: None,
+            },
         );
         self.tell_room();
         if has_changed {
@@ -224,7 +239,7 @@ impl Daemon {
     pub(super) fn note_completed(
         &mut self,
         job: JobId,
-        verified: bool,
+        check: Check,
         destination: Arc<Root>,
         name: &SafeName,
     ) {
@@ -236,20 +251,22 @@ impl Daemon {
         known.farewell = Some(Farewell {
             size: ByteCount(totals.bytes_done),
             took: clock::now().instant - known.started,
-            verified,
+            check,
         });
-        let mut outcome = self.outcome(job, Ending::Completed { verified }, "");
+        let ending = Ending::Completed { verified: check.is_verified() };
+        let mut outcome = self.outcome(job, ending, "");
+        outcome.check = Some(check);
         outcome.destination = Some(path);
         self.end_as(job, outcome);
     }
 
     /// Its articles may still come: it stays in the queue and is tried again later.
-    pub(super) fn put_back(&mut self, job: JobId, pause: Duration, why: &str) {
+    pub(super) fn put_back(&mut self, job: JobId, pause: Duration, cause: Cause, why: &str) {
         warn!(%job, again_in = ?pause, "put back: {why}");
         self.put_away(job);
         self.jobs.step(job, Step::PutBack);
         let until = clock::now().instant + pause;
-        self.jobs.put_back(job, until, why);
+        self.jobs.put_back(job, until, cause, why);
         self.do_once(Poll::Rest(job), until);
         self.events.push_back(Event::JobRemoved(job));
         self.tell_state(job);
@@ -380,23 +397,40 @@ impl Daemon {
         self.forget_files_of(job);
         self.write_notes_of(job);
         self.notes.forget(job);
+        self.sums.forget(job);
         self.scribe.close(job);
         self.file_ids.forget(job);
         self.published.forget(job);
     }
 
-    /// What has been history for long enough is forgotten.
+    /// Removes ended jobs that the history need not keep, with what was downloaded of those that failed.
     pub(super) fn prune(&mut self) {
-        let Retention { keep, most } = self.retention;
-        let expired = bergamot_store::expired(self.jobs.past(), clock::now().date, keep, most);
-        let records: Vec<_> =
-            expired.iter().filter_map(|job| self.jobs.record(*job).cloned()).collect();
-        for job in expired {
+        let now = clock::now();
+        let records = self.jobs.past().chain(self.jobs.queued());
+        let Expired { by_number, by_age, postponed } =
+            self.retention.check(now.instant, now.date, records);
+        if let Some(Postponed { jobs, doubt, until }) = postponed {
+            // One warning for each jump, and one while the check is planned.
+            if self.targets.target(Poll::History).is_none() || matches!(doubt, Doubt::Jumped { .. })
+            {
+                tell_postponed(jobs, doubt);
+            }
+            self.do_once(Poll::History, until);
+        }
+        let why =
+            [(by_number, "more jobs ended than history.most"), (by_age, "older than history.keep")];
+        let mut removed = Vec::new();
+        for (job, why) in
+            why.into_iter().flat_map(|(jobs, why)| jobs.into_iter().map(move |job| (job, why)))
+        {
+            let Some(record) = self.jobs.record(job).cloned() else { continue };
+            tell_pruned(&record, &self.job_settings.get().incomplete, why);
+            removed.push(record);
             self.jobs.forget(job);
             self.tell_removed(job);
         }
-        if !records.is_empty() {
-            self.keeper.remove_all(records);
+        if !removed.is_empty() {
+            self.keeper.remove_all(removed);
         }
     }
 
@@ -491,7 +525,8 @@ pub(super) fn announce(record: &Record, farewell: Farewell) {
     let path = record.destination().unwrap_or_default();
     info!(
         job = %record.id, name = %Shown(&record.name), size = %farewell.size,
-        seconds = format!("{:.1}", farewell.took.as_secs_f64()), verified = farewell.verified,
+        seconds = format!("{:.1}", farewell.took.as_secs_f64()),
+        verified = farewell.check.is_verified(), check = farewell.check.word(),
         path = %Shown(path), "complete"
     );
 }
@@ -501,6 +536,37 @@ fn announce_failure(record: &Record, directory: &Path) {
     let (path, reason) = (directory.to_string_lossy(), record.reason().unwrap_or("?"));
     let name = Shown(&record.name);
     warn!(job = %record.id, %name, path = %Shown(&path), "failed: {reason}");
+}
+
+/// What is deleted is named, so that a person can see where a download has gone.
+fn tell_pruned(record: &Record, incomplete: &Path, why: &str) {
+    let (job, name) = (record.id, Shown(&record.name));
+    match record.directory.as_deref() {
+        Some(directory) => {
+            let path = incomplete.join(directory).to_string_lossy().into_owned();
+            let path = Shown(&path);
+            info!(%job, %name, %path, "removed from the history, and its downloaded files deleted: {why}");
+        }
+        None => debug!(%job, %name, "removed from the history: {why}"),
+    }
+}
+
+fn tell_postponed(jobs: usize, doubt: Doubt) {
+    match doubt {
+        Doubt::BeforeNewestRecord => warn!(
+            jobs,
+            "no job is removed from the history by age: the clock is before the newest date on record"
+        ),
+        Doubt::Jumped { seconds } => warn!(
+            jobs,
+            hours = seconds / 3600,
+            "the clock jumped; no job is removed from the history by age until it has run an hour"
+        ),
+        Doubt::Unconfirmed { .. } => debug!(
+            jobs,
+            "no job is removed from the history by age until the clock has run an hour"
+        ),
+    }
 }
 
 /// How long to leave a disk alone that would not take a record or start a job.

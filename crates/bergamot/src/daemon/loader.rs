@@ -9,13 +9,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bergamot_nzb::Nzb;
 use bergamot_queue::Ending;
-use bergamot_store::{BootId, Journal, Outcome, Record, Replay, Spool, StoreError};
+use bergamot_store::{BootId, Check, Journal, Outcome, Record, Replay, Spool, StoreError};
 use bergamot_types::SafeName;
 use bergamot_writer::{DiskError, JobDir, Root};
 
 use super::hindrance::Hindrance;
 use super::nzb_job::read_nzb;
-use super::recovery::{Lying, Recovered, recover};
+use super::recovery::{Lying, Recovered, RecoveredFile, ends, recover};
 use super::roots::Opened;
 use crate::clock;
 
@@ -68,14 +68,87 @@ struct Taken {
     directory: JobDir,
     destination: Root,
     recovered: Recovered,
+    /// Files that have their names and are not whole.
+    unfinished: Vec<(u32, String)>,
     journal: Journal,
 }
 
+impl Taken {
+    fn settle(&mut self) -> Result<(), Hindrance> {
+        self.journal.append(&std::mem::take(&mut self.recovered.corrections))?;
+        for (index, name) in std::mem::take(&mut self.unfinished) {
+            self.directory.unfinish(index, &name)?;
+        }
+        let known: Vec<_> = self.recovered.finished.iter().map(|it| &*it.file.name).collect();
+        self.directory.remove_all_but(&known)?;
+        for (index, up_to) in ends(&self.recovered.written) {
+            self.directory.expect_written(index, up_to);
+        }
+        for RecoveredFile { file, status, .. } in &self.recovered.finished {
+            self.directory.expect_finished(file.index, &file.name, *status);
+        }
+        Ok(())
+    }
+}
+
 impl Prepared {
+    /// Files of it have to be read before it is known what can be gone on with.
+    pub(super) fn has_suspects(&self) -> bool {
+        matches!(&self.found, Ok(Found::Resumed(taken)) if !taken.recovered.suspects.is_empty())
+    }
+
+    /// Reads them, which may take long.
+    pub(super) fn read_suspects(&mut self) {
+        let Ok(Found::Resumed(taken)) = &mut self.found else { return };
+        let suspects = std::mem::take(&mut taken.recovered.suspects);
+        tracing::info!(
+            job = %self.record.id, files = suspects.len(),
+            "reads files that are not those of the last run, or not as long"
+        );
+        for suspect in suspects {
+            let sums = suspect.sums();
+            let read = match &suspect.name {
+                Some(name) => taken.directory.compare_finished(name, &sums),
+                None => taken.directory.compare_part(suspect.index, &sums),
+            };
+            let (index, name) = (suspect.index, suspect.name.clone());
+            // What cannot be read is fetched again, and the write reports what is wrong.
+            let agrees = read.unwrap_or_else(|error| {
+                tracing::warn!(job = %self.record.id, code = error.code(), "{error}");
+                vec![false; sums.len()]
+            });
+            let differ = agrees.iter().filter(|agrees| !**agrees).count();
+            if differ > 0 {
+                tracing::warn!(
+                    job = %self.record.id, file = index, articles = differ,
+                    "file.changed: some of it is fetched again"
+                );
+            }
+            let is_unfinished = taken.recovered.note_read(suspect, &agrees);
+            taken.unfinished.extend(name.filter(|_| is_unfinished).map(|name| (index, name)));
+        }
+    }
+
+    /// Takes back what the journal claims and does not hold, before anything is written again.
+    fn settle(&mut self) {
+        let Ok(Found::Resumed(taken)) = &mut self.found else { return };
+        if let Err(hindrance) = taken.settle() {
+            self.found = Err(hindrance);
+        }
+    }
+
     /// Where a directory was made for it that may not be on the disk.
     pub(super) fn new_ground(&self) -> Option<&Root> {
         match &self.found {
             Ok(Found::Begun(taken)) => Some(taken.directory.root()),
+            _ => None,
+        }
+    }
+
+    /// The name of a directory that was made for it.
+    pub(super) fn new_directory(&self) -> Option<&SafeName> {
+        match &self.found {
+            Ok(Found::Begun(taken)) => Some(taken.directory.name()),
             _ => None,
         }
     }
@@ -121,15 +194,19 @@ impl Loader {
     }
 
     /// Once the disk has what it has to.
-    pub(super) fn finish(&self, Prepared { record, found }: Prepared) -> Loaded {
+    pub(super) fn finish(&self, mut prepared: Prepared) -> Loaded {
+        prepared.settle();
+        let Prepared { mut record, found } = prepared;
         match found {
             Ok(Found::AtDestination(Opened { incomplete, destination })) => {
                 clear_up(&record, &incomplete, &destination);
                 Loaded::Done(record)
             }
             Ok(Found::Begun(taken) | Found::Resumed(taken)) => {
-                let Taken { nzb, directory, destination, recovered, journal } = *taken;
+                let Taken { nzb, directory, destination, recovered, journal, .. } = *taken;
                 let (directory, destination) = (Arc::new(directory), Arc::new(destination));
+                let is_there = |index| recovered.finished.iter().any(|it| it.file.index == index);
+                record.finished.retain(|file| is_there(file.index));
                 let record = *record;
                 let ready = Ready { record, nzb, directory, destination, recovered, journal };
                 Loaded::Ready(Box::new(ready))
@@ -170,14 +247,13 @@ impl Loader {
             record.directory = Some(directory.name().as_str().into());
             record.finished.clear();
             let (recovered, destination) = (Recovered::default(), opened.destination);
-            let taken = Taken { nzb, directory, destination, recovered, journal };
+            let unfinished = Vec::new();
+            let taken = Taken { nzb, directory, destination, recovered, unfinished, journal };
             return Ok(Found::Begun(Box::new(taken)));
         };
         let recovered = recover(&nzb, replay, &record.finished, &lying(&directory)?);
-        let known: Vec<_> = recovered.finished.iter().map(|file| &*file.name).collect();
-        directory.remove_all_but(&known)?;
-        let destination = opened.destination;
-        let taken = Taken { nzb, directory, destination, recovered, journal };
+        let (destination, unfinished) = (opened.destination, Vec::new());
+        let taken = Taken { nzb, directory, destination, recovered, unfinished, journal };
         Ok(Found::Resumed(Box::new(taken)))
     }
 
@@ -185,7 +261,7 @@ impl Loader {
     fn make_directory(&self, incomplete: &Root, wanted: &SafeName) -> Result<JobDir, DiskError> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if !known.contains(wanted.as_str()) {
-            incomplete.remove_empty(wanted)?;
+            incomplete.remove_if_empty(wanted)?;
         }
         let directory = incomplete.job_dir(wanted)?;
         known.insert(directory.name().as_str().into());
@@ -216,22 +292,31 @@ impl Loader {
         let Some(name) = record.directory.as_deref().and_then(SafeName::recorded) else {
             return Ok(Some(None));
         };
-        match incomplete.reopen(&name) {
-            Ok(directory) => Ok(Some(Some(directory))),
-            Err(DiskError::Vanished { .. }) => {
-                let Some(moved) = destination.moved(incomplete, record.id)? else {
-                    return Ok(Some(None));
-                };
-                let older = record.finished.iter().all(|file| file.verified);
-                let verified = older && replay.finished.values().all(|file| file.verified);
-                let mut outcome = self.outcome(Ending::Completed { verified }, "");
-                outcome.destination = Some(path_of(destination, &moved));
-                record.directory = None;
-                record.end(outcome);
-                Ok(None)
+        let (directory, moved) = match incomplete.reopen(&name) {
+            Ok(directory) => {
+                let older = record.finished.iter().map(|file| &file.name);
+                let newer = replay.finished.values().map(|file| &file.name);
+                let finished: Vec<_> = older.chain(newer).map(String::as_str).collect();
+                let moved = directory.take_up_delivery(destination, record.id, &finished)?;
+                (Some(directory), moved)
             }
-            Err(error) => Err(error),
-        }
+            Err(DiskError::Vanished { .. }) => (None, destination.moved(incomplete, record.id)?),
+            Err(error) => return Err(error),
+        };
+        let Some(moved) = moved else { return Ok(Some(directory)) };
+        let (older, newer) = (&record.finished, replay.finished.values());
+        let is_known = !older.is_empty() || newer.len() > 0;
+        let verified = is_known
+            && older.iter().all(|file| file.verified)
+            && newer.clone().all(|file| file.verified);
+        let read_back = older.is_empty() && newer.clone().all(|file| file.read_back);
+        let check = Check::of(verified, read_back);
+        let mut outcome = self.outcome(Ending::Completed { verified }, "");
+        outcome.check = Some(check);
+        outcome.destination = Some(path_of(destination, &moved));
+        record.directory = None;
+        record.end(outcome);
+        Ok(None)
     }
 }
 
@@ -248,11 +333,11 @@ pub(super) fn clear_up(record: &Record, incomplete: &Root, destination: &Root) -
 }
 
 fn lying(directory: &JobDir) -> Result<Lying, DiskError> {
-    let parts = directory.parts()?.into_iter().map(|(file, size)| (file, size.0));
-    let named = directory.finished()?.into_iter().filter_map(|(name, size)| {
+    let parts = directory.parts()?.into_iter();
+    let named = directory.finished()?.into_iter().filter_map(|(name, status)| {
         // What is hidden is a mark of ours, and what is no UTF-8 has another owner.
         let name = name.into_string().ok().filter(|name| !name.starts_with('.'))?;
-        Some((name, size.0))
+        Some((name, status))
     });
     Ok(Lying { parts: parts.collect(), named: named.collect() })
 }

@@ -68,6 +68,20 @@ impl Daemon {
         });
     }
 
+    /// The last daemon was killed before their ends were on record: they are looked at now, though they
+    /// may be paused or far back in the queue.
+    pub(super) fn on_found_delivered(&mut self, jobs: &[JobId]) {
+        for &job in jobs {
+            let is_waiting = self.jobs.is_queued(job)
+                && self.jobs.get(job).is_none()
+                && !self.jobs.is_loading(job)
+                && self.jobs.record(job).is_some_and(|record| record.outcome.is_none());
+            if is_waiting {
+                self.begin_to_load(job);
+            }
+        }
+    }
+
     pub(super) fn on_opened(&mut self, number: u64, opened: Result<Opened, Hindrance>) {
         self.loading.end(number, opened);
         while let Some(Opening { job, category, opened: Some(opened), .. }) = self.loading.next() {
@@ -92,13 +106,16 @@ impl Daemon {
 #[cfg(test)]
 mod tests {
     use super::super::grounds::Grounds;
+    use super::super::happening::Outbox;
+    use super::super::roots::KnownJobs;
     use super::*;
 
     #[test]
     fn jobs_are_loaded_in_their_order_and_each_once() {
         let state = tempfile::tempdir().unwrap();
         let (grounds, _) = Grounds::open(state.path(), bergamot_writer::Modes::default());
-        let mut loading = Loading::new(Roots::new(grounds));
+        let (known, (outbox, _inbox)) = (KnownJobs::default(), Outbox::new());
+        let mut loading = Loading::new(Roots::new(grounds, known, outbox));
         let opened = || Err(Hindrance::Passing("it was tried".to_owned()));
         let [one, two, three] = [1, 2, 3].map(|job| loading.begin(JobId(job), None));
         loading.end(two, opened());

@@ -7,7 +7,8 @@
 //!   engine means out here
 //! - `jobs`, `ranks`: the queue and history; `recordings`: what of them is on its way to the disk
 //! - `desk`: the thread that takes NZB files in; `reception`: how an NZB becomes a job; `handover`: the
-//!   same while no daemon runs
+//!   same while no daemon runs; `claimant`: under which id it claims files; `private`: directories for their
+//!   owner alone
 //! - `joining`: how jobs become one, and how files of one become another
 //! - `fetches`: NZBs that are given by their address; `web`, `parcel`: how they come, and in what
 //! - `loading`, `roots`, `hindrance`: how jobs come in, and what keeps them from it
@@ -31,6 +32,7 @@
 
 mod allowance;
 mod carry_out;
+mod claimant;
 mod clerk;
 mod control;
 mod core;
@@ -76,10 +78,12 @@ mod pace;
 mod parcel;
 mod pauses;
 mod places;
+mod private;
 mod probes;
 mod publication;
 mod question;
 mod ranks;
+mod rebuilding;
 mod reception;
 mod recordings;
 mod recovery;
@@ -92,7 +96,9 @@ mod servers;
 mod settings;
 mod steering;
 mod storage;
+mod sums;
 mod tallies;
+mod target_views;
 mod targets;
 mod told;
 mod trouble;

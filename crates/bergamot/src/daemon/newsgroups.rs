@@ -73,6 +73,16 @@ impl Newsgroups {
         let (tried, lists) = (BTreeMap::new(), BTreeMap::new());
         Self { groups: Groups::new(settings), names: Names::default(), tried, lists }
     }
+
+    /// Of the target with that number.
+    pub(super) fn name_of(&self, number: u32) -> Option<String> {
+        self.names.by_number.get(&number).map(|group| group.as_str().to_owned())
+    }
+
+    /// Whether no group is active.
+    pub(super) fn are_idle(&self) -> bool {
+        self.groups.live().next().is_none()
+    }
 }
 
 impl Daemon {
@@ -110,6 +120,9 @@ impl Daemon {
                 self.targets.remove(target);
                 self.targets.finished(now, target, &Ok::<(), ()>(()), &mut self.chance);
                 group.iter().for_each(|group| self.newsgroups.names.forget(group));
+                if self.newsgroups.are_idle() {
+                    self.close_idle_lines();
+                }
             }
         }
     }
@@ -180,7 +193,11 @@ impl Daemon {
     pub(super) fn on_looked(&mut self, group: &GroupName, result: Result<Batch, Failure>) {
         let now = clock::now().instant;
         self.newsgroups.tried.remove(group);
-        let outcome = result.as_ref().map(|_| ()).map_err(Failure::clone);
+        // A server that answers that it does not have the group works: it is asked at the usual period.
+        let outcome = match &result {
+            Ok(_) | Err(Failure::NoSuchGroup(_)) => Ok(()),
+            Err(failure) => Err(failure.clone()),
+        };
         let period = self.newsgroups.groups.handle_fetched(now, group, result);
         let target = Poll::Group(self.newsgroups.names.number(group));
         self.targets.set_interval(now, target, period);

@@ -3,9 +3,9 @@
 use std::io::BufReader;
 
 use bergamot_nzb::{Limits, Nzb, NzbError, NzbFile, Par2, Segments};
-use bergamot_queue::{NewFile, NewJob};
+use bergamot_queue::{Alternates, NewFile, NewJob};
 use bergamot_store::{Contents, FileChoices, Fingerprint, Record, Spool, StoreError};
-use bergamot_types::ByteCount;
+use bergamot_types::{ByteCount, JobId};
 use sha2::{Digest, Sha256};
 
 use super::recovery::Recovered;
@@ -28,8 +28,9 @@ pub(super) enum Unread {
 pub(super) fn read_nzb(spool: &Spool, record: &Record) -> Result<Nzb, Unread> {
     let mut whole: Option<Nzb> = None;
     for part in record.nzbs() {
-        let file = BufReader::new(spool.nzb(part).map_err(Unread::Store)?);
-        let mut nzb = bergamot_nzb::read(file, &Limits::default()).map_err(Unread::Nzb)?;
+        // What other jobs have brought along may be of an older version.
+        let must_be_sealed = record.nzb_is_sealed && part == record.id;
+        let mut nzb = read_one(spool, part, must_be_sealed)?;
         match &mut whole {
             Some(whole) => whole.files.append(&mut nzb.files),
             None => whole = Some(nzb),
@@ -42,6 +43,14 @@ pub(super) fn read_nzb(spool: &Spool, record: &Record) -> Result<Nzb, Unread> {
         }
     }
     Ok(nzb)
+}
+
+/// A damaged NZB is told as such, whatever its parser made of it.
+pub(super) fn read_one(spool: &Spool, job: JobId, must_be_sealed: bool) -> Result<Nzb, Unread> {
+    let mut file = spool.nzb(job).map_err(Unread::Store)?;
+    let nzb = bergamot_nzb::read(BufReader::new(&mut file), &Limits::default());
+    file.finish(must_be_sealed).map_err(Unread::Store)?;
+    nzb.map_err(Unread::Nzb)
 }
 
 pub(crate) fn contents(nzb: &Nzb) -> Contents {
@@ -74,7 +83,7 @@ pub(super) fn new_job(
         priority: record.priority,
         rank: record.rank,
         paused: record.paused,
-        finished: recovered.finished.iter().map(|file| (file.index, file.verified)).collect(),
+        finished: recovered.finished.iter().map(|it| (it.file.index, it.file.verified)).collect(),
         written: recovered.written,
         paused_files: choices.map_or(Vec::new(), |choices| choices.paused().to_vec()),
         dropped: choices.map_or(Vec::new(), FileChoices::left_out),
@@ -95,14 +104,15 @@ fn new_file(file: NzbFile) -> NewFile {
     // The subject may tell of parts that the NZB does not list at all.
     let highest = file.segments.highest().max(file.announced().unwrap_or(0)) as usize;
     let unlisted = highest.saturating_sub(file.segments.len());
-    let (ids, entries) = file.segments.into_parts();
+    let parts = file.segments.into_parts();
     NewFile {
         name,
         posted: file.date,
         groups: file.groups,
-        ids,
-        numbers: entries.iter().map(|entry| entry.number).collect(),
-        bytes: entries.iter().map(|entry| entry.bytes).collect(),
+        ids: parts.ids,
+        numbers: parts.entries.iter().map(|entry| entry.number).collect(),
+        bytes: parts.entries.iter().map(|entry| entry.bytes).collect(),
+        alternates: Alternates::new(parts.alternate_of, parts.alternate_ids),
         unlisted: u32::try_from(unlisted).unwrap_or(u32::MAX),
         is_extra,
         is_par2,
@@ -111,7 +121,7 @@ fn new_file(file: NzbFile) -> NewFile {
 
 #[cfg(test)]
 mod tests {
-    use bergamot_types::{JobId, UnixTime};
+    use bergamot_types::UnixTime;
 
     use super::*;
 

@@ -24,20 +24,18 @@ pub(super) struct Published {
     was_watched: bool,
 }
 
-impl Default for Published {
-    fn default() -> Self {
+impl Published {
+    pub(super) fn new(cadence: Cadence) -> Self {
         Self {
             progress: HashMap::new(),
             rate: (0, None),
             current: None,
-            promotion: Promotion::new(Cadence::default()),
+            promotion: Promotion::new(cadence),
             queue_changed: Cell::new(true),
             was_watched: false,
         }
     }
-}
 
-impl Published {
     /// The queue or a job in it is not what it was.
     pub(super) fn on_queue_changed(&self) {
         self.queue_changed.set(true);
@@ -68,7 +66,7 @@ impl Daemon {
     fn look_for_current_job(&mut self, now: Instant) {
         let check = Wanted {
             kind: Lane::Upkeep,
-            interval: CHECK_INTERVAL,
+            interval: self.config.polling.active_check,
             priority: 0,
             enabled: self.jobs.queued_count() > 0,
         };
@@ -163,8 +161,6 @@ impl Daemon {
     }
 }
 
-/// Of a promotion that may have been missed.
-const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 const RATE_INTERVAL: Duration = Duration::from_millis(500);
 /// Jobs that are active are among the first of the queue.
 const LOOK_AHEAD: usize = 1_000;

@@ -62,6 +62,17 @@ impl Reception {
     }
 
     pub(crate) fn record(&self, nzb: &Nzb, print: Fingerprint, wishes: &Wishes) -> Record {
+        self.record_as(self.spool.next_id(), nzb, print, wishes)
+    }
+
+    /// The same for a job that has its number already.
+    pub(super) fn record_as(
+        &self,
+        job: JobId,
+        nzb: &Nzb,
+        print: Fingerprint,
+        wishes: &Wishes,
+    ) -> Record {
         let label = self.label(&wishes.file_name);
         let categories =
             [wishes.category.as_ref(), label.category.as_ref(), nzb.meta.category.as_ref()];
@@ -72,8 +83,7 @@ impl Reception {
         let password = wishes.password.clone().or(parameter);
         let password = password.or_else(|| nzb.meta.passwords.first().cloned()).or(label.password);
         let name = job_name(label.name, nzb);
-        let mut record =
-            Record::new(self.spool.next_id(), &name, clock::now().date, &wishes.source, print);
+        let mut record = Record::new(job, &name, clock::now().date, &wishes.source, print);
         record.rank = self.next_rank();
         record.category = known.map(|known| known.name.as_str().into());
         record.category = record.category.or_else(|| category.map(|text| text.as_str().into()));
@@ -90,10 +100,7 @@ impl Reception {
 
     /// The NZB of a job that is in the spool, read anew.
     pub(crate) fn nzb(&self, record: &Record) -> Result<Nzb, String> {
-        read_nzb(&self.spool, record).map_err(|error| match error {
-            Unread::Nzb(error) => explained(&error),
-            Unread::Store(error) => format!("{}: {error}", error.code()),
-        })
+        read_nzb(&self.spool, record).map_err(|error| explained_unread(&error))
     }
 
     /// Below all others.
@@ -203,6 +210,13 @@ pub(super) fn job_name(label: String, nzb: &Nzb) -> String {
         .or_else(meta)
         .or_else(first_file)
         .unwrap_or_default()
+}
+
+pub(super) fn explained_unread(error: &Unread) -> String {
+    match error {
+        Unread::Nzb(error) => explained(error),
+        Unread::Store(error) => format!("{}: {error}", error.code()),
+    }
 }
 
 /// The error with its causes, behind its code.

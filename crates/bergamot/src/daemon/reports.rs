@@ -2,6 +2,7 @@
 
 use bergamot_engine::{ConnectionId, Event, Fault, Ticket};
 use bergamot_net::{Buffer, Report};
+use bergamot_nntp::Reply;
 use bergamot_queue::Part;
 use bergamot_storage::VolumeId;
 use bergamot_types::ByteCount;
@@ -72,6 +73,12 @@ impl Daemon {
             Report::Refused { ticket, reply } => {
                 let id = self.engine.article(Ticket(ticket)).map(field::display);
                 debug!(id, %reply, "refused");
+                if let Some(known) = self.connections.get(&connection) {
+                    self.troubles.insert(known.server, format!("it answered {reply}"));
+                }
+                if reply.wants_group() {
+                    self.warn_of_wanted_group(connection, &reply);
+                }
                 Event::Refused { ticket: Ticket(ticket) }
             }
         };
@@ -112,15 +119,17 @@ impl Daemon {
                     (false, Err(_)) => {} // once more at the next start
                 }
             }
-            (AtDisk::FinishFile(file), named) => {
-                if let Ok(Outcome::Named(name)) = named {
-                    self.note_finished(file, name.as_str());
+            (AtDisk::FinishFile { file, read_back }, named) => {
+                match named {
+                    Ok(Outcome::Named(name)) => self.note_finished(file, name.as_str(), read_back),
+                    Err(DiskError::Changed { .. }) => self.note_distrusted(file),
+                    _ => {}
                 }
                 self.tell_engine(Event::FileFinished { file, result });
             }
-            (AtDisk::FinishJob { job, verified, destination }, named) => {
+            (AtDisk::FinishJob { job, check, destination }, named) => {
                 if let Ok(Outcome::Named(name)) = named {
-                    self.note_completed(job, verified, destination, &name);
+                    self.note_completed(job, check, destination, &name);
                 }
                 self.tell_engine(Event::JobMoved { job, result });
             }
@@ -146,6 +155,17 @@ impl Daemon {
 }
 
 impl Daemon {
+    /// Once for each server: it would say so to every article.
+    fn warn_of_wanted_group(&mut self, connection: ConnectionId, reply: &Reply) {
+        let Some(known) = self.connections.get(&connection) else { return };
+        let server = known.server;
+        let joins = self.servers.get(server).is_some_and(|it| it.settings().join_group);
+        if !joins && self.group_wanters.insert(server) {
+            let server = self.name(server);
+            warn!(server, %reply, "needs a newsgroup selected; set join_group = true for it");
+        }
+    }
+
     /// Where it was to be written.
     fn volume_of(&self, what: &AtDisk) -> Option<VolumeId> {
         match what {
@@ -161,7 +181,9 @@ fn part_of(part: bergamot_yenc::Part) -> Part {
         length: part.length,
         file_size: part.file_size,
         number: part.number,
+        total: part.total,
         verified: part.check == Check::Verified,
         name: part.name,
+        crc32: Some(part.crc32),
     }
 }

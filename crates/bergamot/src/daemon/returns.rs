@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use bergamot_queue::{Cause, Retry};
+use bergamot_queue::{Cause, Ending, HoldVerdict, Retry};
 use bergamot_types::JobId;
+use tracing::debug;
 
 use super::core::Daemon;
+use crate::clock;
 
 impl Daemon {
     /// How long a job that failed rests before it is tried again, if it is to be. How often that was
@@ -17,7 +19,7 @@ impl Daemon {
         reason: &str,
     ) -> Option<Duration> {
         match cause.retry() {
-            Retry::After(pause) => return Some(pause),
+            Retry::ByPerson if cause == Cause::Propagating => return self.propagation_pause(job),
             Retry::WhenDiskReturns if may_pass(reason) => {}
             Retry::WhenServersReturn => {}
             Retry::ByPerson | Retry::Never | Retry::WhenDiskReturns => return None,
@@ -28,11 +30,41 @@ impl Daemon {
         self.record(job);
         Some(pause)
     }
+
+    /// A server delivers again: what failed while it did not may be had now.
+    pub(super) fn retry_jobs_failed_by_outage(&mut self) {
+        for job in self.jobs.resting_for(Cause::ServersDown) {
+            self.jobs.end_rest(job);
+        }
+        self.load_next();
+        let failed = |ending| ending == Some(Ending::Failed(Cause::ServersDown));
+        let jobs = self.jobs.past().filter(|record| failed(record.ending()));
+        for job in jobs.map(|record| record.id).collect::<Vec<_>>() {
+            if let Err(why) = self.try_again(job, false) {
+                debug!(%job, "not tried again: {why}");
+            }
+        }
+    }
+
+    /// How long a job of a recent post waits before it is asked for again; none when it was held long enough.
+    fn propagation_pause(&mut self, job: JobId) -> Option<Duration> {
+        let (rule, now) = (self.config.download.propagation, clock::now().date);
+        let record = self.jobs.record_mut(job)?;
+        match rule.judge(record.held, record.contents.newest_post, now) {
+            HoldVerdict::Ask { held, pause } => {
+                record.held = Some(held);
+                self.record(job);
+                Some(pause)
+            }
+            HoldVerdict::Over | HoldVerdict::Settled => None,
+        }
+    }
 }
 
 /// A name that the file system refuses, or a file too large for it, stays so.
 fn may_pass(reason: &str) -> bool {
-    ["disk.error", "disk.unsynced", "disk.vanished"].iter().any(|code| reason.starts_with(code))
+    let codes = ["disk.error", "disk.unsynced", "disk.vanished", "file.changed"];
+    codes.iter().any(|code| reason.starts_with(code))
 }
 
 /// None when it has come back often enough.
@@ -52,6 +84,7 @@ mod tests {
     #[test]
     fn what_may_pass_is_tried_again_and_not_for_ever() {
         assert!(may_pass("disk.vanished: /a: vanished while in use"));
+        assert!(may_pass("file.changed: /a: is not as it was written"));
         for reason in ["disk.file_too_large: x", "disk.obstructed: x", "fs.bad_name: x", ""] {
             assert!(!may_pass(reason), "{reason}");
         }

@@ -1,16 +1,17 @@
 //! The directories that jobs are written to, opened where a share that hangs holds nobody else.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 
 use bergamot_store::Record;
-use bergamot_types::JobId;
+use bergamot_types::{JobId, SafeName};
 use bergamot_writer::{DiskError, Root};
 
 use super::grounds::Grounds;
 use super::happening::{Happening, Outbox};
 use super::hindrance::Hindrance;
+use super::jobs::Jobs;
 use super::loader::clear_up;
 use super::looks::{Look, Looks};
 use super::places::{PATIENCE, silence};
@@ -22,6 +23,49 @@ pub(super) struct Roots {
     grounds: Grounds,
     looks: Looks<Result<Root, Hindrance>>,
     swept: Swept,
+    known: Arc<KnownJobs>,
+    outbox: Outbox,
+}
+
+/// What the records said of all jobs when the daemon started: what else lies in the directories was left
+/// by a daemon that was killed.
+#[derive(Debug, Default)]
+pub(super) struct KnownJobs {
+    /// That have not ended.
+    pub(super) queued: HashSet<JobId>,
+    /// Names of directories that jobs have, be they ended or not.
+    pub(super) directories: HashSet<Box<str>>,
+    /// The names that directories would be given of jobs that have none.
+    pub(super) wanted: HashSet<Box<str>>,
+}
+
+impl KnownJobs {
+    pub(super) fn of(jobs: &Jobs) -> Self {
+        let lacks_directory = |record: &&Record| record.directory.is_none();
+        let wanted = jobs.queued().filter(lacks_directory);
+        let wanted = wanted.map(|record| SafeName::from_raw(&record.name).as_str().into());
+        Self {
+            queued: jobs.queued().map(|record| record.id).collect(),
+            directories: jobs.directories(),
+            wanted: wanted.collect(),
+        }
+    }
+
+    /// Made for a job that has no directory by its record.
+    fn is_leftover(&self, name: &str) -> bool {
+        let stem = name.strip_suffix(')').and_then(|rest| rest.rsplit_once(" ("));
+        let stem = stem.filter(|(_, number)| number.parse::<u32>().is_ok()).map(|(stem, _)| stem);
+        let is_wanted = |name: &str| self.wanted.contains(name);
+        !self.directories.contains(name) && (is_wanted(name) || stem.is_some_and(is_wanted))
+    }
+}
+
+/// What jobs use a directory for.
+#[derive(Clone, Debug)]
+enum Use {
+    Incomplete,
+    /// Of jobs that are downloaded in that directory.
+    Destination(PathBuf),
 }
 
 /// What a job is downloaded in, and where it goes.
@@ -32,8 +76,9 @@ pub(crate) struct Opened {
 }
 
 impl Roots {
-    pub(super) fn new(grounds: Grounds) -> Self {
-        Self { grounds, looks: Looks::default(), swept: Swept::default() }
+    pub(super) fn new(grounds: Grounds, known: KnownJobs, outbox: Outbox) -> Self {
+        let (looks, swept, known) = (Looks::default(), Swept::default(), Arc::new(known));
+        Self { grounds, looks, swept, known, outbox }
     }
 
     /// For a job of that category; what is missing is made.
@@ -42,7 +87,7 @@ impl Roots {
         settings: &JobSettings,
         category: Option<&str>,
     ) -> Result<Opened, Hindrance> {
-        let incomplete = self.root(&settings.incomplete, &settings.incomplete);
+        let incomplete = self.root(&settings.incomplete, &settings.incomplete, Use::Incomplete);
         let (incomplete, destination) =
             tokio::join!(incomplete, self.destination(settings, category));
         Ok(Opened { incomplete: incomplete?, destination: destination? })
@@ -54,25 +99,31 @@ impl Roots {
         settings: &JobSettings,
         category: Option<&str>,
     ) -> Result<Root, Hindrance> {
-        self.root(&settings.destination(category), settings.ground(category)).await
+        let used_for = Use::Destination(settings.incomplete.clone());
+        self.root(&settings.destination(category), settings.ground(category), used_for).await
     }
 
-    /// Clears away half copies of earlier runs, each where it can be reached.
+    /// Clears away what earlier runs have left when they were killed, each where it can be reached.
     pub(super) fn sweep(&self, settings: &JobSettings) {
-        for path in settings.destinations().map(Path::to_owned) {
-            let swept = self.swept.clone();
+        let destination =
+            |path: &Path| (path.to_owned(), Use::Destination(settings.incomplete.clone()));
+        let incomplete = (settings.incomplete.clone(), Use::Incomplete);
+        for (path, used_for) in settings.destinations().map(destination).chain([incomplete]) {
+            let roots = self.clone();
             // What is not there has nothing to be cleared away.
-            in_a_thread("sweeper", move || drop(Root::open(&path).map(|root| swept.once(&root))));
+            in_a_thread("sweeper", move || {
+                drop(Root::open(&path).map(|root| roots.sweep_once(&root, &used_for)));
+            });
         }
     }
 
-    async fn root(&self, path: &Path, ground: &Path) -> Result<Root, Hindrance> {
-        let (grounds, swept) = (self.grounds.clone(), self.swept.clone());
+    async fn root(&self, path: &Path, ground: &Path, used_for: Use) -> Result<Root, Hindrance> {
+        let roots = self.clone();
         let (path, ground) = (path.to_owned(), ground.to_owned());
         let directory = path.clone();
         let open = move || {
-            let root = grounds.root(&directory, &ground)?;
-            swept.once(&root);
+            let root = roots.grounds.root(&directory, &ground)?;
+            roots.sweep_once(&root, &used_for);
             Ok(root)
         };
         match self.looks.look(&path, PATIENCE, open).await {
@@ -80,23 +131,52 @@ impl Roots {
             Look::Silent(_) => Err(Hindrance::Disk(silence(&path))),
         }
     }
+
+    fn sweep_once(&self, root: &Root, used_for: &Use) {
+        self.swept.once(root, || {
+            let swept = match used_for {
+                Use::Incomplete => root.remove_empty(|name| self.known.is_leftover(name)),
+                Use::Destination(incomplete) => {
+                    root.sweep().and_then(|()| self.sweep_marks(root, incomplete))
+                }
+            };
+            match swept {
+                Ok(()) | Err(DiskError::Vanished { .. } | DiskError::DestinationMissing { .. }) => {
+                }
+                Err(error) => tracing::warn!(code = error.code(), "{error}"),
+            }
+        });
+    }
+
+    /// A mark of a job that has not ended says that the job was delivered. Any other is of no use.
+    fn sweep_marks(&self, destination: &Root, incomplete: &Path) -> Result<(), DiskError> {
+        let incomplete = Root::open(incomplete)?;
+        let mut delivered = Vec::new();
+        for (name, job) in destination.marked(&incomplete)? {
+            match self.known.queued.contains(&job) {
+                true => delivered.push(job),
+                false => destination.settle(&name, &incomplete, job)?,
+            }
+        }
+        if !delivered.is_empty() {
+            self.outbox.tell(Happening::FoundDelivered(delivered));
+        }
+        Ok(())
+    }
 }
 
-/// Which directories are free of half copies. Once something is moved there it is too late to look.
+/// Which directories were swept. Once something is moved or made there it is too late to look.
 #[derive(Clone, Debug, Default)]
 struct Swept(Arc<Mutex<HashMap<PathBuf, Arc<Once>>>>);
 
 impl Swept {
     /// Whoever comes second waits for the first.
-    fn once(&self, root: &Root) {
+    fn once(&self, root: &Root, sweep: impl FnOnce()) {
         let once = {
             let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             known.entry(root.path().to_owned()).or_insert_with(|| Arc::new(Once::new())).clone()
         };
-        once.call_once(|| match root.sweep() {
-            Ok(()) | Err(DiskError::Vanished { .. } | DiskError::DestinationMissing { .. }) => {}
-            Err(error) => tracing::warn!(code = error.code(), "{error}"),
-        });
+        once.call_once(sweep);
     }
 }
 

@@ -13,6 +13,7 @@ use bergamot_store::{Entry, Journal, JournalMark, Spool, StoreError};
 use bergamot_types::JobId;
 use tracing::{error, warn};
 
+use super::happening::{Happening, Outbox};
 use super::vital_thread::vital_thread;
 
 /// Errands are done in the order they are given.
@@ -37,6 +38,12 @@ enum Errand {
         job: JobId,
         number: u64,
     },
+    /// Everything appended for the job so far has been written, or could not be.
+    Report {
+        job: JobId,
+    },
+    /// What could not be written may be now.
+    Retry,
     Stop(mpsc::Sender<()>),
     Vouch {
         job: JobId,
@@ -45,10 +52,11 @@ enum Errand {
 }
 
 impl Scribe {
-    pub(crate) fn start(spool: Arc<Spool>) -> io::Result<Self> {
+    pub(crate) fn start(spool: Arc<Spool>, outbox: Outbox) -> io::Result<Self> {
         let (sender, errands) = mpsc::channel();
-        let worker = Worker { books: HashMap::new(), spool };
-        vital_thread("scribe", move || worker.run(&errands))?;
+        let on_panic = outbox.clone();
+        let worker = Worker { books: HashMap::new(), spool, outbox, is_in_trouble: false };
+        vital_thread("scribe", &on_panic, move || worker.run(&errands))?;
         Ok(Self(sender))
     }
 
@@ -70,6 +78,16 @@ impl Scribe {
         self.send(Errand::Append { job, entries, done: Some(sender) });
         // A disk that hangs takes no new bytes either.
         let _ = done.recv_timeout(LONGEST_WAIT);
+    }
+
+    /// Answered by [`Happening::JournalWritten`] once everything appended for the job so far was tried.
+    pub(crate) fn report(&self, job: JobId) {
+        self.send(Errand::Report { job });
+    }
+
+    /// After [`Happening::Journals`] said that something could not be written; it is answered by another.
+    pub(crate) fn retry(&self) {
+        self.send(Errand::Retry);
     }
 
     pub(crate) fn mark(&self, job: JobId, number: u64) {
@@ -100,11 +118,26 @@ impl Scribe {
 struct Worker {
     books: HashMap<JobId, Book>,
     spool: Arc<Spool>,
+    outbox: Outbox,
+    /// Downloads are stopped because a journal could not be written.
+    is_in_trouble: bool,
 }
 
 struct Book {
     journal: Journal,
     marks: HashMap<u64, JournalMark>,
+    /// What could not be written yet. Bounded by what was under way when downloads stopped.
+    unwritten: Vec<Entry>,
+}
+
+impl Book {
+    /// Adds entries behind those that could not be written before.
+    fn append(&mut self, entries: Vec<Entry>) -> Result<(), StoreError> {
+        self.unwritten.extend(entries);
+        self.journal.append(&self.unwritten)?;
+        self.unwritten.clear();
+        Ok(())
+    }
 }
 
 impl Worker {
@@ -112,12 +145,12 @@ impl Worker {
         while let Ok(errand) = errands.recv() {
             match errand {
                 Errand::Adopt { job, journal } => {
-                    let book = Book { journal: *journal, marks: HashMap::new() };
+                    let (journal, unwritten) = (*journal, Vec::new());
+                    let book = Book { journal, marks: HashMap::new(), unwritten };
                     self.books.insert(job, book);
                 }
                 Errand::Append { job, entries, done } => {
-                    let is_written =
-                        self.write(job, |book| book.journal.append(&entries).map(drop));
+                    let is_written = self.write(job, |book| book.append(entries));
                     if !is_written && done.is_some() {
                         self.burn(job);
                     }
@@ -129,6 +162,8 @@ impl Worker {
                         book.marks.insert(number, book.journal.mark());
                     }
                 }
+                Errand::Report { job } => self.outbox.tell(Happening::JournalWritten(job)),
+                Errand::Retry => self.retry(),
                 Errand::Stop(done) => {
                     let _ = done.send(());
                     return;
@@ -143,7 +178,7 @@ impl Worker {
         }
     }
 
-    /// What cannot be noted costs another download of it after a crash, and nothing else.
+    /// Downloads stop while something cannot be noted: after a crash it would be downloaded once more.
     fn write(
         &mut self,
         job: JobId,
@@ -154,7 +189,38 @@ impl Worker {
         if let Err(error) = &written {
             warn!(%job, code = error.code(), "the journal could not be written: {error}");
         }
+        // What was written into the room set aside for it has to be the last.
+        let has_room = || self.spool.keep_room();
+        if let Err(error) = written.as_ref().map_or_else(|_| Ok(()), |()| has_room()) {
+            self.tell_trouble(&error);
+        }
+        if let Err(error) = &written {
+            self.tell_trouble(error);
+        }
         written.is_ok()
+    }
+
+    fn tell_trouble(&mut self, error: &StoreError) {
+        if !std::mem::replace(&mut self.is_in_trouble, true) {
+            self.tell(Err(format!("{}: {error}", error.code())));
+        }
+    }
+
+    fn tell(&self, result: Result<(), String>) {
+        self.spool.set_unwritable(result.as_ref().err().cloned());
+        self.outbox.tell(Happening::Journals(result));
+    }
+
+    /// Writes what could not be written. Downloads go on when all of it is on the disk.
+    fn retry(&mut self) {
+        let written =
+            self.books.values_mut().try_for_each(|book| match book.unwritten.is_empty() {
+                true => Ok(()),
+                false => book.append(Vec::new()),
+            });
+        let result = written.and_then(|()| self.spool.keep_room());
+        self.is_in_trouble = result.is_err();
+        self.tell(result.map_err(|error| format!("{}: {error}", error.code())));
     }
 
     /// A journal that claims what no longer holds is worse than none.

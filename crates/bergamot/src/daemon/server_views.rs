@@ -173,9 +173,10 @@ impl Daemon {
         };
         let hold = hold.map(|hold| match hold {
             Hold::Disk => ("disk", self.last_disk_error()),
-            Hold::Paused | Hold::Unrecorded => {
-                ("disk", "what is used of the quota cannot be written down".to_owned())
-            }
+            Hold::Paused | Hold::Unrecorded => match &self.journal_trouble {
+                Some(why) => ("disk", format!("what arrives cannot be put on record: {why}")),
+                None => ("disk", "what is used of the quota cannot be written down".to_owned()),
+            },
             Hold::Quota { until: at } => ("quota", format!("the quota is reached{}", until(at))),
             Hold::Schedule { until: at } => {
                 ("schedule", format!("the schedule says so{}", until(at)))

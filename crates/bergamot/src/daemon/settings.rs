@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use bergamot_engine::Now;
 use bergamot_limit::Zone;
 use bergamot_net::http::{Reach, is_public};
 use bergamot_rpc::Refusal;
@@ -48,6 +49,11 @@ impl Retention {
     fn new(config: &History) -> Self {
         let keep = Duration::from_secs(u64::from(config.keep_days) * 24 * 60 * 60);
         Self { keep, most: config.most }
+    }
+
+    /// The machine that applies it, from the start of the daemon on.
+    pub(super) fn begin(self, now: Now) -> bergamot_store::Retention {
+        bergamot_store::Retention::new(now.instant, now.date, self.keep, self.most)
     }
 }
 

@@ -16,7 +16,7 @@ use super::pauses::Pauses;
 use super::question::Promise;
 use super::settings::{JobSettings, Settings};
 use crate::clock;
-use crate::config::{Change, Config, Listed, changes};
+use crate::config::{Change, Config, Listed, Verify, changes};
 
 impl Daemon {
     pub(super) fn pause(&mut self, pause: &Pause) -> Promise {
@@ -177,13 +177,14 @@ impl Daemon {
             ..settings.jobs
         });
         self.forget_past_sums();
-        self.retention = settings.retention;
+        self.retention.set(settings.retention.keep, settings.retention.most);
         self.storage.set_reserve(config.storage.reserve);
         if self.config.download.rate != config.download.rate {
             self.chosen_rate = None; // the last word counts
             drop(self.keep_choices());
         }
         self.config = config;
+        self.sums.want(self.config.download.verify == Verify::Read);
         self.apply_feeds();
         self.keep_rss();
         self.obey_settings();

@@ -17,6 +17,10 @@ pub(super) enum Poll {
     Feed(FeedId),
     /// A newsgroup, by the number it has in `newsgroups`.
     Group(u32),
+    /// Jobs that were not removed from the history because of a doubtful clock may be now.
+    History,
+    /// Journals that could not be written may be now.
+    Journals,
     /// Jobs that could not be read in may be now.
     Loading,
     /// Whether a job that waits is there.
@@ -53,8 +57,8 @@ pub(super) enum Lane {
 
 pub(super) type Targets = Queue<Poll, Lane>;
 
-pub(super) fn new_targets() -> Targets {
-    let mut targets = Queue::new(Settings::default());
+pub(super) fn new_targets(settings: Settings) -> Targets {
+    let mut targets = Queue::new(settings);
     targets.set_concurrency(Lane::Probe, 1); // each reads an NZB
     targets
 }
@@ -76,6 +80,14 @@ impl Daemon {
             Poll::CurrentJob => self.check_current_job(),
             Poll::Feed(id) => self.begin_feed(id),
             Poll::Group(number) => self.begin_look(number),
+            Poll::History => {
+                self.end_for_good(target);
+                self.prune();
+            }
+            Poll::Journals => {
+                self.end_for_good(target);
+                self.scribe.retry();
+            }
             Poll::Loading => {
                 self.end_for_good(target);
                 self.load_next();

@@ -65,8 +65,10 @@ pub(super) fn spoken(trouble: Trouble) -> &'static str {
         Trouble::Closed => "closed",
         Trouble::Login => "the login was refused",
         Trouble::OutOfCredit => "the account is used up",
+        Trouble::OutOfOrder => "it can be reached, but does not deliver articles",
         Trouble::Refused => "refused",
         Trouble::TooManyConnections => "no connection is free",
+        Trouble::Unavailable => "unavailable for the time being",
         Trouble::Unreachable => "unreachable",
     }
 }

@@ -22,6 +22,9 @@ pub(crate) fn of_connection(ended: &Ended, was_ready: bool) -> Trouble {
             Ending::ClosedByServer { at: Moment::Article(_) }
             | Ending::Desynchronised { .. }
             | Ending::WrongArticle { .. } => out_of_step,
+            Ending::Refused { refusal: Refusal::Unclear, reply } if reply.code == 400 => {
+                Trouble::Unavailable
+            }
             Ending::Refused { refusal, .. } => of_refusal(*refusal),
             Ending::StartTlsMissing | Ending::StartTlsRefused(_) => Trouble::Certificate,
             _ => broken,
@@ -50,6 +53,7 @@ pub(crate) fn of_disk(error: &DiskError) -> DiskTrouble {
         | DiskError::TooManyFiles { .. }
         | DiskError::Unmounted { .. } => DiskTrouble::Passing,
         DiskError::BadName { .. }
+        | DiskError::Changed { .. }
         | DiskError::CopyDiffers { .. }
         | DiskError::FileTooLarge { .. }
         | DiskError::Obstructed { .. }

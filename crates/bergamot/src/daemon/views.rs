@@ -5,7 +5,7 @@ use bergamot_rpc::view::{
     Disk, Ended, Job, JobState, Listing, Mark, Page, Parameter, ServerArticles, Status,
 };
 use bergamot_rpc::wish::{Shelf, Which};
-use bergamot_store::Record;
+use bergamot_store::{Check, Record};
 use bergamot_types::{JobId, SafeName, ServerId};
 
 use super::core::Daemon;
@@ -45,8 +45,15 @@ impl Daemon {
             // A disk may take its time, so it is asked beside the loop.
             complete_disk: Disk::default(),
             incomplete_disk: Disk::default(),
-            warnings: self.warnings.clone(),
+            warnings: self.present_warnings(),
         }
+    }
+
+    /// Those of the start, and what is wrong just now.
+    fn present_warnings(&self) -> Vec<String> {
+        let journals = self.journal_trouble.iter();
+        let journals = journals.map(|why| format!("downloads stop: state.unwritable: {why}"));
+        self.warnings.iter().cloned().chain(journals).collect()
     }
 
     fn sums(&self) -> Sums {
@@ -168,6 +175,7 @@ impl Daemon {
             ended: outcome.filter(|_| !self.jobs.is_queued(record.id)).map(|it| Ended {
                 at: it.ended,
                 reason: Some(it.reason.clone()).filter(|reason| !reason.is_empty()),
+                check: it.check.map(Check::word),
                 mark: mark(it.mark),
                 hidden: it.hidden,
                 can_retry: matches!(it.ending, Ending::Failed(_)),

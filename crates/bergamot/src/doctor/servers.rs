@@ -7,7 +7,7 @@ use std::time::Duration;
 use bergamot_net::{
     Encryption, Errand, ErrandError, IpVersion, Recall, Server, ServerSettings, TlsAgreement,
 };
-use bergamot_types::UnixTime;
+use bergamot_types::{MessageId, UnixTime};
 use chrono::NaiveDateTime;
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::timeout;
@@ -111,11 +111,12 @@ async fn of_way(
 }
 
 async fn of_conversation(about: String, settings: ServerSettings, configured: u16) -> Vec<Finding> {
+    let joins_groups = settings.join_group;
     let is_plain = settings.encryption == Encryption::None;
     let has_login = settings.conversation.login.is_some();
     let talked = timeout(TALK_PATIENCE, talk(settings)).await;
     let talked = talked.unwrap_or_else(|_| Err(format!("no answer within {TALK_PATIENCE:?}")));
-    let Talk { tls, round_trip, off } = match talked {
+    let Talk { tls, round_trip, off, group_wanted } = match talked {
         Ok(talk) => talk,
         Err(why) => {
             let remedy = "Check host, port, encryption, username and password; `bergamot server \
@@ -140,7 +141,11 @@ async fn of_conversation(about: String, settings: ServerSettings, configured: u1
         true => Finding::warning(about, fact, remedy),
         false => Finding::good(about, fact),
     };
-    [answer].into_iter().chain(clock).collect()
+    let group = group_wanted.filter(|_| !joins_groups).map(|reply| {
+        let fact = format!("refuses articles while no newsgroup is selected: {reply}");
+        Finding::problem(answer.about.clone(), fact, "Set join_group = true for it.")
+    });
+    [answer].into_iter().chain(group).chain(clock).collect()
 }
 
 /// What one connection brought to light.
@@ -149,6 +154,8 @@ struct Talk {
     round_trip: Duration,
     /// How many seconds the server's clock is ahead of ours, where it says.
     off: Option<i64>,
+    /// What it says to a question for an article where it wants a newsgroup selected before.
+    group_wanted: Option<String>,
 }
 
 /// The round trip is the least of a few questions for the time, which all answer at once: those who do
@@ -169,9 +176,15 @@ async fn talk(settings: ServerSettings) -> Result<Talk, String> {
             Err(error) => return Err(error.to_string()),
         }
     }
+    let nothing = MessageId::parse(NO_ARTICLE).map_err(|error| error.to_string())?;
+    let group_wanted = match errand.stat(nothing).await {
+        Err(ErrandError::Refused { reply, .. }) if reply.wants_group() => Some(reply.to_string()),
+        Ok(_) | Err(ErrandError::Refused { .. }) => None,
+        Err(error) => return Err(error.to_string()),
+    };
     let tls = errand.tls();
     errand.close().await;
-    Ok(Talk { tls, round_trip, off })
+    Ok(Talk { tls, round_trip, off, group_wanted })
 }
 
 /// `yyyymmddhhmmss`, in UTC (RFC 3977, section 7.1).
@@ -224,6 +237,8 @@ const MOST: u64 = 50;
 const DEEPEST: u64 = 128;
 
 const QUESTIONS: u64 = 3;
+/// No server has it; only the kind of refusal counts.
+const NO_ARTICLE: &str = "doctor@bergamot.invalid";
 /// As long as resolvers try by themselves.
 const PATIENCE: Duration = Duration::from_secs(20);
 const DIAL_PATIENCE: Duration = Duration::from_secs(3);

@@ -436,8 +436,10 @@ pub(crate) fn part(sizes: &[u32], segment: u32) -> Part {
         length: u64::from(sizes[segment as usize]),
         file_size: Some(sum(sizes)),
         number: Some(segment + 1),
+        total: None,
         verified: true,
         name: None,
+        crc32: None,
     }
 }
 

@@ -296,8 +296,10 @@ impl World {
             length: ARTICLE,
             file_size: Some(u64::from(count) * ARTICLE),
             number: Some(segment + 1),
+            total: None,
             verified: reply == Reply::Good,
             name: None,
+            crc32: None,
         };
         let fault = (reply == Reply::Damaged).then_some(Fault::Damaged);
         Some(Event::Fetched { ticket, part, fault })

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use bergamot_engine::{ConnectionId, Event, Order, ServerSettings, Ticket};
 use bergamot_testkit::sim::{
-    Almanac, ClockModel, Curiosity, Day, DiskModel, JobModel, Seed, Seen, ServerModel, run_watched,
+    Almanac, ClockModel, Curiosity, Day, DiskModel, JobModel, Misfits, Seed, Seen, ServerModel,
+    run_watched,
 };
 use bergamot_types::{ByteRate, ServerId};
 
@@ -26,6 +27,8 @@ pub(crate) fn server(id: u16, rate: u64) -> ServerModel {
         speeds: Vec::new(),
         answers: Vec::new(),
         spells: Vec::new(),
+        outages: Vec::new(),
+        misfits: Misfits::default(),
         idle_limit: None,
         dislikes_pipelining: false,
         wire: Vec::new(),
@@ -58,6 +61,7 @@ pub(crate) fn day(servers: Vec<ServerModel>, articles: u32) -> Day {
         rate: ByteRate(0),
         server_rates: BTreeMap::new(),
         budget: 40 << 20,
+        names: false,
         reliable: true,
         heals_at: Duration::ZERO,
         wishes: Vec::new(),

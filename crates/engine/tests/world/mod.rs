@@ -16,7 +16,7 @@ use bergamot_types::{ByteCount, JobId, MessageIdList, ServerId, UnixTime};
 pub(crate) const ARTICLE: u64 = 700_000;
 const TODAY: i64 = 20_000 * 86_400;
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Reply {
     Break,
     Damaged,
@@ -28,6 +28,10 @@ pub(crate) enum Reply {
     OtherSize(u64),
     /// The connection is closed instead of an answer.
     OutOfStep,
+    /// Another answer than the article, such as 503; the connection goes on.
+    Refused,
+    /// The article of a sibling file: all is right but the name.
+    Sibling,
     /// The article behind the one that was asked for.
     Stranger,
     /// The connection is refused in words that say nothing.
@@ -425,12 +429,15 @@ impl World {
             length: ARTICLE,
             file_size: Some(count * ARTICLE),
             number: Some(segment + 1),
+            total: None,
             verified: true,
-            name: None,
+            name: Some("a.bin".to_owned()),
+            crc32: None,
         };
         self.segments.insert(ticket, (segment, count));
         let fault = match reply {
             Reply::Missing => return Some(Event::Missing { ticket }),
+            Reply::Refused => return Some(Event::Refused { ticket }),
             Reply::Needs(needed) if needed > reserve as u64 => Some(Fault::TooLarge { needed }),
             Reply::Damaged => {
                 part.verified = false;
@@ -438,6 +445,10 @@ impl World {
             }
             Reply::OtherSize(more) => {
                 part.file_size = Some(count * ARTICLE + more);
+                None
+            }
+            Reply::Sibling => {
+                part.name = Some("b.bin".to_owned());
                 None
             }
             Reply::Stranger => {
@@ -500,6 +511,8 @@ pub(crate) struct JobBuilder {
     par2: Vec<usize>,
     posted: Option<UnixTime>,
     pub(crate) wants_extras: bool,
+    /// In seconds from now.
+    pub(crate) health_exempt_for: Option<i64>,
     priority: i32,
     rank: i64,
 }
@@ -512,6 +525,7 @@ pub(crate) fn job(id: u32, files: &[u32]) -> JobBuilder {
         par2: Vec::new(),
         posted: None,
         wants_extras: false,
+        health_exempt_for: None,
         priority: 0,
         rank: 0,
     }
@@ -561,6 +575,7 @@ impl JobBuilder {
             priority: self.priority,
             rank: self.rank,
             wants_extras: self.wants_extras,
+            health_exempt_until: self.health_exempt_for.map(|it| UnixTime(TODAY + it)),
             ..NewJob::new(JobId(self.id), files)
         }
     }

@@ -13,7 +13,7 @@ pub enum DocumentError {
     #[error("it breaks off at {at}")]
     Truncated { at: Place },
     #[error("no XML at {at}: {source}")]
-    Malformed { at: Place, source: Box<quick_xml::Error> },
+    Malformed { at: Place, source: Box<bergamot_xml::Malformed> },
     #[error("line {line} declares entities, which can unfold to anything")]
     DtdEntities { line: u64 },
     #[error("more than {limit} levels at {at}")]

@@ -8,7 +8,7 @@ use bergamot_types::{SplitMix, UnixTime, Url};
 
 use super::host::later;
 use super::judge::{Finding, Judge};
-use super::memory::{FeedMemory, PollError, WantedItem};
+use super::memory::{FeedMemory, PollError, Refusal, WantedItem};
 use super::pace::back_off;
 use super::reply::{Failure, FailureKind, Headers};
 use super::seen::Fate;
@@ -113,6 +113,7 @@ impl Feed {
             (memory.etag, memory.last_modified, memory.next_check) = (None, None, None);
             (memory.failures, memory.attempts, memory.last_error) = (0, 0, None);
         }
+        memory.refusal.take_if(|refusal| refusal.settings != settings.print());
         Self::new(settings, Some(memory))
     }
 
@@ -295,6 +296,7 @@ impl Feed {
 
     fn succeed(&mut self, now: UnixTime) {
         self.by_hand = false;
+        self.memory.refusal = None;
         self.memory.last_fetched = Some(now);
         self.memory.next_check = Some(later(now, self.interval(now)));
         (self.memory.failures, self.memory.attempts, self.memory.last_error) = (0, 0, None);
@@ -327,7 +329,8 @@ impl Feed {
         memory.failures = memory.failures.saturating_add(1);
         let pause = back_off(memory.failures, chance);
         let wait = match failure.kind {
-            FailureKind::Denied | FailureKind::Gone => {
+            FailureKind::Denied => return self.refused(error),
+            FailureKind::Gone => {
                 self.stopped = Some(error.clone());
                 return error;
             }
@@ -410,8 +413,25 @@ impl Feed {
     /// Until a person changes something.
     pub(super) fn stop(&mut self, now: UnixTime, failure: &Failure) -> PollError {
         let error = self.error(now, failure);
+        self.refused(error)
+    }
+
+    fn refused(&mut self, error: PollError) -> PollError {
+        let settings = self.settings.print();
+        self.memory.refusal = Some(Refusal { error: error.clone(), settings });
         self.stopped = Some(error.clone());
         error
+    }
+
+    /// Stops where the login was refused before, with the settings as they are now.
+    pub(super) fn heed_refusal(&mut self) -> bool {
+        self.stopped = self.memory.refusal.as_ref().map(|refusal| refusal.error.clone());
+        self.stopped.is_some()
+    }
+
+    /// What the server said when it refused the login.
+    pub(super) fn refusal(&self) -> Option<&PollError> {
+        self.memory.refusal.as_ref().map(|refusal| &refusal.error)
     }
 
     fn error(&self, now: UnixTime, failure: &Failure) -> PollError {

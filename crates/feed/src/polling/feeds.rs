@@ -140,6 +140,23 @@ impl Feeds {
         all
     }
 
+    /// Asks nothing of hosts that refused the login of a feed in an earlier run, as long as the settings
+    /// of that feed are the same. Without this call a start tries again.
+    pub fn heed_refusals(&mut self) {
+        for feed in self.feeds.values_mut() {
+            if feed.heed_refusal() {
+                let host = self.hosts.entry(host_of(&feed.settings.url)).or_default();
+                host.denied_by = Some(feed.settings.key());
+            }
+        }
+    }
+
+    /// Feeds whose login was refused, and what was said.
+    pub fn refusals(&self) -> impl Iterator<Item = (FeedId, &PollError)> {
+        let enabled = self.feeds.iter().filter(|(_, feed)| feed.settings.enabled);
+        enabled.filter_map(|(id, feed)| Some((*id, feed.refusal()?)))
+    }
+
     /// Feeds that are gone are forgotten with all their items; one that changed may try again.
     pub fn configure(&mut self, settings: Vec<FeedSettings>) {
         let mut former = BTreeMap::new();

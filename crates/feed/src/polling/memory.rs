@@ -55,6 +55,9 @@ pub struct FeedMemory {
     pub failures: u32,
     pub(super) attempts: u32, // of them in this window
     pub last_error: Option<PollError>,
+    /// The server has refused the login; until it answers otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) refusal: Option<Refusal>,
     pub seen: Seen,
     /// Items that are to become jobs.
     pub wanted: Vec<Arc<WantedItem>>,
@@ -81,6 +84,7 @@ impl Default for FeedMemory {
             failures: 0,
             attempts: 0,
             last_error: None,
+            refusal: None,
             seen: Seen::default(),
             wanted: Vec::new(),
             revision: 0,
@@ -124,6 +128,13 @@ impl FromStr for ItemKey {
         let guid = u64::from_str_radix(guid, 16).map_err(|_| ())?;
         Ok(Self { feed: feed.into(), guid })
     }
+}
+
+/// A login that was refused, and the print of the settings it was made with.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub(super) struct Refusal {
+    pub(super) error: PollError,
+    pub(super) settings: u64,
 }
 
 /// One call that failed.

@@ -55,6 +55,14 @@ impl FeedSettings {
         print(&self.rules_text)
     }
 
+    /// Changes with all that [`Self::differs_from`] looks at, so that a refusal which is remembered
+    /// holds only for the settings it was given to.
+    pub(super) fn print(&self) -> u64 {
+        let Self { enabled, options, backlog, interval, pages, allow_private, .. } = self;
+        let rest = (enabled, options, backlog, interval, pages, allow_private);
+        print(&format!("{}\n{}\n{rest:?}", self.url.reveal(), self.rules_text))
+    }
+
     /// Whether a person changed what could have been the reason of a refusal.
     pub(super) fn differs_from(&self, other: &Self) -> bool {
         self.url != other.url

@@ -16,6 +16,7 @@ use tokio_rustls::client::TlsStream;
 
 use super::error::HttpError;
 use super::reach::Reach;
+use crate::certificate;
 use crate::dial::{in_turn, race};
 use crate::error::ConnectError;
 
@@ -76,7 +77,10 @@ async fn shake_hands(
     };
     let name = ServerName::try_from(url.host().to_owned()).map_err(|error| failed(&error))?;
     let connector = TlsConnector::from(Arc::clone(tls));
-    let stream = connector.connect(name, socket).await.map_err(|error| failed(&error))?;
+    let stream = connector.connect(name, socket).await.map_err(|error| {
+        let certificate = certificate::of_handshake(&error);
+        certificate.map_or_else(|| failed(&error), |cause| failed(&cause))
+    })?;
     Ok(Stream::Tls(Box::new(stream)))
 }
 

@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use bergamot_pool::{Pool, ServerSettings, Trouble};
+use bergamot_pool::{Attempt, Pool, ServerSettings, Trouble};
 use bergamot_types::ServerId;
+
+/// One that began after all others.
+const LAST: Attempt = Attempt::alone(1, 1);
 
 /// A server of its own.
 pub(crate) fn server(id: u16, connections: usize) -> ServerSettings {
@@ -58,7 +61,7 @@ impl Provider {
             self.pool.on_opening(server);
             if self.counted.contains(&server) && self.total() >= self.allowed {
                 self.refused += 1;
-                self.pool.on_ended(self.now, server, false, self.words);
+                self.pool.on_ended(self.now, server, false, self.words, LAST);
             } else {
                 self.pool.on_connected(server);
                 *self.connected.entry(server).or_default() += 1;
@@ -82,7 +85,7 @@ impl Provider {
     fn lose(&mut self, server: ServerId, trouble: Trouble) {
         if let Some(count) = self.connected.get_mut(&server).filter(|count| **count > 0) {
             *count -= 1;
-            self.pool.on_ended(self.now, server, true, trouble);
+            self.pool.on_ended(self.now, server, true, trouble, LAST);
         }
     }
 }

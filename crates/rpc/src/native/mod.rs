@@ -14,6 +14,7 @@ mod results;
 pub(crate) mod servers;
 pub(crate) mod storage;
 pub(crate) mod system;
+pub(crate) mod targets;
 
 use serde::Deserialize;
 

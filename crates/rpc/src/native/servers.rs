@@ -5,6 +5,7 @@ use std::time::Duration;
 use bergamot_types::{Secret, ServerId};
 use serde::Deserialize;
 
+use crate::access::Access;
 use crate::bounds;
 use crate::call::Call;
 use crate::control::Control;
@@ -144,6 +145,7 @@ pub(crate) async fn test<C: Control>(mut call: Call<'_, C>) -> Result<Reply, Fau
             Some(Checking::WithoutName) => Certificates::WithoutName,
             Some(Checking::Strict) | None => Certificates::Strict,
         },
+        may_be_private: call.caller.access == Access::Control,
     };
     call.control.test_server(probe).await?;
     call.answer(&())

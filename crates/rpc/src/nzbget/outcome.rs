@@ -56,7 +56,9 @@ impl Outcome {
                 Self { delete: "HEALTH", ..NONE }
             }
             // Where its kind is that of a URL, the status of that counts.
-            Cause::Fetch | Cause::Missing | Cause::Refused => Self { delete: "SCAN", ..NONE },
+            Cause::Fetch | Cause::Missing | Cause::Refused | Cause::StateDamaged => {
+                Self { delete: "SCAN", ..NONE }
+            }
             Cause::Disk => Self { unpack: "SPACE", ..NONE },
             Cause::Move => Self { moved: "FAILURE", ..NONE },
             Cause::Password => Self { unpack: "PASSWORD", ..NONE },
@@ -206,7 +208,7 @@ mod tests {
     }
 
     /// State, then par, unpack, move and delete, then the status, then what Sonarr makes of it.
-    const TABLE: [(JobState, &str, &str, &str); 22] = {
+    const TABLE: [(JobState, &str, &str, &str); 23] = {
         use Cause::*;
         use JobState::{Completed, Deleted, Failed};
         [
@@ -225,6 +227,7 @@ mod tests {
             (Failed(Refused), "- - - SCAN", "FAILURE/SCAN", "failed"),
             (Failed(Repair), "F - - -", "FAILURE/PAR", "failed"),
             (Failed(ServersDown), "- - - HEALTH", "FAILURE/HEALTH", "failed"),
+            (Failed(StateDamaged), "- - - SCAN", "FAILURE/SCAN", "failed"),
             (Failed(TakenDown), "- - - HEALTH", "FAILURE/HEALTH", "failed"),
             (Failed(Unpack), "- F - -", "FAILURE/UNPACK", "failed"),
             (Deleted(Deletion::ByPerson), "- - - MANUAL", "DELETED/MANUAL", "hidden"),

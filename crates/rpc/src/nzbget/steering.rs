@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bergamot_types::{ByteRate, Secret, ServerId};
 
+use crate::access::Access;
 use crate::bounds;
 use crate::call::Call;
 use crate::control::Control;
@@ -102,6 +103,7 @@ pub(crate) async fn test_server<C: Control>(mut call: Call<'_, C>) -> Result<Rep
         password,
         timeout: bounds::probe_time(seconds.map(Duration::from_secs)),
         certificates,
+        may_be_private: call.caller.access == Access::Control,
     };
     match call.control.test_server(probe).await {
         Ok(()) => call.answer(&""),

@@ -8,18 +8,20 @@ use hyper::{Method, Request, StatusCode};
 
 use crate::access::{Access, Caller};
 use crate::auth::{self, Credentials};
-use crate::body::{BodyError, Held};
+use crate::body::{BodyError, BodyReader, Held};
+use crate::brake::LONGEST_WAIT;
 use crate::control::Control;
 use crate::fault::Fault;
 use crate::http::{
-    Http, JSON_TYPE, Peer, Reply, Unproven, closing, empty, is_compressed, too_many, whole,
+    Connection, Http, JSON_TYPE, Peer, Reply, Unproven, busy, closing, empty, is_compressed,
+    too_many, whole,
 };
 use crate::registry::Effect;
 use crate::sab::VERSION;
 use crate::sab::complaint::Complaint;
 use crate::sab::given::{Form, Given};
 use crate::sab::mode::{self, Call, Mode};
-use crate::service::{LARGEST, LARGEST_USUAL};
+use crate::service::LARGEST;
 
 /// Somebody who may call.
 struct Admitted {
@@ -30,9 +32,10 @@ struct Admitted {
 
 /// Why a request is not looked at any further.
 enum Refused {
+    Busy,
     Complaint(Complaint),
     Unread(BodyError),
-    Wait(std::time::Duration),
+    TooManyWait,
 }
 
 impl Refused {
@@ -45,42 +48,46 @@ impl Refused {
 impl<C: Control> Http<C> {
     pub(crate) async fn answer_sab(
         &self,
-        peer: &Peer,
+        connection: &Connection<'_>,
         in_url: Option<Credentials>,
         request: Request<Incoming>,
     ) -> Reply {
         if is_compressed(request.headers()) {
             return closing(empty(StatusCode::UNSUPPORTED_MEDIA_TYPE));
         }
-        match self.answered_sab(peer, in_url, request).await {
+        match self.answered_sab(connection, in_url, request).await {
             Ok(text) => whole(text, JSON_TYPE),
             // With any other status Sonarr tells people that nobody is there.
             Err(Refused::Complaint(complaint)) => whole(written(&complaint), JSON_TYPE),
-            Err(Refused::Wait(wait)) => too_many(wait),
+            Err(Refused::Busy) => busy(),
+            Err(Refused::TooManyWait) => too_many(LONGEST_WAIT),
             Err(Refused::Unread(error)) => unread(&error),
         }
     }
 
     async fn answered_sab(
         &self,
-        peer: &Peer,
+        connection: &Connection<'_>,
         in_url: Option<Credentials>,
         request: Request<Incoming>,
     ) -> Result<Vec<u8>, Refused> {
         let (head, body) = request.into_parts();
         let by_get = head.method == Method::GET;
         let given = Given::in_query(head.uri.query().unwrap_or_default());
-        let admitted = self.admitted_sab(peer, in_url, &head.headers, &given);
+        let admitted = self.admitted_sab(connection, in_url, &head.headers, &given).await;
         let (given, admitted, _held) = match by_get {
             true => (given, admitted, Held::default()),
-            false => self.with_body(peer, &head.headers, given, admitted, body).await?,
+            false => self.with_body(connection, &head.headers, given, admitted, body).await?,
         };
-        if let Some(text) = self.answered_to_anybody(peer, &given)? {
+        if let Some(text) = self.answered_to_anybody(connection, &given).await? {
             return Ok(text);
         }
         let Admitted { caller, deliberate } = admitted?;
         let mode = mode::find(&given)?;
         permitted(mode, &caller, deliberate || !by_get)?;
+        if !connection.place.on_call() {
+            return Err(Refused::Busy);
+        }
         let call = Call { control: self.service.control.as_ref(), caller: &caller, given };
         let outcome = mode::dispatch(mode, call).await;
         self.service.counts.mode(mode.row(), outcome.is_ok());
@@ -91,12 +98,14 @@ impl<C: Control> Http<C> {
     /// beginning for as large a file as anybody, behind it for one that a little room can hold.
     async fn with_body(
         &self,
-        peer: &Peer,
+        connection: &Connection<'_>,
         headers: &HeaderMap,
         given: Given,
         admitted: Result<Admitted, Refused>,
-        mut body: Incoming,
+        body: Incoming,
     ) -> Result<(Given, Result<Admitted, Refused>, Held), Refused> {
+        let place = connection.place;
+        let mut body = BodyReader::new(body, place);
         // Who has not said anything yet may do so in the form; a wrong key stays wrong.
         let admitted = match admitted {
             Err(refused) if !refused.is_silence() => return Err(refused),
@@ -106,24 +115,28 @@ impl<C: Control> Http<C> {
         let form = Form::of(content_type);
         let limit = match form {
             Form::Multipart(_) => LARGEST,
-            Form::Urlencoded => LARGEST_USUAL,
+            Form::Urlencoded => LARGEST_URLENCODED,
         };
         let (mut held, mut admitted) = (Held::default(), admitted);
         if admitted.is_err() {
+            place.on_body(false);
             self.strangers.read_up_to(&mut held, &mut body, TELLING, limit).await?;
             let told = given.with_fields(&form, &held.bytes);
-            admitted = self.admitted_sab(peer, None, headers, &told);
+            admitted = self.admitted_sab(connection, None, headers, &told).await;
         }
         match admitted {
-            Ok(_) => {
+            Ok(Admitted { ref caller, .. }) => {
+                if !place.on_body(caller.is_authenticated) {
+                    return Err(Refused::Busy);
+                }
                 held.leave_room();
-                self.bodies.read_up_to(&mut held, &mut body, usize::MAX, limit).await?;
+                self.bodies.with_nzb().read_up_to(&mut held, &mut body, usize::MAX, limit).await?;
             }
             Err(refused) if refused.is_silence() => {
                 let (all, limit) = (usize::MAX, LARGEST_OF_STRANGERS);
                 self.strangers.read_up_to(&mut held, &mut body, all, limit).await?;
                 let told = given.with_fields(&form, &held.bytes);
-                admitted = self.admitted_sab(peer, None, headers, &told);
+                admitted = self.admitted_sab(connection, None, headers, &told).await;
             }
             Err(refused) => return Err(refused),
         }
@@ -131,14 +144,14 @@ impl<C: Control> Http<C> {
         Ok((given, admitted, held))
     }
 
-    fn admitted_sab(
+    async fn admitted_sab(
         &self,
-        peer: &Peer,
+        connection: &Connection<'_>,
         in_url: Option<Credentials>,
         headers: &HeaderMap,
         given: &Given,
     ) -> Result<Admitted, Refused> {
-        let address = match peer {
+        let address = match &connection.peer {
             Peer::Unix(caller) => return Ok(Admitted { caller: caller.clone(), deliberate: true }),
             Peer::Tcp(address) => address.ip().to_canonical(),
         };
@@ -150,31 +163,42 @@ impl<C: Control> Http<C> {
             return Ok(Admitted { caller: proven.unwrap_or(caller), deliberate });
         }
         if let Some(credentials) = in_parameters(given).or(in_url) {
-            let caller = self.proven_sab(&credentials, address)?;
+            let caller = self.proven_sab(connection, &credentials, address).await?;
             return Ok(Admitted { caller, deliberate: true });
         }
         let credentials = auth::credentials(None, headers);
         let credentials = credentials.ok_or(Complaint::KeyRequired)?;
-        let caller = self.proven_sab(&credentials, address)?;
+        let caller = self.proven_sab(connection, &credentials, address).await?;
         // A browser adds a login by itself once it knows it, but never a token.
         let deliberate = matches!(credentials, Credentials::Token(_));
         Ok(Admitted { caller, deliberate })
     }
 
-    fn proven_sab(&self, credentials: &Credentials, address: IpAddr) -> Result<Caller, Refused> {
-        self.proven(credentials, address).map_err(|unproven| match unproven {
-            Unproven::Wait(wait) => Refused::Wait(wait),
+    async fn proven_sab(
+        &self,
+        connection: &Connection<'_>,
+        credentials: &Credentials,
+        address: IpAddr,
+    ) -> Result<Caller, Refused> {
+        self.proven(connection, credentials, address).await.map_err(|unproven| match unproven {
+            Unproven::TooMany => Refused::TooManyWait,
             Unproven::Wrong => Complaint::KeyIncorrect.into(),
         })
     }
 
     /// Clients ask these two before they know any key.
-    fn answered_to_anybody(&self, peer: &Peer, given: &Given) -> Result<Option<Vec<u8>>, Refused> {
+    async fn answered_to_anybody(
+        &self,
+        connection: &Connection<'_>,
+        given: &Given,
+    ) -> Result<Option<Vec<u8>>, Refused> {
+        let peer = &connection.peer;
         let (name, value) = match (given.text("mode"), given.optional("key"), peer) {
             ("version", ..) => ("version", VERSION),
             ("auth", Some(key), Peer::Tcp(address)) => {
                 let key = Credentials::Token(key.as_bytes().to_vec());
-                let known = self.proven_sab(&key, address.ip().to_canonical());
+                let address = address.ip().to_canonical();
+                let known = self.proven_sab(connection, &key, address).await;
                 let known = match known {
                     Ok(caller) if caller.access == Access::Add => "nzbkey",
                     Ok(_) => "apikey",
@@ -218,7 +242,9 @@ fn written(complaint: &Complaint) -> Vec<u8> {
 fn unread(error: &BodyError) -> Reply {
     match error {
         BodyError::Broken => closing(empty(StatusCode::BAD_REQUEST)),
-        BodyError::NoRoom => closing(empty(StatusCode::SERVICE_UNAVAILABLE)),
+        BodyError::NoRoom => busy(),
+        BodyError::TooSlow => closing(empty(StatusCode::REQUEST_TIMEOUT)),
+        BodyError::Shape(excess) => whole(written(&Complaint::Fault((*excess).into())), JSON_TYPE),
         BodyError::TooLarge(limit) => {
             let complaint = Complaint::Fault(Fault::TooLarge { limit: *limit });
             let mut reply = whole(written(&complaint), JSON_TYPE);
@@ -242,5 +268,7 @@ impl From<Complaint> for Refused {
 
 /// The fields that clients put before a file are well within it.
 const TELLING: usize = 64 << 10;
+/// Room for all ids that a call may name; each value is copied more than once while it is decoded.
+const LARGEST_URLENCODED: usize = 1 << 20;
 /// An NZB of some 100,000 articles.
 const LARGEST_OF_STRANGERS: usize = 16 << 20;

@@ -116,6 +116,7 @@ fn every_native_method_answers_as_it_did() {
         ("system.shutdown", json!({})),
         ("system.status", json!({})),
         ("system.version", json!({})),
+        ("targets.list", json!({})),
         ("watch.scan", json!({})),
     ];
     compare("native", calls);

@@ -6,7 +6,7 @@ use std::net::{Shutdown, TcpStream};
 use crate::daemon::{self, StandIn, body_of, status_of, three_users};
 use bergamot_rpc::{Control, Hub, Server, Settings, StartError};
 use proptest::prelude::*;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 fn error_of(answer: &str) -> (i64, String) {
     let answer: Value = serde_json::from_str(body_of(answer)).expect(answer);
@@ -58,6 +58,100 @@ fn what_is_no_json_rpc_is_refused_with_its_number() {
         assert_eq!(error_of(&answer), (number, code.to_owned()), "{body:.60}: {answer}");
         assert!(!body_of(&answer).contains("\"result\""), "{answer}");
     }
+}
+
+/// A value that no parameter of that type takes.
+fn odd_value(kind: &str) -> Value {
+    if kind == "object" { json!([]) } else { json!({ "odd": 1 }) }
+}
+
+/// One that it may take.
+fn fitting_value(kind: &str) -> Value {
+    match kind {
+        "array" => json!([1]),
+        "boolean" => json!(true),
+        "integer" => json!(1),
+        "object" => json!({}),
+        _ => json!("PG56Yi8+"),
+    }
+}
+
+// C-03
+#[test]
+fn a_parameter_of_the_wrong_type_is_named_with_the_type_expected() {
+    let daemon = daemon::start();
+    let document: Value = daemon.client().call("rpc.discover", json!({})).expect("a document");
+    let methods = document["methods"].as_array().expect("a list");
+    let (mut native, mut by_place) = (0, 0);
+    for method in methods {
+        let name = method["name"].as_str().expect("a name");
+        let params: Vec<(&str, &str)> = method["params"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|param| {
+                let text =
+                    |value: &'_ Value| value.as_str().expect("text").to_owned().leak() as &str;
+                (text(&param["name"]), text(&param["schema"]["type"]))
+            })
+            .collect();
+        for (place, (param, kind)) in params.iter().enumerate() {
+            if name.contains('.') {
+                let mut given = serde_json::Map::new();
+                let others = params.iter().map(|(name, kind)| (*name, fitting_value(kind)));
+                given.extend(others.map(|(name, value)| (name.to_owned(), value)));
+                given.insert((*param).to_owned(), odd_value(kind));
+                let body = json!({ "method": name, "params": given }).to_string();
+                let answer = daemon.post(&body);
+                if name.starts_with("events.") || name == "system.multicall" {
+                    continue; // not over HTTP, not in JSON
+                }
+                assert_eq!(
+                    error_of(&answer),
+                    (-32602, "rpc.invalid_params".to_owned()),
+                    "{body}: {answer}"
+                );
+                let told: Value = serde_json::from_str(body_of(&answer)).expect("JSON");
+                let told = told["error"]["message"].as_str().expect("a message").to_owned();
+                assert!(told.contains(param) && told.contains("expected"), "{body}: {told}");
+                native += 1;
+            } else if matches!(*kind, "integer" | "boolean") {
+                let mut given: Vec<_> =
+                    params[..place].iter().map(|(_, kind)| fitting_value(kind)).collect();
+                given.push(json!("odd"));
+                let body = json!({ "method": name, "params": given }).to_string();
+                let answer: Value =
+                    serde_json::from_str(body_of(&daemon.post(&body))).expect("JSON");
+                let error = &answer["error"];
+                if error["data"]["code"] != "rpc.invalid_params" {
+                    continue; // not looked at, as in NZBGet
+                }
+                let told = error["message"].as_str().expect("a message");
+                let names_one = params.iter().any(|(name, _)| told.contains(name));
+                assert!(error["code"] == 2 && names_one, "{body}: {answer}");
+                by_place += 1;
+            }
+        }
+        daemon.control.take_done();
+    }
+    assert!(native > 100 && by_place > 5, "{native} and {by_place} parameters");
+    // Also within a list, and by XML.
+    let answer = daemon.post(r#"{"method":"job.pause","params":{"jobs":["x"]}}"#);
+    assert!(answer.contains("jobs: invalid type: string"), "{answer}");
+    let body = "<methodCall><methodName>job.get</methodName><params><param><value><struct><member>\
+        <name>job</name><value>x</value></member></struct></value></param></params></methodCall>";
+    let answer = daemon.http("POST /xmlrpc", "", body);
+    assert!(answer.contains("job: expected an integer, not a string"), "{answer}");
+}
+
+// G10
+#[test]
+fn control_characters_in_what_is_refused_are_escaped_in_the_answer() {
+    let daemon = daemon::start();
+    let body = "<methodCall><methodName>version</a\u{1b}[31m></methodCall>";
+    let answer = daemon.http("POST /xmlrpc", "", body);
+    assert!(answer.contains("<fault>") && !answer.contains('\u{1b}'), "{answer:?}");
+    assert!(answer.contains("\\u{1b}[31m"), "{answer:?}");
 }
 
 #[test]

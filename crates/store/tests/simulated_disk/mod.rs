@@ -255,9 +255,10 @@ impl Directory for SimulatedDisk {
         Ok(())
     }
 
-    fn keep_reserve(&self) {
+    fn keep_reserve(&self) -> bool {
         let mut state = self.state();
         state.has_reserve |= !state.is_full;
+        state.has_reserve
     }
 
     /// From then on there is room for all that a test writes.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bergamot_engine::{DiskTrouble, Engine, Event, FORCE_PRIORITY, Failure, ServerSettings};
-use bergamot_queue::{FileKey, NewJob, Part, SegmentKey, SegmentState};
+use bergamot_queue::{FileKey, Layout, NewJob, Part, SegmentKey, SegmentState};
 use bergamot_types::{ByteRate, JobId};
 
 use super::day::{Day, JobModel};
@@ -17,6 +17,7 @@ pub enum Verdict {
     Completed,
     FailedDisk,
     FailedIncomplete,
+    FailedServersDown,
     Removed,
 }
 
@@ -69,6 +70,8 @@ struct Segment {
     asked: bool,
     written: bool,
     lost: bool,
+    /// What is written is the article of another file.
+    is_sibling: bool,
     /// Servers that gave us trouble over it, and those that do not have it; one bit each.
     troubled: u64,
     missing: u64,
@@ -252,9 +255,29 @@ impl<'a> Book<'a> {
         }
     }
 
-    pub(crate) fn on_finish(&mut self, job: JobId) -> Rule {
+    /// A file is as large as it was posted, whatever its parts claim.
+    pub(crate) fn on_file_whole(&mut self, file: FileKey, layout: &Layout) -> Rule {
+        let right = self.file(file).segments.len() as u64 * self.day.article;
+        match layout {
+            Layout::InPlace { size } if *size != right => {
+                Err(format!("{file:?} is whole with {size} bytes, and has {right}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Where two other parts name the file, the article of another one is found out: it is not called
+    /// verified, and where a server has the right one that is taken.
+    pub(crate) fn on_finish(&mut self, job: JobId, verified: bool) -> Rule {
         self.on_work("the end", job)?;
+        let reliable = self.day.reliable;
         let known = self.job(job);
+        let large = known.files.iter().filter(|file| file.segments.len() >= 3);
+        let siblings =
+            large.flat_map(|file| &file.segments).filter(|it| it.is_sibling && it.written);
+        if siblings.count() > 0 && (verified || reliable) {
+            return Err(format!("job {job} has an article of another file, verified: {verified}"));
+        }
         if known.data().any(|file| file.segments.iter().any(|segment| !segment.written)) {
             return Err(format!("job {job} ends, and not all of its data is written"));
         }
@@ -283,9 +306,11 @@ impl<'a> Book<'a> {
             Failure::Disk => (job.disk_gave_up, Verdict::FailedDisk),
             Failure::Health { .. } => (job.lost && beyond_repair, Verdict::FailedIncomplete),
             Failure::Incomplete => (job.lost, Verdict::FailedIncomplete),
+            Failure::ServersDown => (job.lost, Verdict::FailedServersDown),
         };
         job.state = State::Ended(verdict);
-        let reason = reason && !(self.day.reliable && failure == Failure::Incomplete);
+        let by_loss = matches!(failure, Failure::Incomplete | Failure::ServersDown);
+        let reason = reason && !(self.day.reliable && by_loss);
         if reason { Ok(()) } else { Err(format!("job {id} fails ({failure:?}) without a reason")) }
     }
 
@@ -320,6 +345,15 @@ impl<'a> Book<'a> {
             return Err(format!("{key:?} is asked for, and nothing has to be repaired"));
         }
         Ok(())
+    }
+
+    /// Only what is written may be asked for as a control.
+    pub(crate) fn on_control(&mut self, key: SegmentKey) -> Rule {
+        let contested = self.file(key.file_key()).contested;
+        match self.segment(key).written || contested {
+            true => Ok(()),
+            false => Err(format!("{key:?} is asked for as a control and is not written")),
+        }
     }
 
     /// Volumes are of no use before it is known that something else is lost.
@@ -394,7 +428,10 @@ impl<'a> Book<'a> {
     ) {
         let right = super::models::part(self.day, key);
         let same = part.begin == right.begin && part.length == right.length;
-        let right = same && part.file_size == right.file_size && part.number == right.number;
+        let right = same
+            && part.file_size == right.file_size
+            && part.number == right.number
+            && (!self.day.names || part.name == right.name);
         if !right {
             self.file(key.file_key()).contested = true;
         }
@@ -431,12 +468,14 @@ impl<'a> Book<'a> {
         &mut self,
         key: SegmentKey,
         good: bool,
+        is_sibling: bool,
         result: Result<(), DiskTrouble>,
     ) -> Rule {
         match result {
             Ok(()) if good && !self.file(key.file_key()).dropped => {
                 let segment = self.segment(key);
                 (segment.written, segment.lost) = (true, false);
+                segment.is_sibling = is_sibling;
             }
             Err(DiskTrouble::Lasting) => self.job(key.job).disk_gave_up = true,
             _ => {}

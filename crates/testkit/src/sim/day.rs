@@ -10,6 +10,7 @@ use super::almanac::Almanac;
 use super::curious::Curiosity;
 use super::draw;
 use super::kind::Kind;
+use super::misfits::Misfits;
 use super::seed::Seed;
 use super::wish::Wish;
 
@@ -32,6 +33,8 @@ pub struct Day {
     pub rate: ByteRate,
     pub server_rates: BTreeMap<ServerId, ByteRate>,
     pub budget: u64,
+    /// Articles carry the name of their file.
+    pub names: bool,
     /// One server never spoils an article, so every job must complete.
     pub reliable: bool,
     /// From then on nothing new goes wrong.
@@ -76,6 +79,10 @@ pub struct ServerModel {
     pub answers: Vec<(Kind, u64)>,
     /// Times when new connections meet with something, and for some kinds old ones end.
     pub spells: Vec<Spell>,
+    /// Times when it greets and delivers nothing.
+    pub outages: Vec<Outage>,
+    /// Articles that do not go with the rest of their file.
+    pub misfits: Misfits,
     /// It closes connections that are idle for so long.
     pub idle_limit: Option<Duration>,
     /// A question behind another one that is not answered yet costs the connection.
@@ -102,6 +109,18 @@ pub struct WireFault {
 #[derive(Clone, Copy, Debug)]
 pub struct Spell {
     pub kind: Kind,
+    pub from: Duration,
+    pub to: Duration,
+}
+
+/// A time in which every request for an article fails, though connections come to be.
+#[derive(Clone, Copy, Debug)]
+pub struct Outage {
+    pub kind: Kind,
+    /// What each request meets with.
+    pub answer: Kind,
+    /// It still says of articles it lacks that it does.
+    pub knows_missing: bool,
     pub from: Duration,
     pub to: Duration,
 }
@@ -177,6 +196,16 @@ impl ServerModel {
         self.spells.iter().find(now_is_in).map(|spell| spell.kind)
     }
 
+    pub(crate) fn outage(&self, now: Duration) -> Option<&Outage> {
+        self.outages.iter().find(|outage| now >= outage.from && now < outage.to)
+    }
+
+    /// Whether what fails now may have been asked for in an outage.
+    pub(crate) fn may_fail_by_outage(&self, now: Duration) -> bool {
+        let fails = |outage: &Outage| now >= outage.from && now < outage.to + LAST_ANSWER;
+        self.outages.iter().any(fails)
+    }
+
     /// Its speed at a time.
     pub(crate) fn rate_at(&self, now: Duration) -> u64 {
         let last = self.speeds.iter().rev().find(|(from, _)| now >= *from);
@@ -191,3 +220,6 @@ impl ServerModel {
         self.speeds.iter().find(|(from, speed)| *from > now && *speed > 0).map(|(from, _)| *from)
     }
 }
+
+/// An answer that began in an outage may take so long to end.
+const LAST_ANSWER: Duration = Duration::from_secs(60);

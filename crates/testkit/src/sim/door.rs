@@ -126,6 +126,14 @@ impl Door {
         }
     }
 
+    /// Only a server that rests for failures is asked for what is there already, and none that counts.
+    pub(crate) fn check_control(&self, server: usize) -> Result<(), String> {
+        match self.resting[server] && !self.metered[server] {
+            true => Ok(()),
+            false => Err(format!("{} is asked for a control", self.servers[server].id)),
+        }
+    }
+
     pub(crate) fn on_answered(&mut self, now: Duration, connection: ConnectionId) -> usize {
         let Some(known) = self.known.get_mut(&connection) else { return 0 };
         known.asked = known.asked.saturating_sub(1);

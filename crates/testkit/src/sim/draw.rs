@@ -11,6 +11,8 @@ use super::almanac::Almanac;
 use super::curious::{self, Curiosity};
 use super::day::{ClockModel, Day, DiskModel, JobModel, ServerModel, Spell, WireFault};
 use super::kind::{ANSWERS, CONNECTIONS, Kind};
+use super::misfits::{self, Misfits};
+use super::outage;
 use super::recovery;
 use super::seed::Seed;
 use super::wish;
@@ -40,6 +42,7 @@ pub(crate) fn day(seed: Seed) -> Day {
         rate: ByteRate(0),
         server_rates: BTreeMap::new(),
         budget: (1 + chance.up_to(39)) << 20,
+        names: false,
         reliable,
         heals_at: seconds(5, 60, chance),
         wishes: Vec::new(),
@@ -53,10 +56,13 @@ pub(crate) fn day(seed: Seed) -> Day {
         strike(&mut day, kind, chance);
     }
     heal(&mut day);
+    outage::draw(&mut day);
+    misfits::draw(&mut day);
     day.wishes = wish::wishes(&day);
     day.curiosity = curious::draw(&day);
     day.almanac = Almanac::draw(&day);
     day.almanac.blocks = Almanac::draw_blocks(&day);
+    outage::spare_quotas(&mut day);
     recovery::draw(&mut day);
     keep_to_the_day(&mut day);
     day
@@ -147,6 +153,8 @@ fn server(id: u16, chance: &mut SplitMix) -> ServerModel {
         speeds: Vec::new(),
         answers: Vec::new(),
         spells: Vec::new(),
+        outages: Vec::new(),
+        misfits: Misfits::default(),
         idle_limit: None,
         dislikes_pipelining: false,
         wire: Vec::new(),

@@ -25,6 +25,8 @@ pub enum Kind {
     RefusedAnswer,
     RefusedMidway,
     Reset,
+    SiblingSent,
+    SizeOff,
     Stall,
     Stranger,
     TooManyMidway,
@@ -45,6 +47,8 @@ pub enum Kind {
     // Whole servers.
     ManyServers,
     MassReconnect,
+    NeverDelivers,
+    OutOfOrder,
     TurnsDead,
     TurnsSlow,
     // The disk.
@@ -129,6 +133,16 @@ impl Kind {
             .copied()
     }
 
+    /// Outages behind the greeting.
+    pub fn of_outages() -> impl Iterator<Item = Self> {
+        OUTAGES.iter().copied()
+    }
+
+    /// Articles that do not go with the rest of their file.
+    pub fn of_misfits() -> impl Iterator<Item = Self> {
+        MISFITS.iter().copied()
+    }
+
     /// All that people may want, on days of either kind.
     pub fn of_people() -> impl Iterator<Item = Self> {
         WISHES.iter().copied()
@@ -207,6 +221,8 @@ pub(crate) const CONNECTIONS: &[Kind] = &[
 ];
 const SERVERS: &[Kind] =
     &[Kind::ManyServers, Kind::MassReconnect, Kind::TurnsDead, Kind::TurnsSlow];
+const OUTAGES: &[Kind] = &[Kind::NeverDelivers, Kind::OutOfOrder];
+const MISFITS: &[Kind] = &[Kind::SiblingSent, Kind::SizeOff];
 const DISK: &[Kind] = &[
     Kind::DirectoryGone,
     Kind::DiskFull,

@@ -42,6 +42,8 @@ struct Entry {
     connection: ConnectionId,
     room: Option<u64>,
     stage: Stage,
+    /// The article that came is that of another file.
+    is_sibling: bool,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -83,7 +85,7 @@ impl<'a> Ledger<'a> {
         match event {
             Event::Connected { connection } => self.door.on_connected(now, *connection),
             Event::Ended { connection, trouble, unanswered } => {
-                self.on_ended(*connection, *trouble, unanswered);
+                self.on_ended(now, *connection, *trouble, unanswered);
             }
             Event::Fetched { ticket, part, fault } => {
                 let server = self.answered(now, *ticket);
@@ -94,6 +96,8 @@ impl<'a> Ledger<'a> {
                     return Err(format!("the body of {ticket:?} came without room for it"));
                 }
                 let outgrown = matches!(fault, Some(Fault::TooLarge { .. }));
+                let right = super::models::part(self.day, entry.key);
+                entry.is_sibling = self.day.names && part.name != right.name;
                 self.book.on_copy(entry.key, server, part, good, outgrown);
             }
             Event::FileFinished { file, result } => self.book.on_file_finished(*file, *result),
@@ -114,14 +118,16 @@ impl<'a> Ledger<'a> {
             }
             Event::Refused { ticket } => {
                 let server = self.answered(now, *ticket);
-                if let Some(entry) = self.forget(*ticket) {
+                if let Some(entry) = self.forget(*ticket)
+                    && !self.day.servers[server].may_fail_by_outage(now)
+                {
                     self.book.on_trouble(entry.key, server);
                 }
             }
             Event::Written { ticket, result } => {
                 if let Some(entry) = self.forget(*ticket) {
                     let good = entry.stage == Stage::Writing { good: true };
-                    self.book.on_written(entry.key, good, *result)?;
+                    self.book.on_written(entry.key, good, entry.is_sibling, *result)?;
                 }
             }
             Event::DiskReturned
@@ -153,6 +159,8 @@ impl<'a> Ledger<'a> {
             | Event::ProbeDropped(_)
             | Event::Progress { .. }
             | Event::ServerProbeWanted(_)
+            | Event::StateUnwritable
+            | Event::StateWritable
             | Event::Thirsty { .. }
             | Event::Timeout
             | Event::Unspent { .. } => {}
@@ -210,12 +218,18 @@ impl<'a> Ledger<'a> {
             },
             Order::Disconnect { connection } => self.door.on_disconnect(*connection),
             Order::FailJob { job, failure } => self.book.on_fail(*job, *failure),
+            Order::Fetch { connection, ticket, id, control: true, .. } => {
+                self.on_control(*connection, *ticket, id)
+            }
             Order::Fetch { connection, ticket, id, hedge, .. } => {
                 self.last_fetch = now;
                 self.on_fetch(*connection, *ticket, id, *hedge)
             }
-            Order::FinishFile { file, .. } => self.book.on_work("a file finished", file.job),
-            Order::FinishJob { job, .. } => self.book.on_finish(*job),
+            Order::FinishFile { file, layout } => {
+                self.book.on_work("a file finished", file.job)?;
+                self.book.on_file_whole(*file, layout)
+            }
+            Order::FinishJob { job, verified } => self.book.on_finish(*job, *verified),
             Order::Reserve { file, .. } => self.book.on_work("room on the disk", file.job),
             Order::Write { ticket, file, .. } => {
                 self.book.on_work("a write", file.job)?;
@@ -302,7 +316,24 @@ impl<'a> Ledger<'a> {
             return Err(format!("<{id}> is in {} places: asked for as {ticket:?}", others + 1));
         }
         self.on_bytes_asked(hedge)?;
-        self.tickets.insert(ticket, Entry { key, connection, room: None, stage: Stage::Asked });
+        self.tickets.insert(
+            ticket,
+            Entry { key, connection, room: None, stage: Stage::Asked, is_sibling: false },
+        );
+        Ok(())
+    }
+
+    /// An article is asked for again that is written, of a server that is out of order and is not metered.
+    fn on_control(&mut self, connection: ConnectionId, ticket: Ticket, id: &MessageId) -> Rule {
+        let Some(&key) = self.places.get(id) else { return Err(format!("nobody wants <{id}>")) };
+        self.book.on_work("a control", key.job)?;
+        let server = self.door.on_fetch(connection)?;
+        self.book.on_control(key)?;
+        self.door.check_control(server)?;
+        self.tickets.insert(
+            ticket,
+            Entry { key, connection, room: None, stage: Stage::Asked, is_sibling: false },
+        );
         Ok(())
     }
 
@@ -372,9 +403,17 @@ impl<'a> Ledger<'a> {
         self.book.on_write(key)
     }
 
-    fn on_ended(&mut self, connection: ConnectionId, trouble: Trouble, unanswered: &[Ticket]) {
+    /// What an outage breaks is no answer to anything.
+    fn on_ended(
+        &mut self,
+        now: Duration,
+        connection: ConnectionId,
+        trouble: Trouble,
+        unanswered: &[Ticket],
+    ) {
         let server = self.door.on_ended(connection);
-        let blamed = matches!(trouble, Trouble::Broken | Trouble::Closed | Trouble::OutOfStep);
+        let blamed = matches!(trouble, Trouble::Broken | Trouble::Closed | Trouble::OutOfStep)
+            && !self.day.servers[server].may_fail_by_outage(now);
         for (index, ticket) in unanswered.iter().enumerate() {
             if let Some(entry) = self.forget(*ticket)
                 && blamed

@@ -110,6 +110,8 @@ impl Log {
             Event::Refused { ticket } => self.add(&[9, ticket.0]),
             Event::ServerProbeWanted(server) => self.add(&[56, u64::from(server.0)]),
             Event::SettingsChanged(settings) => self.add(&[46, settings.servers.len() as u64]),
+            Event::StateUnwritable => self.add(&[91]),
+            Event::StateWritable => self.add(&[92]),
             Event::Thirsty { connection } => self.add(&[10, connection.0]),
             Event::Timeout => self.add(&[11]),
             Event::Unspent { connection, bytes } => self.add(&[12, connection.0, bytes.0]),
@@ -133,6 +135,7 @@ impl Log {
                     Failure::Disk => 0,
                     Failure::Incomplete => 1,
                     Failure::Health { .. } => 2,
+                    Failure::ServersDown => 3,
                 };
                 self.add(&[24, u64::from(job.0), failure]);
             }
@@ -184,6 +187,7 @@ impl Log {
 
 fn notice_number(notice: &Notice) -> u64 {
     match notice {
+        Notice::AlternateChosen { .. } => 13,
         Notice::ArticleLost { .. } => 1,
         Notice::ArticleRefused { .. } => 2,
         Notice::BeyondRepair { .. } => 12,

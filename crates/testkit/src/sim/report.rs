@@ -59,7 +59,12 @@ impl Report {
     /// Faults that never struck: whatever was to be proved about them was not.
     pub fn unfired(&self) -> Vec<Kind> {
         let all = Kind::of_models().chain(Kind::of_wires());
-        let all = all.chain(Kind::of_people()).chain(Kind::of_calendar()).chain(Kind::of_losses());
+        let all = all
+            .chain(Kind::of_misfits())
+            .chain(Kind::of_outages())
+            .chain(Kind::of_people())
+            .chain(Kind::of_calendar())
+            .chain(Kind::of_losses());
         all.filter(|kind| !self.fired.contains_key(kind)).collect()
     }
 }

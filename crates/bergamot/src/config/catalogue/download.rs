@@ -36,6 +36,20 @@ pub(in crate::config) static DOWNLOAD: Table = Table {
                     have reached every server. Forced jobs do not wait.",
         },
         Key {
+            name: "propagation_age",
+            kind: Kind::Time { least: Duration::ZERO, most: DAY },
+            default: Fallback::Is("\"1 h\""),
+            about: "A download that lacks articles on every server is not given up at once while its post is \
+                    younger than this, for they may still arrive, whatever `health_check` says.",
+        },
+        Key {
+            name: "propagation_hold",
+            kind: Kind::Time { least: Duration::ZERO, most: DAY },
+            default: Fallback::Is("\"10 min\""),
+            about: "How long such a download is held in all before it fails as `job.propagating`. It is asked \
+                    for again four times meanwhile.",
+        },
+        Key {
             name: "pipeline",
             kind: Kind::Number { least: 1, most: 128 },
             default: Fallback::Is("128"),
@@ -56,6 +70,15 @@ pub(in crate::config) static DOWNLOAD: Table = Table {
                     what there is, give it up and delete it, pause it, or go on.",
         },
         Key {
+            name: "verify",
+            kind: Kind::Choice(&["crc", "read"]),
+            default: Fallback::Is("\"crc\""),
+            about: "What is checked before a file counts as verified: the checksum of each article as it \
+                    comes, or also the whole file, read from the disk before it gets its name. Reading \
+                    finds what other programs or the disk have changed meanwhile, and costs the disk as \
+                    much again.",
+        },
+        Key {
             name: "idle",
             kind: Kind::Time { least: SECOND, most: HOUR },
             default: Fallback::Is("\"30 s\""),
@@ -65,7 +88,7 @@ pub(in crate::config) static DOWNLOAD: Table = Table {
             name: "time_zone",
             kind: Kind::Text("a time zone like \"Europe/Berlin\" or \"UTC\""),
             default: Fallback::Told {
-                words: "the variable TZ, else UTC",
+                words: "the variable TZ, else the zone of the machine (/etc/localtime), else UTC",
                 example: "\"Europe/Berlin\"",
             },
             about: "The zone in which schedules and quotas count their days.",

@@ -14,6 +14,7 @@ mod history;
 mod limits;
 mod log;
 mod metrics;
+mod polling;
 mod probes;
 mod quota;
 mod schedule;
@@ -35,6 +36,7 @@ pub(super) use history::HISTORY;
 pub(super) use limits::LIMITS;
 pub(super) use log::LOG;
 pub(super) use metrics::METRICS;
+pub(super) use polling::POLLING;
 pub(super) use probes::PROBES;
 pub(super) use quota::QUOTA;
 pub(super) use schedule::SCHEDULE;
@@ -93,6 +95,7 @@ pub(super) static TABLES: &[&Table] = &[
     &GROUPS,
     &HISTORY,
     &PROBES,
+    &POLLING,
     &STORAGE,
     &METRICS,
     &LIMITS,

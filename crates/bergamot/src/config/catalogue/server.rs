@@ -75,7 +75,7 @@ pub(in crate::config) static SERVER: Table = Table {
             name: "ca_file",
             kind: Kind::Path("the path of a file with certificates in PEM"),
             default: Fallback::Told { words: "none", example: "\"example-ca.pem\"" },
-            about: "Certificates to trust beside the usual ones.",
+            about: "Certificates to trust beside the usual ones: of authorities, or the server's own.",
         },
         Key {
             name: "connections",

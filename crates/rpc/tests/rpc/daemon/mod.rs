@@ -10,6 +10,7 @@ use bergamot_queue::{Cause, Deletion, Stage};
 use bergamot_rpc::feeds::*;
 use bergamot_rpc::metrics::{Arrivals, EndedJobs, Measured, PastSums, Process, QueueSums};
 use bergamot_rpc::newsgroup::*;
+use bergamot_rpc::targets::*;
 use bergamot_rpc::view::*;
 use bergamot_rpc::wish::*;
 use bergamot_rpc::{Access, Client, Control, Hub, Refusal, Server, Settings, User};
@@ -199,6 +200,7 @@ pub(crate) fn ended(id: u32, state: JobState) -> Job {
         ended: Some(Ended {
             at: NOW,
             reason: failed.then(|| "job.incomplete: no server has all of it".to_owned()),
+            check: None,
             mark: None,
             hidden: false,
             can_retry: failed,
@@ -562,6 +564,21 @@ impl Control for StandIn {
     ) -> Result<(), Refusal> {
         self.note(format!("reset {server:?}, only custom: {only_custom}"));
         Ok(())
+    }
+
+    async fn targets(&self) -> Result<Vec<Target>, Refusal> {
+        Ok(vec![Target {
+            kind: TargetKind::Feed,
+            subject: Some("indexer".to_owned()),
+            enabled: true,
+            running: false,
+            priority: 0,
+            interval_ms: Some(3_600_000),
+            next_due: Some(UnixTime(1_800_000_000)),
+            last_result: LastResult::Ok,
+            last_run: None,
+            failures: 0,
+        }])
     }
 
     async fn disks(&self) -> Result<Vec<Disk>, Refusal> {

@@ -9,6 +9,7 @@ use bergamot_types::SplitMix;
 use super::line::{Body, End, Question};
 use crate::sim::day::{Day, ServerModel};
 use crate::sim::kind::{ANSWERS, Kind};
+use crate::sim::misfits;
 
 /// How a server meets a question.
 #[derive(Debug)]
@@ -30,8 +31,11 @@ pub(crate) fn draw(
     asked_before: bool,
     chance: &mut SplitMix,
 ) -> Option<Kind> {
-    if lacks(day, server, key) {
-        return Some(Kind::Missing);
+    let lacks = lacks(day, server, key);
+    match server.outage(now) {
+        Some(outage) if !lacks || !outage.knows_missing => return Some(outage.answer),
+        _ if lacks => return Some(Kind::Missing),
+        _ => {}
     }
     if day.is_healed(now) {
         return None;
@@ -66,6 +70,7 @@ pub(crate) fn lacks(day: &Day, server: &ServerModel, key: SegmentKey) -> bool {
 /// The answer with that fault, or a good one.
 pub(crate) fn answer(
     day: &Day,
+    server: &ServerModel,
     kind: Option<Kind>,
     question: &Question,
     chance: &mut SplitMix,
@@ -84,13 +89,20 @@ pub(crate) fn answer(
         Some(Kind::Desync | Kind::Goodbye) => Answer::End(Trouble::OutOfStep),
         Some(Kind::RefusedMidway) => Answer::End(Trouble::Refused),
         Some(Kind::TooManyMidway) => Answer::End(Trouble::TooManyConnections),
-        kind => Answer::Body(body(day, kind, question, chance)),
+        kind => Answer::Body(body(day, server, kind, question, chance)),
     }
 }
 
-fn body(day: &Day, kind: Option<Kind>, question: &Question, chance: &mut SplitMix) -> Body {
+fn body(
+    day: &Day,
+    server: &ServerModel,
+    kind: Option<Kind>,
+    question: &Question,
+    chance: &mut SplitMix,
+) -> Body {
     let ticket = question.fetch.ticket;
     let mut part = part(day, question.fetch.key);
+    misfits::spoil(server, question.fetch.key, &mut part);
     let mut length = part.length;
     let mut fault = None;
     match kind {
@@ -142,8 +154,10 @@ pub(crate) fn part(day: &Day, key: SegmentKey) -> Part {
         length: day.article,
         file_size: Some(u64::from(count) * day.article),
         number: Some(key.segment + 1),
+        total: Some(count),
         verified: true,
-        name: None,
+        name: day.names.then(|| format!("file {}", key.file)),
+        crc32: None,
     }
 }
 

@@ -219,8 +219,10 @@ impl<'a> Servers<'a> {
         let key = question.fetch.key;
         let before = !self.asked.insert((place, key));
         let kind = answer::draw(self.day, now, model, key, before, &mut self.chance);
-        let answer = answer::answer(self.day, kind, question, &mut self.chance);
+        let answer = answer::answer(self.day, model, kind, question, &mut self.chance);
         kind.filter(|kind| *kind != Kind::Outgrown).into_iter().for_each(|kind| self.fire(kind));
+        model.outage(now).into_iter().for_each(|outage| self.fire(outage.kind));
+        model.misfits.kind().into_iter().for_each(|kind| self.fire(kind));
         self.give(now, connection, answer);
     }
 

@@ -50,8 +50,10 @@ pub(crate) fn fetched(ticket: Ticket, outcome: Outcome) -> Event {
         length: part.length,
         file_size: part.file_size,
         number: part.number,
+        total: part.total,
         verified: part.check == Check::Verified,
         name: part.name,
+        crc32: Some(part.crc32),
     };
     Event::Fetched { ticket, part, fault }
 }

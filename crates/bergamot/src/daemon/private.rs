@@ -1,0 +1,23 @@
+//! Directories that only their owner may enter, whatever the umask: names of jobs and records lie there.
+
+use std::fs::{self, DirBuilder, Permissions};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::Path;
+
+use rustix::process::geteuid;
+
+/// Makes the directory if need be, and takes from others what an older version or the umask of its day
+/// gave them. What fails here is told when the directory is used; some shares know no modes.
+pub(super) fn keep_private(path: &Path) {
+    if let Some(parent) = path.parent() {
+        let _ = fs::create_dir_all(parent);
+    }
+    let _ = DirBuilder::new().mode(OWNER).create(path);
+    let Ok(metadata) = fs::metadata(path) else { return };
+    let is_ours = metadata.uid() == geteuid().as_raw();
+    if is_ours && metadata.is_dir() && metadata.mode() & 0o777 & !OWNER != 0 {
+        let _ = fs::set_permissions(path, Permissions::from_mode(OWNER));
+    }
+}
+
+const OWNER: u32 = 0o700;

@@ -1,0 +1,14 @@
+//! Which addresses belong to one client.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+/// The address itself, or the /64 network of an IPv6 address: whoever has one address of it has all
+/// (RFC 6177).
+pub(crate) fn household(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & NETWORK).into(),
+        address => address,
+    }
+}
+
+const NETWORK: u128 = !0 << 64;

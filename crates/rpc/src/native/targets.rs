@@ -1,0 +1,12 @@
+//! `targets.*`
+
+use crate::call::Call;
+use crate::control::Control;
+use crate::fault::Fault;
+use crate::native::Nothing;
+use crate::reply::Reply;
+
+pub(crate) async fn list<C: Control>(mut call: Call<'_, C>) -> Result<Reply, Fault> {
+    let Nothing {} = call.named()?;
+    call.answer(&call.control.targets().await?)
+}

@@ -1,0 +1,233 @@
+//! Files that other programs remove, cut, replace or overwrite while they are downloaded.
+//!
+//! Nothing completes that is not what was posted, and no more is fetched again than was lost. Each is done
+//! to a job that stands still, in a run and between two runs.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on stops here")]
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bergamot_newsd::{Generated, Manners, Options};
+use bergamot_tests::{Helm, Home, News};
+use bergamot_types::{ByteCount, ByteRate};
+use serde_json::{Value, json};
+
+// F-12
+#[test]
+fn a_part_file_that_is_removed_is_fetched_again() {
+    let remove = |job: &Path| fs::remove_file(job.join(PART)).unwrap();
+    Trial::start("").completes_after(remove);
+    let trial = Trial::start("").restart_after(remove).complete("crc");
+    assert_eq!(trial.fetched_again(), [(1, trial.written[1])]);
+}
+
+#[test]
+fn a_part_file_that_is_cut_is_fetched_again_from_there() {
+    let cut = |job: &Path| cut(&job.join(PART), 2 * ARTICLE + 1);
+    Trial::start("").completes_after(cut);
+    let trial = Trial::start("").restart_after(cut).complete("crc");
+    assert_eq!(trial.fetched_again(), [(1, trial.written[1] - 2)]);
+}
+
+#[test]
+fn a_part_file_that_is_replaced_by_another_of_its_size_is_fetched_again() {
+    let replace = |job: &Path| replace(&job.join(PART), |bytes| bytes.fill(7));
+    Trial::start("").completes_after(replace);
+    let trial = Trial::start("").restart_after(replace).complete("crc");
+    assert_eq!(trial.fetched_again(), [(1, trial.written[1])]);
+}
+
+#[test]
+fn part_files_that_are_swapped_are_fetched_again() {
+    let swap = |job: &Path| {
+        let [one, other, aside] = [PART, OTHER, "aside"].map(|name| job.join(name));
+        fs::rename(&one, &aside).unwrap();
+        fs::rename(&other, &one).unwrap();
+        fs::rename(&aside, &other).unwrap();
+    };
+    Trial::start("").completes_after(swap);
+    let trial = Trial::start("").restart_after(swap).complete("crc");
+    assert_eq!(trial.fetched_again(), [(1, trial.written[1]), (2, trial.written[2])]);
+}
+
+#[test]
+fn a_finished_file_that_is_not_there_at_the_move_is_fetched_again() {
+    let remove = |job: &Path| fs::remove_file(job.join(FINISHED)).unwrap();
+    Trial::start("").completes_after(remove);
+    let trial = Trial::start("").restart_after(remove).complete("crc");
+    assert_eq!(trial.fetched_again(), [(0, 5)]);
+}
+
+#[test]
+fn a_finished_file_that_was_cut_is_fetched_again_from_there() {
+    let cut = |job: &Path| cut(&job.join(FINISHED), 3 * ARTICLE);
+    Trial::start("").completes_after(cut);
+    let trial = Trial::start("").restart_after(cut).complete("crc");
+    assert_eq!(trial.fetched_again(), [(0, 2)]);
+}
+
+/// As a remount or a network share may do.
+#[test]
+fn files_with_other_inodes_and_the_same_content_are_not_fetched_again() {
+    let renumber = |job: &Path| {
+        for entry in fs::read_dir(job).unwrap() {
+            replace(&entry.unwrap().path(), |_| ());
+        }
+    };
+    let trial = Trial::start("").restart_after(renumber).complete("crc");
+    assert_eq!(trial.fetched_again(), []);
+    let trial = Trial::start("").restart_after(|_| ()).complete("crc");
+    assert_eq!(trial.fetched_again(), []);
+}
+
+// F-13
+#[test]
+fn bytes_that_are_changed_before_a_file_is_finished_are_found_by_reading_it() {
+    let overwrite = |job: &Path| {
+        use std::os::unix::fs::FileExt;
+        let file = File::options().write(true).open(job.join(PART)).unwrap();
+        file.write_all_at(b"changed", ARTICLE + 100).unwrap();
+    };
+    let mut trial = Trial::start("[download]\nverify = \"read\"\n");
+    overwrite(&trial.job());
+    trial.resume();
+    trial.helm.daemon.wait_for(&["put back", "file.changed"]);
+    let trial = trial.complete("read");
+    let again = trial.fetched_again();
+    assert!(again.iter().all(|(file, _)| *file > 0), "the finished file is as it was: {again:?}");
+}
+
+/// A job of which one file is finished and two are begun, and that stands still.
+struct Trial {
+    helm: Helm,
+    news: News,
+    post: Generated,
+    /// Of each file.
+    written: [u32; 3],
+}
+
+impl Trial {
+    fn start(head: &str) -> Self {
+        let post = Generated::new(3, ByteCount(ARTICLE))
+            .file(FINISHED, ByteCount(5 * ARTICLE))
+            .file("b.bin", ByteCount(20 * ARTICLE))
+            .file("c.bin", ByteCount(20 * ARTICLE));
+        let manners = Manners { pace: Some(PACE), ..Manners::default() };
+        let articles = Arc::new(post.clone());
+        let news = News::start([Options { articles, manners, ..Options::default() }]);
+        let config = format!("{head}{}", news.section(0, "connections = 2"));
+        let mut helm = Helm::start_in(Home::new(), config);
+        helm.add("job", &post, json!({}));
+        helm.daemon.wait_for(&["file finished", FINISHED]);
+        let begun = |news: &News, file| news.tally(0).served(&post.id(file, 4)) > 0;
+        news.wait_until(|news| begun(news, 1));
+        helm.call("file.pause", json!({ "job": 1, "files": [1] }));
+        news.wait_until(|news| begun(news, 2));
+        helm.call("job.pause", json!({ "jobs": [1] }));
+        let mut trial = Self { helm, news, post, written: [0; 3] };
+        while trial.listed()["active"] != 0 {
+            std::thread::yield_now();
+        }
+        trial.written = [0, 1, 2].map(|file| trial.served(file).iter().sum());
+        let all: u32 = trial.written.iter().sum();
+        while trial.listed()["good_articles"] != all {
+            std::thread::yield_now();
+        }
+        for name in [FINISHED, PART, OTHER] {
+            assert!(trial.job().join(name).exists(), "{name} is there");
+        }
+        trial
+    }
+
+    fn job(&self) -> PathBuf {
+        self.helm.home.join("incomplete/job")
+    }
+
+    fn listed(&mut self) -> Value {
+        self.helm.call("queue.list", json!({}))["items"][0].clone()
+    }
+
+    /// How often each article of a file was handed out.
+    fn served(&self, file: usize) -> Vec<u32> {
+        let parts = 1..=self.post.parts(file);
+        parts.map(|part| self.news.tally(0).served(&self.post.id(file, part))).collect()
+    }
+
+    fn resume(&mut self) {
+        self.helm.call("file.resume", json!({ "job": 1, "files": [1] }));
+        self.helm.call("job.resume", json!({ "jobs": [1] }));
+    }
+
+    /// Done while the daemon runs.
+    fn completes_after(mut self, meddle: impl Fn(&Path)) {
+        meddle(&self.job());
+        self.resume();
+        self.helm.daemon.wait_for(&["put back", "job=1"]);
+        self.complete("crc");
+    }
+
+    /// Done while it does not.
+    fn restart_after(self, meddle: impl Fn(&Path)) -> Self {
+        let Self { helm, news, post, written } = self;
+        let Helm { home, config, daemon, .. } = helm;
+        daemon.stop();
+        meddle(&home.join("incomplete/job"));
+        let mut trial = Self { helm: Helm::start_in(home, config), news, post, written };
+        trial.resume();
+        trial
+    }
+
+    /// Every byte is there, and that check was made.
+    fn complete(mut self, check: &str) -> Self {
+        let line = self.helm.daemon.wait_complete("job");
+        assert!(
+            line.contains("verified=true") && line.contains(&format!("check=\"{check}\"")),
+            "{line}"
+        );
+        let ended = &self.helm.call("history.list", json!({}))["items"][0];
+        assert_eq!(
+            (&ended["state"]["is"], &ended["ended"]["check"]),
+            (&json!("completed"), &json!(check))
+        );
+        for (file, (name, size)) in self.post.files().enumerate() {
+            let mut content = vec![0; size.0 as usize];
+            self.post.read_at(file, 0, &mut content);
+            let found = fs::read(self.helm.home.join("complete/job").join(name)).unwrap();
+            assert!(found == content, "{name} is whole");
+        }
+        let found = fs::read_dir(self.helm.home.join("complete/job")).unwrap().count();
+        assert_eq!(found, 3, "nothing else is there");
+        assert!(self.helm.home.inventory("incomplete").is_empty());
+        self
+    }
+
+    /// Files of which articles came twice, and how many.
+    fn fetched_again(&self) -> Vec<(usize, u32)> {
+        let again = |file| (file, self.served(file).iter().map(|served| served - 1).sum());
+        (0..3).map(again).filter(|(_, articles)| *articles > 0).collect()
+    }
+}
+
+fn cut(path: &Path, size: u64) {
+    File::options().write(true).open(path).unwrap().set_len(size).unwrap();
+}
+
+/// By a file with another inode.
+fn replace(path: &Path, change: impl Fn(&mut Vec<u8>)) {
+    let mut bytes = fs::read(path).unwrap();
+    change(&mut bytes);
+    let other = path.with_file_name("other");
+    fs::write(&other, bytes).unwrap();
+    fs::rename(other, path).unwrap();
+}
+
+const FINISHED: &str = "a.bin";
+const PART: &str = "0001.part";
+const OTHER: &str = "0002.part";
+
+const ARTICLE: u64 = 20_000;
+
+/// Of one connection: slow enough that a file can be paused in the middle.
+const PACE: ByteRate = ByteRate(100_000);
