@@ -152,12 +152,12 @@ impl Daemon {
         self.enter(job, Stage::Moving);
     }
 
-    /// Nothing happens to a job that was removed meanwhile, or removed and added again.
+    /// Nothing happens to a job that has ended meanwhile, or was tried again since.
     pub(super) fn move_job(&mut self, job: JobId) {
         let Some(known) = self.jobs.get_mut(job) else { return };
         let Some(check) = known.to_be_moved.take() else { return };
         let destination = known.destination.clone();
-        let Some(record) = self.jobs.record(job) else { return };
+        let Some(record) = self.jobs.record(job).filter(|it| it.outcome.is_none()) else { return };
         let name = SafeName::from_raw(&record.name);
         let task = Task::FinishJob { job, destination: destination.clone(), name };
         self.at_disk(job, AtDisk::FinishJob { job, check, destination }, task);

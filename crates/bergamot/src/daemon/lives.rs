@@ -230,10 +230,11 @@ impl Daemon {
         }
     }
 
-    /// Its files are on their way to the destination.
+    /// Its files are on their way to the destination, or will be as soon as the journal is written.
     pub(super) fn is_being_moved(&self, job: JobId) -> bool {
         let moves = |at: &AtDisk| matches!(at, AtDisk::FinishJob { job: it, .. } if *it == job);
-        self.at_disk.values().any(moves)
+        self.jobs.get(job).is_some_and(|active| active.to_be_moved.is_some())
+            || self.at_disk.values().any(moves)
     }
 
     pub(super) fn note_completed(
