@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bergamot_newsd::{Articles, Fault, Faults, Generated, Options, Rule};
+use bergamot_store::Spool;
 use bergamot_tests::{Daemon, Home, News, Trial, content_of, ids, post};
 use bergamot_types::ByteCount;
 
@@ -94,6 +95,36 @@ fn a_job_that_failed_by_an_outage_of_an_optional_server_comes_back_when_it_deliv
         trial.daemon.expect(&["INFO complete", &format!("name={name} "), "verified=true"]);
     }
     trial.daemon.stop();
+}
+
+/// With nothing else queued, and in history: nothing is asked of the server but for this job.
+#[test]
+fn a_job_that_ended_in_an_outage_is_tried_again_after_a_start() {
+    let outage = Arc::new(AtomicBool::new(true));
+    let job = post(1, "job.bin", 6);
+    let rule = Rule::new(Fault::Refused).saying("503 storage is down").while_on(&outage);
+    let optional = Options { faults: Faults::none().with(rule), ..serving(&job) };
+    let lacking = Options { faults: Faults::none().with(Fault::Missing), ..serving(&job) };
+    let (home, news) = (Home::new(), News::start([lacking, optional]));
+    let sections = [news.section(0, ""), news.section(1, "level = 1\noptional = true")].concat();
+    let config = format!("{HEAD}\n{sections}");
+    let mut daemon = Daemon::start(&home, &config);
+    home.drop_nzb("job.nzb", job.nzb());
+    daemon.wait_for(&["put back", "job.servers_down"]);
+    daemon.stop();
+    {
+        let (spool, found) = Spool::open(&home.join("state/spool")).expect("the spool");
+        let mut record = found.records.into_iter().next().expect("the job");
+        record.returns = 3; // as often as it comes back while it is queued
+        spool.update(&record).expect("the record");
+    }
+    let mut daemon = Daemon::start(&home, &config);
+    daemon.wait_for(&["WARN failed", "job.servers_down"]);
+    daemon.stop();
+    outage.store(false, Ordering::Relaxed);
+    let mut daemon = Daemon::start(&home, &config);
+    daemon.expect(&["INFO complete", "name=job ", "verified=true"]);
+    daemon.stop();
 }
 
 #[test]

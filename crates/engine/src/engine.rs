@@ -54,7 +54,8 @@ pub struct Engine {
     pub(crate) is_state_unwritable: bool,
     pub(crate) errands: Errands,
     pub(crate) probes: Probes,
-    routed_at: i64, // the minute by the calendar
+    pub(crate) next_probe_search: Option<Instant>, // see `probe_servers`
+    routed_at: i64,                                // the minute by the calendar
     pub(crate) last_number: u64,
     pub(crate) orders: VecDeque<Order>,
 }
@@ -101,6 +102,7 @@ impl Engine {
             is_state_unwritable: false,
             errands: Errands::default(),
             probes: Probes::default(),
+            next_probe_search: None,
             routed_at: 0,
             last_number: 0,
             orders: VecDeque::new(),
@@ -175,7 +177,8 @@ impl Engine {
         let disk = self.disk.next_try().into_iter().chain(self.disk_due).min();
         let limits = [self.limiter.poll_timeout(), self.allowance.next_deadline()];
         let others = [self.pool.next_deadline(), disk, delayed, self.end_game.next_look()];
-        idle.chain(others.into_iter().chain(limits).flatten()).min()
+        let others = others.into_iter().chain([self.next_probe_search]);
+        idle.chain(others.chain(limits).flatten()).min()
     }
 
     pub fn job(&self, job: JobId) -> Option<&Job> {

@@ -121,7 +121,7 @@ impl Engine {
         }
     }
 
-    /// Articles that wait for a server in trouble want none of the others.
+    /// Articles that wait for a server in trouble want no connection, unless one of them is to probe it.
     fn articles_want_a_connection(&mut self, now: Now) -> bool {
         if self.tickets.values().any(|article| article.is_asked()) {
             return true;
@@ -131,7 +131,8 @@ impl Engine {
         }
         let servers: Vec<_> = self.pool.ids().collect();
         servers.into_iter().any(|server| {
-            let may_be_asked = !self.pool.in_trouble(server) && !self.pool.is_used_up(server);
+            let is_in_use = !self.pool.in_trouble(server) || self.pool.wants_probe(server);
+            let may_be_asked = is_in_use && !self.pool.is_used_up(server);
             may_be_asked && self.work_for(now, server) > 0
         })
     }

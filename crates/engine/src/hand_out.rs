@@ -44,10 +44,13 @@ impl Choice {
 impl Engine {
     pub(crate) fn hand_out(&mut self, now: Now) {
         self.end_game.rest();
+        self.next_probe_search.take_if(|at| now.instant >= *at);
         if self.holds_everything() {
             return;
         }
         self.lose_what_nobody_keeps(now);
+        // Before the others: those would leave nothing of a higher level to probe a server with.
+        self.probe_servers(now);
         let mut takers = self.takers(now);
         while let Some(taker) = takers.next(|server| self.sched.turn(server)) {
             match self.give_work(now, taker.connection) {
@@ -55,7 +58,6 @@ impl Engine {
                 false => takers.on_nothing_for(taker),
             }
         }
-        self.probe_servers(now);
         self.play_end_game(now);
         self.open_connections(now);
     }
@@ -240,9 +242,9 @@ impl Engine {
 
     fn leave_waiting_place(&mut self, choice: Choice, server: ServerId) {
         match choice {
-            Choice::Control(_) => {}
             Choice::Fresh(key) => self.queue.take_fresh(key.file_key()),
-            Choice::Hedge(key) => {
+            // It may be wanted again before the control is answered, and is then under way.
+            Choice::Control(key) | Choice::Hedge(key) => {
                 let others = self.tickets.values().filter(|other| other.key == key).count();
                 self.end_game.on_hedged(key, others + 1);
             }
@@ -255,6 +257,7 @@ impl Engine {
             }
             Choice::Parked(key) => {
                 self.parked.retain(|waits| *waits != key);
+                self.suspects.remove(key);
                 self.troubled.entry(key).or_default().whereabouts = Whereabouts::UnderWay;
             }
         }
@@ -283,12 +286,13 @@ impl Engine {
 
     /// How many connections more than those being opened could find something to do.
     pub(crate) fn work_for(&mut self, now: Now, server: ServerId) -> usize {
-        if self.pool.is_out_of_order(server) {
-            return usize::from(self.choose_probe(now, server).is_some());
-        }
-        // A server in trouble is tried as long as there is anything at all it could do.
+        // A server in trouble is tried as long as there is anything at all it could do. What a probe may
+        // ask of it, others may have taken by now.
         if self.pool.in_trouble(server) && !self.queue.is_all_held() {
             return 1;
+        }
+        if self.pool.is_out_of_order(server) {
+            return 0;
         }
         let opening = self.pool.opening(server);
         let enough = self.pool.settings(server).connections * 2;

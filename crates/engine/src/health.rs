@@ -65,11 +65,11 @@ impl Engine {
         if is_known || !self.losses.beyond_repair.insert(job) {
             return;
         }
+        let action = self.settings.health_action;
         // Nothing is deleted, nor held against the post, that a server may still bring.
-        if self.losses.by_outage.contains(&job) {
+        if self.losses.by_outage.contains(&job) && action != HealthAction::None {
             return self.fail_job(job, Failure::ServersDown);
         }
-        let action = self.settings.health_action;
         self.tell(Notice::BeyondRepair { job, health, critical, action });
         match action {
             HealthAction::Delete => {

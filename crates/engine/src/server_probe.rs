@@ -2,12 +2,15 @@
 //!
 //! While a server is out of order the pool passes over it, so ordinary dispatch gives it nothing. A probe
 //! is an ordinary request for an article that the server may be asked for. Articles that wait for this
-//! server come first: no other server can be asked for them.
+//! server come first: no other server can be asked for them. Where lower levels work, a server of a higher
+//! one is probed with what they lack, before another server of its level or a higher one is asked.
 //!
 //! One article on which a server always fails must not keep it out of order. So an article on which it
 //! failed often is no probe if there is another; and where nothing else is left to ask for, an article
 //! that is written already is asked for once more, as a control: if it comes, the failures are charged
 //! to the article that does not.
+
+use std::time::Duration;
 
 use bergamot_pool::Tries;
 use bergamot_queue::SegmentKey;
@@ -21,14 +24,34 @@ use crate::order::ConnectionId;
 
 impl Engine {
     pub(crate) fn probe_servers(&mut self, now: Now) {
+        if self.next_probe_search.is_some() {
+            return;
+        }
         let due: Vec<_> = self.pool.ids().filter(|it| self.pool.wants_probe(*it)).collect();
         for server in due {
-            if let Some(connection) = self.idle_connection_of(server)
-                && let Some(choice) = self.choose_probe(now, server)
-            {
-                self.ask(now, connection, choice);
+            let Some(connection) = self.idle_connection_of(server) else { continue };
+            match self.choose_probe(now, server) {
+                Some(choice) => _ = self.ask(now, connection, choice),
+                // Each event would look at all of them again.
+                None if self.parked.len() > MANY_PARKED => {
+                    self.next_probe_search = Some(now.instant + SEARCH_AGAIN);
+                }
+                None => {}
             }
         }
+    }
+
+    /// An article that waits for another server, which may be asked of this one all the same.
+    fn waiting_elsewhere(&self, now: Now, server: ServerId) -> Option<SegmentKey> {
+        let lines = self.lines.iter().filter(|(other, _)| **other != server);
+        let mut waiting = lines.flat_map(|(other, line)| {
+            line.iter().take(LOOK_AHEAD).copied().filter(|key| {
+                self.troubled.get(key).is_some_and(|troubled| troubled.waits_for(*other))
+            })
+        });
+        waiting.find(|key| {
+            self.queue.wants(*key) && !self.queue.is_held(*key) && self.may_probe(now, server, *key)
+        })
     }
 
     /// A connection of the server, if none of them has anything to do.
@@ -45,10 +68,7 @@ impl Engine {
         of_server().find(|(_, known)| may_ask(known)).map(|(id, _)| *id)
     }
 
-    pub(crate) fn choose_probe(&self, now: Now, server: ServerId) -> Option<Choice> {
-        if !self.pool.wants_probe(server) {
-            return None;
-        }
+    fn choose_probe(&self, now: Now, server: ServerId) -> Option<Choice> {
         let waiting = self.parked.iter().copied().filter(|key| self.waits_for_probe(*key));
         let waiting = waiting.filter(|key| self.may_probe(now, server, *key));
         let failures = |key: &SegmentKey| {
@@ -59,21 +79,23 @@ impl Engine {
             |key: &SegmentKey| failures(key) > u16::from(self.settings.article_retries);
         let fresh = self.queue.fresh().take(LOOK_AHEAD);
         let mut fresh = fresh.filter(|key| self.may_probe(now, server, *key));
-        let Some(key) = waiting else { return fresh.next().map(Choice::Fresh) };
+        let mut other = || {
+            let in_line = || self.waiting_elsewhere(now, server).filter(|key| !fails_here(key));
+            fresh.next().map(Choice::Fresh).or_else(|| in_line().map(Choice::InLine))
+        };
+        let Some(key) = waiting else { return other() };
         if !fails_here(&key) {
             return Some(Choice::Parked(key));
         }
-        let control = || self.control_for(server, key, failures(&key));
-        let other = fresh.next().map(Choice::Fresh).or_else(|| control().map(Choice::Control));
+        let control = || self.control_for(key, failures(&key));
+        let other = other().or_else(|| control().map(Choice::Control));
         Some(other.unwrap_or(Choice::Parked(key)))
     }
 
     /// A written article of the same job, another one each time: the server may lack some of them. A
-    /// server that counts what it gives is not asked for what is there.
-    fn control_for(&self, server: ServerId, failing: SegmentKey, nth: u16) -> Option<SegmentKey> {
-        if self.is_metered(server) {
-            return None;
-        }
+    /// server whose bytes are counted is asked too: without a control it would be asked for the failing
+    /// article for ever, which costs more.
+    fn control_for(&self, failing: SegmentKey, nth: u16) -> Option<SegmentKey> {
         let files = self.queue.job(failing.job)?.files();
         let written = (0..).zip(files).flat_map(|(file, known)| {
             let segments = (0..known.segment_count()).filter(|segment| known.is_written(*segment));
@@ -97,3 +119,9 @@ impl Engine {
         self.pool.may_probe(server, tries, file.listed().posted, now.date)
     }
 }
+
+/// So many parked articles are looked at for a probe with every event.
+const MANY_PARKED: usize = 1024;
+
+/// With more of them, none of which the server may be asked for.
+const SEARCH_AGAIN: Duration = Duration::from_secs(1);

@@ -4,7 +4,7 @@
 //! of every server first. One that no server has a better copy of waits until nothing else of its file
 //! is open, for what the other parts say may still change, and is then accepted as unverified.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bergamot_pool::Tries;
 use bergamot_queue::{Conflict, FileKey, SegmentKey};
@@ -27,26 +27,35 @@ pub(crate) enum Suspicion {
     Accepted,
 }
 
-/// Articles that wait to be accepted.
+/// Segments that wait to be accepted, by file: a file may have tens of thousands of them.
 #[derive(Debug, Default)]
-pub(crate) struct Suspects(BTreeSet<SegmentKey>);
+pub(crate) struct Suspects(BTreeMap<FileKey, BTreeSet<u32>>);
 
 impl Suspects {
-    fn of_file(&self, file: FileKey) -> impl Iterator<Item = SegmentKey> + '_ {
-        let key = |segment| SegmentKey { job: file.job, file: file.file, segment };
-        self.0.range(key(0)..=key(u32::MAX)).copied()
+    fn insert(&mut self, key: SegmentKey) {
+        self.0.entry(key.file_key()).or_default().insert(key.segment);
     }
 
     pub(crate) fn remove(&mut self, key: SegmentKey) {
-        self.0.remove(&key);
+        let Some(segments) = self.0.get_mut(&key.file_key()) else { return };
+        segments.remove(&key.segment);
+        if segments.is_empty() {
+            self.0.remove(&key.file_key());
+        }
+    }
+
+    /// All of the file, if there are at least so many.
+    fn take_file(&mut self, file: FileKey, at_least: usize) -> Option<BTreeSet<u32>> {
+        let is_due = self.0.get(&file).is_some_and(|segments| segments.len() >= at_least);
+        if is_due { self.0.remove(&file) } else { None }
     }
 
     pub(crate) fn forget_file(&mut self, file: FileKey) {
-        self.0.retain(|key| key.file_key() != file);
+        self.0.remove(&file);
     }
 
     pub(crate) fn forget_job(&mut self, job: JobId) {
-        self.0.retain(|key| key.job != job);
+        self.0.retain(|file, _| file.job != job);
     }
 }
 
@@ -92,37 +101,34 @@ impl Engine {
         }
         troubled.whereabouts = Whereabouts::Parked;
         self.parked.push(key);
-        self.suspects.0.insert(key);
+        self.suspects.insert(key);
         true
     }
 
     /// Asks for suspicious articles once more, to accept them, if nothing else of the file is open.
     pub(crate) fn accept_suspects(&mut self, now: Now, file: FileKey) {
-        let waiting: Vec<_> = self.suspects.of_file(file).collect();
-        if waiting.is_empty() {
-            return;
-        }
         let open = self.queue.file(file).map_or(0, |known| known.open_count());
-        if waiting.len() < open as usize {
-            return;
+        // They are taken out all together: one that is given up here leads back to this function.
+        let Some(waiting) = self.suspects.take_file(file, open as usize) else { return };
+        self.parked.retain(|key| key.file_key() != file || !waiting.contains(&key.segment));
+        for segment in waiting {
+            self.accept_suspect(now, SegmentKey { job: file.job, file: file.file, segment });
         }
-        for key in waiting {
-            self.suspects.remove(key);
-            self.parked.retain(|other| *other != key);
-            let Some(troubled) = self.troubled.get_mut(&key) else { continue };
-            if let Suspicion::Suspected { id } = troubled.suspicion {
-                troubled.suspicion = Suspicion::Accepted;
-                let current = self.queue.file(file).map_or(0, |file| file.chosen_id(key.segment));
-                match id == current {
-                    // Any of them: what a copy says of the file is ignored.
-                    true => troubled.tries.forgive_copies(),
-                    // What servers answered for another id says nothing of this one.
-                    false => troubled.tries = Tries::default(),
-                }
-                self.queue.choose_id(key, id);
-                self.ask_again(now, key);
-            }
+    }
+
+    fn accept_suspect(&mut self, now: Now, key: SegmentKey) {
+        let Some(troubled) = self.troubled.get_mut(&key) else { return };
+        let Suspicion::Suspected { id } = troubled.suspicion else { return };
+        troubled.suspicion = Suspicion::Accepted;
+        let file = self.queue.file(key.file_key());
+        match file.map_or(0, |file| file.chosen_id(key.segment)) == id {
+            // Any of them: what a copy says of the file is ignored.
+            true => troubled.tries.forgive_copies(),
+            // What servers answered for another id says nothing of this one.
+            false => troubled.tries = Tries::default(),
         }
+        self.queue.choose_id(key, id);
+        self.ask_again(now, key);
     }
 
     /// What was held against the copies of an article does not count any more.

@@ -2,7 +2,9 @@
 
 mod world;
 
-use bergamot_engine::{Failure, Trouble};
+use bergamot_engine::{Failure, HealthAction, Settings, Trouble};
+use bergamot_limit::{Allowance, Period, QuotaSettings};
+use bergamot_types::ByteCount;
 use world::{Reply, World, job, server};
 
 #[test]
@@ -118,4 +120,44 @@ fn a_job_that_fails_by_an_outage_of_an_optional_server_says_so() {
     world.add(job(1, &[10]));
     world.run();
     assert_eq!(world.failed, [(1, Failure::ServersDown)]);
+}
+
+#[test]
+fn a_server_between_two_levels_that_delivers_again_is_found_out_and_spares_the_highest() {
+    let mut world = World::new(vec![server(1), server(2).level(1), server(3).level(2)]);
+    let mut failures = 0;
+    world.rule(move |ask| match (ask.server, ask.segment % 2) {
+        (1, 0) => Reply::Missing,
+        (2, _) if failures < 5 => {
+            failures += 1;
+            Reply::Refused
+        }
+        _ => Reply::Good,
+    });
+    // Downloads take no time here; time passes while a job waits.
+    world.add(job(99, &[1]));
+    world.pause(99);
+    for id in 1..=20 {
+        world.add(job(id, &[100]));
+        world.run_for(10);
+    }
+    assert_eq!(world.completed.len(), 20);
+    let asked_of = |server| world.fetches.iter().filter(|(it, _)| *it == server).count();
+    let (middle, highest) = (asked_of(2), asked_of(3));
+    assert!(middle > 4 * highest, "{middle} asked of the middle level, {highest} of the highest");
+}
+
+#[test]
+fn with_a_quota_an_article_on_which_a_server_fails_does_not_keep_the_job_for_ever() {
+    let monthly = Allowance { period: Period::Month { first: 1 }, most: ByteCount(1 << 40) };
+    let quota = QuotaSettings { allowances: vec![monthly], ..QuotaSettings::default() };
+    for failure in FAILURES {
+        let health_action = HealthAction::None;
+        let settings = Settings { quota: quota.clone(), health_action, ..Settings::default() };
+        let mut world = World::with_settings(vec![server(1)], settings);
+        world.rule(move |ask| if ask.segment == 9 { failure } else { Reply::Good });
+        world.add(job(1, &[10]));
+        world.run_for(3600);
+        assert_eq!(world.failed, [(1, Failure::Incomplete)], "{failure:?}");
+    }
 }

@@ -43,9 +43,10 @@ impl Agreement {
     pub(crate) fn is_suspicious(&self, segment: u32, claim: Claim, beside: Claim) -> bool {
         let common = self.common(beside);
         let differs = !claim.is_none() && common.is_some_and(|(common, _)| common != claim);
-        differs
-            && self
-                .are_few(self.differing(beside) + u32::from(!self.refused.contains_key(&segment)))
+        // Counted as it would be if the copy was placed: else a part could be placed here and found to
+        // be one of the few right behind that.
+        let new = u32::from(!self.refused.contains_key(&segment));
+        differs && are_few(self.differing(beside) + new, self.all() + new)
     }
 
     /// The claim that all placed parts should have, if some have another one that is suspicious.
@@ -53,7 +54,7 @@ impl Agreement {
         let (common, _) = self.common(beside)?;
         let differing = self.differing(beside);
         let refused = self.refused.values().filter(|claim| **claim != common).count() as u32;
-        (differing > refused && self.are_few(differing)).then_some(common)
+        (differing > refused && are_few(differing, self.all())).then_some(common)
     }
 
     /// The part is placed.
@@ -107,10 +108,13 @@ impl Agreement {
         others.map(|(_, count)| count).sum()
     }
 
-    fn are_few(&self, differing: u32) -> bool {
-        let all: u32 = self.counts.iter().map(|(_, count)| count).sum();
-        differing <= (all / FEW).max(1)
+    fn all(&self) -> u32 {
+        self.counts.iter().map(|(_, count)| count).sum()
     }
+}
+
+fn are_few(differing: u32, all: u32) -> bool {
+    differing <= (all / FEW).max(1)
 }
 
 /// A file whose parts claim more different values than these has none in common.
@@ -167,6 +171,26 @@ mod tests {
         let parts = ["a", "a", "a", "b", "b"];
         assert!(!agreement(&parts).is_suspicious(9, claim("b"), Claim::default()));
         assert_eq!(agreement(&parts).to_be_kept(Claim::default()), None);
+    }
+
+    #[test]
+    fn a_part_that_is_placed_is_not_one_of_the_few_by_being_placed() {
+        for all in [16, 24, 32, 80] {
+            for differing in 1..all / 4 {
+                let mut agreement = Agreement::default();
+                for segment in 0..all {
+                    let name = claim(if segment >= all - differing { "b" } else { "a" });
+                    match agreement.is_suspicious(segment, name, Claim::default()) {
+                        true => agreement.on_refused(segment, name),
+                        false => {
+                            agreement.on_placed(segment, name);
+                            let kept = agreement.to_be_kept(Claim::default());
+                            assert!(kept.is_none_or(|kept| kept == name), "{differing} of {all}");
+                        }
+                    }
+                }
+            }
+        }
     }
 
     #[test]

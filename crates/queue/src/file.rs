@@ -533,6 +533,33 @@ mod tests {
     }
 
     #[test]
+    fn where_parts_of_two_names_make_up_a_file_none_is_asked_for_again_for_ever() {
+        for (segments, others) in [(16, 2), (24, 3), (32, 4), (40, 5)] {
+            let mut file = file(segments);
+            let size = Some(u64::from(segments) * 100);
+            let of = |segment, name| Part { file_size: size, ..part(segment, name) };
+            for segment in 0..segments - others {
+                file.place(segment, &of(segment, "a")).unwrap();
+            }
+            for segment in segments - others..segments {
+                if let Ok(placed) = file.place(segment, &of(segment, "b")) {
+                    assert!(!placed.evicted.contains(&segment), "{segment} of {segments}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_lone_part_that_is_wrong_about_the_size_is_accepted_as_the_last_resort() {
+        let mut file = file(1);
+        let wrong = Part { file_size: Some(101), ..part(0, "a") };
+        assert!(file.place(0, &wrong).is_err());
+        assert_eq!(file.accept(0, &Part { verified: false, ..wrong }).unwrap().offset, 0);
+        file.resolve(0, SegmentState::Written { verified: false });
+        assert_eq!(file.settle(), Some(Layout::InPlace { size: 100 }));
+    }
+
+    #[test]
     fn a_wrong_number_of_parts_is_suspicious() {
         let mut file = file(3);
         let with_total = |segment, total| Part { total: Some(total), ..part(segment, "a") };

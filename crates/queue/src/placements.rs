@@ -143,7 +143,7 @@ impl Placements {
             self.agreed = Some(size);
         }
         self.insert(begin, Span { length: part.length, segment, votes, name, total, regular });
-        placed.evicted.extend(self.evict_misfits());
+        placed.evicted.extend(self.evict_misfits(segment));
         Ok(placed)
     }
 
@@ -167,8 +167,9 @@ impl Placements {
         Ok(())
     }
 
-    /// Parts may have been placed before it was clear that their name or number of parts differs.
-    fn evict_misfits(&mut self) -> Vec<u32> {
+    /// Parts may have been placed before it was clear that their name or number of parts differs. The
+    /// one that was just placed stays: evicted, it would be fetched again and placed again.
+    fn evict_misfits(&mut self, just_placed: u32) -> Vec<u32> {
         let name = self.names.to_be_kept(self.subject);
         let total = self.totals.to_be_kept(Said::default());
         if name.is_none() && total.is_none() {
@@ -177,11 +178,14 @@ impl Placements {
         let differs = |said: Said, kept: Option<Said>| {
             said != Said::default() && kept.is_some_and(|kept| kept != said)
         };
-        self.evict(|_, span| differs(span.name, name) || differs(span.total, total))
+        self.evict(|_, span| {
+            span.segment != just_placed && (differs(span.name, name) || differs(span.total, total))
+        })
     }
 
     /// Places a copy that every server has no better one of, if it lies in its regular place and over
-    /// nothing else. That place is told by any of `numbers`, the first of which the NZB lists. What it claims of the file is ignored; the last part says where the file ends.
+    /// nothing else. That place is told by any of `numbers`, the first of which the NZB lists. What it
+    /// claims of the file is ignored; the last part says where the file ends.
     pub(crate) fn accept(
         &mut self,
         segment: u32,
@@ -193,8 +197,10 @@ impl Placements {
         let end = begin.saturating_add(part.length);
         let length = if is_last { self.regular_length() } else { Some(part.length) };
         let is_place_of = |number: u32| {
-            let before = u64::from(number.saturating_sub(1));
-            length.and_then(|length| before.checked_mul(length)) == Some(begin)
+            match u64::from(number.saturating_sub(1)) {
+                0 => begin == 0, // whatever the length of the others is
+                before => length.and_then(|length| before.checked_mul(length)) == Some(begin),
+            }
         };
         let is_in_place = numbers.into_iter().flatten().any(is_place_of);
         // One that lies where another is listed makes room for that.

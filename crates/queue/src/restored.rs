@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::file::{FileState, SegmentState};
 use crate::job::Job;
-use crate::part::Part;
+use crate::part::{Conflict, Part};
 use crate::placements::Layout;
 use crate::queue::{FileKey, SegmentKey};
 
@@ -29,12 +29,22 @@ impl Job {
     /// Plays them through as if they came just now, so that the files are judged as they were. What
     /// the job does not have is ignored: records may be older than they say.
     pub(crate) fn restore(&mut self, written: &[Restored]) -> Replay {
-        let mut touched = BTreeSet::new();
+        let (mut touched, mut suspicious) = (BTreeSet::new(), Vec::new());
         for Restored { file, segment, part } in written {
             if self.has_open(*file, *segment) {
                 touched.insert((*file, *segment));
-                // Who does not go with the others is found below, whoever of them had to give way.
-                let _ = self.file_mut(*file).restore(*segment, part);
+                // Segments that do not go with the others are found below, whichever had to give way.
+                let restored = self.file_mut(*file).restore(*segment, part);
+                if let Err(Conflict::Name | Conflict::Total { .. }) = restored {
+                    suspicious.push((*file, *segment, part));
+                }
+            }
+        }
+        // The journal has the parts in another order than they came: a name that only one of the first
+        // parts has may be that of many.
+        for (file, segment, part) in suspicious {
+            if self.has_open(file, segment) {
+                let _ = self.file_mut(file).restore(segment, part);
             }
         }
         let job = self.id();

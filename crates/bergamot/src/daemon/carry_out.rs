@@ -206,6 +206,9 @@ impl Daemon {
         let mut outcome = self.outcome(job, Ending::Failed(cause), &reason);
         outcome.missing = lost.into_iter().take(MOST_MISSING_LISTED).collect();
         self.end_as(job, outcome);
+        if cause == Cause::ServersDown {
+            self.plan_retry_after_outage(job);
+        }
         self.events.push_back(Event::JobRemoved(job));
     }
 

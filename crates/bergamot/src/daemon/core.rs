@@ -332,6 +332,7 @@ impl Daemon {
         let queued: Vec<_> = self.jobs.queued().map(|record| record.id).collect();
         queued.into_iter().for_each(|job| self.let_propagate(job));
         self.discard_remnants();
+        self.plan_retries_at_start();
         self.prune();
     }
 

@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use bergamot_queue::{Cause, Ending, HoldVerdict, Retry};
+use bergamot_store::Record;
 use bergamot_types::JobId;
 use tracing::debug;
 
 use super::core::Daemon;
+use super::targets::Poll;
 use crate::clock;
 
 impl Daemon {
@@ -37,12 +39,50 @@ impl Daemon {
             self.jobs.end_rest(job);
         }
         self.load_next();
-        let failed = |ending| ending == Some(Ending::Failed(Cause::ServersDown));
-        let jobs = self.jobs.past().filter(|record| failed(record.ending()));
-        for job in jobs.map(|record| record.id).collect::<Vec<_>>() {
-            if let Err(why) = self.try_again(job, false) {
-                debug!(%job, "not tried again: {why}");
+        for job in self.jobs_failed_by_outage() {
+            self.retry_if_failed_by_outage(job);
+        }
+    }
+
+    /// The servers may deliver again without anything showing it: with an empty queue nothing is asked of
+    /// them. So jobs that ended in an outage are tried again after a while, and after a start.
+    pub(super) fn plan_retry_after_outage(&mut self, job: JobId) {
+        let returns = self.jobs.record(job).map_or(0, |record| record.returns);
+        if let Some(pause) = pause_in_history(returns) {
+            self.do_once(Poll::Rest(job), clock::now().instant + pause);
+        }
+    }
+
+    pub(super) fn plan_retries_at_start(&mut self) {
+        for job in self.jobs_failed_by_outage() {
+            self.do_once(Poll::Rest(job), clock::now().instant + FIRST_PAUSE);
+        }
+    }
+
+    fn jobs_failed_by_outage(&self) -> Vec<JobId> {
+        let jobs = self.jobs.past().filter(|record| is_failed_by_outage(record));
+        jobs.map(|record| record.id).collect()
+    }
+
+    /// Unless that was done often enough.
+    pub(super) fn retry_if_failed_by_outage(&mut self, job: JobId) {
+        let Some(record) = self.jobs.record(job).filter(|record| is_failed_by_outage(record))
+        else {
+            return;
+        };
+        let returns = record.returns;
+        if pause_in_history(returns).is_none() {
+            return;
+        }
+        match self.try_again(job, false) {
+            Ok(_) => {
+                if let Some(record) = self.jobs.record_mut(job) {
+                    record.returns = returns.max(MOST_RETURNS) + 1;
+                }
+                self.record(job);
+                self.load_next();
             }
+            Err(why) => debug!(%job, "not tried again: {why}"),
         }
     }
 
@@ -67,6 +107,18 @@ fn may_pass(reason: &str) -> bool {
     codes.iter().any(|code| reason.starts_with(code))
 }
 
+fn is_failed_by_outage(record: &Record) -> bool {
+    record.ending() == Some(Ending::Failed(Cause::ServersDown))
+}
+
+/// How long a job that ended in an outage stays in history: 10 minutes, twice as long each time up to an
+/// hour, for a day in all. None behind that.
+fn pause_in_history(returns: u32) -> Option<Duration> {
+    let before = returns.saturating_sub(MOST_RETURNS);
+    let pause = FIRST_PAUSE_IN_HISTORY * (1 << before.min(LONGEST_DOUBLING));
+    (before < MOST_RETURNS_FROM_HISTORY).then_some(pause.min(LONGEST_PAUSE_IN_HISTORY))
+}
+
 /// None when it has come back often enough.
 fn pause_before(returns: u32) -> Option<Duration> {
     (returns < MOST_RETURNS).then(|| FIRST_PAUSE * FACTOR.pow(returns))
@@ -76,6 +128,11 @@ fn pause_before(returns: u32) -> Option<Duration> {
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
 const FACTOR: u32 = 6;
 const MOST_RETURNS: u32 = 3;
+
+const FIRST_PAUSE_IN_HISTORY: Duration = Duration::from_mins(10);
+const LONGEST_PAUSE_IN_HISTORY: Duration = Duration::from_hours(1);
+const LONGEST_DOUBLING: u32 = 3;
+const MOST_RETURNS_FROM_HISTORY: u32 = 26;
 
 #[cfg(test)]
 mod tests {
@@ -90,5 +147,14 @@ mod tests {
         }
         let seconds = |returns| pause_before(returns).map(|pause| pause.as_secs());
         assert_eq!([0, 1, 2, 3].map(seconds), [Some(5), Some(30), Some(180), None]);
+    }
+
+    #[test]
+    fn a_job_that_ended_in_an_outage_is_tried_again_for_a_day() {
+        let pauses: Vec<_> = (0..100).map_while(|count| pause_in_history(3 + count)).collect();
+        let minutes = pauses.iter().map(|pause| pause.as_secs() / 60);
+        assert_eq!(minutes.take(5).collect::<Vec<_>>(), [10, 20, 40, 60, 60]);
+        let hours = pauses.iter().sum::<Duration>().as_secs() / 3600;
+        assert_eq!(hours, 24);
     }
 }

@@ -103,6 +103,7 @@ impl Daemon {
                 self.end_for_good(target);
                 self.jobs.end_rest(job);
                 self.load_next();
+                self.retry_if_failed_by_outage(job);
             }
             Poll::Screen => self.speak(),
             Poll::Server(server) => self.probe_server(server),

@@ -431,7 +431,7 @@ impl<'a> Book<'a> {
         let right = same
             && part.file_size == right.file_size
             && part.number == right.number
-            && (!self.day.names || part.name == right.name);
+            && (!self.day.names || part.name == right.name && part.total == right.total);
         if !right {
             self.file(key.file_key()).contested = true;
         }

@@ -152,6 +152,11 @@ impl Day {
         draw::day(seed)
     }
 
+    /// Parts name their file, and at most one of each file is of another one: that one can be found out.
+    pub(crate) fn has_lone_siblings(&self) -> bool {
+        self.names && self.servers.iter().all(|server| server.misfits.siblings <= 1)
+    }
+
     pub fn articles(&self) -> u32 {
         self.jobs.iter().flat_map(|job| &job.files).sum()
     }

@@ -126,9 +126,9 @@ impl Door {
         }
     }
 
-    /// Only a server that rests for failures is asked for what is there already, and none that counts.
+    /// Only a server that rests for failures is asked for what is there already.
     pub(crate) fn check_control(&self, server: usize) -> Result<(), String> {
-        match self.resting[server] && !self.metered[server] {
+        match self.resting[server] {
             true => Ok(()),
             false => Err(format!("{} is asked for a control", self.servers[server].id)),
         }

@@ -30,6 +30,7 @@ pub enum Kind {
     Stall,
     Stranger,
     TooManyMidway,
+    TotalOff,
     Truncated,
     WrongSize,
     // Connections.
@@ -222,7 +223,7 @@ pub(crate) const CONNECTIONS: &[Kind] = &[
 const SERVERS: &[Kind] =
     &[Kind::ManyServers, Kind::MassReconnect, Kind::TurnsDead, Kind::TurnsSlow];
 const OUTAGES: &[Kind] = &[Kind::NeverDelivers, Kind::OutOfOrder];
-const MISFITS: &[Kind] = &[Kind::SiblingSent, Kind::SizeOff];
+const MISFITS: &[Kind] = &[Kind::SiblingSent, Kind::SizeOff, Kind::TotalOff];
 const DISK: &[Kind] = &[
     Kind::DirectoryGone,
     Kind::DiskFull,

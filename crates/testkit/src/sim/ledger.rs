@@ -97,7 +97,8 @@ impl<'a> Ledger<'a> {
                 }
                 let outgrown = matches!(fault, Some(Fault::TooLarge { .. }));
                 let right = super::models::part(self.day, entry.key);
-                entry.is_sibling = self.day.names && part.name != right.name;
+                entry.is_sibling = self.day.has_lone_siblings()
+                    && (part.name != right.name || part.total != right.total);
                 self.book.on_copy(entry.key, server, part, good, outgrown);
             }
             Event::FileFinished { file, result } => self.book.on_file_finished(*file, *result),
@@ -323,7 +324,7 @@ impl<'a> Ledger<'a> {
         Ok(())
     }
 
-    /// An article is asked for again that is written, of a server that is out of order and is not metered.
+    /// An article is asked for again that is written, of a server that is out of order.
     fn on_control(&mut self, connection: ConnectionId, ticket: Ticket, id: &MessageId) -> Rule {
         let Some(&key) = self.places.get(id) else { return Err(format!("nobody wants <{id}>")) };
         self.book.on_work("a control", key.job)?;

@@ -13,8 +13,10 @@ use super::seed::Seed;
 /// What is wrong with the articles of one server, all day long.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Misfits {
-    /// One article of each file is that of a sibling.
-    pub siblings: bool,
+    /// So many articles of each file are those of a sibling, the same on each such server.
+    pub siblings: u64,
+    /// These have the right name, and another number of parts.
+    pub total_off: bool,
     /// The size of files as all its articles claim it, in thousandths of the right one and bytes.
     pub size: Option<(u64, i64)>,
 }
@@ -22,7 +24,8 @@ pub struct Misfits {
 impl Misfits {
     pub(crate) fn kind(&self) -> Option<Kind> {
         match self {
-            Self { siblings: true, .. } => Some(Kind::SiblingSent),
+            Self { siblings: 1.., total_off: true, .. } => Some(Kind::TotalOff),
+            Self { siblings: 1.., .. } => Some(Kind::SiblingSent),
             Self { size: Some(_), .. } => Some(Kind::SizeOff),
             _ => None,
         }
@@ -38,16 +41,25 @@ pub(crate) fn draw(day: &mut Day) {
         return;
     }
     day.names = true;
-    let siblings = chance.up_to(1) == 0;
+    let are_siblings = chance.up_to(1) == 0;
+    let (siblings, total_off) = siblings(number);
     let chosen = chance.up_to(most as u64 - 1) as usize;
     for place in 0..most {
         if place == chosen || chance.up_to(2) == 0 {
-            day.servers[place].misfits = match siblings {
-                true => Misfits { siblings, size: None },
-                false => Misfits { siblings, size: Some(wrong_size(chance)) },
+            day.servers[place].misfits = match are_siblings {
+                true => Misfits { siblings, total_off, size: None },
+                false => Misfits { size: Some(wrong_size(chance)), ..Misfits::default() },
             };
         }
     }
+}
+
+/// How many articles of each file are those of a sibling: mostly one, or more than can be told from a post
+/// that has several names. Drawn apart, so that it changes nothing else of the day.
+fn siblings(number: u64) -> (u64, bool) {
+    let chance = &mut SplitMix::seeded(number ^ SIBLINGS_SALT);
+    let count = [1, 1, 1, 2, 3, 5][chance.up_to(5) as usize];
+    (count, chance.up_to(3) == 0)
 }
 
 fn wrong_size(chance: &mut SplitMix) -> (u64, i64) {
@@ -65,11 +77,16 @@ pub(crate) fn spoil(server: &ServerModel, key: SegmentKey, part: &mut Part) {
         part.file_size = part.file_size.map(wrong);
     }
     let count = u64::from(part.total.unwrap_or(1));
-    let swapped = (u64::from(key.job.0) * 7919 + u64::from(key.file) * 104_729) % count;
-    if server.misfits.siblings && u64::from(key.segment) == swapped {
-        part.name = Some(format!("sibling of {}", key.file));
+    let first = (u64::from(key.job.0) * 7919 + u64::from(key.file) * 104_729) % count;
+    let behind_first = (u64::from(key.segment) + count - first) % count;
+    if behind_first < server.misfits.siblings {
+        match server.misfits.total_off {
+            true => part.total = part.total.map(|total| total + 1),
+            false => part.name = Some(format!("sibling of {}", key.file)),
+        }
     }
 }
 
 /// Sets the chance of misfits apart from that of the rest of the day.
 const SALT: u64 = 0x6d69_7366_6974_7321;
+const SIBLINGS_SALT: u64 = 0x7369_626c_696e_6773;
