@@ -277,7 +277,7 @@ impl Engine {
     }
 
     /// How many connections more there may be, by all that limits them.
-    fn room_for(&self, server: ServerId) -> usize {
+    pub(crate) fn room_for(&self, server: ServerId) -> usize {
         match self.pool.room(server) {
             0 => 0, // as most of the time: all are open
             room => room.min(self.room_by_pace(server)).min(self.room_by_memory(server)),
@@ -286,13 +286,12 @@ impl Engine {
 
     /// How many connections more than those being opened could find something to do.
     pub(crate) fn work_for(&mut self, now: Now, server: ServerId) -> usize {
-        // A server in trouble is tried as long as there is anything at all it could do. What a probe may
-        // ask of it, others may have taken by now.
+        if self.pool.is_out_of_order(server) {
+            return usize::from(self.has_probe_for(now, server));
+        }
+        // A server in trouble is tried as long as there is anything at all it could do.
         if self.pool.in_trouble(server) && !self.queue.is_all_held() {
             return 1;
-        }
-        if self.pool.is_out_of_order(server) {
-            return 0;
         }
         let opening = self.pool.opening(server);
         let enough = self.pool.settings(server).connections * 2;

@@ -29,16 +29,32 @@ impl Engine {
         }
         let due: Vec<_> = self.pool.ids().filter(|it| self.pool.wants_probe(*it)).collect();
         for server in due {
-            let Some(connection) = self.idle_connection_of(server) else { continue };
-            match self.choose_probe(now, server) {
-                Some(choice) => _ = self.ask(now, connection, choice),
-                // Each event would look at all of them again.
-                None if self.parked.len() > MANY_PARKED => {
-                    self.next_probe_search = Some(now.instant + SEARCH_AGAIN);
-                }
-                None => {}
+            let connection = self.idle_connection_of(server);
+            // Behind this, other servers may have taken what it could be asked for.
+            let may_connect = connection.is_none() && self.room_for(server) > 0;
+            match (connection, may_connect) {
+                (Some(connection), _) => match self.choose_probe(now, server) {
+                    Some(choice) => _ = self.ask(now, connection, choice),
+                    None => self.search_later_if_dear(now),
+                },
+                (None, true) if self.has_probe_for(now, server) => self.connect(server),
+                (None, true) => self.search_later_if_dear(now),
+                (None, false) => {}
             }
         }
+    }
+
+    /// Nothing was found among the parked articles. If they are many, not each event looks at all of them.
+    fn search_later_if_dear(&mut self, now: Now) {
+        if self.parked.len() > MANY_PARKED {
+            self.next_probe_search = Some(now.instant + SEARCH_AGAIN);
+        }
+    }
+
+    pub(crate) fn has_probe_for(&self, now: Now, server: ServerId) -> bool {
+        self.pool.wants_probe(server)
+            && self.next_probe_search.is_none()
+            && self.choose_probe(now, server).is_some()
     }
 
     /// An article that waits for another server, which may be asked of this one all the same.
