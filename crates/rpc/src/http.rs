@@ -221,7 +221,10 @@ impl<C: Control> Http<C> {
                 return Err(Unproven::TooMany);
             }
             sleep(wait).await;
-            connection.place.on_answered();
+            // One that was replaced is told only now: told at once, a guesser would come back at once.
+            if !connection.place.on_waited() {
+                return Err(Unproven::TooMany);
+            }
         }
         match auth::caller(&self.settings, given, address) {
             Some(caller) => {

@@ -237,3 +237,25 @@ async fn keys_that_are_guessed_wait_in_every_place_they_can_stand_in() {
     }
     assert_eq!(timed(address, &format!("GET /api?mode=version {end}\r\n")).await, (0, 200));
 }
+
+/// In real time: 23 guessers send their next login as soon as the last is answered.
+#[tokio::test]
+async fn guesses_without_a_pause_do_not_keep_a_first_login_out() {
+    let server = start_with(three_users()).await;
+    let address = server.addresses()[0];
+    let wrong = STATUS.replace("Y29udHJvbDpjb250cm9s", "Y29udHJvbDp3cm9uZw==");
+    for _ in 0..6 {
+        assert_eq!(status_of(&asked(address, &wrong).await), 401);
+    }
+    let mut guessers = tokio::task::JoinSet::new();
+    for _ in 0..23 {
+        let wrong = wrong.clone();
+        guessers.spawn(async move {
+            loop {
+                asked(address, &wrong).await;
+            }
+        });
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await; // most of them wait by now
+    assert_eq!(status_of(&asked(address, STATUS).await), 200);
+}
