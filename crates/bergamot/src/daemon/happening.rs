@@ -93,7 +93,7 @@ pub(crate) enum Happening {
     Stop,
     /// Somebody has looked at the volumes.
     Surveyed(Box<Survey>),
-    /// A thread that the daemon cannot do without has panicked.
+    /// A thread or a task that the daemon cannot do without has panicked.
     ThreadDied {
         name: String,
     },
@@ -112,6 +112,11 @@ impl Outbox {
     pub(crate) fn new() -> (Self, Inbox) {
         let (sender, inbox) = mpsc::unbounded_channel();
         (Self(sender), inbox)
+    }
+
+    /// Whether the main loop has ended.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.0.is_closed()
     }
 
     pub(crate) fn tell(&self, happening: Happening) {
