@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tokio::task::AbortHandle;
 
-use super::happening::{Happening, Outbox};
+use super::happening::Outbox;
 
 /// Starts a thread whose panic ends the daemon.
 pub(super) fn vital_thread(
@@ -74,7 +74,7 @@ impl Drop for Guard {
 /// Called where a thread or task panics. Should the main loop not end in time, the process is aborted.
 pub(super) fn end_daemon(name: &str, outbox: &Outbox) {
     tracing::error!(thread = name, "internal.panic: a thread has died; the daemon stops");
-    outbox.tell(Happening::ThreadDied { name: name.to_owned() });
+    outbox.tell_death(name);
     // On a thread of its own: the one that panics may be the one that the main loop needs.
     let main_loop = outbox.clone();
     let watch = move || {
@@ -92,28 +92,32 @@ const LONGEST_STOP: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
 mod tests {
-    use super::super::happening::Inbox;
+    use super::super::happening::Happening;
     use super::*;
 
-    async fn died(inbox: &mut Inbox) -> String {
-        match inbox.recv().await {
-            Some(Happening::ThreadDied { name }) => name,
-            other => panic!("not a death: {other:?}"),
-        }
+    /// Which death the main loop is told of when this is started.
+    async fn died(start: impl FnOnce(&Outbox)) -> Option<String> {
+        let (outbox, mut inbox) = Outbox::new();
+        start(&outbox);
+        assert!(matches!(inbox.recv().await, Some(Happening::ThreadDied)));
+        outbox.died().map(str::to_owned)
     }
 
     #[tokio::test]
     async fn the_panic_of_a_thread_or_a_task_is_told_to_the_main_loop() {
-        let (outbox, mut inbox) = Outbox::new();
-        vital_thread("scribe", &outbox, || panic!("on purpose")).expect("a thread");
-        assert_eq!(died(&mut inbox).await, "scribe");
-        vital_blocking("merger", &outbox, || panic!("on purpose"));
-        assert_eq!(died(&mut inbox).await, "merger");
-        vital_task("connection", &outbox, async {
-            tokio::task::yield_now().await;
-            panic!("on purpose");
-        });
-        assert_eq!(died(&mut inbox).await, "connection");
+        let thread = |outbox: &Outbox| {
+            vital_thread("scribe", outbox, || panic!("on purpose")).expect("a thread");
+        };
+        assert_eq!(died(thread).await.as_deref(), Some("scribe"));
+        let blocking = |outbox: &Outbox| vital_blocking("merger", outbox, || panic!("on purpose"));
+        assert_eq!(died(blocking).await.as_deref(), Some("merger"));
+        let task = |outbox: &Outbox| {
+            vital_task("connection", outbox, async {
+                tokio::task::yield_now().await;
+                panic!("on purpose");
+            });
+        };
+        assert_eq!(died(task).await.as_deref(), Some("connection"));
     }
 
     #[tokio::test]
