@@ -37,6 +37,13 @@ pub(crate) struct Held {
 }
 
 impl Held {
+    /// Memory is taken as it is filled. What may become large has a mapping of its own, which goes back to
+    /// the system as soon as it is freed: glibc keeps what is smaller for later, once for each thread.
+    fn reserve(&mut self, length: usize) {
+        let length = if length > LARGE_FROM { length.max(OWN_MAPPING) } else { length };
+        self.bytes.reserve_exact(length.saturating_sub(self.bytes.len()));
+    }
+
     /// Its bytes go on in the room of another budget.
     pub(crate) fn leave_room(&mut self) {
         self._room = None;
@@ -186,7 +193,7 @@ impl RequestBudgets {
             return Err(BodyError::TooLarge(LARGEST));
         }
         let (mut held, mut kind) = (Held::default(), Kind::Usual);
-        held.bytes.reserve_exact(claimed as usize); // memory is taken as it is filled
+        held.reserve(claimed as usize);
         let (mut seen, mut methods) = (0, NzbMethods::default());
         while self.of(kind).read_on(&mut held, &mut body, LARGEST).await? {
             check_length(&held.bytes, claimed)?;
@@ -199,6 +206,7 @@ impl RequestBudgets {
                 if kind == Kind::Large {
                     // All at once: two that grow side by side would both be refused in the end.
                     self.large.make_room(&mut held, LARGEST_USUAL)?;
+                    held.reserve(LARGEST_USUAL);
                 }
             }
         }
@@ -342,6 +350,8 @@ const STRANGERS: usize = 16 * MEBIBYTE;
 /// within 64 MiB.
 const USUAL_TOGETHER: usize = 4 * LARGE_FROM;
 const LARGE_FROM: usize = 2 * MEBIBYTE;
+/// Beyond the largest threshold of glibc, 32 MiB (`DEFAULT_MMAP_THRESHOLD_MAX`).
+const OWN_MAPPING: usize = LARGEST_USUAL + MEBIBYTE;
 /// All connections together may bring 8 MiB of these.
 const SMALL_PIECE: usize = 64 << 10;
 /// The method is named within so many bytes of every request seen so far.
