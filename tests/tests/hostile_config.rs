@@ -68,6 +68,27 @@ fn the_state_is_for_its_owner_alone_whatever_the_umask() {
     daemon.stop();
 }
 
+/// Members of the group get to a socket in there, and see nothing else.
+#[test]
+fn a_group_for_the_socket_opens_the_state_no_further_than_it_has_to() {
+    let home = Home::new();
+    let group = fs::metadata(home.join(".")).expect("it is there").gid();
+    let state = home.join("made/state");
+    for (socket, expected) in [("made/state/control.sock", 0o710), ("control.sock", 0o700)] {
+        let _ = fs::create_dir_all(&state);
+        fs::set_permissions(&state, Permissions::from_mode(0o755)).expect("ours");
+        let socket = home.join(socket).display().to_string();
+        let config = format!(
+            "[directories]\nstate = \"made/state\"\n[control]\nport = 0\nsocket = {socket:?}\nsocket_group = {group}\n"
+        );
+        let daemon = Daemon::start(&home, &config);
+        assert_eq!(mode(&state), expected, "{socket}");
+        assert_eq!(fs::metadata(&state).expect("it is there").gid(), group);
+        assert_eq!(mode(&state.join("spool")), 0o700);
+        daemon.stop();
+    }
+}
+
 // C-13
 #[test]
 fn passwords_that_others_can_read_are_warned_of() {

@@ -50,6 +50,8 @@ fn large_requests_of_small_values_stay_within_64_mebibytes() {
             filled(many, "<value/>", "</data></array></value></param></params></methodCall>"),
         ),
         ("/xmlrpc", filled(xml, " ", "</params></methodCall>")),
+        ("/xmlrpc", filled(many, " ", "</data></array></value></param></params></methodCall>")),
+        ("/jsonrpc", filled(r#"{"method":"version"#, " ", r#""}"#)),
     ] {
         steered.daemon.forget_peak_memory();
         std::thread::scope(|scope| {
@@ -74,4 +76,21 @@ fn a_large_nzb_is_still_taken() {
     let body = format!(r#"{{"method":"append","params":["first","{padding}{nzb}","",0]}}"#);
     let answer = exchange(steered.address, "/jsonrpc", body.as_bytes());
     assert!(answer.contains(r#""result":1"#), "{answer}");
+}
+
+/// C-01: 32 MiB for every request, whether or not its beginning names what is called.
+#[test]
+fn a_batch_that_names_its_nzb_late_is_taken() {
+    let steered = Steered::start();
+    let nzb = steered.nzb("first");
+    let blank = " ".repeat(20 << 20);
+    let version = r#"{"method":"version","id":1}"#;
+    let add = format!(r#"{{"method":"append","params":["first","{nzb}","",0],"id":2}}"#);
+    let body = format!("[{version},{blank}{add}]");
+    let answer = exchange(steered.address, "/jsonrpc", body.as_bytes());
+    assert!(answer.contains(r#""id":2,"result":1"#), "{answer}");
+    // Without an NZB, too.
+    let body = format!("[{version},{blank}{version}]");
+    let answer = exchange(steered.address, "/jsonrpc", body.as_bytes());
+    assert_eq!(answer.matches("bergamot").count(), 2, "{answer}");
 }

@@ -5,13 +5,18 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read;
+use std::path::PathBuf;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bergamot_queue::{Cause, Ending};
 use bergamot_store::{Addition, Fingerprint, Outcome, Record, Spool};
-use bergamot_tests::{Daemon, Home, Listing};
+use bergamot_testkit::skip;
+use bergamot_tests::{Daemon, Home, Listing, post};
 use bergamot_types::{SplitMix, UnixTime};
+use serde_json::json;
 
 // S-25
 #[test]
@@ -53,6 +58,52 @@ fn nothing_is_removed_by_age_right_after_a_start() {
         daemon.stop();
         assert_eq!((directories(&home).len(), records(&home).len()), (3, 3));
     }
+}
+
+// A clock that is set ten years ahead while the daemon runs.
+#[test]
+fn nothing_is_removed_by_age_after_the_clock_jumped() {
+    // The library has no effect on the static binary; `./check` runs this test with both.
+    if std::env::var_os("BERGAMOT_PROGRAM").is_some() {
+        return;
+    }
+    let Some(library) = faketime() else {
+        return skip("libfaketime is not installed");
+    };
+    let home = Home::in_memory();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    fill(&home, 3, UnixTime(now.cast_signed() - 60));
+    let set_clock = |offset: &str| {
+        fs::write(home.join("draft"), offset).unwrap();
+        fs::rename(home.join("draft"), home.join("clock")).unwrap();
+    };
+    set_clock("+0");
+    let mut command = Daemon::command();
+    command.env("LD_PRELOAD", library).env("FAKETIME_TIMESTAMP_FILE", home.join("clock"));
+    for switch in ["FAKETIME_NO_CACHE", "FAKETIME_DONT_FAKE_MONOTONIC", "NO_FAKE_STAT"] {
+        command.env(switch, "1");
+    }
+    let mut daemon = Daemon::launch(&home, &CONFIG.replace("3650", "30"), command);
+    assert!(daemon.comes_up(), "{}", daemon.log().join("\n"));
+    set_clock("+3650d");
+    // The history is looked at when a job ends.
+    let mut client = home.connect().unwrap();
+    let post = post(1, "job.bin", 2);
+    let nzb = STANDARD.encode(post.nzb());
+    client.call("queue.add", json!({ "name": "job", "nzb": nzb, "paused": true })).unwrap();
+    client.call("job.remove", json!({ "jobs": [4] })).unwrap();
+    daemon.wait_for(&["WARN", "the clock jumped; no job is removed from the history by age"]);
+    let listing = Listing::ask(&mut client).unwrap();
+    assert_eq!(listing.past.len(), 4);
+    daemon.stop();
+    assert_eq!((directories(&home).len(), records(&home).len()), (3, 4));
+}
+
+/// Where Debian's package has it; the architecture is in the path.
+fn faketime() -> Option<PathBuf> {
+    let places = fs::read_dir("/usr/lib").ok()?.flatten();
+    let mut libraries = places.map(|place| place.path().join("faketime/libfaketimeMT.so.1"));
+    libraries.find(|path| path.exists())
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! One connection, from dialling to goodbye.
 
 use std::collections::{HashSet, VecDeque};
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -73,13 +73,25 @@ impl Connection {
         pool: BufferPool,
         report: impl Fn(Report) + Send + Sync + 'static,
     ) -> Self {
+        let (connection, running) = Self::prepare(server, pool, report);
+        tokio::spawn(running);
+        connection
+    }
+
+    /// A connection that runs while the returned future does, for callers who have to know of its panic:
+    /// then nothing is reported, `Ended` included.
+    pub fn prepare(
+        server: Arc<Server>,
+        pool: BufferPool,
+        report: impl Fn(Report) + Send + Sync + 'static,
+    ) -> (Self, impl Future<Output = ()> + Send + 'static) {
         let (orders, inbox) = mpsc::unbounded_channel();
-        tokio::spawn(async move {
+        let running = async move {
             let mut session = Session::new(server, pool, inbox, report);
             let why = session.run().await;
             session.end(why);
-        });
-        Self { orders: Some(orders) }
+        };
+        (Self { orders: Some(orders) }, running)
     }
 
     /// Fetches asked of a connection that has ended are in its last report or come back here.

@@ -8,11 +8,13 @@
 //! - One address has at most a quarter of the places for unauthenticated connections. Clients behind one
 //!   proxy share its address and so share that number.
 //! - A few places are never held: a newcomer can always connect and ask for its health. A connection is
-//!   held (and cannot be evicted) only while a call is carried out for it, or while it sends the body of
-//!   a request whose credentials were right.
+//!   held (and cannot be evicted) only while a call is carried out for it, while it sends the body of
+//!   a request whose credentials were right, or while its own credentials wait to be compared.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
+
+use bergamot_types::SplitMix;
 
 use crate::household::household;
 
@@ -20,6 +22,7 @@ use crate::household::household;
 pub(crate) struct Admission {
     rules: Rules,
     signs: u64,
+    random: SplitMix,
     connections: HashMap<u64, Connection>, // by their first sign
 }
 
@@ -42,13 +45,15 @@ pub(crate) struct Rules {
 impl Rules {
     /// For a listener that other machines can reach.
     pub(crate) fn for_network(limit: usize) -> Self {
+        let per_address = (limit / 4).max(LEAST_PER_ADDRESS);
         Self {
             limit,
             unauthenticated: limit - limit / 4,
-            per_address: (limit / 4).max(LEAST_PER_ADDRESS),
+            per_address,
             held: limit - (limit / 16).max(1),
-            waiting: limit / 4,
-            waiting_per_address: (limit / 16).max(1),
+            waiting: limit / 2,
+            // The rest is for clients whose credentials are known: they have to connect first.
+            waiting_per_address: per_address - per_address / 4,
         }
     }
 
@@ -84,6 +89,8 @@ enum Phase {
     Call,
     /// Its credentials are compared later, for there were too many wrong ones.
     Waiting,
+    /// Its credentials waited, until a later login took their place: they will not be compared.
+    Replaced,
 }
 
 impl Connection {
@@ -102,7 +109,7 @@ pub(crate) struct Seat {
 
 impl Admission {
     pub(crate) fn new(rules: Rules) -> Self {
-        Self { rules, signs: 0, connections: HashMap::new() }
+        Self { rules, signs: 0, random: SplitMix::seeded(0), connections: HashMap::new() }
     }
 
     /// A place for a new connection; none if all that could make room are held.
@@ -147,14 +154,23 @@ impl Admission {
         may_call
     }
 
-    /// Its credentials have to wait before they are compared. False if too many wait already.
+    /// Its credentials have to wait before they are compared. False if there is no room for that now.
+    ///
+    /// If too many wait already, it replaces one of them that is drawn at random. A first login cannot be
+    /// told from a guess, so all must have the same chance: if the last to come were refused, or the first
+    /// replaced, a client that sends faster than the others would shut them out.
     pub(crate) fn on_wait(&mut self, number: u64) -> bool {
-        let source = self.connections.get(&number).and_then(|connection| connection.source);
-        let waiting = self.connections.values().filter(|it| it.phase == Phase::Waiting);
-        let (own, others): (Vec<_>, Vec<_>) = waiting.partition(|it| it.source == source);
-        own.len() < self.rules.waiting_per_address
-            && own.len() + others.len() < self.rules.waiting
-            && self.enter(number, Phase::Waiting)
+        if let Some(replaced) = self.waiter_to_replace(number) {
+            self.set_phase(replaced, Phase::Replaced);
+        }
+        self.enter(number, Phase::Waiting)
+    }
+
+    /// Its wait is over. False if it was replaced meanwhile; its credentials must not be compared then.
+    pub(crate) fn on_waited(&mut self, number: u64) -> bool {
+        let phase = self.connections.get(&number).map(|connection| connection.phase);
+        self.set_phase(number, Phase::Quiet);
+        phase == Some(Phase::Waiting)
     }
 
     /// Always allowed: places are kept for it.
@@ -222,6 +238,28 @@ impl Admission {
             victim = victim.or_else(|| self.longest_silent(|it| it.is_admitted));
         }
         victim.into()
+    }
+
+    fn waiter_to_replace(&mut self, newcomer: u64) -> Option<u64> {
+        let source = self.connections.get(&newcomer).and_then(|connection| connection.source);
+        let mut by_source: HashMap<Option<IpAddr>, Vec<u64>> = HashMap::new();
+        for (number, waiter) in self.connections.iter().filter(|(_, it)| it.phase == Phase::Waiting)
+        {
+            by_source.entry(waiter.source).or_default().push(*number);
+        }
+        let own = by_source.get(&source).map_or(0, Vec::len);
+        let all: usize = by_source.values().map(Vec::len).sum();
+        let most = by_source.values().map(Vec::len).max().unwrap_or(0);
+        let mut candidates = if own >= self.rules.waiting_per_address {
+            by_source.remove(&source).unwrap_or_default()
+        } else if all >= self.rules.waiting {
+            by_source.into_values().filter(|waiters| waiters.len() == most).flatten().collect()
+        } else {
+            return None;
+        };
+        candidates.sort_unstable(); // the order of the map must not matter
+        let drawn = self.random.up_to(candidates.len().saturating_sub(1) as u64);
+        candidates.get(drawn as usize).copied()
     }
 
     fn longest_silent(&self, of: impl Fn(&Connection) -> bool) -> Option<u64> {
@@ -361,24 +399,74 @@ mod tests {
         assert!(admission.on_call(next));
     }
 
+    fn waiter(admission: &mut Admission, source: u8) -> u64 {
+        let number = seat(admission, source).number;
+        assert!(admission.on_wait(number));
+        number
+    }
+
+    fn waiting(admission: &Admission) -> usize {
+        admission.connections.values().filter(|it| it.phase == Phase::Waiting).count()
+    }
+
     #[test]
     fn few_guesses_wait_at_once() {
         let mut admission = Admission::new(Rules::for_network(128));
-        let waiting = |admission: &mut Admission, source| {
-            let number = seat(admission, source).number;
-            admission.on_wait(number).then_some(number)
-        };
-        let first: Vec<_> = (0..32).filter_map(|_| waiting(&mut admission, 1)).collect();
-        assert_eq!(first.len(), 8, "of one address");
-        let all = (2..100).filter(|source| waiting(&mut admission, *source).is_some()).count();
-        assert_eq!(all, 32 - 8, "of all");
-        admission.on_answered(first[0]);
-        assert!(waiting(&mut admission, 1).is_some());
+        let first: Vec<_> = (0..24).map(|_| waiter(&mut admission, 1)).collect();
+        assert_eq!(waiting(&admission), 24);
         // Flooded with new connections, those that wait are not evicted.
         for _ in 0..100 {
             seat(&mut admission, 1);
         }
-        assert!(first[1..].iter().all(|number| admission.connections.contains_key(number)));
+        assert!(first.iter().all(|number| admission.on_waited(*number)));
+        for source in 1..=200 {
+            waiter(&mut admission, source % 4);
+            assert!(waiting(&admission) <= 64);
+        }
+        assert_eq!(waiting(&admission), 64, "of all");
+    }
+
+    #[test]
+    fn a_login_beyond_the_bound_replaces_another_of_its_address() {
+        let mut admission = Admission::new(Rules::for_network(128));
+        let first: Vec<_> = (0..24).map(|_| waiter(&mut admission, 1)).collect();
+        let late = waiter(&mut admission, 1);
+        assert!(admission.on_waited(late));
+        let compared = first.iter().filter(|number| admission.on_waited(**number)).count();
+        assert_eq!(compared, 23);
+    }
+
+    #[test]
+    fn where_all_places_are_taken_the_address_with_the_most_logins_gives_one() {
+        let mut admission = Admission::new(Rules::for_network(128));
+        let many: Vec<_> = (0..24).map(|_| waiter(&mut admission, 1)).collect();
+        let few: Vec<_> = (2..42).map(|source| waiter(&mut admission, source)).collect();
+        let late = waiter(&mut admission, 250);
+        assert!(admission.on_waited(late));
+        assert!(few.iter().all(|number| admission.on_waited(*number)));
+        assert_eq!(many.iter().filter(|number| admission.on_waited(**number)).count(), 23);
+    }
+
+    /// Each guesser sends its next login as soon as it is answered, so none of them leaves a place free.
+    #[test]
+    fn guesses_that_never_pause_leave_a_first_login_its_turn() {
+        let mut admission = Admission::new(Rules::for_network(128));
+        let mut guessers: Vec<_> = (0..28).map(|_| waiter(&mut admission, 1)).collect();
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let client = waiter(&mut admission, 1);
+            for guesser in &mut guessers {
+                admission.on_waited(*guesser);
+                admission.disconnect(*guesser);
+                *guesser = waiter(&mut admission, 1);
+            }
+            if admission.on_waited(client) {
+                break;
+            }
+            admission.disconnect(client);
+            assert!(tries < 20, "it never gets its turn");
+        }
     }
 
     #[test]

@@ -16,6 +16,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use crate::body_pace::BodyPace;
 use crate::guests::Place;
 use crate::hub::{Content, Delivery, Watcher};
+use crate::nzb_methods::{NzbMethods, names_an_nzb_method};
 use crate::pieces::{Cut, Pieces};
 use crate::service::{LARGEST, LARGEST_USUAL};
 use crate::shape::{Excess, Shape};
@@ -36,6 +37,13 @@ pub(crate) struct Held {
 }
 
 impl Held {
+    /// Memory is taken as it is filled. What may become large has a mapping of its own, which goes back to
+    /// the system as soon as it is freed: glibc keeps what is smaller for later, once for each thread.
+    fn reserve(&mut self, length: usize) {
+        let length = if length > LARGE_FROM { length.max(OWN_MAPPING) } else { length };
+        self.bytes.reserve_exact(length.saturating_sub(self.bytes.len()));
+    }
+
     /// Its bytes go on in the room of another budget.
     pub(crate) fn leave_room(&mut self) {
         self._room = None;
@@ -102,11 +110,6 @@ impl BodyBudget {
         Self::of(STRANGERS, SMALL_PIECE)
     }
 
-    /// For requests without an NZB.
-    pub(crate) fn for_usual() -> Self {
-        Self::of(USUAL_TOGETHER, SMALL_PIECE)
-    }
-
     /// Whatever it begins like, until there are so many bytes or no more.
     pub(crate) async fn read_up_to(
         &self,
@@ -163,12 +166,18 @@ impl BodyBudget {
 #[derive(Clone, Debug)]
 pub(crate) struct RequestBudgets {
     usual: BodyBudget,
+    /// For one request at a time that is large and names no method that takes an NZB.
+    large: BodyBudget,
     with_nzb: BodyBudget,
 }
 
 impl Default for RequestBudgets {
     fn default() -> Self {
-        Self { usual: BodyBudget::for_usual(), with_nzb: BodyBudget::default() }
+        Self {
+            usual: BodyBudget::of(USUAL_TOGETHER, SMALL_PIECE),
+            large: BodyBudget::of(LARGEST_USUAL, SMALL_PIECE),
+            with_nzb: BodyBudget::default(),
+        }
     }
 }
 
@@ -183,24 +192,55 @@ impl RequestBudgets {
         if claimed > LARGEST as u64 {
             return Err(BodyError::TooLarge(LARGEST));
         }
-        let (mut held, mut budget) = (Held::default(), &self.usual);
-        held.bytes.reserve_exact(claimed as usize); // memory is taken as it is filled
-        let mut seen = 0;
-        while budget.read_on(&mut held, &mut body, LARGEST).await? {
+        let (mut held, mut kind) = (Held::default(), Kind::Usual);
+        held.reserve(claimed as usize);
+        let (mut seen, mut methods) = (0, NzbMethods::default());
+        while self.of(kind).read_on(&mut held, &mut body, LARGEST).await? {
             check_length(&held.bytes, claimed)?;
             shape.handle_input(&held.bytes[seen..])?;
-            if seen < TELLING && brings_an_nzb(&held.bytes) {
-                budget = &self.with_nzb;
-                held.leave_room();
-            }
             seen = held.bytes.len();
+            let now = kind_of(seen, claimed, methods.look(&held.bytes));
+            if now != kind {
+                kind = now;
+                held.leave_room();
+                if kind == Kind::Large {
+                    // All at once: two that grow side by side would both be refused in the end.
+                    self.large.make_room(&mut held, LARGEST_USUAL)?;
+                    held.reserve(LARGEST_USUAL);
+                }
+            }
         }
         Ok(held)
+    }
+
+    fn of(&self, kind: Kind) -> &BodyBudget {
+        match kind {
+            Kind::Usual => &self.usual,
+            Kind::Large => &self.large,
+            Kind::WithNzb => &self.with_nzb,
+        }
     }
 
     /// Of a form with a file.
     pub(crate) fn with_nzb(&self) -> &BodyBudget {
         &self.with_nzb
+    }
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Kind {
+    Usual,
+    Large,
+    WithNzb,
+}
+
+/// What is known of a request when so many of its bytes have come.
+fn kind_of(received: usize, claimed: u64, names_nzb_method: bool) -> Kind {
+    let is_announced = received >= TELLING && claimed > LARGE_FROM as u64;
+    match names_nzb_method {
+        true => Kind::WithNzb,
+        false if is_announced || received > LARGE_FROM => Kind::Large,
+        false => Kind::Usual,
     }
 }
 
@@ -211,17 +251,11 @@ fn check_length(bytes: &[u8], claimed: u64) -> Result<(), BodyError> {
         return Err(BodyError::TooLarge(LARGEST));
     }
     let is_told = bytes.len() >= TELLING.min(length as usize);
-    if length > LARGEST_USUAL as u64 && is_told && !brings_an_nzb(bytes) {
+    let beginning = &bytes[..bytes.len().min(TELLING)];
+    if length > LARGEST_USUAL as u64 && is_told && !names_an_nzb_method(beginning) {
         return Err(BodyError::TooLarge(LARGEST_USUAL));
     }
     Ok(())
-}
-
-/// A look at the beginning; what is called is checked again when it is known for sure.
-fn brings_an_nzb(bytes: &[u8]) -> bool {
-    let beginning = bytes[..bytes.len().min(TELLING)].to_ascii_lowercase();
-    let names: [&[u8]; 2] = [b"append", b"queue.add"];
-    names.iter().any(|name| beginning.windows(name.len()).any(|part| part == *name))
 }
 
 /// What we answer: all of it, or as much as there is by now.
@@ -312,8 +346,12 @@ impl Body for Answer {
 const BUDGET: usize = 256 * MEBIBYTE;
 const MEBIBYTE: usize = 1 << 20;
 const STRANGERS: usize = 16 * MEBIBYTE;
-/// Four of the largest at once.
-const USUAL_TOGETHER: usize = 4 * LARGEST_USUAL;
+/// Four of the largest at once. With a large one, and with what is copied of their parameters, they stay
+/// within 64 MiB.
+const USUAL_TOGETHER: usize = 4 * LARGE_FROM;
+const LARGE_FROM: usize = 2 * MEBIBYTE;
+/// Beyond the largest threshold of glibc, 32 MiB (`DEFAULT_MMAP_THRESHOLD_MAX`).
+const OWN_MAPPING: usize = LARGEST_USUAL + MEBIBYTE;
 /// All connections together may bring 8 MiB of these.
 const SMALL_PIECE: usize = 64 << 10;
 /// The method is named within so many bytes of every request seen so far.
@@ -337,5 +375,15 @@ mod tests {
         assert!(check_length(&status[..10], usual + 1).is_ok());
         assert!(check_length(&append, usual + 1).is_ok());
         assert!(check_length(&append, LARGEST as u64 + 1).is_err());
+    }
+
+    #[test]
+    fn large_requests_and_those_with_nzbs_are_counted_apart() {
+        let large = LARGE_FROM as u64 + 1;
+        assert_eq!(kind_of(10, large, false), Kind::Usual, "it may still name an NZB");
+        assert_eq!(kind_of(TELLING, large, false), Kind::Large);
+        assert_eq!(kind_of(LARGE_FROM + 1, 0, false), Kind::Large, "of unknown length");
+        assert_eq!(kind_of(LARGE_FROM, LARGE_FROM as u64, false), Kind::Usual);
+        assert_eq!(kind_of(LARGE_FROM + 1, large, true), Kind::WithNzb);
     }
 }

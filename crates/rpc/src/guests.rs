@@ -78,6 +78,11 @@ impl Place {
         self.guests.list().admission.on_wait(self.number)
     }
 
+    /// See [`Admission::on_waited`].
+    pub(crate) fn on_waited(&self) -> bool {
+        self.guests.list().admission.on_waited(self.number)
+    }
+
     pub(crate) fn on_answered(&self) {
         self.guests.list().admission.on_answered(self.number);
     }

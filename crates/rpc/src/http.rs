@@ -149,14 +149,18 @@ impl<C: Control> Http<C> {
     /// Without a server it waits for one, and whoever adds it has to get in; so that is only told.
     async fn readiness(&self) -> Reply {
         match self.service.control.readiness().await {
-            Ok(Readiness { state_is_writable: false, .. }) => plain(
+            Ok(Readiness::Broken { thread }) => plain(
+                StatusCode::SERVICE_UNAVAILABLE,
+                format!("not ready: internal.panic: the thread {thread} has died; stopping\n"),
+            ),
+            Ok(Readiness::StateUnwritable) => plain(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "not ready: the state directory cannot be written to\n",
             ),
-            Ok(Readiness { has_servers: false, .. }) => {
+            Ok(Readiness::NoServers) => {
                 plain(StatusCode::OK, "ready, but no server is configured\n")
             }
-            Ok(_) => plain(StatusCode::OK, "ready\n"),
+            Ok(Readiness::Ready) => plain(StatusCode::OK, "ready\n"),
             Err(_) => plain(StatusCode::SERVICE_UNAVAILABLE, "not ready: stopping\n"),
         }
     }
@@ -221,7 +225,10 @@ impl<C: Control> Http<C> {
                 return Err(Unproven::TooMany);
             }
             sleep(wait).await;
-            connection.place.on_answered();
+            // One that was replaced is told only now: told at once, a guesser would come back at once.
+            if !connection.place.on_waited() {
+                return Err(Unproven::TooMany);
+            }
         }
         match auth::caller(&self.settings, given, address) {
             Some(caller) => {

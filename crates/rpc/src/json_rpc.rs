@@ -8,7 +8,7 @@ use crate::json::{Json, Malformed, Source};
 use crate::pieces::{Cut, Outlet};
 use crate::registry::{Dialect, dialect_of};
 use crate::reply::{Format, Reply};
-use crate::service::{Asked, LARGEST_BATCH, Params, Service};
+use crate::service::{Asked, LARGEST_USUAL, Params, Service};
 use crate::shape::Shape;
 
 pub(crate) struct Request<'a> {
@@ -44,7 +44,7 @@ impl<'a> Message<'a> {
             list if list.len() > LONGEST_BATCH => {
                 Err(Fault::TooMany { count: list.len(), limit: LONGEST_BATCH })
             }
-            _ if text.len() > LARGEST_BATCH => Err(Fault::TooLarge { limit: LARGEST_BATCH }),
+            _ if text.len() > LARGEST_USUAL => Err(Fault::TooLarge { limit: LARGEST_USUAL }),
             list => Ok(Self::Batch(list)),
         }
     }

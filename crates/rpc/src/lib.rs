@@ -45,6 +45,7 @@ mod long_list;
 pub mod metrics;
 mod native;
 pub mod newsgroup;
+mod nzb_methods;
 mod nzbget;
 mod pieces;
 mod registry;

@@ -17,7 +17,7 @@ use crate::native::{
 };
 use crate::nzbget;
 use crate::reply::Reply;
-use crate::service::{LARGEST, LARGEST_BATCH, LARGEST_USUAL};
+use crate::service::{LARGEST, LARGEST_PARAMETERS};
 
 /// Which of the two languages a method belongs to; its name tells.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -105,9 +105,7 @@ impl Entry {
     pub(crate) fn largest_parameters(&self) -> usize {
         match self.method {
             Method::Append | Method::QueueAdd => LARGEST,
-            // One after another, each within its own bound.
-            Method::SystemMulticall => LARGEST_BATCH,
-            _ => LARGEST_USUAL,
+            _ => LARGEST_PARAMETERS,
         }
     }
 

@@ -88,9 +88,9 @@ impl<C: Control> Service<C> {
     }
 }
 
-/// Of requests that bring no NZB, and of the parameters of one call. The largest call in use has a tenth.
-pub(crate) const LARGEST_USUAL: usize = 4 << 20;
-/// Of several calls in one request.
-pub(crate) const LARGEST_BATCH: usize = 32 << 20;
-/// Of those that do: an NZB of 128 MiB in base64, and some room.
+/// Of requests that name no method that takes an NZB, and of several calls in one request.
+pub(crate) const LARGEST_USUAL: usize = 32 << 20;
+/// Of the parameters of one call without an NZB: they may be copied. The largest call in use has a tenth.
+pub(crate) const LARGEST_PARAMETERS: usize = 4 << 20;
+/// Of requests that bring an NZB: one of 128 MiB in base64, and some room.
 pub(crate) const LARGEST: usize = 192 << 20;

@@ -479,10 +479,15 @@ pub struct FeedFacts {
 }
 
 /// Whether the daemon can do its work. That it answers says already that the queue is loaded.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Readiness {
-    pub state_is_writable: bool,
-    pub has_servers: bool,
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Readiness {
+    Ready,
+    NoServers,
+    StateUnwritable,
+    /// This thread or task has panicked, and the daemon ends.
+    Broken {
+        thread: String,
+    },
 }
 
 /// What a reload did.

@@ -3,10 +3,11 @@
 use crate::control::Control;
 use crate::fault::Fault;
 use crate::json::Json;
+use crate::nzb_methods::names_an_nzb_method;
 use crate::pieces::{Cut, Outlet};
-use crate::registry;
+use crate::registry::{self, Entry, Method};
 use crate::reply::{Format, Reply};
-use crate::service::{Asked, Params, Service};
+use crate::service::{Asked, LARGEST_USUAL, Params, Service};
 use crate::xml_reader::{MethodCall, read_call};
 use crate::xml_writer::{write_text, write_value};
 
@@ -17,7 +18,10 @@ impl<C: Control> Service<C> {
         text: &[u8],
         outlet: &mut Outlet,
     ) -> Result<(), Cut> {
-        let permit = |method: &str| asked.permit(registry::find(method)?, text.len());
+        let permit = |method: &str| {
+            let entry = registry::find(method)?;
+            asked.permit(entry, size_to_permit(entry, text)?)
+        };
         let outcome = match read_call(text, permit) {
             Ok(call) if call.method.eq_ignore_ascii_case("system.multicall") => {
                 match calls_of(call) {
@@ -69,6 +73,15 @@ impl<C: Control> Service<C> {
             _ => Err(Fault::InvalidRequest("a call names no method")),
         }
     }
+}
+
+/// All text of a document is copied when it is read. NZBs in several calls may take as much room as a
+/// request may have; anything else is bounded as the parameters of one call are.
+fn size_to_permit(entry: &Entry, text: &[u8]) -> Result<usize, Fault> {
+    if entry.method != Method::SystemMulticall || !names_an_nzb_method(text) {
+        return Ok(text.len());
+    }
+    if text.len() > LARGEST_USUAL { Err(Fault::TooLarge { limit: LARGEST_USUAL }) } else { Ok(0) }
 }
 
 fn calls_of(call: MethodCall) -> Result<Vec<Json<'static>>, Fault> {

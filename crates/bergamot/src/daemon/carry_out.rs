@@ -18,6 +18,7 @@ use super::core::{AtDisk, Daemon, OpenConnection};
 use super::happening::Happening;
 use super::jobs::ActiveJob;
 use super::told;
+use super::vital_thread::vital_task;
 use crate::clock;
 
 impl Daemon {
@@ -78,9 +79,10 @@ impl Daemon {
     fn connect(&mut self, connection: ConnectionId, server: ServerId) {
         let Some(configured) = self.servers.get(server).cloned() else { return };
         let outbox = self.outbox.clone();
-        let handle = Connection::start(configured, self.pool.clone(), move |report| {
+        let (handle, running) = Connection::prepare(configured, self.pool.clone(), move |report| {
             outbox.tell(Happening::Connection { connection, report });
         });
+        vital_task("connection", &self.outbox, running);
         self.connections.insert(connection, OpenConnection { handle, server, ready: false });
     }
 

@@ -413,13 +413,21 @@ impl Control for Handle {
     }
 
     async fn readiness(&self) -> Result<Readiness, Refusal> {
+        // Asked here: a main loop that stops answers no more questions.
+        if let Some(thread) = self.outbox.died() {
+            return Ok(Readiness::Broken { thread: thread.to_owned() });
+        }
         let asked = self.ask(|daemon| {
             let state = daemon.config.directories.state.clone();
             (state, !daemon.config.servers.is_empty())
         });
         let (state, has_servers) = asked.await?;
         let state_is_writable = self.places.is_writable(state).await;
-        Ok(Readiness { state_is_writable, has_servers })
+        Ok(match (state_is_writable, has_servers) {
+            (false, _) => Readiness::StateUnwritable,
+            (true, false) => Readiness::NoServers,
+            (true, true) => Readiness::Ready,
+        })
     }
 
     async fn shut_down(&self) -> Result<(), Refusal> {

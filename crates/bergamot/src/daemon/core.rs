@@ -15,6 +15,7 @@ use bergamot_store::{Check, Record, Spool};
 use bergamot_types::{ByteRate, JobId, ServerId, SplitMix, UnixTime};
 use bergamot_writer::{Done, Outcome, Root, Writer};
 use tokio::sync::{Semaphore, oneshot};
+use tokio::task::JoinHandle;
 use tokio::time::{sleep_until, timeout_at};
 use tracing::{info, warn};
 
@@ -132,7 +133,6 @@ pub(super) struct Daemon {
     pub(super) storage: Storage,
     pub(super) loading: Loading,
     pub(super) journal_trouble: Option<String>, // why no journal can be written
-    died: Option<String>,                       // a thread that panicked
     pub(super) load_trouble: Option<String>,    // why they could not, as far as people know
 }
 
@@ -243,7 +243,6 @@ impl Daemon {
             keeper: keeper.context("cannot start the keeper")?,
             clerk,
             zone: settings.zone,
-            died: None,
             outbox,
             progress: Progress::new(settings.progress, settings.zone),
             pace: Pace::new(clock::now().instant),
@@ -343,7 +342,7 @@ impl Daemon {
         self.load_next();
         loop {
             self.on_time();
-            if self.died.is_some() || self.feeds_only && self.feeds_are_done() {
+            if self.outbox.died().is_some() || self.feeds_only && self.feeds_are_done() {
                 break;
             }
             tokio::select! {
@@ -370,7 +369,7 @@ impl Daemon {
     }
 
     fn how_it_ended(&self) -> anyhow::Result<()> {
-        match &self.died {
+        match self.outbox.died() {
             Some(name) => anyhow::bail!("internal.panic: the thread {name} has died"),
             None => Ok(()),
         }
@@ -446,8 +445,7 @@ impl Daemon {
             Happening::Scanned { next } => self.on_scanned(next),
             Happening::Settled(jobs) => self.on_settled(&jobs),
             Happening::Split(splitting) => self.on_split(*splitting),
-            Happening::Stop => {}
-            Happening::ThreadDied { name } => self.died = Some(name),
+            Happening::Stop | Happening::ThreadDied => {} // looked at by the loop
             Happening::Surveyed(survey) => self.on_surveyed(*survey),
             Happening::WatchFolderTouched => {
                 self.targets.due_now(clock::now().instant, Poll::WatchFolder);
@@ -478,8 +476,12 @@ impl Daemon {
     async fn stop(&mut self, mut inbox: Inbox, doors: Server) {
         info!("stopping");
         self.supervisor.stopping();
-        // Whoever is still being answered has until the connections have said goodbye.
-        let closing = tokio::spawn(doors.stop());
+        // Requests under way are answered while the connections say goodbye. After a panic the doors stay
+        // open for as long as the stop takes, so that `/readyz` can say what happened.
+        let (closing, open) = match self.outbox.died() {
+            None => (Some(tokio::spawn(doors.stop())), None),
+            Some(_) => (None, Some(doors)),
+        };
         self.progress.clear();
         for known in self.connections.values_mut() {
             known.handle.hang_up();
@@ -517,7 +519,8 @@ impl Daemon {
         self.scribe.stop(CLERK_PATIENCE);
         self.keeper.stop(KEEPER_PATIENCE);
         self.clerk.stop(CLERK_PATIENCE);
-        closing.abort();
+        closing.inspect(JoinHandle::abort);
+        drop(open);
         info!("stopped");
     }
 
@@ -549,3 +552,54 @@ const LONGEST_BATCH: usize = 256;
 const GOODBYE_PATIENCE: Duration = Duration::from_millis(700);
 const KEEPER_PATIENCE: Duration = Duration::from_millis(1000);
 const CLERK_PATIENCE: Duration = Duration::from_millis(200);
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+    use std::path::Path;
+
+    use super::super::vital_thread::vital_thread;
+    use super::*;
+    use crate::config::Environment;
+
+    /// What `/readyz` answers over the socket.
+    fn readiness(socket: &Path) -> std::io::Result<String> {
+        let mut stream = UnixStream::connect(socket)?;
+        stream
+            .write_all(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        Ok(answer)
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_thread_that_dies_ends_the_daemon_with_an_error_that_names_it() {
+        let home = tempfile::tempdir().expect("a directory");
+        let socket = home.path().join("control.sock");
+        let text = format!(
+            "[directories]\nwatch = \"w\"\nincomplete = \"i\"\ncomplete = \"c\"\nstate = \"s\"\n\
+             [control]\naddress = \"\"\nsocket = {:?}\n",
+            socket.display().to_string()
+        );
+        let config = Config::parse(text.as_bytes(), home.path(), &Environment::default());
+        let config = config.unwrap_or_else(|problems| panic!("{problems:?}"));
+        let (outbox, inbox) = Outbox::new();
+        let settings = Settings::new(&config, 2);
+        let mut daemon =
+            Daemon::new(settings, outbox.clone(), LogBook::default()).expect("it starts");
+        vital_thread("scribe", &outbox, || panic!("on purpose")).expect("a thread");
+        while outbox.died().is_none() {
+            tokio::task::yield_now().await;
+        }
+        // The main loop does not run, as while it stops.
+        let doors = listening::open(&daemon.config, &daemon.handle, &daemon.hub).await;
+        let doors = doors.expect("it can listen");
+        let answer = tokio::task::spawn_blocking(move || readiness(&socket)).await;
+        let answer = answer.expect("no panic").expect("it answers");
+        assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("scribe"), "{answer}");
+        doors.stop().await;
+        let error = daemon.converse(inbox).await.expect_err("a thread has died").to_string();
+        assert_eq!(error, "internal.panic: the thread scribe has died");
+    }
+}

@@ -20,6 +20,7 @@ use super::core::Daemon;
 use super::happening::Happening;
 use super::header_trip::{Brought, Line, LineNews, Trip, TripError};
 use super::trouble;
+use super::vital_thread::vital_task;
 
 #[derive(Debug, Default)]
 pub(super) struct Errands {
@@ -97,10 +98,11 @@ impl Daemon {
         self.errands.recalls.insert(errand, open.recall.clone());
         self.errands.lines.entry(server).or_insert(open);
         let outbox = self.outbox.clone();
-        tokio::spawn(line.run(move |news| {
+        let running = line.run(move |news| {
             let returned = Returned { lease: errand, server, news };
             outbox.tell(Happening::ErrandReturned(Box::new(returned)));
-        }));
+        });
+        vital_task("headers", &self.outbox, running);
     }
 
     /// Other servers may be there now: who still waits for one of the old is sent for anew.

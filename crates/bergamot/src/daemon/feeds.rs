@@ -25,6 +25,7 @@ use super::feed_calls;
 use super::happening::Happening;
 use super::question::Promise;
 use super::targets::{Lane, Poll};
+use super::vital_thread::vital_task;
 use crate::clock;
 use crate::config::Config;
 
@@ -144,7 +145,7 @@ impl Daemon {
     fn fetch_feed(&self, feed: FeedId, fetch: Fetch) {
         debug!(%feed, url = %fetch.url, "asked");
         let (web, outbox) = (self.web.clone(), self.outbox.clone());
-        tokio::spawn(async move {
+        vital_task("feed", &self.outbox, async move {
             let (now, call) = (clock::now().date, fetch.call);
             let reply = Box::new(feed_calls::fetch(web.client(), now, fetch).await);
             outbox.tell(Happening::Feed(FeedNews::Fetched { feed, call, reply }));
@@ -156,7 +157,7 @@ impl Daemon {
         let (handle, outbox) = (self.handle.clone(), self.outbox.clone());
         let has_job = |take: &Take| self.jobs.of_item(&take.key.to_string()).is_some();
         let takes: Vec<_> = takes.into_iter().map(|take| (has_job(&take), take)).collect();
-        tokio::spawn(async move {
+        vital_task("feed-items", &self.outbox, async move {
             let mut results = Vec::with_capacity(takes.len());
             for (has_job, Take { key, item }) in takes {
                 let added = match has_job {
@@ -208,7 +209,7 @@ impl Daemon {
         let Some(kept) = self.promise_feeds() else { return false };
         let Some(feed) = feed else { return true };
         let outbox = self.outbox.clone();
-        tokio::spawn(async move {
+        vital_task("feed-record", &self.outbox, async move {
             let result = kept.await.unwrap_or_else(|_| Err("the clerk is gone".to_owned()));
             outbox.tell(Happening::Feed(FeedNews::Kept { feed, result }));
         });

@@ -19,6 +19,7 @@ use super::parcel::Arrived;
 use super::ranks::To;
 use super::reception::provisional_name;
 use super::targets::{Lane, Poll};
+use super::vital_thread::vital_task;
 use super::web::{Account, Again, Fetched, Missed};
 use crate::clock;
 
@@ -79,7 +80,7 @@ impl Daemon {
         let (reception, reach) = (self.reception.clone(), self.job_settings.get().reach(&url));
         let unwritten = self.fetches.attempts.get(&job).and_then(|attempts| attempts.unwritten);
         let spool = self.spool.clone();
-        let running = tokio::spawn(async move {
+        let running = vital_task("fetch", &self.outbox, async move {
             let others = outbox.clone();
             let accept = move |other| others.tell(Happening::Accepted(Box::new(other)));
             let unpack = move |response| reception.unpack(&record, response, &accept);
@@ -89,7 +90,7 @@ impl Daemon {
             };
             outbox.tell(Happening::Fetched { job, fetched: Box::new(fetched) });
         });
-        self.fetches.running.insert(job, running.abort_handle());
+        self.fetches.running.insert(job, running);
     }
 
     /// A host is asked once at a time, and left alone when it wants to be, by feeds and jobs alike.

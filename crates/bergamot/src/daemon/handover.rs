@@ -12,7 +12,8 @@ use super::jobs::Jobs;
 use super::private;
 use super::reception::{Reception, Wishes};
 use super::settings::JobSettings;
-use crate::config::Config;
+use crate::config::{Config, Control, Socket};
+use crate::socket;
 
 /// Nothing is made where a disk is promised that is not mounted: there may be a spool on it.
 pub(super) fn open_spool(state: &Path, config: &Config) -> anyhow::Result<(Spool, Found)> {
@@ -20,9 +21,9 @@ pub(super) fn open_spool(state: &Path, config: &Config) -> anyhow::Result<(Spool
     if !path.exists() {
         Remembered::default().check(state).context("no spool is made")?;
     }
-    // Members of that group have to get to a socket that may lie in there.
-    if config.control.socket_group.is_none() {
-        private::keep_private(state);
+    match group_to_let_pass(state, &config.control) {
+        Some(group) => private::let_group_pass(state, group),
+        None => private::keep_private(state),
     }
     private::keep_private(&path);
     let (mut spool, found) = Spool::open(&path)
@@ -30,6 +31,20 @@ pub(super) fn open_spool(state: &Path, config: &Config) -> anyhow::Result<(Spool
         .context("cannot open the spool")?;
     spool.keep_room_in(state);
     Ok((spool, found))
+}
+
+/// The group of the control socket, if the socket lies in the state directory: its members have to get
+/// there.
+fn group_to_let_pass(state: &Path, control: &Control) -> Option<u32> {
+    let is_inside = match &control.socket {
+        Socket::None => false,
+        Socket::At(path) => path.starts_with(state),
+        Socket::Usual => {
+            let places = socket::usual(|name| std::env::var(name).ok(), Some(state));
+            places.iter().any(|path| path.starts_with(state))
+        }
+    };
+    control.socket_group.filter(|_| is_inside)
 }
 
 /// Takes jobs for the next start. As long as it lives no daemon can run on that spool.

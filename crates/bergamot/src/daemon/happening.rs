@@ -1,5 +1,6 @@
 //! All that can happen to the daemon.
 
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bergamot_engine::ConnectionId;
@@ -93,10 +94,8 @@ pub(crate) enum Happening {
     Stop,
     /// Somebody has looked at the volumes.
     Surveyed(Box<Survey>),
-    /// A thread that the daemon cannot do without has panicked.
-    ThreadDied {
-        name: String,
-    },
+    /// A thread or a task that the daemon cannot do without has panicked.
+    ThreadDied,
     /// There may be something new in the watch folder.
     WatchFolderTouched,
 }
@@ -106,16 +105,36 @@ pub(crate) enum Happening {
 pub(crate) type Inbox = mpsc::UnboundedReceiver<Happening>;
 
 #[derive(Clone, Debug)]
-pub(crate) struct Outbox(mpsc::UnboundedSender<Happening>);
+pub(crate) struct Outbox {
+    sender: mpsc::UnboundedSender<Happening>,
+    /// The first thread or task that panicked, also for those who ask while the main loop stops.
+    died: Arc<OnceLock<String>>,
+}
 
 impl Outbox {
     pub(crate) fn new() -> (Self, Inbox) {
         let (sender, inbox) = mpsc::unbounded_channel();
-        (Self(sender), inbox)
+        (Self { sender, died: Arc::default() }, inbox)
+    }
+
+    /// A thread or a task that the daemon cannot do without has panicked: the main loop ends.
+    pub(crate) fn tell_death(&self, name: &str) {
+        let _ = self.died.set(name.to_owned()); // the first is told of
+        self.tell(Happening::ThreadDied);
+    }
+
+    /// Which thread or task the daemon ends for.
+    pub(crate) fn died(&self) -> Option<&str> {
+        self.died.get().map(String::as_str)
+    }
+
+    /// Whether the main loop has ended.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.sender.is_closed()
     }
 
     pub(crate) fn tell(&self, happening: Happening) {
         // When the loop has ended nobody needs to know any more.
-        let _ = self.0.send(happening);
+        let _ = self.sender.send(happening);
     }
 }

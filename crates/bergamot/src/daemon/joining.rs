@@ -23,6 +23,7 @@ use super::nzb_job::{contents, fingerprint, new_files};
 use super::question::Promise;
 use super::ranks::To;
 use super::reception::{Reception, explained};
+use super::vital_thread::vital_blocking;
 use crate::clock;
 
 /// The job that others became, and when all of that is on disk.
@@ -100,7 +101,7 @@ impl Daemon {
         self.joinings.leaving.insert(job, files.clone());
         let (answer, joining) = oneshot::channel();
         let (reception, outbox) = (self.reception.clone(), self.outbox.clone());
-        tokio::task::spawn_blocking(move || {
+        vital_blocking("splitter", &self.outbox, move || {
             let new = reception.split(&parent, &files, new, is_loaded);
             outbox.tell(Happening::Split(Box::new(Splitting { job, files, new, answer })));
         });
@@ -195,7 +196,7 @@ impl Daemon {
         let (into, donors) = (*into, donors.to_vec());
         let (answer, joining) = oneshot::channel();
         let (reception, outbox) = (self.reception.clone(), self.outbox.clone());
-        tokio::task::spawn_blocking(move || {
+        vital_blocking("merger", &self.outbox, move || {
             let gathered = reception.gather(&whole, &records);
             outbox.tell(Happening::Merged(Box::new(Merging { into, donors, gathered, answer })));
         });

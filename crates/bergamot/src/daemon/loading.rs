@@ -11,6 +11,7 @@ use super::core::Daemon;
 use super::happening::Happening;
 use super::hindrance::Hindrance;
 use super::roots::{Opened, Roots};
+use super::vital_thread::vital_task;
 
 /// Whose directories are being opened. Jobs are loaded in the order in which that was begun: a share
 /// that is silent costs the others the patience there is with it, once.
@@ -62,7 +63,7 @@ impl Daemon {
         let number = self.loading.begin(job, category.clone());
         let (roots, settings) = (self.loading.roots.clone(), self.job_settings.get());
         let outbox = self.outbox.clone();
-        tokio::spawn(async move {
+        vital_task("opener", &self.outbox, async move {
             let opened = Box::new(roots.open(&settings, category.as_deref()).await);
             outbox.tell(Happening::Opened { number, opened });
         });

@@ -18,6 +18,7 @@ use tracing::{debug, warn};
 use super::core::Daemon;
 use super::happening::Happening;
 use super::targets::{Lane, Poll};
+use super::vital_thread::vital_blocking;
 use crate::clock;
 
 /// What the samples said.
@@ -98,7 +99,7 @@ impl Daemon {
         };
         let (reception, outbox) = (self.reception.clone(), self.outbox.clone());
         let mut chance = SplitMix::seeded(self.chance.up_to(u64::MAX));
-        tokio::task::spawn_blocking(move || {
+        vital_blocking("sampler", &self.outbox, move || {
             let drawn = reception.nzb(&record).map(|nzb| draw(&nzb, &mut chance));
             outbox.tell(Happening::SampleDrawn { job, drawn });
         });

@@ -16,6 +16,7 @@ use super::loader::clear_up;
 use super::looks::{Look, Looks};
 use super::places::{PATIENCE, silence};
 use super::settings::JobSettings;
+use super::vital_thread::vital_thread;
 
 /// May be held by as many as need one.
 #[derive(Clone, Debug)]
@@ -111,7 +112,7 @@ impl Roots {
         for (path, used_for) in settings.destinations().map(destination).chain([incomplete]) {
             let roots = self.clone();
             // What is not there has nothing to be cleared away.
-            in_a_thread("sweeper", move || {
+            in_a_thread("sweeper", &self.outbox, move || {
                 drop(Root::open(&path).map(|root| roots.sweep_once(&root, &used_for)));
             });
         }
@@ -190,18 +191,18 @@ pub(super) fn settle(records: Vec<Record>, incomplete: &Path, outbox: &Outbox) {
         by_destination.entry(destination).or_default().push(record);
     }
     for (destination, records) in by_destination {
-        let (incomplete, outbox) = (incomplete.to_owned(), outbox.clone());
-        in_a_thread("settler", move || {
+        let (incomplete, done) = (incomplete.to_owned(), outbox.clone());
+        in_a_thread("settler", outbox, move || {
             let settled = settled_in(&destination, &incomplete, &records);
-            outbox.tell(Happening::Settled(settled));
+            done.tell(Happening::Settled(settled));
         });
     }
 }
 
 /// Of its own, which ends with it: others would wait for more to do, and wake for that. If there is
 /// none to be had, what it was to do is done at the next start.
-fn in_a_thread(name: &str, work: impl FnOnce() + Send + 'static) {
-    if let Err(error) = std::thread::Builder::new().name(name.to_owned()).spawn(work) {
+fn in_a_thread(name: &'static str, outbox: &Outbox, work: impl FnOnce() + Send + 'static) {
+    if let Err(error) = vital_thread(name, outbox, work) {
         tracing::warn!("no thread for the {name}: {error}");
     }
 }

@@ -20,6 +20,7 @@ use super::core::Daemon;
 use super::happening::Happening;
 use super::places::{Away, Places, Seen};
 use super::targets::Poll;
+use super::vital_thread::vital_task;
 use crate::clock;
 
 #[derive(Debug)]
@@ -179,7 +180,7 @@ impl Daemon {
             begun: begun.take(MOST_MEASURED).collect(),
         };
         let (places, outbox) = (self.storage.places.clone(), self.outbox.clone());
-        tokio::spawn(async move {
+        vital_task("survey", &self.outbox, async move {
             let survey = look(&places, questions).await;
             outbox.tell(Happening::Surveyed(Box::new(survey)));
         });

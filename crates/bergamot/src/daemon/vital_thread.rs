@@ -1,24 +1,61 @@
-//! Threads that the daemon cannot do without, and what happens when one of them panics.
+//! Threads and tasks that the daemon cannot do without, and what happens when one of them panics.
+//!
+//! Without the guard a panic ends only the thread or the task: whatever it had to report to the main loop
+//! never comes, and jobs would stand still without a message. With it the main loop stops as for a signal
+//! and the process ends with an error. The next start goes on with what is on disk.
 
+use std::future::Future;
 use std::io;
 use std::thread;
 use std::time::Duration;
 
-use super::happening::{Happening, Outbox};
+use tokio::task::AbortHandle;
 
-/// Starts a thread whose panic ends the daemon: without it jobs would stand still and nothing would say so.
-/// The next start goes on with what is on disk.
+use super::happening::Outbox;
+
+/// Starts a thread whose panic ends the daemon.
 pub(super) fn vital_thread(
     name: &'static str,
     outbox: &Outbox,
     work: impl FnOnce() + Send + 'static,
 ) -> io::Result<()> {
+    let work = guarded(name, outbox, work);
+    thread::Builder::new().name(name.to_owned()).spawn(work).map(drop)
+}
+
+/// Starts a task of tokio whose panic ends the daemon; to be aborted is no panic.
+pub(super) fn vital_task(
+    name: &'static str,
+    outbox: &Outbox,
+    work: impl Future<Output = ()> + Send + 'static,
+) -> AbortHandle {
     let guard = Guard { name, outbox: outbox.clone() };
-    let work = move || {
+    let work = async move {
+        let _guard = guard;
+        work.await;
+    };
+    tokio::spawn(work).abort_handle()
+}
+
+/// Runs what may wait for a disk on a thread of tokio's; its panic ends the daemon.
+pub(super) fn vital_blocking(
+    name: &'static str,
+    outbox: &Outbox,
+    work: impl FnOnce() + Send + 'static,
+) {
+    tokio::task::spawn_blocking(guarded(name, outbox, work));
+}
+
+fn guarded(
+    name: &'static str,
+    outbox: &Outbox,
+    work: impl FnOnce() + Send + 'static,
+) -> impl FnOnce() + Send + 'static {
+    let guard = Guard { name, outbox: outbox.clone() };
+    move || {
         let _guard = guard;
         work();
-    };
-    thread::Builder::new().name(name.to_owned()).spawn(work).map(drop)
+    }
 }
 
 struct Guard {
@@ -34,17 +71,20 @@ impl Drop for Guard {
     }
 }
 
-/// Called on a thread that panics, at its end: the main loop stops as for a signal and the process ends
-/// with an error. Should it not get there, this thread ends the process.
+/// Called where a thread or task panics. Should the main loop not end in time, the process is aborted.
 pub(super) fn end_daemon(name: &str, outbox: &Outbox) {
-    report_death(name, outbox);
-    thread::sleep(LONGEST_STOP);
-    std::process::abort();
-}
-
-fn report_death(name: &str, outbox: &Outbox) {
     tracing::error!(thread = name, "internal.panic: a thread has died; the daemon stops");
-    outbox.tell(Happening::ThreadDied { name: name.to_owned() });
+    outbox.tell_death(name);
+    // On a thread of its own: the one that panics may be the one that the main loop needs.
+    let main_loop = outbox.clone();
+    let watch = move || {
+        thread::sleep(LONGEST_STOP);
+        if !main_loop.is_closed() {
+            std::process::abort();
+        }
+    };
+    // Without a thread for it, the supervisor of the service has to notice.
+    let _ = thread::Builder::new().name("end-watch".to_owned()).spawn(watch);
 }
 
 /// A stop takes three seconds at most.
@@ -52,23 +92,41 @@ const LONGEST_STOP: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
 mod tests {
+    use super::super::happening::Happening;
     use super::*;
 
-    #[test]
-    fn the_death_of_a_thread_is_told_to_the_main_loop() {
+    /// Which death the main loop is told of when this is started.
+    async fn died(start: impl FnOnce(&Outbox)) -> Option<String> {
         let (outbox, mut inbox) = Outbox::new();
-        let died = thread::spawn(move || {
-            struct Told(Outbox);
-            impl Drop for Told {
-                fn drop(&mut self) {
-                    report_death("scribe", &self.0);
-                }
-            }
-            let _told = Told(outbox);
-            panic!("on purpose");
-        });
-        assert!(died.join().is_err());
-        let told = inbox.try_recv();
-        assert!(matches!(told, Ok(Happening::ThreadDied { name }) if name == "scribe"));
+        start(&outbox);
+        assert!(matches!(inbox.recv().await, Some(Happening::ThreadDied)));
+        outbox.died().map(str::to_owned)
+    }
+
+    #[tokio::test]
+    async fn the_panic_of_a_thread_or_a_task_is_told_to_the_main_loop() {
+        let thread = |outbox: &Outbox| {
+            vital_thread("scribe", outbox, || panic!("on purpose")).expect("a thread");
+        };
+        assert_eq!(died(thread).await.as_deref(), Some("scribe"));
+        let blocking = |outbox: &Outbox| vital_blocking("merger", outbox, || panic!("on purpose"));
+        assert_eq!(died(blocking).await.as_deref(), Some("merger"));
+        let task = |outbox: &Outbox| {
+            vital_task("connection", outbox, async {
+                tokio::task::yield_now().await;
+                panic!("on purpose");
+            });
+        };
+        assert_eq!(died(task).await.as_deref(), Some("connection"));
+    }
+
+    #[tokio::test]
+    async fn a_task_that_ends_or_is_aborted_has_not_died() {
+        let (outbox, mut inbox) = Outbox::new();
+        vital_task("done", &outbox, async {});
+        vital_task("aborted", &outbox, std::future::pending()).abort();
+        vital_blocking("done", &outbox, || {});
+        drop(outbox);
+        assert!(inbox.recv().await.is_none());
     }
 }

@@ -797,7 +797,7 @@ impl Control for StandIn {
     }
 
     async fn readiness(&self) -> Result<Readiness, Refusal> {
-        Ok(Readiness { state_is_writable: true, has_servers: true })
+        Ok(Readiness::Ready)
     }
 
     async fn shut_down(&self) -> Result<(), Refusal> {
