@@ -40,13 +40,13 @@ pub struct JobDir {
 #[derive(Debug)]
 struct KnownPart {
     identity: FileIdentity,
-    written: Arc<AtomicU64>, // up to here; a file that is shorter was cut
-    is_lost: bool,           // it is not what was written: nothing more is written under its name
+    least_size: Arc<AtomicU64>, // a file that is shorter was cut
+    is_lost: bool, // it is not what was written: nothing more is written under its name
 }
 
 impl KnownPart {
-    fn new(identity: FileIdentity) -> Self {
-        Self { identity, written: Arc::default(), is_lost: false }
+    fn new(FileStatus { identity, size }: FileStatus) -> Self {
+        Self { identity, least_size: Arc::new(size.0.into()), is_lost: false }
     }
 }
 
@@ -90,7 +90,7 @@ impl JobDir {
             unsynced: Mutex::default(),
         };
         for (index, status) in dir.parts()? {
-            dir.know_part(&mut lock(&dir.parts), index, KnownPart::new(status.identity));
+            dir.know_part(&mut lock(&dir.parts), index, KnownPart::new(status));
         }
         Ok(dir)
     }
@@ -123,7 +123,7 @@ impl JobDir {
     /// So much of the unfinished file is known to be written: should it be shorter, it was cut.
     pub fn expect_written(&self, index: u32, up_to: u64) {
         if let Some(known) = lock(&self.parts).get(&index) {
-            known.written.fetch_max(up_to, Ordering::Relaxed);
+            known.least_size.fetch_max(up_to, Ordering::Relaxed);
         }
     }
 
@@ -170,7 +170,7 @@ impl JobDir {
         let Some(stat) = self.folder.stat(OsStr::new(name))? else { return Ok(()) };
         match self.folder.rename(OsStr::new(name), &self.folder, &working)? {
             Renamed::Done => {
-                let known = KnownPart::new(status_of(&stat).identity);
+                let known = KnownPart::new(status_of(&stat));
                 self.know_part(&mut lock(&self.parts), index, known);
                 Ok(())
             }
@@ -229,21 +229,22 @@ impl JobDir {
         let file = self.folder.create(&name)?.ok_or_else(|| self.folder.obstructed(&name))?;
         self.has_new_parts.store(true, Ordering::Relaxed);
         let part = self.part_file(index, file);
-        let known = KnownPart::new(part.identity()?);
-        let written = known.written.clone();
+        let status = FileStatus { identity: part.identity()?, size: ByteCount(0) };
+        let known = KnownPart::new(status);
+        let least_size = known.least_size.clone();
         self.know_part(&mut parts, index, known);
-        Ok(part.with_written(written))
+        Ok(part.with_least_size(least_size))
     }
 
     /// What bears the name must be what was written, not a file put in its place, and none that was cut.
     fn open_known(&self, index: u32, known: &KnownPart) -> Result<PartFile, DiskError> {
         let name = part_name(index);
         let (file, status) = self.folder.open(&name, OFlags::RDWR)?;
-        let is_cut = status.size.0 < known.written.load(Ordering::Relaxed);
+        let is_cut = status.size.0 < known.least_size.load(Ordering::Relaxed);
         if status.identity != known.identity || is_cut {
             return Err(DiskError::Changed { path: self.folder.path().join(name) });
         }
-        Ok(self.part_file(index, file).with_written(known.written.clone()))
+        Ok(self.part_file(index, file).with_least_size(known.least_size.clone()))
     }
 
     fn open_part(&self, index: u32) -> Result<PartFile, DiskError> {
@@ -441,9 +442,9 @@ impl JobDir {
         let identity = whole.identity()?;
         self.folder.replace(&name, &part_name(part.index()))?;
         // Should the rest fail, the next attempt finds this one.
-        let mut known = KnownPart::new(identity);
-        known.written = part.written.clone();
-        known.written.store(0, Ordering::Relaxed);
+        let mut known = KnownPart::new(FileStatus { identity, size: ByteCount(0) });
+        known.least_size = part.least_size.clone();
+        known.least_size.store(0, Ordering::Relaxed);
         self.know_part(&mut lock(&self.parts), part.index(), known);
         Ok(identity)
     }
