@@ -142,7 +142,9 @@ impl JobDir {
         lock(&self.finished).get(&index).map(|promised| promised.status)
     }
 
-    /// Which of these runs of bytes lie in the unfinished file as they should.
+    /// Which of these runs of bytes lie in the unfinished file as they should; none, if it is gone.
+    ///
+    /// An error says nothing of what lies there, and is never `Vanished` nor `Changed`.
     pub fn compare_part(&self, index: u32, sums: &[Option<Sum>]) -> Result<Vec<bool>, DiskError> {
         self.compare(&part_name(index), sums)
     }
@@ -156,8 +158,19 @@ impl JobDir {
         self.compare(OsStr::new(name), sums)
     }
 
-    /// Those without a sum are not as they should be.
     fn compare(&self, name: &OsStr, sums: &[Option<Sum>]) -> Result<Vec<bool>, DiskError> {
+        self.read_and_compare(name, sums).map_err(|error| match error {
+            // A share does not know the handle any more, which does not mean that the file is gone.
+            DiskError::Vanished { path } => DiskError::Broken { path, errno: Errno::STALE },
+            error => error,
+        })
+    }
+
+    /// Those without a sum are not as they should be.
+    fn read_and_compare(&self, name: &OsStr, sums: &[Option<Sum>]) -> Result<Vec<bool>, DiskError> {
+        if self.folder.stat(name)?.is_none() {
+            return Ok(vec![false; sums.len()]);
+        }
         let (file, _) = self.folder.open(name, OFlags::RDONLY)?;
         let part = PartFile::new(0, file, self.folder.path().join(name), &self.folder);
         let agrees = |sum: &Option<Sum>| sum.map_or(Ok(false), |sum| part.agrees_with(&sum));
@@ -574,3 +587,47 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 const UNFINISHED: &str = ".part";
 const JOINING: &str = ".join.part";
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::BorrowedFd;
+
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::kernel::Kernel;
+
+    /// Reads nothing but this error.
+    #[derive(Debug)]
+    struct Unreadable(Errno);
+
+    impl Kernel for Unreadable {
+        fn pread(&self, _: BorrowedFd<'_>, _: &mut [u8], _: u64) -> rustix::io::Result<usize> {
+            Err(self.0)
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_not_taken_for_changed() {
+        let sums = [Some(Sum { from: 0, length: 3, crc32: 0 }), None];
+        for errno in [Errno::IO, Errno::STALE, Errno::MFILE] {
+            let temp = TempDir::new().unwrap();
+            let root = Root::with_kernel(temp.path(), Arc::new(Unreadable(errno))).unwrap();
+            let dir = root.job_dir(&SafeName::from_raw("job")).unwrap();
+            assert_eq!(dir.compare_part(7, &sums).unwrap(), [false, false], "it is not there");
+            dir.part(7).unwrap().write_at(0, b"abc").unwrap();
+            let error = dir.compare_part(7, &sums).unwrap_err();
+            assert!(!is_lost(&error), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_shorter_than_it_should_be_differs() {
+        let temp = TempDir::new().unwrap();
+        let dir = Root::open(temp.path()).unwrap().job_dir(&SafeName::from_raw("job")).unwrap();
+        dir.part(7).unwrap().write_at(0, b"abc").unwrap();
+        let crc32 = crc32fast::hash(b"abc");
+        let sums = [3, 4].map(|length| Some(Sum { from: 0, length, crc32 }));
+        assert_eq!(dir.compare_part(7, &sums).unwrap(), [true, false]);
+    }
+}

@@ -13,6 +13,10 @@ pub(crate) trait Kernel: Debug + Send + Sync {
         io::pwrite(file, bytes, offset)
     }
 
+    fn pread(&self, file: BorrowedFd<'_>, bytes: &mut [u8], offset: u64) -> Result<usize> {
+        io::pread(file, bytes, offset)
+    }
+
     /// How to open a file in order to write to it past the page cache.
     fn direct(&self) -> OFlags {
         OFlags::DIRECT

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use bergamot_types::FileIdentity;
 use rustix::fs;
-use rustix::io::{self, Errno};
+use rustix::io::Errno;
 
 use crate::disks::MEASURABLE;
 use crate::error::DiskError;
@@ -105,10 +105,10 @@ impl PartFile {
             else {
                 return Ok(false);
             };
-            let got = match self.read_at(offset, &mut buffer[..want]) {
-                Err(DiskError::Vanished { .. }) => return Ok(false), // it ends before
-                got => got?,
-            };
+            let got = self.read_at(offset, &mut buffer[..want])?;
+            if got == 0 {
+                return Ok(false); // it ends before
+            }
             hash.update(&buffer[..got]);
             done += got as u64;
         }
@@ -255,6 +255,9 @@ impl PartFile {
             while done < piece.length {
                 let want = (piece.length - done).min(COPIED_AT_ONCE as u64) as usize;
                 let got = from.read_at(piece.from + done, &mut buffer[..want])?;
+                if got == 0 {
+                    return Err(DiskError::Vanished { path: from.path.clone() });
+                }
                 self.target().write_all(end, &buffer[..got])?;
                 done += got as u64;
                 end += got as u64;
@@ -263,10 +266,10 @@ impl PartFile {
         Ok(())
     }
 
+    /// Nothing, at the end of the file.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, DiskError> {
         loop {
-            match io::pread(&self.file, &mut *buffer, offset) {
-                Ok(0) => return Err(DiskError::Vanished { path: self.path.clone() }),
+            match self.kernel.pread(self.file.as_fd(), buffer, offset) {
                 Ok(count) => return Ok(count),
                 Err(Errno::INTR) => {}
                 Err(errno) => return Err(self.error(errno, 0)),

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bergamot_nzb::Nzb;
 use bergamot_queue::Ending;
 use bergamot_store::{BootId, Check, Journal, Outcome, Record, Replay, Spool, StoreError};
-use bergamot_types::SafeName;
+use bergamot_types::{JobId, SafeName};
 use bergamot_writer::{DiskError, JobDir, Root};
 
 use super::hindrance::Hindrance;
@@ -91,41 +91,47 @@ impl Taken {
     }
 }
 
+impl Taken {
+    fn read_suspects(&mut self, job: JobId) -> Result<(), DiskError> {
+        let suspects = std::mem::take(&mut self.recovered.suspects);
+        tracing::info!(
+            %job, files = suspects.len(),
+            "reads files that are not those of the last run, or not as long"
+        );
+        for suspect in suspects {
+            let sums = suspect.sums();
+            let agrees = match &suspect.name {
+                Some(name) => self.directory.compare_finished(name, &sums)?,
+                None => self.directory.compare_part(suspect.index, &sums)?,
+            };
+            let (index, name) = (suspect.index, suspect.name.clone());
+            let differ = agrees.iter().filter(|agrees| !**agrees).count();
+            if differ > 0 {
+                tracing::warn!(
+                    %job, file = index, articles = differ,
+                    "file.changed: some of it is fetched again"
+                );
+            }
+            let is_unfinished = self.recovered.note_read(suspect, &agrees);
+            self.unfinished.extend(name.filter(|_| is_unfinished).map(|name| (index, name)));
+        }
+        Ok(())
+    }
+}
+
 impl Prepared {
     /// Files of it have to be read before it is known what can be gone on with.
     pub(super) fn has_suspects(&self) -> bool {
         matches!(&self.found, Ok(Found::Resumed(taken)) if !taken.recovered.suspects.is_empty())
     }
 
-    /// Reads them, which may take long.
+    /// Reads them, which may take long. If one cannot be read, nothing is known of what lies in it: the
+    /// job waits and is loaded again, and its journal says what it did.
     pub(super) fn read_suspects(&mut self) {
         let Ok(Found::Resumed(taken)) = &mut self.found else { return };
-        let suspects = std::mem::take(&mut taken.recovered.suspects);
-        tracing::info!(
-            job = %self.record.id, files = suspects.len(),
-            "reads files that are not those of the last run, or not as long"
-        );
-        for suspect in suspects {
-            let sums = suspect.sums();
-            let read = match &suspect.name {
-                Some(name) => taken.directory.compare_finished(name, &sums),
-                None => taken.directory.compare_part(suspect.index, &sums),
-            };
-            let (index, name) = (suspect.index, suspect.name.clone());
-            // What cannot be read is fetched again, and the write reports what is wrong.
-            let agrees = read.unwrap_or_else(|error| {
-                tracing::warn!(job = %self.record.id, code = error.code(), "{error}");
-                vec![false; sums.len()]
-            });
-            let differ = agrees.iter().filter(|agrees| !**agrees).count();
-            if differ > 0 {
-                tracing::warn!(
-                    job = %self.record.id, file = index, articles = differ,
-                    "file.changed: some of it is fetched again"
-                );
-            }
-            let is_unfinished = taken.recovered.note_read(suspect, &agrees);
-            taken.unfinished.extend(name.filter(|_| is_unfinished).map(|name| (index, name)));
+        if let Err(error) = taken.read_suspects(self.record.id) {
+            tracing::warn!(job = %self.record.id, code = error.code(), "{error}");
+            self.found = Err(Hindrance::of_read(error));
         }
     }
 
