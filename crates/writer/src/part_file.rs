@@ -3,17 +3,18 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
-use bergamot_types::FileIdentity;
+use bergamot_types::{FileIdentity, FileStatus};
 use rustix::fs;
 use rustix::io::Errno;
 
 use crate::disks::MEASURABLE;
 use crate::error::DiskError;
-use crate::folder::{Folder, status_of};
+use crate::folder::{Folder, Stamp, status_of};
 use crate::job_dir::{Piece, Sum};
 use crate::kernel::Kernel;
+use crate::line::lock;
 
 /// Named by its index in the job, as `0007.part`; its own name comes with its last byte.
 #[derive(Debug)]
@@ -22,9 +23,7 @@ pub struct PartFile {
     file: OwnedFd,
     path: PathBuf,
     kernel: Arc<dyn Kernel>,
-    /// The file is at least this long; one that is shorter was cut. Shared by all handles of the file
-    /// since its directory was opened.
-    pub(crate) least_size: Arc<AtomicU64>,
+    history: Arc<PartHistory>,
     unflushed: AtomicU64,
     awaits_flush: AtomicBool,
     /// A second handle, for writes past the page cache; none if it cannot be had.
@@ -38,15 +37,20 @@ impl PartFile {
             file,
             path,
             kernel: folder.kernel().clone(),
-            least_size: Arc::default(),
+            history: Arc::default(),
             unflushed: AtomicU64::new(0),
             awaits_flush: AtomicBool::new(false),
             direct: OnceLock::new(),
         }
     }
 
-    pub(crate) fn with_least_size(self, least_size: Arc<AtomicU64>) -> Self {
-        Self { least_size, ..self }
+    pub(crate) fn with_history(mut self, history: Arc<PartHistory>) -> Self {
+        self.history = history;
+        self
+    }
+
+    pub(crate) fn history(&self) -> &Arc<PartHistory> {
+        &self.history
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -69,7 +73,7 @@ impl PartFile {
     }
 
     fn whole_status(&self) -> Result<fs::Stat, DiskError> {
-        let least_size = self.least_size.load(Ordering::Relaxed);
+        let least_size = self.history.least_size();
         let stat = fs::fstat(&self.file).map_err(|errno| self.error(errno, 0))?;
         if stat.st_nlink == 0 {
             return Err(DiskError::Vanished { path: self.path.clone() });
@@ -92,7 +96,7 @@ impl PartFile {
     }
 
     fn expect_size(&self, size: u64) {
-        self.least_size.fetch_max(size, Ordering::Relaxed);
+        self.history.expect_size(size);
     }
 
     /// Whether that run of bytes is what it has to be.
@@ -138,7 +142,7 @@ impl PartFile {
         let end = offset.saturating_add(bytes.len() as u64);
         begins_with_a_page
             && bytes.len() >= LEAST_DIRECT
-            && end < self.least_size.load(Ordering::Relaxed)
+            && end < self.history.least_size()
             && self.direct.get_or_init(open).is_some()
     }
 
@@ -230,13 +234,17 @@ impl PartFile {
             truncated.map_err(|errno| self.error(errno, size))?;
         }
         // It may be less than what was reserved.
-        self.least_size.store(size, Ordering::Relaxed);
+        self.history.set_size(size);
         Ok(())
     }
 
     pub(crate) fn identity(&self) -> Result<FileIdentity, DiskError> {
+        self.status().map(|status| status.identity)
+    }
+
+    pub(crate) fn status(&self) -> Result<FileStatus, DiskError> {
         let stat = fs::fstat(&self.file).map_err(|errno| self.error(errno, 0))?;
-        Ok(status_of(&stat).identity)
+        Ok(status_of(&stat))
     }
 
     /// Whether the pieces still lie apart. A file that is as long as all pieces together, although
@@ -288,6 +296,49 @@ impl PartFile {
 
     fn error(&self, errno: Errno, needed: u64) -> DiskError {
         DiskError::new(errno, &self.path, needed, &self.file)
+    }
+}
+
+impl Drop for PartFile {
+    /// Nothing is written by this handle any more, so another program has changed a file that has another
+    /// stamp when it is opened next.
+    fn drop(&mut self) {
+        self.history.note_closed(fs::fstat(&self.file).ok().map(|stat| Stamp::of(&stat)));
+    }
+}
+
+/// What is known of an unfinished file since its directory was opened; all its handles share it.
+#[derive(Debug, Default)]
+pub(crate) struct PartHistory {
+    least_size: AtomicU64,
+    closed: Mutex<Option<Stamp>>,
+}
+
+impl PartHistory {
+    pub(crate) fn new(size: u64) -> Self {
+        Self { least_size: AtomicU64::new(size), closed: Mutex::default() }
+    }
+
+    /// A file that is shorter was cut.
+    pub(crate) fn least_size(&self) -> u64 {
+        self.least_size.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn expect_size(&self, size: u64) {
+        self.least_size.fetch_max(size, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_size(&self, size: u64) {
+        self.least_size.store(size, Ordering::Relaxed);
+    }
+
+    fn note_closed(&self, stamp: Option<Stamp>) {
+        *lock(&self.closed) = stamp;
+    }
+
+    /// Whether a file of that stamp is as this one was when a handle of it was closed last.
+    pub(crate) fn was_closed_as(&self, stamp: Stamp) -> bool {
+        *lock(&self.closed) == Some(stamp)
     }
 }
 
@@ -362,8 +413,6 @@ const MOST_INTERRUPTIONS: u32 = 1_000;
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
-
     use bergamot_types::SafeName;
     use rustix::io::Result;
     use tempfile::TempDir;

@@ -18,6 +18,7 @@ use super::loader::{Loaded, Ready, path_of};
 use super::nzb_job::new_job;
 use super::question::Promise;
 use super::recordings::Next;
+use super::returns::returns_after_proof;
 use super::roots;
 use super::targets::Poll;
 use crate::clock;
@@ -171,6 +172,9 @@ impl Daemon {
         let Some(record) = self.jobs.record_mut(job) else { return };
         let is_new = record.directory != loaded.directory;
         (record.directory, record.finished) = (loaded.directory.clone(), loaded.finished.clone());
+        if recovered.is_proven {
+            record.returns = returns_after_proof(record.returns);
+        }
         // Whoever changed it while it was loaded has overwritten that.
         let has_changed = *record != loaded;
         // Its destination is that of the category it had, or it has taken in others since.

@@ -11,7 +11,7 @@ use bergamot_nzb::Nzb;
 use bergamot_queue::Ending;
 use bergamot_store::{BootId, Check, Journal, Outcome, Record, Replay, Spool, StoreError};
 use bergamot_types::{JobId, SafeName};
-use bergamot_writer::{DiskError, JobDir, Root};
+use bergamot_writer::{Compared, DiskError, JobDir, Root};
 
 use super::hindrance::Hindrance;
 use super::nzb_job::read_nzb;
@@ -98,15 +98,21 @@ impl Taken {
             %job, files = suspects.len(),
             "reads files that are not those of the last run, or not as long"
         );
-        for suspect in suspects {
+        // Elsewhere a file that was taken for another one has been one.
+        let mut is_proven =
+            self.directory.renumbers_inodes() && self.recovered.corrections.is_empty();
+        for mut suspect in suspects {
             let sums = suspect.sums();
-            let agrees = match &suspect.name {
+            let Compared { agrees, status } = match &suspect.name {
                 Some(name) => self.directory.compare_finished(name, &sums)?,
                 None => self.directory.compare_part(suspect.index, &sums)?,
             };
+            // Where inode numbers change it may have had another one before it was read.
+            suspect.status = status.unwrap_or(suspect.status);
             let (index, name) = (suspect.index, suspect.name.clone());
             let differ = agrees.iter().filter(|agrees| !**agrees).count();
             if differ > 0 {
+                is_proven = false;
                 tracing::warn!(
                     %job, file = index, articles = differ,
                     "file.changed: some of it is fetched again"
@@ -115,6 +121,7 @@ impl Taken {
             let is_unfinished = self.recovered.note_read(suspect, &agrees);
             self.unfinished.extend(name.filter(|_| is_unfinished).map(|name| (index, name)));
         }
+        self.recovered.is_proven = is_proven;
         Ok(())
     }
 }

@@ -31,6 +31,9 @@ pub(super) struct Recovered {
     pub(super) suspects: Vec<Suspect>,
     /// What the journal has to be told before anything is written again.
     pub(super) corrections: Vec<Entry>,
+    /// There were suspects only because the file system gives files other inode numbers: all of them were
+    /// read and held what they should.
+    pub(super) is_proven: bool,
 }
 
 /// A finished file that lies there.
