@@ -31,6 +31,19 @@ fn a_part_file_that_is_cut_is_fetched_again_from_there() {
     assert_eq!(trial.fetched_again(), [(1, trial.written[1] - 2)]);
 }
 
+/// The write that finds the cut is the only witness of it.
+#[test]
+fn a_part_file_that_was_found_cut_is_read_though_it_is_as_long_again() {
+    let mut trial = Trial::start("");
+    let part = trial.job().join(PART);
+    let size = fs::metadata(&part).unwrap().len();
+    cut(&part, 0);
+    trial.resume();
+    trial.helm.daemon.wait_for(&["put back", "file.changed"]);
+    cut(&part, size);
+    trial.complete("crc");
+}
+
 #[test]
 fn a_part_file_that_is_replaced_by_another_of_its_size_is_fetched_again() {
     let replace = |job: &Path| replace(&job.join(PART), |bytes| bytes.fill(7));

@@ -133,13 +133,6 @@ impl JobDir {
         self.listing(|name| !is_working_name(name))
     }
 
-    /// So much of the unfinished file is known to be written: should it be shorter, it was cut.
-    pub fn expect_written(&self, index: u32, up_to: u64) {
-        if let Some(known) = lock(&self.parts).get(&index) {
-            known.history.expect_size(up_to);
-        }
-    }
-
     /// The file of that index lies here, finished. [`Self::move_to`] fails if it is not there as it is now.
     pub fn expect_finished(&self, index: u32, name: &str, status: FileStatus) {
         let name = OsString::from(name);

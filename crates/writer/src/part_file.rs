@@ -324,7 +324,7 @@ impl PartHistory {
         self.least_size.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn expect_size(&self, size: u64) {
+    fn expect_size(&self, size: u64) {
         self.least_size.fetch_max(size, Ordering::Relaxed);
     }
 

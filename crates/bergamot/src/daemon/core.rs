@@ -168,7 +168,10 @@ pub(super) enum AtDisk {
         job: JobId,
         farewell: Option<Farewell>,
     },
-    Write(Ticket),
+    Write {
+        ticket: Ticket,
+        file: FileKey,
+    },
 }
 
 impl Daemon {

@@ -15,7 +15,7 @@ use bergamot_writer::{Compared, DiskError, JobDir, Root};
 
 use super::hindrance::Hindrance;
 use super::nzb_job::read_nzb;
-use super::recovery::{Lying, Recovered, RecoveredFile, ends, recover};
+use super::recovery::{Lying, Recovered, RecoveredFile, recover};
 use super::roots::Opened;
 use crate::clock;
 
@@ -81,9 +81,6 @@ impl Taken {
         }
         let known: Vec<_> = self.recovered.finished.iter().map(|it| &*it.file.name).collect();
         self.directory.remove_all_but(&known)?;
-        for (index, up_to) in ends(&self.recovered.written) {
-            self.directory.expect_written(index, up_to);
-        }
         for RecoveredFile { file, status, .. } in &self.recovered.finished {
             self.directory.expect_finished(file.index, &file.name, *status);
         }
