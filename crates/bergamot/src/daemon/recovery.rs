@@ -178,6 +178,15 @@ pub(super) fn recover(
             match adopted(nzb, index, &written, &mut nameless) {
                 Some((name, status)) if identity.is_none_or(|it| it == status.identity) => {
                     let verified = written.iter().all(|it| it.part.verified);
+                    let finished = Finished {
+                        name: name.clone(),
+                        verified,
+                        read_back: false,
+                        status: Some(status),
+                    };
+                    // It was not noted when it got its name: without this it would be known only by its
+                    // size again.
+                    recovered.corrections.push(Entry::Finished { file: index, finished });
                     let file = FinishedFile { index, name, verified };
                     recovered.finished.push(RecoveredFile { file, read_back: false, status });
                 }
@@ -363,7 +372,12 @@ mod tests {
         let replay = Replay { written: all(), ..Replay::default() };
         let found = recovered(replay.clone(), &[], &lying(&[], &[("a", 200), ("b", 200)]));
         assert_eq!(names(&found), [finished(0, "a"), finished(1, "b")]);
-        assert_eq!((found.written.len(), found.corrections.len()), (0, 0));
+        let noted = |file, name| Entry::Finished {
+            file,
+            finished: self::named(name, Some(status(0, 200))),
+        };
+        assert_eq!(found.written, []);
+        assert_eq!(found.corrections, [noted(0, "a"), noted(1, "b")]);
         let found = recovered(replay.clone(), &[], &lying(&[(1, 200)], &[("other", 200)]));
         assert_eq!(names(&found), [finished(0, "other")]);
         assert_eq!(found.written, [part(1, 0), part(1, 1)]);
