@@ -441,7 +441,7 @@ impl Daemon {
             Happening::ReloadWanted => self.reload(),
             Happening::JournalWritten(job) => self.move_job(job),
             Happening::Journals(result) => self.on_journals(result),
-            Happening::Loaded { job, loaded } => self.on_loaded(job, loaded),
+            Happening::Loaded { job, number, loaded } => self.on_loaded(job, number, loaded),
             Happening::Merged(merging) => self.on_merged(*merging),
             Happening::Opened { number, opened } => self.on_opened(number, *opened),
             Happening::Persisted { number, result } => self.on_persisted(number, result),

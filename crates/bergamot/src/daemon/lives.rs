@@ -107,7 +107,11 @@ impl Daemon {
         }
     }
 
-    pub(super) fn on_loaded(&mut self, job: JobId, loaded: Loaded) {
+    pub(super) fn on_loaded(&mut self, job: JobId, number: u64, loaded: Loaded) {
+        if !self.loading.take_result(job, number) {
+            // The attempt that is under way may have a directory of the same name, which has to stay.
+            return;
+        }
         self.keeper.heard(job);
         // It may have ended meanwhile.
         if self.jobs.loaded(job) {

@@ -51,6 +51,8 @@ pub(crate) struct Ready {
 
 /// A job of which all is known, though the disk may not have all of that yet.
 pub(super) struct Prepared {
+    /// Of the attempt to load it.
+    pub(super) number: u64,
     pub(super) record: Box<Record>,
     found: Result<Found, Hindrance>,
 }
@@ -196,17 +198,18 @@ impl Loader {
 
     pub(super) fn prepare(
         &self,
+        number: u64,
         mut record: Box<Record>,
         opened: Result<Opened, Hindrance>,
     ) -> Prepared {
         let found = opened.and_then(|opened| self.find(&mut record, opened));
-        Prepared { record, found }
+        Prepared { number, record, found }
     }
 
     /// Once the disk has what it has to.
     pub(super) fn finish(&self, mut prepared: Prepared) -> Loaded {
         prepared.settle();
-        let Prepared { mut record, found } = prepared;
+        let Prepared { mut record, found, .. } = prepared;
         match found {
             Ok(Found::AtDestination(Opened { incomplete, destination })) => {
                 clear_up(&record, &incomplete, &destination);
