@@ -502,7 +502,7 @@ mod tests {
             number: Some(segment + 1),
             total: None,
             verified: true,
-            name: Some(name.to_owned()),
+            name: Some(name.into()),
             crc32: None,
         }
     }

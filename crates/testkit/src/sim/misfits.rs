@@ -67,7 +67,7 @@ pub(crate) fn spoil(server: &ServerModel, key: SegmentKey, part: &mut Part) {
     let count = u64::from(part.total.unwrap_or(1));
     let swapped = (u64::from(key.job.0) * 7919 + u64::from(key.file) * 104_729) % count;
     if server.misfits.siblings && u64::from(key.segment) == swapped {
-        part.name = Some(format!("sibling of {}", key.file));
+        part.name = Some(format!("sibling of {}", key.file).into());
     }
 }
 
