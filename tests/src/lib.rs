@@ -9,6 +9,7 @@
 mod arrivals;
 mod control;
 mod daemon;
+mod gated;
 mod helm;
 mod home;
 mod library;
@@ -26,6 +27,7 @@ pub use arrivals::Arrivals;
 pub use bergamot_testkit::skip;
 pub use control::Control;
 pub use daemon::{Daemon, Stopped, program};
+pub use gated::Gated;
 pub use helm::Helm;
 pub use home::{Home, sha256};
 pub use library::{Library, Loan};

@@ -155,7 +155,7 @@ fn part_of(part: bergamot_yenc::Part) -> Part {
         number: part.number,
         total: part.total,
         verified: part.check == Check::Verified,
-        name: part.name,
+        name: part.name.map(Into::into),
         crc32: Some(part.crc32),
     }
 }

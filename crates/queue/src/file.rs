@@ -451,11 +451,17 @@ impl File {
         self.listed.numbers[segment as usize]
     }
 
-    /// Decoding never makes an article longer, so no decoded part outgrows the longest encoded one.
     fn slot(&self) -> u64 {
-        let known = self.listed.bytes.iter().copied().max().unwrap_or(0);
-        u64::from(known).max(SMALLEST_SLOT)
+        slot_size(self.listed.bytes.iter().copied())
     }
+}
+
+/// Segments that do not say where they belong lie so far apart in a file that is not finished, in the order
+/// of the NZB. `listed` are their sizes there: decoding never makes an article longer, so no decoded
+/// part outgrows the longest encoded one.
+pub fn slot_size(listed: impl IntoIterator<Item = u32>) -> u64 {
+    let longest = listed.into_iter().max().unwrap_or(0);
+    u64::from(longest).max(SMALLEST_SLOT)
 }
 
 /// NZBs may be off by some; what is far beyond them is a lie about a file size.
@@ -496,7 +502,7 @@ mod tests {
             number: Some(segment + 1),
             total: None,
             verified: true,
-            name: Some(name.to_owned()),
+            name: Some(name.into()),
             crc32: None,
         }
     }

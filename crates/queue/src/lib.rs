@@ -35,7 +35,7 @@ mod servers;
 
 pub use alternates::Alternates;
 pub use dupe::DupeMode;
-pub use file::{File, FileState, NewFile, SegmentState};
+pub use file::{File, FileState, NewFile, SegmentState, slot_size};
 pub use health::{Permille, Sizes};
 pub use job::{Job, JobState, MoreFiles, NewJob, Totals};
 pub use life::{Cause, Deletion, Ending, Impossible, Life, Losses, Retry, Stage, Step, cause_of};

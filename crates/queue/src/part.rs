@@ -1,5 +1,7 @@
 //! What one article turned out to hold.
 
+use std::sync::Arc;
+
 use thiserror::Error;
 
 /// A decoded part, as the article itself describes it.
@@ -15,7 +17,8 @@ pub struct Part {
     pub total: Option<u32>,
     /// Its checksum was given and is right.
     pub verified: bool,
-    pub name: Option<String>,
+    /// Shared by the parts of a file, of which there may be a hundred thousand.
+    pub name: Option<Arc<str>>,
     /// CRC-32 of the decoded bytes, whatever the article says of it; unknown of what an older bergamot
     /// has written.
     pub crc32: Option<u32>,

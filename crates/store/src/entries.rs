@@ -194,7 +194,7 @@ impl<'a> Decoder<'a> {
         if flags & NAME != 0 {
             part.name = match self.optional()? {
                 None => None,
-                Some(_) => Some(self.text()?),
+                Some(_) => Some(self.text()?.into()),
             };
         }
         part.crc32 = if has_sum { Some(self.crc32()?) } else { None };
@@ -314,7 +314,7 @@ mod tests {
             number: Some(segment + 1),
             total: None,
             verified: true,
-            name: Some(format!("some.post.part{file:02}.rar")),
+            name: Some(format!("some.post.part{file:02}.rar").into()),
             crc32: None,
         };
         Entry::Written { file, segment, part }
@@ -328,7 +328,7 @@ mod tests {
             number: Some(u32::MAX),
             total: None,
             verified: false,
-            name: Some(String::new()),
+            name: Some("".into()),
             crc32: Some(u32::MAX),
         };
         let huge = |file, segment| Entry::Written { file, segment, part: huge.clone() };

@@ -101,13 +101,11 @@ impl Journal {
             Err(why) => return journal.set_aside(why),
         };
         journal.last = claims.last;
-        let mut replay = claims.told();
-        replay.damaged = claims.damaged;
         // What could not be read must not lie between what is appended now.
         if claims.damaged > 0 || claims.outdated || journal.bytes > LEAST_COMPACTED {
-            journal.rewrite(claims)?;
+            journal.rewrite(&claims)?;
         }
-        Ok((journal, replay))
+        Ok((journal, claims.into_replay()))
     }
 
     /// Which files anything was ever told of, whether or not it still counts.
@@ -164,7 +162,7 @@ impl Journal {
     /// Rewrites it as if all that still counts had been noted just now.
     pub fn compact(&mut self) -> Result<(), StoreError> {
         let claims = self.read().map_err(|error| at(self.path())(error.into_io()))?;
-        self.rewrite(claims)
+        self.rewrite(&claims)
     }
 
     /// Copies lie side by side, so that sequence numbers never fall but in what was written again.
@@ -203,11 +201,16 @@ impl Journal {
         Claims::read(self.owner, &bytes).ok_or(Unreadable::Foreign)
     }
 
-    fn rewrite(&mut self, claims: Claims) -> Result<(), StoreError> {
+    fn rewrite(&mut self, claims: &Claims) -> Result<(), StoreError> {
         let mut bytes = Vec::new();
-        for (entries, vouched) in [(claims.entries(true), true), (claims.entries(false), false)] {
-            bytes.extend(self.frames(&entries, 1));
-            if vouched && !entries.is_empty() {
+        for vouched in [true, false] {
+            let places = claims.places(vouched);
+            // Few entries at a time: of a large job there are hundreds of thousands.
+            for some in places.chunks(ENTRIES_A_FRAME) {
+                let entries: Vec<_> = some.iter().filter_map(|it| claims.entry(it.1)).collect();
+                bytes.extend(self.frames(&entries, 1));
+            }
+            if vouched && !places.is_empty() {
                 let mark = self.last.to_le_bytes();
                 bytes.extend(self.frame(Kind::Vouch, &mark));
             }
@@ -268,7 +271,8 @@ impl Entry {
 /// What is claimed after all entries were played through.
 #[derive(Debug, Default)]
 struct Claims {
-    written: BTreeMap<(u32, u32), Claim<Part>>,
+    written: BTreeMap<(u32, u32), usize>, // places in `parts`
+    parts: Vec<Option<Claim<Restored>>>, // in their order; of a large job this is nearly all there is
     finished: BTreeMap<u32, Claim<Finished>>,
     opened: BTreeMap<u32, Claim<FileIdentity>>,
     last: u64,
@@ -325,10 +329,13 @@ impl Claims {
     fn note(&mut self, entry: Entry, at: (u64, usize), vouched: bool) {
         match entry {
             Entry::Written { file, segment, part } => {
-                self.written.insert((file, segment), Claim { at, vouched, what: part });
+                self.drop_part((file, segment));
+                self.written.insert((file, segment), self.parts.len());
+                let what = Restored { file, segment, part };
+                self.parts.push(Some(Claim { at, vouched, what }));
             }
             Entry::Reopened { file, segment } => {
-                self.written.remove(&(file, segment));
+                self.drop_part((file, segment));
                 self.finished.remove(&file);
             }
             Entry::Forgotten { file } => {
@@ -349,53 +356,75 @@ impl Claims {
     fn forget_written(&mut self, file: u32) {
         let keys: Vec<_> =
             self.written.range((file, 0)..=(file, u32::MAX)).map(|(k, _)| *k).collect();
-        keys.iter().for_each(|key| drop(self.written.remove(key)));
+        keys.into_iter().for_each(|key| self.drop_part(key));
     }
 
-    fn told(&self) -> Replay {
-        let mut written: Vec<_> = self.written.iter().collect();
-        written.sort_by_key(|(_, claim)| claim.at);
-        let restored = written.into_iter().map(|((file, segment), claim)| Restored {
-            file: *file,
-            segment: *segment,
-            part: claim.what.clone(),
-        });
-        let (inside_finished, written) =
-            restored.partition(|restored| self.finished.contains_key(&restored.file));
-        let finished = self.finished.iter().map(|(file, claim)| (*file, claim.what.clone()));
-        let identities = self.opened.iter().map(|(file, claim)| (*file, claim.what));
+    fn drop_part(&mut self, key: (u32, u32)) {
+        if let Some(place) = self.written.remove(&key) {
+            self.parts[place] = None;
+        }
+    }
+
+    fn into_replay(self) -> Replay {
+        let Self { written: places, parts, finished, opened, damaged, .. } = self;
+        let is_inside = |(file, _): &&(u32, u32)| finished.contains_key(file);
+        let inside = places.keys().filter(is_inside).count();
+        let mut written = Vec::with_capacity(places.len() - inside);
+        let mut inside_finished = Vec::with_capacity(inside);
+        drop(places);
+        for restored in parts.into_iter().flatten().map(|claim| claim.what) {
+            match finished.contains_key(&restored.file) {
+                true => inside_finished.push(restored),
+                false => written.push(restored),
+            }
+        }
         Replay {
             written,
-            finished: finished.collect(),
+            finished: finished.into_iter().map(|(file, claim)| (file, claim.what)).collect(),
             inside_finished,
-            identities: identities.collect(),
+            identities: opened.into_iter().map(|(file, claim)| (file, claim.what)).collect(),
+            damaged,
             ..Replay::default()
         }
     }
 
-    /// What makes the same claims again, those that were vouched for or the others.
-    fn entries(&self, vouched: bool) -> Vec<Entry> {
-        let mut entries = Vec::new();
-        for (&(file, segment), claim) in &self.written {
-            if claim.vouched == vouched {
-                let part = claim.what.clone();
-                entries.push((claim.at, Entry::Written { file, segment, part }));
-            }
-        }
-        for (&file, claim) in &self.finished {
-            if claim.vouched == vouched {
-                let finished = claim.what.clone();
-                entries.push((claim.at, Entry::Finished { file, finished }));
-            }
-        }
-        for (&file, claim) in &self.opened {
-            if claim.vouched == vouched {
-                entries.push((claim.at, Entry::Opened { file, identity: claim.what }));
-            }
-        }
-        entries.sort_by_key(|(at, _)| *at);
-        entries.into_iter().map(|(_, entry)| entry).collect()
+    /// What makes the same claims again, those that were vouched for or the others, in their order.
+    fn places(&self, vouched: bool) -> Vec<((u64, usize), ClaimKey)> {
+        let written = (0..).zip(&self.parts).filter_map(|(place, part)| {
+            let claim = part.as_ref().filter(|claim| claim.vouched == vouched)?;
+            Some((claim.at, ClaimKey::Written(place)))
+        });
+        let finished = self.finished.iter().filter(|(_, claim)| claim.vouched == vouched);
+        let finished = finished.map(|(file, claim)| (claim.at, ClaimKey::Finished(*file)));
+        let opened = self.opened.iter().filter(|(_, claim)| claim.vouched == vouched);
+        let opened = opened.map(|(file, claim)| (claim.at, ClaimKey::Opened(*file)));
+        let mut places: Vec<_> = written.chain(finished).chain(opened).collect();
+        places.sort_by_key(|(at, _)| *at);
+        places
     }
+
+    fn entry(&self, key: ClaimKey) -> Option<Entry> {
+        Some(match key {
+            ClaimKey::Written(place) => {
+                let Restored { file, segment, part } = self.parts[place].as_ref()?.what.clone();
+                Entry::Written { file, segment, part }
+            }
+            ClaimKey::Finished(file) => {
+                Entry::Finished { file, finished: self.finished.get(&file)?.what.clone() }
+            }
+            ClaimKey::Opened(file) => {
+                Entry::Opened { file, identity: self.opened.get(&file)?.what }
+            }
+        })
+    }
+}
+
+/// Which of the claims it is.
+#[derive(Clone, Copy, Debug)]
+enum ClaimKey {
+    Written(usize),
+    Finished(u32),
+    Opened(u32),
 }
 
 /// A journal of ten million articles is smaller; what is larger is nobody's.
@@ -508,6 +537,21 @@ mod tests {
         journal.append(&[Entry::Forgotten { file: 0 }, written(5)]).unwrap();
         assert_eq!(home.told("b").0, [5]);
         assert_eq!(home.told("c"), nothing());
+    }
+
+    /// A job of 100 GB has 140,000 articles.
+    #[test]
+    fn the_articles_of_a_file_share_its_name() {
+        let home = Home::new();
+        let (mut journal, _) = home.open("a");
+        let named = |segment| {
+            let Entry::Written { file, segment, part } = written(segment) else { unreachable!() };
+            Entry::Written { file, segment, part: Part { name: Some("a.rar".into()), ..part } }
+        };
+        journal.append(&(0..100).map(named).collect::<Vec<_>>()).unwrap();
+        let (_, replay) = home.open("a");
+        let names: Vec<_> = replay.written.iter().map(|it| it.part.name.clone().unwrap()).collect();
+        assert!(names.len() == 100 && names.iter().all(|name| Arc::ptr_eq(name, &names[0])));
     }
 
     #[test]

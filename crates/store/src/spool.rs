@@ -160,6 +160,11 @@ impl Spool {
         }
     }
 
+    /// The highest number that any job was ever given.
+    pub fn last_id(&self) -> JobId {
+        JobId(self.index().last_id)
+    }
+
     /// The number of the next job; none is ever given twice.
     pub fn next_id(&self) -> JobId {
         let mut index = self.index();
@@ -685,7 +690,7 @@ mod tests {
         drop(spool);
         let (spool, found) = Spool::open(home.path()).unwrap();
         assert!(found.records.is_empty() && found.set_aside.is_empty(), "{found:?}");
-        assert_eq!(spool.next_id(), JobId(3));
+        assert_eq!((spool.last_id(), spool.next_id()), (JobId(2), JobId(3)));
     }
 
     #[test]

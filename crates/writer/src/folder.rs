@@ -239,6 +239,25 @@ impl Folder {
     }
 }
 
+/// What changes whenever a file does. Together they tell a file from another where inode numbers do not:
+/// no program can set the time of the last change.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Stamp {
+    size: u64,
+    modified: (i128, i128),
+    changed: (i128, i128),
+}
+
+impl Stamp {
+    pub(crate) fn of(stat: &Stat) -> Self {
+        Self {
+            size: stat.st_size.cast_unsigned(),
+            modified: (stat.st_mtime.into(), stat.st_mtime_nsec.into()),
+            changed: (stat.st_ctime.into(), stat.st_ctime_nsec.into()),
+        }
+    }
+}
+
 pub(crate) fn status_of(stat: &Stat) -> FileStatus {
     let identity = FileIdentity { device: stat.st_dev, inode: stat.st_ino };
     FileStatus { identity, size: ByteCount(stat.st_size.cast_unsigned()) }

@@ -244,7 +244,7 @@ mod tests {
     }
 
     impl Bench {
-        /// On a disk that is known to be quick.
+        /// On a disk that is known to be quick; the first file is longer than what is written to it.
         fn new(fails: Option<Errno>) -> Self {
             let ((direct, directs), (go_on, goes_on)) = (channel(), channel());
             let kernel = Quick { direct, go_on: Mutex::new(goes_on), fails };
@@ -257,7 +257,10 @@ mod tests {
             let now = Instant::now();
             writer.disks().begin_flush(dir.identity().0, now);
             writer.disks().end_flush(dir.identity().0, now, MEASURABLE);
-            Self { _temp: temp, dir, writer, dones, direct: directs, go_on }
+            let bench = Self { _temp: temp, dir, writer, dones, direct: directs, go_on };
+            bench.submit(Task::Reserve { file: 0, size: ByteCount(RESERVED as u64) });
+            bench.done().unwrap();
+            bench
         }
 
         fn submit(&self, task: Task<Bytes>) {
@@ -369,6 +372,30 @@ mod tests {
         assert!(bench.writer.shutdown(), "and nobody else");
     }
 
+    #[test]
+    fn a_cut_behind_the_check_of_a_write_that_waits_is_found() {
+        let bench = Bench::new(None);
+        bench.write(0, Bytes::new(1, ARTICLE));
+        bench.direct.recv().unwrap();
+        let path = bench.dir.path().join("0000.part");
+        std::fs::File::options().write(true).open(path).unwrap().set_len(0).unwrap();
+        bench.go_on.send(()).unwrap();
+        bench.done().unwrap();
+        bench.write(1, Bytes::new(2, ARTICLE));
+        assert_eq!(bench.done().unwrap_err().code(), "file.changed");
+    }
+
+    #[test]
+    fn what_reaches_the_end_of_what_is_reserved_is_checked_when_it_is_written() {
+        let bench = Bench::new(None);
+        for (place, length) in [(RESERVED / ARTICLE - 1, ARTICLE), (RESERVED / ARTICLE, ARTICLE)] {
+            bench.write(place, Bytes::new(1, length));
+            bench.done().unwrap();
+        }
+        assert_eq!(bench.direct.try_iter().count(), 0);
+    }
+
     const ARTICLE: usize = 64 << 10;
+    const RESERVED: usize = 16 * ARTICLE;
     const PAGE: usize = 4 << 10;
 }

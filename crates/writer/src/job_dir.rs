@@ -2,21 +2,21 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{OsStr, OsString};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bergamot_types::{ByteCount, FileIdentity, FileStatus, JobId, SafeName, Shown};
-use rustix::fs::{FileType, OFlags};
+use rustix::fs::{self, FileType, OFlags};
 use rustix::io::Errno;
 use tracing::debug;
 
 use crate::error::DiskError;
-use crate::folder::{Folder, Renamed, status_of};
+use crate::folder::{Folder, Renamed, Stamp, status_of};
 use crate::moving::Move;
 use crate::names::Names;
-use crate::part_file::PartFile;
+use crate::part_file::{PartFile, PartHistory};
 use crate::root::Root;
 use crate::tree;
 
@@ -34,19 +34,20 @@ pub struct JobDir {
     unflushed: Mutex<HashMap<u32, u64>>, // parts that were written to since they were flushed, and how much
     unsynced: Mutex<HashMap<u32, DiskError>>, // parts that could not be brought to the disk
     has_new_parts: AtomicBool,           // of which the directory on the disk may not know
+    renumbers_inodes: bool,              // a file may come to have another identity
 }
 
 /// An unfinished file that lies here.
 #[derive(Debug)]
 struct KnownPart {
     identity: FileIdentity,
-    written: Arc<AtomicU64>, // up to here; a file that is shorter was cut
-    is_lost: bool,           // it is not what was written: nothing more is written under its name
+    history: Arc<PartHistory>,
+    is_lost: bool, // it is not what was written: nothing more is written under its name
 }
 
 impl KnownPart {
-    fn new(identity: FileIdentity) -> Self {
-        Self { identity, written: Arc::default(), is_lost: false }
+    fn new(FileStatus { identity, size }: FileStatus) -> Self {
+        Self { identity, history: Arc::new(PartHistory::new(size.0)), is_lost: false }
     }
 }
 
@@ -55,6 +56,16 @@ impl KnownPart {
 struct Promised {
     name: OsString,
     status: FileStatus,
+    stamp: Option<Stamp>, // where inode numbers may change
+}
+
+/// What was found in a file that was read.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Compared {
+    /// Which runs of bytes are there as they should be.
+    pub agrees: Vec<bool>,
+    /// Of the very file that was read, after that; none if there is no such file.
+    pub status: Option<FileStatus>,
 }
 
 /// What a run of bytes of a file has to be.
@@ -76,6 +87,7 @@ impl JobDir {
     pub(crate) fn open(root: Root, parent: &Folder, name: SafeName) -> Result<Self, DiskError> {
         let folder = parent.subfolder(OsStr::new(name.as_str()))?;
         let status = folder.status()?;
+        let renumbers_inodes = folder.kernel().renumbers_inodes(folder.as_fd());
         let dir = Self {
             root,
             name,
@@ -87,10 +99,11 @@ impl JobDir {
             names: Mutex::default(),
             unflushed: Mutex::default(),
             has_new_parts: AtomicBool::new(false),
+            renumbers_inodes,
             unsynced: Mutex::default(),
         };
         for (index, status) in dir.parts()? {
-            dir.know_part(&mut lock(&dir.parts), index, KnownPart::new(status.identity));
+            dir.know_part(&mut lock(&dir.parts), index, KnownPart::new(status));
         }
         Ok(dir)
     }
@@ -120,16 +133,17 @@ impl JobDir {
         self.listing(|name| !is_working_name(name))
     }
 
-    /// So much of the unfinished file is known to be written: should it be shorter, it was cut.
-    pub fn expect_written(&self, index: u32, up_to: u64) {
-        if let Some(known) = lock(&self.parts).get(&index) {
-            known.written.fetch_max(up_to, Ordering::Relaxed);
-        }
-    }
-
     /// The file of that index lies here, finished. [`Self::move_to`] fails if it is not there as it is now.
     pub fn expect_finished(&self, index: u32, name: &str, status: FileStatus) {
-        lock(&self.finished).insert(index, Promised { name: name.into(), status });
+        let name = OsString::from(name);
+        let stamp = if self.renumbers_inodes { self.stamp_of(&name, status) } else { None };
+        lock(&self.finished).insert(index, Promised { name, status, stamp });
+    }
+
+    /// If it is that file now.
+    fn stamp_of(&self, name: &OsStr, status: FileStatus) -> Option<Stamp> {
+        let stat = self.folder.stat(name).ok().flatten()?;
+        (status_of(&stat) == status).then(|| Stamp::of(&stat))
     }
 
     /// Which file the unfinished one of that index is. It never waits for the disk.
@@ -142,9 +156,16 @@ impl JobDir {
         lock(&self.finished).get(&index).map(|promised| promised.status)
     }
 
-    /// Which of these runs of bytes lie in the unfinished file as they should.
-    pub fn compare_part(&self, index: u32, sums: &[Option<Sum>]) -> Result<Vec<bool>, DiskError> {
-        self.compare(&part_name(index), sums)
+    /// Which of these runs of bytes lie in the unfinished file as they should. The file that was read is
+    /// the one that is gone on with.
+    ///
+    /// An error says nothing of what lies there, and is never `Vanished` nor `Changed`.
+    pub fn compare_part(&self, index: u32, sums: &[Option<Sum>]) -> Result<Compared, DiskError> {
+        let compared = self.compare(&part_name(index), sums)?;
+        if let Some(status) = compared.status {
+            self.know_part(&mut lock(&self.parts), index, KnownPart::new(status));
+        }
+        Ok(compared)
     }
 
     /// The same of a finished file.
@@ -152,16 +173,28 @@ impl JobDir {
         &self,
         name: &str,
         sums: &[Option<Sum>],
-    ) -> Result<Vec<bool>, DiskError> {
+    ) -> Result<Compared, DiskError> {
         self.compare(OsStr::new(name), sums)
     }
 
+    fn compare(&self, name: &OsStr, sums: &[Option<Sum>]) -> Result<Compared, DiskError> {
+        self.read_and_compare(name, sums).map_err(|error| match error {
+            // A share does not know the handle any more, which does not mean that the file is gone.
+            DiskError::Vanished { path } => DiskError::Broken { path, errno: Errno::STALE },
+            error => error,
+        })
+    }
+
     /// Those without a sum are not as they should be.
-    fn compare(&self, name: &OsStr, sums: &[Option<Sum>]) -> Result<Vec<bool>, DiskError> {
+    fn read_and_compare(&self, name: &OsStr, sums: &[Option<Sum>]) -> Result<Compared, DiskError> {
+        if self.folder.stat(name)?.is_none() {
+            return Ok(Compared { agrees: vec![false; sums.len()], status: None });
+        }
         let (file, _) = self.folder.open(name, OFlags::RDONLY)?;
         let part = PartFile::new(0, file, self.folder.path().join(name), &self.folder);
         let agrees = |sum: &Option<Sum>| sum.map_or(Ok(false), |sum| part.agrees_with(&sum));
-        sums.iter().map(agrees).collect()
+        let agrees = sums.iter().map(agrees).collect::<Result<_, _>>()?;
+        Ok(Compared { agrees, status: Some(part.status()?) })
     }
 
     /// Makes an unfinished file of a finished one, of which not all is as it should be.
@@ -170,7 +203,7 @@ impl JobDir {
         let Some(stat) = self.folder.stat(OsStr::new(name))? else { return Ok(()) };
         match self.folder.rename(OsStr::new(name), &self.folder, &working)? {
             Renamed::Done => {
-                let known = KnownPart::new(status_of(&stat).identity);
+                let known = KnownPart::new(status_of(&stat));
                 self.know_part(&mut lock(&self.parts), index, known);
                 Ok(())
             }
@@ -229,21 +262,35 @@ impl JobDir {
         let file = self.folder.create(&name)?.ok_or_else(|| self.folder.obstructed(&name))?;
         self.has_new_parts.store(true, Ordering::Relaxed);
         let part = self.part_file(index, file);
-        let known = KnownPart::new(part.identity()?);
-        let written = known.written.clone();
+        let status = FileStatus { identity: part.identity()?, size: ByteCount(0) };
+        let known = KnownPart::new(status);
+        let history = known.history.clone();
         self.know_part(&mut parts, index, known);
-        Ok(part.with_written(written))
+        Ok(part.with_history(history))
     }
 
     /// What bears the name must be what was written, not a file put in its place, and none that was cut.
     fn open_known(&self, index: u32, known: &KnownPart) -> Result<PartFile, DiskError> {
         let name = part_name(index);
         let (file, status) = self.folder.open(&name, OFlags::RDWR)?;
-        let is_cut = status.size.0 < known.written.load(Ordering::Relaxed);
-        if status.identity != known.identity || is_cut {
+        let is_cut = status.size.0 < known.history.least_size();
+        let is_same = status.identity == known.identity
+            || self.is_renumbered(known.identity, status.identity)
+                && fs::fstat(&file).is_ok_and(|it| known.history.was_closed_as(Stamp::of(&it)));
+        if !is_same || is_cut {
             return Err(DiskError::Changed { path: self.folder.path().join(name) });
         }
-        Ok(self.part_file(index, file).with_written(known.written.clone()))
+        Ok(self.part_file(index, file).with_history(known.history.clone()))
+    }
+
+    /// Whether the files here may come to have other identities.
+    pub fn renumbers_inodes(&self) -> bool {
+        self.renumbers_inodes
+    }
+
+    /// Whether the same file may have had one identity and have the other now.
+    fn is_renumbered(&self, before: FileIdentity, now: FileIdentity) -> bool {
+        self.renumbers_inodes && before.device == now.device
     }
 
     fn open_part(&self, index: u32) -> Result<PartFile, DiskError> {
@@ -441,9 +488,9 @@ impl JobDir {
         let identity = whole.identity()?;
         self.folder.replace(&name, &part_name(part.index()))?;
         // Should the rest fail, the next attempt finds this one.
-        let mut known = KnownPart::new(identity);
-        known.written = part.written.clone();
-        known.written.store(0, Ordering::Relaxed);
+        let mut known = KnownPart::new(FileStatus { identity, size: ByteCount(0) });
+        known.history = part.history().clone();
+        known.history.set_size(0);
         self.know_part(&mut lock(&self.parts), part.index(), known);
         Ok(identity)
     }
@@ -486,15 +533,22 @@ impl JobDir {
     /// All finished files are there as they were when they got their names.
     pub(crate) fn check_promised(&self) -> Result<(), DiskError> {
         let promised: Vec<_> = lock(&self.finished).values().cloned().collect();
-        for Promised { name, status } in promised {
-            let path = || self.folder.path().join(&name);
-            match self.folder.stat(&name)?.map(|stat| status_of(&stat)) {
+        for promised in promised {
+            let path = || self.folder.path().join(&promised.name);
+            match self.folder.stat(&promised.name)? {
                 None => return Err(DiskError::Vanished { path: path() }),
-                Some(there) if there != status => return Err(DiskError::Changed { path: path() }),
-                Some(_) => {}
+                Some(stat) if self.is_promised(&promised, &stat) => {}
+                Some(_) => return Err(DiskError::Changed { path: path() }),
             }
         }
         Ok(())
+    }
+
+    fn is_promised(&self, Promised { status, stamp, .. }: &Promised, stat: &fs::Stat) -> bool {
+        let there = status_of(stat);
+        there == *status
+            || self.is_renumbered(status.identity, there.identity)
+                && *stamp == Some(Stamp::of(stat))
     }
 
     /// What is left unfinished when the job is done is of no use to anyone.
@@ -573,3 +627,107 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 const UNFINISHED: &str = ".part";
 const JOINING: &str = ".join.part";
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::BorrowedFd;
+
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::kernel::Kernel;
+
+    /// Reads nothing but this error.
+    #[derive(Debug)]
+    struct Unreadable(Errno);
+
+    impl Kernel for Unreadable {
+        fn pread(&self, _: BorrowedFd<'_>, _: &mut [u8], _: u64) -> rustix::io::Result<usize> {
+            Err(self.0)
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_not_taken_for_changed() {
+        let sums = [Some(Sum { from: 0, length: 3, crc32: 0 }), None];
+        for errno in [Errno::IO, Errno::STALE, Errno::MFILE] {
+            let temp = TempDir::new().unwrap();
+            let root = Root::with_kernel(temp.path(), Arc::new(Unreadable(errno))).unwrap();
+            let dir = root.job_dir(&SafeName::from_raw("job")).unwrap();
+            let gone = Compared { agrees: vec![false, false], status: None };
+            assert_eq!(dir.compare_part(7, &sums).unwrap(), gone);
+            dir.part(7).unwrap().write_at(0, b"abc").unwrap();
+            let error = dir.compare_part(7, &sums).unwrap_err();
+            assert!(!is_lost(&error), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_shorter_than_it_should_be_differs() {
+        let temp = TempDir::new().unwrap();
+        let dir = Root::open(temp.path()).unwrap().job_dir(&SafeName::from_raw("job")).unwrap();
+        dir.part(7).unwrap().write_at(0, b"abc").unwrap();
+        let crc32 = crc32fast::hash(b"abc");
+        let sums = [3, 4].map(|length| Some(Sum { from: 0, length, crc32 }));
+        assert_eq!(dir.compare_part(7, &sums).unwrap().agrees, [true, false]);
+    }
+
+    /// A file system whose inode numbers cannot be relied on.
+    #[derive(Debug)]
+    struct Renumbering(bool);
+
+    impl Kernel for Renumbering {
+        fn renumbers_inodes(&self, _: BorrowedFd<'_>) -> bool {
+            self.0
+        }
+    }
+
+    /// A directory with one unfinished and one finished file, of which the inodes were others before.
+    fn renumbered(renumbers: bool) -> (TempDir, JobDir) {
+        let temp = TempDir::new().unwrap();
+        let root = Root::with_kernel(temp.path(), Arc::new(Renumbering(renumbers))).unwrap();
+        let dir = root.job_dir(&SafeName::from_raw("job")).unwrap();
+        for index in [0, 1] {
+            dir.part(index).unwrap().write_at(0, b"abc").unwrap();
+        }
+        let part = dir.part(1).unwrap();
+        dir.finish(&part, ByteCount(3), &[], &SafeName::from_raw("b")).unwrap();
+        lock(&dir.parts).get_mut(&0).unwrap().identity.inode += 1000;
+        lock(&dir.finished).get_mut(&1).unwrap().status.identity.inode += 1000;
+        (temp, dir)
+    }
+
+    #[test]
+    fn a_file_that_only_has_another_inode_is_the_same_where_inodes_change() {
+        let (_temp, dir) = renumbered(true);
+        dir.check_promised().unwrap();
+        dir.part(0).unwrap().write_at(3, b"def").unwrap();
+        dir.part(0).unwrap().write_at(6, b"ghi").unwrap();
+        let (_temp, dir) = renumbered(false);
+        assert_eq!(dir.check_promised().unwrap_err().code(), "file.changed");
+        assert_eq!(dir.part(0).unwrap_err().code(), "file.changed");
+    }
+
+    #[test]
+    fn another_file_in_its_place_is_found_where_inodes_change_too() {
+        let (_temp, dir) = renumbered(true);
+        for (name, times) in [("0000.part", "other"), ("b", "another")] {
+            let [old, new] = [name, times].map(|name| dir.path().join(name));
+            std::fs::write(&new, b"xyz").unwrap();
+            let modified = std::fs::metadata(&old).unwrap().modified().unwrap();
+            let later = modified + std::time::Duration::from_secs(1);
+            std::fs::File::options().write(true).open(&new).unwrap().set_modified(later).unwrap();
+            std::fs::rename(new, old).unwrap();
+        }
+        assert_eq!(dir.check_promised().unwrap_err().code(), "file.changed");
+        assert_eq!(dir.part(0).unwrap_err().code(), "file.changed");
+    }
+
+    #[test]
+    fn the_file_that_was_read_is_the_one_that_is_gone_on_with() {
+        let (_temp, dir) = renumbered(false);
+        let sums = [Some(Sum { from: 0, length: 3, crc32: crc32fast::hash(b"abc") })];
+        assert_eq!(dir.compare_part(0, &sums).unwrap().agrees, [true]);
+        dir.part(0).unwrap().write_at(3, b"def").unwrap();
+    }
+}

@@ -31,7 +31,7 @@ mod tree;
 mod writer;
 
 pub use error::{DiskError, Obstacle};
-pub use job_dir::{JobDir, Piece, Sum};
+pub use job_dir::{Compared, JobDir, Piece, Sum};
 pub use modes::Modes;
 pub use part_file::PartFile;
 pub use root::{Root, Space, free_space, space};

@@ -76,7 +76,8 @@ impl Move<'_> {
             return Err(target.obstructed(&temporary));
         }
         let copied = tree::copy(self.dir.folder(), &target.subfolder(&temporary)?, self.stop);
-        match copied {
+        // A copy takes minutes, in which another program may have changed what was not copied yet.
+        match copied.and_then(|()| self.dir.check_promised()) {
             Ok(()) => {}
             Err(error @ DiskError::Stopped { .. }) => return Err(error),
             Err(error) => {
@@ -452,6 +453,46 @@ mod tests {
         let refused = dir.move_to(&to, &name("Next"), JobId(2), &RUNNING).unwrap_err();
         assert_eq!(refused.code(), "disk.obstructed");
         assert!(listed(elsewhere.path()).is_empty());
+    }
+
+    /// Cuts a file of the source while another is copied.
+    #[derive(Debug)]
+    struct Meddling {
+        disks: Arc<Mortal>,
+        victim: std::path::PathBuf,
+    }
+
+    impl Kernel for Meddling {
+        fn pwrite(&self, file: BorrowedFd<'_>, bytes: &[u8], offset: u64) -> Result<usize> {
+            let victim = fs::File::options().write(true).open(&self.victim).unwrap();
+            victim.set_len(1).unwrap();
+            Linux.pwrite(file, bytes, offset)
+        }
+
+        fn rename_exclusive(
+            &self,
+            from: (BorrowedFd<'_>, &OsStr),
+            to: (BorrowedFd<'_>, &OsStr),
+        ) -> Result<()> {
+            self.disks.rename_exclusive(from, to)
+        }
+    }
+
+    #[test]
+    fn a_file_that_changes_during_the_copy_is_not_delivered() {
+        let temp = TempDir::new().unwrap();
+        let victim = temp.path().join("from/Job/a.bin");
+        let disks = Mortal::dying_after(u32::MAX);
+        let (from, to) = roots(&temp, Arc::new(Meddling { disks, victim }));
+        let dir = from.job_dir(&name("Job")).unwrap();
+        fill(dir.path());
+        for (index, (file, status)) in (0..).zip(dir.finished().unwrap()) {
+            dir.expect_finished(index, file.to_str().unwrap(), status);
+        }
+        let changed = dir.move_to(&to, &name("Job"), JobId(1), &RUNNING).unwrap_err();
+        assert_eq!(changed.code(), "file.changed");
+        assert!(listed(to.path()).is_empty());
+        assert!(dir.path().join("a.bin").exists());
     }
 
     #[test]

@@ -3,17 +3,18 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
-use bergamot_types::FileIdentity;
+use bergamot_types::{FileIdentity, FileStatus};
 use rustix::fs;
-use rustix::io::{self, Errno};
+use rustix::io::Errno;
 
 use crate::disks::MEASURABLE;
 use crate::error::DiskError;
-use crate::folder::{Folder, status_of};
+use crate::folder::{Folder, Stamp, status_of};
 use crate::job_dir::{Piece, Sum};
 use crate::kernel::Kernel;
+use crate::line::lock;
 
 /// Named by its index in the job, as `0007.part`; its own name comes with its last byte.
 #[derive(Debug)]
@@ -22,8 +23,7 @@ pub struct PartFile {
     file: OwnedFd,
     path: PathBuf,
     kernel: Arc<dyn Kernel>,
-    /// Up to here, by all who had it open since its directory was opened.
-    pub(crate) written: Arc<AtomicU64>,
+    history: Arc<PartHistory>,
     unflushed: AtomicU64,
     awaits_flush: AtomicBool,
     /// A second handle, for writes past the page cache; none if it cannot be had.
@@ -37,15 +37,20 @@ impl PartFile {
             file,
             path,
             kernel: folder.kernel().clone(),
-            written: Arc::default(),
+            history: Arc::default(),
             unflushed: AtomicU64::new(0),
             awaits_flush: AtomicBool::new(false),
             direct: OnceLock::new(),
         }
     }
 
-    pub(crate) fn with_written(self, written: Arc<AtomicU64>) -> Self {
-        Self { written, ..self }
+    pub(crate) fn with_history(mut self, history: Arc<PartHistory>) -> Self {
+        self.history = history;
+        self
+    }
+
+    pub(crate) fn history(&self) -> &Arc<PartHistory> {
+        &self.history
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -64,15 +69,19 @@ impl PartFile {
 
     /// It has its name, and nothing was cut off.
     pub(crate) fn check_whole(&self) -> Result<(), DiskError> {
-        let written = self.written.load(Ordering::Relaxed);
+        self.whole_status().map(drop)
+    }
+
+    fn whole_status(&self) -> Result<fs::Stat, DiskError> {
+        let least_size = self.history.least_size();
         let stat = fs::fstat(&self.file).map_err(|errno| self.error(errno, 0))?;
         if stat.st_nlink == 0 {
             return Err(DiskError::Vanished { path: self.path.clone() });
         }
-        if stat.st_size.cast_unsigned() < written {
+        if stat.st_size.cast_unsigned() < least_size {
             return Err(DiskError::Changed { path: self.path.clone() });
         }
-        Ok(())
+        Ok(stat)
     }
 
     fn write_to_the_cache(&self, offset: u64, bytes: &[u8]) -> Result<(), DiskError> {
@@ -83,7 +92,11 @@ impl PartFile {
     }
 
     fn note_written(&self, offset: u64, length: usize) {
-        self.written.fetch_max(offset + length as u64, Ordering::Relaxed);
+        self.expect_size(offset + length as u64);
+    }
+
+    fn expect_size(&self, size: u64) {
+        self.history.expect_size(size);
     }
 
     /// Whether that run of bytes is what it has to be.
@@ -96,10 +109,10 @@ impl PartFile {
             else {
                 return Ok(false);
             };
-            let got = match self.read_at(offset, &mut buffer[..want]) {
-                Err(DiskError::Vanished { .. }) => return Ok(false), // it ends before
-                got => got?,
-            };
+            let got = self.read_at(offset, &mut buffer[..want])?;
+            if got == 0 {
+                return Ok(false); // it ends before
+            }
             hash.update(&buffer[..got]);
             done += got as u64;
         }
@@ -113,6 +126,10 @@ impl PartFile {
 
     /// Whether most of the bytes are whole pages for whole pages of the file, and there is a handle to
     /// write them by; `open` is asked for it once.
+    ///
+    /// A direct write is done some time after [`Self::check_whole`]. If the file is cut in between, the
+    /// write must not bring the least size back, or no later check finds the cut: so it has to end
+    /// before that size.
     pub(crate) fn takes_directly(
         &self,
         offset: u64,
@@ -122,7 +139,11 @@ impl PartFile {
         let page = page() as u64;
         let begins_with_a_page =
             [offset, bytes.as_ptr().addr() as u64].iter().all(|place| place.is_multiple_of(page));
-        begins_with_a_page && bytes.len() >= LEAST_DIRECT && self.direct.get_or_init(open).is_some()
+        let end = offset.saturating_add(bytes.len() as u64);
+        begins_with_a_page
+            && bytes.len() >= LEAST_DIRECT
+            && end < self.history.least_size()
+            && self.direct.get_or_init(open).is_some()
     }
 
     /// One, or two.
@@ -173,17 +194,23 @@ impl PartFile {
     ///
     /// Never shrinks the file. Whether the space is its own now.
     pub fn reserve(&self, size: u64) -> Result<bool, DiskError> {
-        let stat = fs::fstat(&self.file).map_err(|errno| self.error(errno, 0))?;
+        // A file that was cut must not grow again: the cut could not be found any more.
+        let stat = self.whole_status()?;
         if size <= stat.st_size.cast_unsigned() {
+            self.expect_size(size);
             return Ok(allocated(&stat) >= size);
         }
-        match self.kernel.fallocate(self.file.as_fd(), size) {
-            Ok(()) => Ok(true),
+        let is_allocated = match self.kernel.fallocate(self.file.as_fd(), size) {
+            Ok(()) => true,
             Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
-                self.reserve_sparsely(size).map(|()| false)
+                self.reserve_sparsely(size)?;
+                false
             }
-            Err(errno) => Err(self.error(errno, size)),
-        }
+            Err(errno) => return Err(self.error(errno, size)),
+        };
+        // Not every file system makes the file longer by that.
+        self.expect_size(self.size()?.min(size));
+        Ok(is_allocated)
     }
 
     fn reserve_sparsely(&self, size: u64) -> Result<(), DiskError> {
@@ -202,15 +229,22 @@ impl PartFile {
     }
 
     pub(crate) fn set_size(&self, size: u64) -> Result<(), DiskError> {
-        if self.size()? == size {
-            return Ok(());
+        if self.size()? != size {
+            let truncated = self.kernel.ftruncate(self.file.as_fd(), size);
+            truncated.map_err(|errno| self.error(errno, size))?;
         }
-        self.kernel.ftruncate(self.file.as_fd(), size).map_err(|errno| self.error(errno, size))
+        // It may be less than what was reserved.
+        self.history.set_size(size);
+        Ok(())
     }
 
     pub(crate) fn identity(&self) -> Result<FileIdentity, DiskError> {
+        self.status().map(|status| status.identity)
+    }
+
+    pub(crate) fn status(&self) -> Result<FileStatus, DiskError> {
         let stat = fs::fstat(&self.file).map_err(|errno| self.error(errno, 0))?;
-        Ok(status_of(&stat).identity)
+        Ok(status_of(&stat))
     }
 
     /// Whether the pieces still lie apart. A file that is as long as all pieces together, although
@@ -229,6 +263,9 @@ impl PartFile {
             while done < piece.length {
                 let want = (piece.length - done).min(COPIED_AT_ONCE as u64) as usize;
                 let got = from.read_at(piece.from + done, &mut buffer[..want])?;
+                if got == 0 {
+                    return Err(DiskError::Vanished { path: from.path.clone() });
+                }
                 self.target().write_all(end, &buffer[..got])?;
                 done += got as u64;
                 end += got as u64;
@@ -237,10 +274,10 @@ impl PartFile {
         Ok(())
     }
 
+    /// Nothing, at the end of the file.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, DiskError> {
         loop {
-            match io::pread(&self.file, &mut *buffer, offset) {
-                Ok(0) => return Err(DiskError::Vanished { path: self.path.clone() }),
+            match self.kernel.pread(self.file.as_fd(), buffer, offset) {
                 Ok(count) => return Ok(count),
                 Err(Errno::INTR) => {}
                 Err(errno) => return Err(self.error(errno, 0)),
@@ -259,6 +296,49 @@ impl PartFile {
 
     fn error(&self, errno: Errno, needed: u64) -> DiskError {
         DiskError::new(errno, &self.path, needed, &self.file)
+    }
+}
+
+impl Drop for PartFile {
+    /// Nothing is written by this handle any more, so another program has changed a file that has another
+    /// stamp when it is opened next.
+    fn drop(&mut self) {
+        self.history.note_closed(fs::fstat(&self.file).ok().map(|stat| Stamp::of(&stat)));
+    }
+}
+
+/// What is known of an unfinished file since its directory was opened; all its handles share it.
+#[derive(Debug, Default)]
+pub(crate) struct PartHistory {
+    least_size: AtomicU64,
+    closed: Mutex<Option<Stamp>>,
+}
+
+impl PartHistory {
+    pub(crate) fn new(size: u64) -> Self {
+        Self { least_size: AtomicU64::new(size), closed: Mutex::default() }
+    }
+
+    /// A file that is shorter was cut.
+    pub(crate) fn least_size(&self) -> u64 {
+        self.least_size.load(Ordering::Relaxed)
+    }
+
+    fn expect_size(&self, size: u64) {
+        self.least_size.fetch_max(size, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_size(&self, size: u64) {
+        self.least_size.store(size, Ordering::Relaxed);
+    }
+
+    fn note_closed(&self, stamp: Option<Stamp>) {
+        *lock(&self.closed) = stamp;
+    }
+
+    /// Whether a file of that stamp is as this one was when a handle of it was closed last.
+    pub(crate) fn was_closed_as(&self, stamp: Stamp) -> bool {
+        *lock(&self.closed) == Some(stamp)
     }
 }
 
@@ -333,8 +413,6 @@ const MOST_INTERRUPTIONS: u32 = 1_000;
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
-
     use bergamot_types::SafeName;
     use rustix::io::Result;
     use tempfile::TempDir;
@@ -444,6 +522,36 @@ mod tests {
             let (_temp, part) = part(Faulty { fallocate: Some(errno), ..Faulty::default() });
             assert_eq!(part.reserve(5 << 30).unwrap_err().code(), code);
         }
+    }
+
+    #[test]
+    fn a_file_that_is_shorter_than_what_was_reserved_was_cut() {
+        let (temp, part) = part(Faulty::default());
+        let cut = |size| {
+            let path = temp.path().join("job/0007.part");
+            std::fs::File::options().write(true).open(path).unwrap().set_len(size).unwrap();
+        };
+        part.reserve(5_000).unwrap();
+        part.write_at(0, b"abc").unwrap();
+        cut(4_999);
+        assert_eq!(part.write_at(3, b"def").unwrap_err().code(), "file.changed");
+        assert_eq!(
+            part.reserve(6_000).unwrap_err().code(),
+            "file.changed",
+            "it would hide the cut"
+        );
+        cut(5_000);
+        part.set_size(10).unwrap();
+        part.check_whole().expect("it has the size that it was given");
+    }
+
+    #[test]
+    fn a_reservation_that_leaves_the_size_as_it_is_demands_no_more() {
+        let (fallocate, ftruncate) = (Some(Errno::INVAL), Some(Errno::PERM));
+        let (_temp, part) = part(Faulty { fallocate, ftruncate, ..Faulty::default() });
+        part.reserve(5_000).unwrap();
+        part.write_at(0, b"abc").unwrap();
+        part.write_at(3, b"def").unwrap();
     }
 
     #[test]

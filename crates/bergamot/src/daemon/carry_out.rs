@@ -89,7 +89,7 @@ impl Daemon {
     fn write(&mut self, ticket: Ticket, file: FileKey, offset: u64) {
         let Some(bytes) = self.decoded.remove(&ticket) else { return };
         let task = Task::Write { file: file.file, offset, bytes };
-        if !self.at_disk(file.job, AtDisk::Write(ticket), task) {
+        if !self.at_disk(file.job, AtDisk::Write { ticket, file }, task) {
             // The job is gone; so is its place on the disk.
             self.events.push_back(Event::Written { ticket, result: Ok(()) });
         }

@@ -168,7 +168,10 @@ pub(super) enum AtDisk {
         job: JobId,
         farewell: Option<Farewell>,
     },
-    Write(Ticket),
+    Write {
+        ticket: Ticket,
+        file: FileKey,
+    },
 }
 
 impl Daemon {
@@ -192,6 +195,8 @@ impl Daemon {
         let job_settings = Current::new(settings.jobs);
         let mut jobs = Jobs::default();
         found.records.into_iter().for_each(|record| jobs.insert(record));
+        // Before the first job of this run has a number.
+        let known = KnownJobs::of(&jobs, spool.last_id());
         let reception = Reception::new(spool.clone(), job_settings.clone(), jobs.bottom());
         let intake =
             bergamot_intake::Settings { claimant: claimant(&settings.state), ..settings.intake };
@@ -202,7 +207,7 @@ impl Daemon {
         let directories = jobs.directories();
         let keeper =
             Keeper::start(spool.clone(), directories, job_settings.clone(), outbox.clone());
-        let roots = Roots::new(grounds.clone(), KnownJobs::of(&jobs), outbox.clone());
+        let roots = Roots::new(grounds.clone(), known, outbox.clone());
         roots.sweep(&job_settings.get());
         let places = Places::new(grounds.clone());
         let handle = Handle {
@@ -436,7 +441,7 @@ impl Daemon {
             Happening::ReloadWanted => self.reload(),
             Happening::JournalWritten(job) => self.move_job(job),
             Happening::Journals(result) => self.on_journals(result),
-            Happening::Loaded { job, loaded } => self.on_loaded(job, loaded),
+            Happening::Loaded { job, number, loaded } => self.on_loaded(job, number, loaded),
             Happening::Merged(merging) => self.on_merged(*merging),
             Happening::Opened { number, opened } => self.on_opened(number, *opened),
             Happening::Persisted { number, result } => self.on_persisted(number, result),

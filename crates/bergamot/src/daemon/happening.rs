@@ -56,6 +56,7 @@ pub(crate) enum Happening {
     /// A job is ready to be downloaded, or cannot be.
     Loaded {
         job: JobId,
+        number: u64, // of the attempt
         loaded: Loaded,
     },
     /// All NZBs of jobs that are to be one were read, or could not be.

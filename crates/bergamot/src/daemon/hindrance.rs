@@ -20,6 +20,14 @@ pub(crate) enum Hindrance {
 }
 
 impl Hindrance {
+    /// A file of the job could not be read. Others need not wait for that.
+    pub(super) fn of_read(error: DiskError) -> Self {
+        match error.into() {
+            Self::Passing(why) => Self::Disk(why),
+            hindrance => hindrance,
+        }
+    }
+
     pub(super) fn why(&self) -> &str {
         match self {
             Self::Disk(why) | Self::Lasting(_, why) | Self::Passing(why) => why,
@@ -69,6 +77,24 @@ impl From<Unread> for Hindrance {
                 Self::Lasting(Cause::Refused, format!("{}: {error}", error.code()))
             }
             Unread::Store(error) => error.into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::io::Errno;
+
+    use super::*;
+
+    #[test]
+    fn a_job_whose_files_cannot_be_read_waits_by_itself() {
+        for error in [
+            DiskError::Broken { path: "a".into(), errno: Errno::IO },
+            DiskError::TooManyFiles { path: "a".into(), errno: Errno::MFILE },
+        ] {
+            let hindrance = Hindrance::of_read(error);
+            assert!(matches!(hindrance, Hindrance::Disk(_)), "{hindrance:?}");
         }
     }
 }

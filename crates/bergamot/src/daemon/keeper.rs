@@ -39,6 +39,7 @@ enum Errand {
 }
 
 struct Load {
+    number: u64, // of the attempt
     record: Box<Record>,
     opened: Result<Opened, Hindrance>,
 }
@@ -59,15 +60,15 @@ impl Keeper {
         let itself = sender.clone();
         let loader = Loader::new(spool.clone(), directories);
         let on_death = outbox.clone();
-        let given = Given::default();
-        let worker = Worker { spool, loader, settings, outbox, given, itself };
+        let (given, reading) = (Given::default(), Reading::default());
+        let worker = Worker { spool, loader, settings, outbox, given, reading, itself };
         vital_thread("keeper", &on_death, move || worker.run(&errands))?;
         Ok(Self(sender))
     }
 
     /// From and to directories that somebody has opened who may wait for them.
-    pub(super) fn load(&self, record: Record, opened: Result<Opened, Hindrance>) {
-        self.send(Errand::Load(Load { record: Box::new(record), opened }));
+    pub(super) fn load(&self, number: u64, record: Record, opened: Result<Opened, Hindrance>) {
+        self.send(Errand::Load(Load { number, record: Box::new(record), opened }));
     }
 
     pub(crate) fn update(&self, record: Record) {
@@ -129,6 +130,7 @@ struct Worker {
     settings: Current<JobSettings>,
     outbox: Outbox,
     given: Given,
+    reading: Reading,
     /// For what is done beside it.
     itself: mpsc::Sender<Errand>,
 }
@@ -144,6 +146,30 @@ impl Given {
             record.directory = self.0.get(&record.id).cloned();
         }
         record
+    }
+}
+
+/// Attempts to load jobs of which the files are being read back. What comes of one does not count once the
+/// job has ended, lost its journal or files, or is loaded anew: its journal and record are another's by then.
+#[derive(Debug, Default)]
+struct Reading(HashMap<JobId, u64>);
+
+impl Reading {
+    fn begin(&mut self, job: JobId, number: u64) {
+        self.0.insert(job, number);
+    }
+
+    fn cancel(&mut self, job: JobId) {
+        self.0.remove(&job);
+    }
+
+    /// Whether it counts.
+    fn end(&mut self, job: JobId, number: u64) -> bool {
+        let counts = self.0.get(&job) == Some(&number);
+        if counts {
+            self.0.remove(&job);
+        }
+        counts
     }
 }
 
@@ -201,7 +227,10 @@ impl Worker {
                 }
                 Errand::Clear { record, and_record } => self.clear(record, and_record),
                 Errand::ClearAll(records) => self.clear_all(records),
-                Errand::DropJournal(job) => self.note_journal(job, self.spool.drop_journal(job)),
+                Errand::DropJournal(job) => {
+                    self.reading.cancel(job);
+                    self.note_journal(job, self.spool.drop_journal(job));
+                }
                 Errand::ForgetJournal(_)
                 | Errand::Heard(_)
                 | Errand::Load(_)
@@ -237,14 +266,18 @@ impl Worker {
         self.update(updates);
         self.load(loads);
         for job in forgotten {
+            self.reading.cancel(job);
             self.note_journal(job, self.spool.forget_journal(job));
         }
     }
 
-    fn update(&self, records: Vec<Record>) {
+    fn update(&mut self, records: Vec<Record>) {
         let failures = self.write(&records.iter().collect::<Vec<_>>());
         for record in records {
             let (job, is_over) = (record.id, record.outcome.is_some());
+            if is_over {
+                self.reading.cancel(job);
+            }
             let failure = failures.get(&job);
             let result = failure.map_or(Ok(()), |error| Err(format!("{}: {error}", error.code())));
             self.outbox.tell(Happening::Recorded { job, is_over, result });
@@ -252,6 +285,7 @@ impl Worker {
     }
 
     fn load(&mut self, loads: Vec<Load>) {
+        loads.iter().for_each(|load| self.reading.cancel(load.record.id));
         let mut prepared = self.prepare(loads);
         sync_new_directories(&mut prepared);
         let records: Vec<_> = prepared.iter().filter_map(Prepared::unwritten).collect();
@@ -264,6 +298,7 @@ impl Worker {
                 self.given.0.insert(job.record.id, directory.as_str().into());
             }
             if job.has_suspects() {
+                self.reading.begin(job.record.id, job.number);
                 self.read_beside(job);
                 continue;
             }
@@ -273,7 +308,7 @@ impl Worker {
 
     /// Files may be large, and others wait for their records: so it is done in a thread of its own, which
     /// ends with it.
-    fn read_beside(&self, mut prepared: Prepared) {
+    fn read_beside(&mut self, mut prepared: Prepared) {
         let itself = self.itself.clone();
         let (sender, received) = mpsc::channel::<Box<Prepared>>();
         let read = move || {
@@ -289,21 +324,23 @@ impl Worker {
                 let job = prepared.record.id;
                 tracing::warn!(%job, "no thread to read its files in: {error}");
                 prepared.read_suspects();
-                self.tell_loaded(prepared);
+                self.go_on_with(prepared);
             }
         }
     }
 
-    /// Unless it was removed meanwhile.
-    fn go_on_with(&self, prepared: Prepared) {
-        if self.spool.is_present(prepared.record.id) {
+    /// Unless something happened to the job meanwhile.
+    fn go_on_with(&mut self, prepared: Prepared) {
+        let job = prepared.record.id;
+        if self.reading.end(job, prepared.number) && self.spool.is_present(job) {
             self.tell_loaded(prepared);
         }
     }
 
     fn tell_loaded(&self, prepared: Prepared) {
-        let (job, loaded) = (prepared.record.id, self.loader.finish(prepared));
-        self.outbox.tell(Happening::Loaded { job, loaded });
+        let (job, number) = (prepared.record.id, prepared.number);
+        let loaded = self.loader.finish(prepared);
+        self.outbox.tell(Happening::Loaded { job, number, loaded });
     }
 
     fn write(&self, records: &[&Record]) -> BTreeMap<JobId, StoreError> {
@@ -316,10 +353,10 @@ impl Worker {
     /// If reading one of them in kills the daemon, it is known at the next start which it was.
     fn prepare(&self, loads: Vec<Load>) -> Vec<Prepared> {
         let (mut prepared, mut before) = (Vec::with_capacity(loads.len()), None);
-        for Load { record, opened } in loads {
+        for Load { number, record, opened } in loads {
             let job = record.id;
             let _ = self.spool.begin(job, before.replace(job));
-            prepared.push(self.loader.prepare(record, opened));
+            prepared.push(self.loader.prepare(number, record, opened));
         }
         if let Some(last) = before {
             let _ = self.spool.ended(last);
@@ -328,6 +365,7 @@ impl Worker {
     }
 
     fn clear(&mut self, record: Box<Record>, and_record: bool) {
+        self.reading.cancel(record.id);
         let record = self.given.complete(record);
         let deleted = self.delete(&record);
         self.given.0.remove(&record.id);
@@ -347,6 +385,7 @@ impl Worker {
     fn clear_all(&mut self, records: Vec<Record>) {
         let jobs: Vec<_> = records.iter().map(|record| record.id).collect();
         for record in records {
+            self.reading.cancel(record.id);
             let record = self.given.complete(Box::new(record));
             if let Err(error) = self.delete(&record) {
                 tracing::warn!(job = %record.id, code = error.code(), "its files stay: {error}");
@@ -414,7 +453,7 @@ mod tests {
 
     fn load(job: u32) -> Errand {
         let opened = Err(Hindrance::Passing("nobody looked".to_owned()));
-        Errand::Load(Load { record: record(job), opened })
+        Errand::Load(Load { number: 0, record: record(job), opened })
     }
 
     fn update(job: u32) -> Errand {
@@ -435,6 +474,19 @@ mod tests {
         assert!(take(load(2)).is_some(), "it begins with what is being written");
         assert!(take(load(4)).is_some(), "it may have begun another journal");
         assert!(take(Errand::DropJournal(JobId(9))).is_some(), "all before it come first");
+    }
+
+    #[test]
+    fn only_the_last_attempt_of_a_job_that_has_not_ended_counts() {
+        let (mut reading, job) = (Reading::default(), JobId(1));
+        reading.begin(job, 1);
+        reading.cancel(job);
+        reading.begin(job, 2);
+        assert!(!reading.end(job, 1), "it is loaded anew");
+        assert!(reading.end(job, 2));
+        reading.begin(job, 3);
+        reading.cancel(job);
+        assert!(!reading.end(job, 3), "it has ended");
     }
 
     #[test]

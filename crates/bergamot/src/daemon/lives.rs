@@ -18,6 +18,7 @@ use super::loader::{Loaded, Ready, path_of};
 use super::nzb_job::new_job;
 use super::question::Promise;
 use super::recordings::Next;
+use super::returns::returns_after_proof;
 use super::roots;
 use super::targets::Poll;
 use crate::clock;
@@ -106,7 +107,11 @@ impl Daemon {
         }
     }
 
-    pub(super) fn on_loaded(&mut self, job: JobId, loaded: Loaded) {
+    pub(super) fn on_loaded(&mut self, job: JobId, number: u64, loaded: Loaded) {
+        if !self.loading.take_result(job, number) {
+            // The attempt that is under way may have a directory of the same name, which has to stay.
+            return;
+        }
         self.keeper.heard(job);
         // It may have ended meanwhile.
         if self.jobs.loaded(job) {
@@ -171,6 +176,9 @@ impl Daemon {
         let Some(record) = self.jobs.record_mut(job) else { return };
         let is_new = record.directory != loaded.directory;
         (record.directory, record.finished) = (loaded.directory.clone(), loaded.finished.clone());
+        if recovered.is_proven {
+            record.returns = returns_after_proof(record.returns);
+        }
         // Whoever changed it while it was loaded has overwritten that.
         let has_changed = *record != loaded;
         // Its destination is that of the category it had, or it has taken in others since.

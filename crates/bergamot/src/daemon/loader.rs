@@ -10,12 +10,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bergamot_nzb::Nzb;
 use bergamot_queue::Ending;
 use bergamot_store::{BootId, Check, Journal, Outcome, Record, Replay, Spool, StoreError};
-use bergamot_types::SafeName;
-use bergamot_writer::{DiskError, JobDir, Root};
+use bergamot_types::{JobId, SafeName};
+use bergamot_writer::{Compared, DiskError, JobDir, Root};
 
 use super::hindrance::Hindrance;
 use super::nzb_job::read_nzb;
-use super::recovery::{Lying, Recovered, RecoveredFile, ends, recover};
+use super::recovery::{Lying, Recovered, RecoveredFile, recover};
 use super::roots::Opened;
 use crate::clock;
 
@@ -51,6 +51,8 @@ pub(crate) struct Ready {
 
 /// A job of which all is known, though the disk may not have all of that yet.
 pub(super) struct Prepared {
+    /// Of the attempt to load it.
+    pub(super) number: u64,
     pub(super) record: Box<Record>,
     found: Result<Found, Hindrance>,
 }
@@ -81,12 +83,44 @@ impl Taken {
         }
         let known: Vec<_> = self.recovered.finished.iter().map(|it| &*it.file.name).collect();
         self.directory.remove_all_but(&known)?;
-        for (index, up_to) in ends(&self.recovered.written) {
-            self.directory.expect_written(index, up_to);
-        }
         for RecoveredFile { file, status, .. } in &self.recovered.finished {
             self.directory.expect_finished(file.index, &file.name, *status);
         }
+        Ok(())
+    }
+}
+
+impl Taken {
+    fn read_suspects(&mut self, job: JobId) -> Result<(), DiskError> {
+        let suspects = std::mem::take(&mut self.recovered.suspects);
+        tracing::info!(
+            %job, files = suspects.len(),
+            "reads files that are not those of the last run, or not as long"
+        );
+        // Elsewhere a file that was taken for another one has been one.
+        let mut is_proven =
+            self.directory.renumbers_inodes() && self.recovered.corrections.is_empty();
+        for mut suspect in suspects {
+            let sums = suspect.sums();
+            let Compared { agrees, status } = match &suspect.name {
+                Some(name) => self.directory.compare_finished(name, &sums)?,
+                None => self.directory.compare_part(suspect.index, &sums)?,
+            };
+            // Where inode numbers change it may have had another one before it was read.
+            suspect.status = status.unwrap_or(suspect.status);
+            let (index, name) = (suspect.index, suspect.name.clone());
+            let differ = agrees.iter().filter(|agrees| !**agrees).count();
+            if differ > 0 {
+                is_proven = false;
+                tracing::warn!(
+                    %job, file = index, articles = differ,
+                    "file.changed: some of it is fetched again"
+                );
+            }
+            let is_unfinished = self.recovered.note_read(suspect, &agrees);
+            self.unfinished.extend(name.filter(|_| is_unfinished).map(|name| (index, name)));
+        }
+        self.recovered.is_proven = is_proven;
         Ok(())
     }
 }
@@ -97,35 +131,13 @@ impl Prepared {
         matches!(&self.found, Ok(Found::Resumed(taken)) if !taken.recovered.suspects.is_empty())
     }
 
-    /// Reads them, which may take long.
+    /// Reads them, which may take long. If one cannot be read, nothing is known of what lies in it: the
+    /// job waits and is loaded again, and its journal says what it did.
     pub(super) fn read_suspects(&mut self) {
         let Ok(Found::Resumed(taken)) = &mut self.found else { return };
-        let suspects = std::mem::take(&mut taken.recovered.suspects);
-        tracing::info!(
-            job = %self.record.id, files = suspects.len(),
-            "reads files that are not those of the last run, or not as long"
-        );
-        for suspect in suspects {
-            let sums = suspect.sums();
-            let read = match &suspect.name {
-                Some(name) => taken.directory.compare_finished(name, &sums),
-                None => taken.directory.compare_part(suspect.index, &sums),
-            };
-            let (index, name) = (suspect.index, suspect.name.clone());
-            // What cannot be read is fetched again, and the write reports what is wrong.
-            let agrees = read.unwrap_or_else(|error| {
-                tracing::warn!(job = %self.record.id, code = error.code(), "{error}");
-                vec![false; sums.len()]
-            });
-            let differ = agrees.iter().filter(|agrees| !**agrees).count();
-            if differ > 0 {
-                tracing::warn!(
-                    job = %self.record.id, file = index, articles = differ,
-                    "file.changed: some of it is fetched again"
-                );
-            }
-            let is_unfinished = taken.recovered.note_read(suspect, &agrees);
-            taken.unfinished.extend(name.filter(|_| is_unfinished).map(|name| (index, name)));
+        if let Err(error) = taken.read_suspects(self.record.id) {
+            tracing::warn!(job = %self.record.id, code = error.code(), "{error}");
+            self.found = Err(Hindrance::of_read(error));
         }
     }
 
@@ -186,17 +198,18 @@ impl Loader {
 
     pub(super) fn prepare(
         &self,
+        number: u64,
         mut record: Box<Record>,
         opened: Result<Opened, Hindrance>,
     ) -> Prepared {
         let found = opened.and_then(|opened| self.find(&mut record, opened));
-        Prepared { record, found }
+        Prepared { number, record, found }
     }
 
     /// Once the disk has what it has to.
     pub(super) fn finish(&self, mut prepared: Prepared) -> Loaded {
         prepared.settle();
-        let Prepared { mut record, found } = prepared;
+        let Prepared { mut record, found, .. } = prepared;
         match found {
             Ok(Found::AtDestination(Opened { incomplete, destination })) => {
                 clear_up(&record, &incomplete, &destination);

@@ -2,7 +2,7 @@
 //!
 //! Only the first may hang, so it is done beside the keeper, who writes everybody's records.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use bergamot_types::JobId;
@@ -20,6 +20,8 @@ pub(super) struct Loading {
     roots: Roots,
     openings: VecDeque<Opening>,
     last: u64,
+    /// The last attempt to load each job, as long as nothing came of it.
+    attempts: HashMap<JobId, u64>,
 }
 
 #[derive(Debug)]
@@ -32,7 +34,7 @@ struct Opening {
 
 impl Loading {
     pub(super) fn new(roots: Roots) -> Self {
-        Self { roots, openings: VecDeque::new(), last: 0 }
+        Self { roots, openings: VecDeque::new(), last: 0, attempts: HashMap::new() }
     }
 
     /// One that came back to the queue meanwhile is opened anew, and only that counts.
@@ -41,7 +43,18 @@ impl Loading {
         self.openings.retain(|opening| opening.job != job);
         let opening = Opening { number: self.last, job, category, opened: None };
         self.openings.push_back(opening);
+        self.attempts.insert(job, self.last);
         self.last
+    }
+
+    /// Something came of an attempt. Whether that still counts: a job that ended while its files were read
+    /// back, and was tried again, has another attempt under way.
+    pub(super) fn take_result(&mut self, job: JobId, number: u64) -> bool {
+        let is_outdated = self.attempts.get(&job).is_some_and(|last| *last != number);
+        if !is_outdated {
+            self.attempts.remove(&job);
+        }
+        !is_outdated
     }
 
     fn end(&mut self, number: u64, opened: Result<Opened, Hindrance>) {
@@ -85,17 +98,18 @@ impl Daemon {
 
     pub(super) fn on_opened(&mut self, number: u64, opened: Result<Opened, Hindrance>) {
         self.loading.end(number, opened);
-        while let Some(Opening { job, category, opened: Some(opened), .. }) = self.loading.next() {
-            self.load(job, category.as_deref(), opened);
+        while let Some(opening) = self.loading.next() {
+            self.load(opening);
         }
     }
 
-    fn load(&mut self, job: JobId, category: Option<&str>, opened: Result<Opened, Hindrance>) {
+    fn load(&mut self, Opening { number, job, category, opened }: Opening) {
+        let Some(opened) = opened else { return };
         let Some(record) = self.jobs.record(job).filter(|_| self.jobs.is_loading(job)) else {
             return;
         };
-        if record.category.as_deref() == category {
-            return self.keeper.load(record.clone(), opened);
+        if record.category == category {
+            return self.keeper.load(number, record.clone(), opened);
         }
         // It goes elsewhere by now.
         self.jobs.loaded(job);
@@ -129,5 +143,8 @@ mod tests {
         assert_eq!([next(), next(), next()], [Some(1), Some(3), None]);
         loading.end(again, opened());
         assert_eq!(loading.next().map(|opening| opening.job), Some(JobId(2)));
+        assert!(!loading.take_result(JobId(2), two), "another attempt is under way");
+        assert!(loading.take_result(JobId(2), again));
+        assert!(loading.take_result(JobId(1), one));
     }
 }

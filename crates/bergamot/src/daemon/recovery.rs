@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use bergamot_nzb::{Nzb, better_name};
-use bergamot_queue::Restored;
+use bergamot_queue::{Restored, slot_size};
 use bergamot_store::{Entry, Finished, FinishedFile, Replay};
 use bergamot_types::{ByteCount, FileStatus, SafeName};
 use bergamot_writer::Sum;
@@ -31,6 +31,9 @@ pub(super) struct Recovered {
     pub(super) suspects: Vec<Suspect>,
     /// What the journal has to be told before anything is written again.
     pub(super) corrections: Vec<Entry>,
+    /// There were suspects only because the file system gives files other inode numbers: all of them were
+    /// read and held what they should.
+    pub(super) is_proven: bool,
 }
 
 /// A finished file that lies there.
@@ -52,13 +55,31 @@ pub(super) struct Suspect {
     pub(super) written: Vec<Restored>,
     /// All of the file's articles are among that.
     is_complete: bool,
+    /// Of the articles that do not say where they belong, if they are not joined.
+    slot: Option<u64>,
 }
 
 impl Suspect {
+    fn unfinished(nzb: &Nzb, index: u32, status: FileStatus, written: Vec<Restored>) -> Self {
+        let slot = slot_in(nzb, index, status, &written);
+        let is_complete = is_complete(nzb, index, &written);
+        Self { index, name: None, status, written, is_complete, slot }
+    }
+
+    fn named(
+        nzb: &Nzb,
+        index: u32,
+        (name, status): (String, FileStatus),
+        written: Vec<Restored>,
+    ) -> Self {
+        let is_complete = is_complete(nzb, index, &written);
+        Self { index, name: Some(name), status, written, is_complete, slot: None }
+    }
+
     /// None for what cannot be compared.
     pub(super) fn sums(&self) -> Vec<Option<Sum>> {
         let sum = |it: &Restored| {
-            let (from, crc32) = (it.part.begin?, it.part.crc32?);
+            let (from, crc32) = (offset_of(it, self.slot)?, it.part.crc32?);
             Some(Sum { from, length: it.part.length, crc32 })
         };
         self.written.iter().map(sum).collect()
@@ -69,7 +90,7 @@ impl Recovered {
     /// A suspect was read; `agrees` says for each of its articles whether it lies there. Whether a file
     /// that has its name has to be unfinished again.
     pub(super) fn note_read(&mut self, suspect: Suspect, agrees: &[bool]) -> bool {
-        let Suspect { index, name, status, written, is_complete } = suspect;
+        let Suspect { index, name, status, written, is_complete, .. } = suspect;
         let size: u64 = written.iter().map(|it| it.part.length).sum();
         let (kept, lost): (Vec<_>, Vec<_>) =
             written.into_iter().zip(agrees).partition(|(_, agrees)| **agrees);
@@ -136,14 +157,11 @@ pub(super) fn recover(
                 recovered.finished.push(RecoveredFile { file, read_back, status });
             }
             Some(status) => {
-                let is_complete = is_complete(nzb, index, &written);
-                let name = Some(name);
-                recovered.suspects.push(Suspect { index, name, status, written, is_complete });
+                recovered.suspects.push(Suspect::named(nzb, index, (name, status), written));
             }
             None if lying.parts.contains_key(&index) => {
-                let (name, status) = (None, lying.parts[&index]);
-                let is_complete = is_complete(nzb, index, &written);
-                recovered.suspects.push(Suspect { index, name, status, written, is_complete });
+                let status = lying.parts[&index];
+                recovered.suspects.push(Suspect::unfinished(nzb, index, status, written));
             }
             None => recovered.corrections.push(Entry::Forgotten { file: index }),
         }
@@ -160,18 +178,28 @@ pub(super) fn recover(
             match adopted(nzb, index, &written, &mut nameless) {
                 Some((name, status)) if identity.is_none_or(|it| it == status.identity) => {
                     let verified = written.iter().all(|it| it.part.verified);
+                    let finished = Finished {
+                        name: name.clone(),
+                        verified,
+                        read_back: false,
+                        status: Some(status),
+                    };
+                    // It was not noted when it got its name: without this it would be known only by its
+                    // size again.
+                    recovered.corrections.push(Entry::Finished { file: index, finished });
                     let file = FinishedFile { index, name, verified };
                     recovered.finished.push(RecoveredFile { file, read_back: false, status });
                 }
-                Some((name, status)) => {
-                    let (name, is_complete) = (Some(name), true);
-                    recovered.suspects.push(Suspect { index, name, status, written, is_complete });
+                Some(found) => {
+                    recovered.suspects.push(Suspect::named(nzb, index, found, written));
                 }
                 None => recovered.corrections.push(Entry::Forgotten { file: index }),
             }
             continue;
         };
-        let is_there = |it: &Restored| end_of(it) <= status.size.0;
+        let slot = slot_in(nzb, index, status, &written);
+        // What has no place of its own is there if all of it is, joined.
+        let is_there = |it: &Restored| end_of(it, slot).is_none_or(|end| end <= status.size.0);
         let is_same = identity.is_none_or(|identity| identity == status.identity);
         match (is_same, identity.is_some() && !written.iter().all(is_there)) {
             (true, false) => {
@@ -182,9 +210,7 @@ pub(super) fn recover(
                 recovered.written.extend(there);
             }
             _ => {
-                let is_complete = is_complete(nzb, index, &written);
-                let suspect = Suspect { index, name: None, status, written, is_complete };
-                recovered.suspects.push(suspect);
+                recovered.suspects.push(Suspect::unfinished(nzb, index, status, written));
             }
         }
     }
@@ -200,18 +226,25 @@ fn by_file(written: Vec<Restored>) -> BTreeMap<u32, Vec<Restored>> {
     by_file
 }
 
-fn end_of(it: &Restored) -> u64 {
-    it.part.begin.map_or(0, |begin| begin.saturating_add(it.part.length))
+/// Where an article lies in its file; unknown if it does not say so and was joined with the others.
+fn offset_of(it: &Restored, slot: Option<u64>) -> Option<u64> {
+    it.part.begin.or_else(|| u64::from(it.segment).checked_mul(slot?))
 }
 
-/// How far each of these files is written.
-pub(super) fn ends(written: &[Restored]) -> BTreeMap<u32, u64> {
-    let mut ends = BTreeMap::<u32, u64>::new();
-    for it in written {
-        let end = ends.entry(it.file).or_default();
-        *end = end_of(it).max(*end);
-    }
-    ends
+fn end_of(it: &Restored, slot: Option<u64>) -> Option<u64> {
+    Some(offset_of(it, slot)?.saturating_add(it.part.length))
+}
+
+/// How far articles that do not say where they belong lie apart in an unfinished file. Killed between the
+/// two steps of its end, it may be joined already: then it is as long as all of them together.
+fn slot_in(nzb: &Nzb, index: u32, status: FileStatus, written: &[Restored]) -> Option<u64> {
+    let size: u64 = written.iter().map(|it| it.part.length).sum();
+    let is_joined = written.len() > 1
+        && written.iter().all(|it| it.part.begin.is_none())
+        && is_complete(nzb, index, written)
+        && status.size.0 == size;
+    let segments = &nzb.files.get(index as usize).filter(|_| !is_joined)?.segments;
+    Some(slot_size(segments.iter().filter_map(|segment| segment.bytes)))
 }
 
 fn is_complete(nzb: &Nzb, index: u32, written: &[Restored]) -> bool {
@@ -339,7 +372,12 @@ mod tests {
         let replay = Replay { written: all(), ..Replay::default() };
         let found = recovered(replay.clone(), &[], &lying(&[], &[("a", 200), ("b", 200)]));
         assert_eq!(names(&found), [finished(0, "a"), finished(1, "b")]);
-        assert_eq!((found.written.len(), found.corrections.len()), (0, 0));
+        let noted = |file, name| Entry::Finished {
+            file,
+            finished: self::named(name, Some(status(0, 200))),
+        };
+        assert_eq!(found.written, []);
+        assert_eq!(found.corrections, [noted(0, "a"), noted(1, "b")]);
         let found = recovered(replay.clone(), &[], &lying(&[(1, 200)], &[("other", 200)]));
         assert_eq!(names(&found), [finished(0, "other")]);
         assert_eq!(found.written, [part(1, 0), part(1, 1)]);
@@ -361,6 +399,27 @@ mod tests {
         let mut swapped = lying(&[(0, 200), (1, 200)], &[]);
         swapped.parts = [(0, status(1, 200)), (1, status(0, 200))].into();
         assert_eq!(suspects(&swapped), [0, 1]);
+    }
+
+    /// UU-encoded articles do not say where they belong: they lie in slots.
+    #[test]
+    fn articles_without_a_place_are_looked_for_in_their_slots() {
+        let silent = |segment| {
+            let it = part(0, segment);
+            Restored { part: Part { begin: None, ..it.part }, ..it }
+        };
+        let slot = slot_size([110]);
+        let replay = Replay { written: vec![silent(0), silent(1)], ..Replay::default() };
+        let found = recovered(replay.clone(), &[], &lying(&[(0, slot + 99)], &[]));
+        assert_eq!(found.written, [silent(0)], "the other was cut off");
+        assert_eq!(found.corrections, [Entry::Reopened { file: 0, segment: 1 }]);
+        let found = recovered(replay.clone(), &[], &lying(&[(0, 200)], &[]));
+        assert_eq!(found.written.len(), 2, "they are joined");
+        let identities = BTreeMap::from([(0, FileIdentity::NONE)]);
+        let replay = Replay { identities, ..replay };
+        let found = recovered(replay, &[], &lying(&[(0, slot + 100)], &[]));
+        let sums = found.suspects[0].sums().into_iter().map(|sum| sum.unwrap().from);
+        assert_eq!(sums.collect::<Vec<_>>(), [0, slot]);
     }
 
     #[test]

@@ -122,7 +122,9 @@ impl Daemon {
             (AtDisk::FinishFile { file, read_back }, named) => {
                 match named {
                     Ok(Outcome::Named(name)) => self.note_finished(file, name.as_str(), read_back),
-                    Err(DiskError::Changed { .. }) => self.note_distrusted(file),
+                    Err(DiskError::Changed { .. } | DiskError::Vanished { .. }) => {
+                        self.note_distrusted(file);
+                    }
                     _ => {}
                 }
                 self.tell_engine(Event::FileFinished { file, result });
@@ -133,13 +135,23 @@ impl Daemon {
                 }
                 self.tell_engine(Event::JobMoved { job, result });
             }
-            (AtDisk::Write(ticket), _) => self.tell_engine(Event::Written { ticket, result }),
+            (AtDisk::Write { ticket, file }, written) => {
+                if let Err(DiskError::Changed { .. }) = written {
+                    self.note_distrusted(file);
+                }
+                self.tell_engine(Event::Written { ticket, result });
+            }
             (AtDisk::Reserve(_), Ok(Outcome::Done)) => {}
             (AtDisk::Reserve(file), Err(DiskError::FileTooLarge { .. })) => {
                 // It will never be whole there, however much of it is fetched.
                 self.tell_engine(Event::FileFinished { file, result });
             }
-            (AtDisk::Reserve(file), _) => self.note_loose(file),
+            (AtDisk::Reserve(file), reserved) => {
+                if let Err(DiskError::Changed { .. }) = reserved {
+                    self.note_distrusted(file);
+                }
+                self.note_loose(file);
+            }
             (AtDisk::Sync { job, number }, Ok(_)) => self.scribe.vouch(job, number),
             (AtDisk::Sync { .. }, Err(_)) => {}
             (AtDisk::Settle { job, farewell }, settled) => {
@@ -183,7 +195,7 @@ fn part_of(part: bergamot_yenc::Part) -> Part {
         number: part.number,
         total: part.total,
         verified: part.check == Check::Verified,
-        name: part.name,
+        name: part.name.map(Into::into),
         crc32: Some(part.crc32),
     }
 }

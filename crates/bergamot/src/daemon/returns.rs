@@ -119,6 +119,12 @@ fn pause_in_history(returns: u32) -> Option<Duration> {
     (before < MOST_RETURNS_FROM_HISTORY).then_some(pause.min(LONGEST_PAUSE_IN_HISTORY))
 }
 
+/// A job was put back because its files seemed to be others, and they hold what they should: inode numbers
+/// have changed, which some file systems do at any time. That return does not count.
+pub(super) fn returns_after_proof(returns: u32) -> u32 {
+    returns.saturating_sub(1)
+}
+
 /// None when it has come back often enough.
 fn pause_before(returns: u32) -> Option<Duration> {
     (returns < MOST_RETURNS).then(|| FIRST_PAUSE * FACTOR.pow(returns))
@@ -147,6 +153,7 @@ mod tests {
         }
         let seconds = |returns| pause_before(returns).map(|pause| pause.as_secs());
         assert_eq!([0, 1, 2, 3].map(seconds), [Some(5), Some(30), Some(180), None]);
+        assert_eq!([0, 1, 3].map(returns_after_proof), [0, 0, 2], "nothing had changed");
     }
 
     #[test]

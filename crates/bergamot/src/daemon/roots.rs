@@ -34,6 +34,8 @@ pub(super) struct Roots {
 pub(super) struct KnownJobs {
     /// That have not ended.
     pub(super) queued: HashSet<JobId>,
+    /// The highest number that was given to a job; jobs of this run have higher ones.
+    pub(super) last: Option<JobId>,
     /// Names of directories that jobs have, be they ended or not.
     pub(super) directories: HashSet<Box<str>>,
     /// The names that directories would be given of jobs that have none.
@@ -41,12 +43,13 @@ pub(super) struct KnownJobs {
 }
 
 impl KnownJobs {
-    pub(super) fn of(jobs: &Jobs) -> Self {
+    pub(super) fn of(jobs: &Jobs, last: JobId) -> Self {
         let lacks_directory = |record: &&Record| record.directory.is_none();
         let wanted = jobs.queued().filter(lacks_directory);
         let wanted = wanted.map(|record| SafeName::from_raw(&record.name).as_str().into());
         Self {
             queued: jobs.queued().map(|record| record.id).collect(),
+            last: Some(last),
             directories: jobs.directories(),
             wanted: wanted.collect(),
         }
@@ -138,22 +141,32 @@ impl Roots {
             let swept = match used_for {
                 Use::Incomplete => root.remove_empty(|name| self.known.is_leftover(name)),
                 Use::Destination(incomplete) => {
-                    root.sweep().and_then(|()| self.sweep_marks(root, incomplete))
+                    self.sweep_marks_beside(root, incomplete);
+                    root.sweep()
                 }
             };
-            match swept {
-                Ok(()) | Err(DiskError::Vanished { .. } | DiskError::DestinationMissing { .. }) => {
-                }
-                Err(error) => tracing::warn!(code = error.code(), "{error}"),
-            }
+            warn_of_sweep(swept);
         });
     }
 
-    /// A mark of a job that has not ended says that the job was delivered. Any other is of no use.
+    /// Every directory of the destination is listed for that, and there may be thousands: no download
+    /// waits for it.
+    fn sweep_marks_beside(&self, destination: &Root, incomplete: &Path) {
+        let roots = self.clone();
+        let (destination, incomplete) = (destination.clone(), incomplete.to_owned());
+        in_a_thread("mark-sweeper", &self.outbox, move || {
+            warn_of_sweep(roots.sweep_marks(&destination, &incomplete));
+        });
+    }
+
+    /// A mark of a job that has not ended says that the job was delivered. Any other of an earlier run is of
+    /// no use; those of this run are settled when the end of the job is on record.
     fn sweep_marks(&self, destination: &Root, incomplete: &Path) -> Result<(), DiskError> {
         let incomplete = Root::open(incomplete)?;
         let mut delivered = Vec::new();
-        for (name, job) in destination.marked(&incomplete)? {
+        let mut marked = destination.marked(&incomplete)?;
+        marked.retain(|(_, job)| Some(*job) <= self.known.last);
+        for (name, job) in marked {
             match self.known.queued.contains(&job) {
                 true => delivered.push(job),
                 false => destination.settle(&name, &incomplete, job)?,
@@ -163,6 +176,13 @@ impl Roots {
             self.outbox.tell(Happening::FoundDelivered(delivered));
         }
         Ok(())
+    }
+}
+
+fn warn_of_sweep(swept: Result<(), DiskError>) {
+    match swept {
+        Ok(()) | Err(DiskError::Vanished { .. } | DiskError::DestinationMissing { .. }) => {}
+        Err(error) => tracing::warn!(code = error.code(), "{error}"),
     }
 }
 
@@ -214,4 +234,39 @@ fn settled_in(destination: &Path, incomplete: &Path, records: &[Record]) -> Vec<
         Err(_) => true, // with the directory, the mark is gone
     };
     records.iter().filter(is_settled).map(|record| record.id).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use bergamot_writer::Modes;
+
+    use super::*;
+
+    #[test]
+    fn marks_of_jobs_that_are_moved_meanwhile_stay() {
+        let home = tempfile::tempdir().unwrap();
+        let [from, to, state] = ["from", "to", "state"].map(|name| {
+            let path = home.path().join(name);
+            std::fs::create_dir(&path).unwrap();
+            path
+        });
+        let [incomplete, destination] = [&from, &to].map(|path| Root::open(path).unwrap());
+        let [ended, queued, new] = [3, 4, 6].map(JobId);
+        for job in [ended, queued, new] {
+            let name = SafeName::from_raw(&job.to_string());
+            let directory = incomplete.job_dir(&name).unwrap();
+            directory.move_to(&destination, &name, job, &AtomicBool::new(false)).unwrap();
+        }
+        let (outbox, mut inbox) = Outbox::new();
+        let (grounds, _) = Grounds::open(&state, Modes::default());
+        let known =
+            KnownJobs { queued: [queued].into(), last: Some(JobId(5)), ..KnownJobs::default() };
+        Roots::new(grounds, known, outbox).sweep_marks(&destination, &from).unwrap();
+        let is_marked = |job| destination.moved(&incomplete, job).unwrap().is_some();
+        assert_eq!([ended, queued, new].map(is_marked), [false, true, true]);
+        let told = inbox.try_recv().unwrap();
+        assert!(matches!(told, Happening::FoundDelivered(jobs) if jobs == [queued]));
+    }
 }

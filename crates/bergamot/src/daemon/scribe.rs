@@ -38,7 +38,7 @@ enum Errand {
         job: JobId,
         number: u64,
     },
-    /// Everything appended for the job so far has been written, or could not be.
+    /// Tell when everything appended for the job so far has been written.
     Report {
         job: JobId,
     },
@@ -80,7 +80,8 @@ impl Scribe {
         let _ = done.recv_timeout(LONGEST_WAIT);
     }
 
-    /// Answered by [`Happening::JournalWritten`] once everything appended for the job so far was tried.
+    /// Answered by [`Happening::JournalWritten`] once everything appended for the job so far is written, or
+    /// its journal was given up.
     pub(crate) fn report(&self, job: JobId) {
         self.send(Errand::Report { job });
     }
@@ -128,9 +129,15 @@ struct Book {
     marks: HashMap<u64, JournalMark>,
     /// What could not be written yet. Bounded by what was under way when downloads stopped.
     unwritten: Vec<Entry>,
+    /// A report waits for that.
+    is_awaited: bool,
 }
 
 impl Book {
+    fn new(journal: Journal) -> Self {
+        Self { journal, marks: HashMap::new(), unwritten: Vec::new(), is_awaited: false }
+    }
+
     /// Adds entries behind those that could not be written before.
     fn append(&mut self, entries: Vec<Entry>) -> Result<(), StoreError> {
         self.unwritten.extend(entries);
@@ -145,15 +152,14 @@ impl Worker {
         while let Ok(errand) = errands.recv() {
             match errand {
                 Errand::Adopt { job, journal } => {
-                    let (journal, unwritten) = (*journal, Vec::new());
-                    let book = Book { journal, marks: HashMap::new(), unwritten };
-                    self.books.insert(job, book);
+                    self.books.insert(job, Book::new(*journal));
                 }
                 Errand::Append { job, entries, done } => {
                     let is_written = self.write(job, |book| book.append(entries));
                     if !is_written && done.is_some() {
                         self.burn(job);
                     }
+                    self.answer_reports();
                     drop(done); // whoever waits goes on
                 }
                 Errand::Close { job } => drop(self.books.remove(&job)),
@@ -162,7 +168,7 @@ impl Worker {
                         book.marks.insert(number, book.journal.mark());
                     }
                 }
-                Errand::Report { job } => self.outbox.tell(Happening::JournalWritten(job)),
+                Errand::Report { job } => self.report(job),
                 Errand::Retry => self.retry(),
                 Errand::Stop(done) => {
                     let _ = done.send(());
@@ -221,17 +227,76 @@ impl Worker {
         let result = written.and_then(|()| self.spool.keep_room());
         self.is_in_trouble = result.is_err();
         self.tell(result.map_err(|error| format!("{}: {error}", error.code())));
+        self.answer_reports();
+    }
+
+    /// Without a journal there is nothing to wait for.
+    fn report(&mut self, job: JobId) {
+        match self.books.get_mut(&job) {
+            Some(book) if !book.unwritten.is_empty() => book.is_awaited = true,
+            _ => self.outbox.tell(Happening::JournalWritten(job)),
+        }
+    }
+
+    fn answer_reports(&mut self) {
+        for (job, book) in &mut self.books {
+            if book.unwritten.is_empty() && std::mem::take(&mut book.is_awaited) {
+                self.outbox.tell(Happening::JournalWritten(*job));
+            }
+        }
     }
 
     /// A journal that claims what no longer holds is worse than none.
     fn burn(&mut self, job: JobId) {
-        self.books.remove(&job);
+        let book = self.books.remove(&job);
         match self.spool.drop_journal(job) {
             Ok(()) => warn!(%job, "its journal is given up: after a crash it begins anew"),
             Err(error) => error!(%job, code = error.code(), "its journal claims too much: {error}"),
+        }
+        if book.is_some_and(|book| book.is_awaited) {
+            self.outbox.tell(Happening::JournalWritten(job));
         }
     }
 }
 
 /// A sync of a few bytes takes longer than this only where nothing can be written at all.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
+
+#[cfg(test)]
+mod tests {
+    use bergamot_store::{BootId, Fingerprint, Record};
+    use bergamot_types::UnixTime;
+
+    use super::*;
+
+    #[test]
+    fn what_could_not_be_written_is_reported_when_it_is() {
+        let home = tempfile::tempdir().unwrap();
+        let spool = Arc::new(Spool::open(home.path()).unwrap().0);
+        let job = JobId(1);
+        let record = Record::new(job, "a", UnixTime(0), "a.nzb", Fingerprint::default());
+        let (mut journal, _) = spool.journal(&record, BootId::read()).unwrap();
+        let before = names(home.path());
+        journal.append(&[Entry::Reopened { file: 0, segment: 0 }]).unwrap();
+        let path = names(home.path()).into_iter().find(|name| !before.contains(name)).unwrap();
+        let (outbox, mut inbox) = Outbox::new();
+        let scribe = Scribe::start(spool, outbox).unwrap();
+        scribe.adopt(job, journal);
+        // Nothing can be appended to a directory.
+        std::fs::remove_file(&path).unwrap();
+        std::fs::create_dir(&path).unwrap();
+        scribe.append(job, vec![Entry::Reopened { file: 0, segment: 1 }]);
+        scribe.report(job);
+        assert!(matches!(inbox.blocking_recv(), Some(Happening::Journals(Err(_)))));
+        std::fs::remove_dir(&path).unwrap();
+        scribe.retry();
+        assert!(matches!(inbox.blocking_recv(), Some(Happening::Journals(Ok(())))));
+        assert!(matches!(inbox.blocking_recv(), Some(Happening::JournalWritten(it)) if it == job));
+        scribe.report(job);
+        assert!(matches!(inbox.blocking_recv(), Some(Happening::JournalWritten(it)) if it == job));
+    }
+
+    fn names(path: &std::path::Path) -> Vec<std::path::PathBuf> {
+        std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).collect()
+    }
+}

@@ -431,7 +431,7 @@ impl World {
             number: Some(segment + 1),
             total: None,
             verified: true,
-            name: Some("a.bin".to_owned()),
+            name: Some("a.bin".into()),
             crc32: None,
         };
         self.segments.insert(ticket, (segment, count));
@@ -448,7 +448,7 @@ impl World {
                 None
             }
             Reply::Sibling => {
-                part.name = Some("b.bin".to_owned());
+                part.name = Some("b.bin".into());
                 None
             }
             Reply::Stranger => {

@@ -82,7 +82,7 @@ pub(crate) fn spoil(server: &ServerModel, key: SegmentKey, part: &mut Part) {
     if behind_first < server.misfits.siblings {
         match server.misfits.total_off {
             true => part.total = part.total.map(|total| total + 1),
-            false => part.name = Some(format!("sibling of {}", key.file)),
+            false => part.name = Some(format!("sibling of {}", key.file).into()),
         }
     }
 }

@@ -156,7 +156,7 @@ pub(crate) fn part(day: &Day, key: SegmentKey) -> Part {
         number: Some(key.segment + 1),
         total: Some(count),
         verified: true,
-        name: day.names.then(|| format!("file {}", key.file)),
+        name: day.names.then(|| format!("file {}", key.file).into()),
         crc32: None,
     }
 }

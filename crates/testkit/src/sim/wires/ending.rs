@@ -52,7 +52,7 @@ pub(crate) fn fetched(ticket: Ticket, outcome: Outcome) -> Event {
         number: part.number,
         total: part.total,
         verified: part.check == Check::Verified,
-        name: part.name,
+        name: part.name.map(Into::into),
         crc32: Some(part.crc32),
     };
     Event::Fetched { ticket, part, fault }
