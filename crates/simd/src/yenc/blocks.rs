@@ -41,9 +41,9 @@ pub(super) trait Vector: Copy {
     fn put(self, block: Self::Block, stay: u64, room: &mut Room);
 }
 
-/// Makes a [`Vector`] of a proof that the processor has these features, and of the functions beside it
-/// that have them enabled: `load_block`, `gaps`, `is_suspect`, `oddities` and `put`.
-macro_rules! vector_unit {
+/// Defines `until_stop` for a proof that the processor has these features: the loop over all blocks,
+/// with the features enabled for everything that is inlined into it.
+macro_rules! block_loop {
     ($proof:ident, $features:literal) => {
         impl $proof {
             pub(super) fn until_stop(
@@ -62,6 +62,15 @@ macro_rules! vector_unit {
         ) -> $crate::yenc::Stop {
             $crate::yenc::blocks::until_stop(proof, run)
         }
+    };
+}
+pub(super) use block_loop;
+
+/// Implements [`Vector`] for a proof that the processor has these features, with the functions beside
+/// it that have them enabled: `load_block`, `gaps`, `is_suspect`, `oddities` and `put`.
+macro_rules! vector_unit {
+    ($proof:ident, $features:literal) => {
+        $crate::yenc::blocks::block_loop!($proof, $features);
 
         impl $crate::yenc::blocks::Vector for $proof {
             type Block = Block;
