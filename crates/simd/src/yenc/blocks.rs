@@ -66,49 +66,6 @@ macro_rules! block_loop {
 }
 pub(super) use block_loop;
 
-/// Implements [`Vector`] for a proof that the processor has these features, with the functions beside
-/// it that have them enabled: `load_block`, `gaps`, `is_suspect`, `oddities` and `put`.
-macro_rules! vector_unit {
-    ($proof:ident, $features:literal) => {
-        $crate::yenc::blocks::block_loop!($proof, $features);
-
-        impl $crate::yenc::blocks::Vector for $proof {
-            type Block = Block;
-
-            #[inline(always)]
-            fn load(self, window: &Window) -> Block {
-                // SAFETY: `self` proves that the processor has the features; so in all others.
-                unsafe { load_block(window) }
-            }
-
-            #[inline(always)]
-            fn gaps(self, block: Block) -> u64 {
-                // SAFETY: as above.
-                unsafe { gaps(block) }
-            }
-
-            #[inline(always)]
-            fn is_suspect(self, block: Block) -> bool {
-                // SAFETY: as above.
-                unsafe { is_suspect(block) }
-            }
-
-            #[inline(always)]
-            fn oddities(self, window: &Window) -> u64 {
-                // SAFETY: as above.
-                unsafe { oddities(window) }
-            }
-
-            #[inline(always)]
-            fn put(self, block: Block, stay: u64, room: &mut Room) {
-                // SAFETY: as above.
-                unsafe { put(block, stay, room) }
-            }
-        }
-    };
-}
-pub(super) use vector_unit;
-
 /// The bytes of a block behind the one that precedes them.
 pub(super) type Window = [u8; 1 + BLOCK];
 /// No block gives more bytes than it has; stores of whole vectors stay within this, too.

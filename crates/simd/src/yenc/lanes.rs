@@ -1,6 +1,6 @@
 //! [`Block`]: a block in several vector registers, decoded by the same code for every width.
 //!
-//! SSSE3 and AVX2 use it; each implements [`Registers`], the operations on one register. The
+//! SSSE3, AVX2 and NEON use it; each implements [`Registers`], the operations on one register. The
 //! bytes before are compared as vectors, not as bit masks: making a mask is slow on these
 //! processors, so that only the gaps get one.
 

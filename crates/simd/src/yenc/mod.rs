@@ -13,7 +13,7 @@
 //! - `=y` at a line start, or behind a removed dot, begins a control line, which is the caller's.
 //!
 //! `scalar` does this a byte at a time, `blocks` 64 bytes at a time, for any of the vector units
-//! that [`Kernel`] can choose from; `lanes` is the part of it that SSSE3 and AVX2 share.
+//! that [`Kernel`] can choose from; `lanes` is the part of it that SSSE3, AVX2 and NEON share.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -24,7 +24,7 @@ mod blocks;
 #[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
 mod compress_table;
 mod kernel;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
 mod lanes;
 #[cfg(target_arch = "aarch64")]
 mod neon;
