@@ -6,7 +6,7 @@
 
 use std::arch::x86_64::*;
 
-use super::blocks::{Room, Window, vector_unit};
+use super::blocks::{Room, Vector, Window, block_loop};
 use super::ssse3::{LAST_SLOT, slots};
 use super::{ESCAPE_SHIFT, SHIFT};
 
@@ -26,7 +26,41 @@ impl Avx512 {
     }
 }
 
-vector_unit!(Avx512, "avx512f,avx512bw,avx512vbmi2,bmi1,bmi2,popcnt");
+block_loop!(Avx512, "avx512f,avx512bw,avx512vbmi2,bmi1,bmi2,popcnt");
+
+impl Vector for Avx512 {
+    type Block = Block;
+
+    #[inline(always)]
+    fn load(self, window: &Window) -> Block {
+        // SAFETY: `self` proves that the processor has the features; so in all others.
+        unsafe { load_block(window) }
+    }
+
+    #[inline(always)]
+    fn gaps(self, block: Block) -> u64 {
+        // SAFETY: as above.
+        unsafe { gaps(block) }
+    }
+
+    #[inline(always)]
+    fn is_suspect(self, block: Block) -> bool {
+        // SAFETY: as above.
+        unsafe { is_suspect(block) }
+    }
+
+    #[inline(always)]
+    fn oddities(self, window: &Window) -> u64 {
+        // SAFETY: as above.
+        unsafe { oddities(window) }
+    }
+
+    #[inline(always)]
+    fn put(self, block: Block, stay: u64, room: &mut Room) {
+        // SAFETY: as above.
+        unsafe { put(block, stay, room) }
+    }
+}
 
 #[derive(Clone, Copy)]
 pub(super) struct Block {

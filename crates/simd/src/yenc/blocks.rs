@@ -41,9 +41,9 @@ pub(super) trait Vector: Copy {
     fn put(self, block: Self::Block, stay: u64, room: &mut Room);
 }
 
-/// Makes a [`Vector`] of a proof that the processor has these features, and of the functions beside it
-/// that have them enabled: `load_block`, `gaps`, `is_suspect`, `oddities` and `put`.
-macro_rules! vector_unit {
+/// Defines `until_stop` for a proof that the processor has these features: the loop over all blocks,
+/// with the features enabled for everything that is inlined into it.
+macro_rules! block_loop {
     ($proof:ident, $features:literal) => {
         impl $proof {
             pub(super) fn until_stop(
@@ -62,43 +62,9 @@ macro_rules! vector_unit {
         ) -> $crate::yenc::Stop {
             $crate::yenc::blocks::until_stop(proof, run)
         }
-
-        impl $crate::yenc::blocks::Vector for $proof {
-            type Block = Block;
-
-            #[inline(always)]
-            fn load(self, window: &Window) -> Block {
-                // SAFETY: `self` proves that the processor has the features; so in all others.
-                unsafe { load_block(window) }
-            }
-
-            #[inline(always)]
-            fn gaps(self, block: Block) -> u64 {
-                // SAFETY: as above.
-                unsafe { gaps(block) }
-            }
-
-            #[inline(always)]
-            fn is_suspect(self, block: Block) -> bool {
-                // SAFETY: as above.
-                unsafe { is_suspect(block) }
-            }
-
-            #[inline(always)]
-            fn oddities(self, window: &Window) -> u64 {
-                // SAFETY: as above.
-                unsafe { oddities(window) }
-            }
-
-            #[inline(always)]
-            fn put(self, block: Block, stay: u64, room: &mut Room) {
-                // SAFETY: as above.
-                unsafe { put(block, stay, room) }
-            }
-        }
     };
 }
-pub(super) use vector_unit;
+pub(super) use block_loop;
 
 /// The bytes of a block behind the one that precedes them.
 pub(super) type Window = [u8; 1 + BLOCK];

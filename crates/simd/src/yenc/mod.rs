@@ -12,8 +12,8 @@
 //! - one dot at a line start vanishes; if only a line end follows, the body ends there;
 //! - `=y` at a line start, or behind a removed dot, begins a control line, which is the caller's.
 //!
-//! `scalar` says all this a byte at a time. `blocks` does the same to 64 bytes at once, for any
-//! of the vector units that [`Kernel`] can choose from.
+//! `scalar` does this a byte at a time, `blocks` 64 bytes at a time, for any of the vector units
+//! that [`Kernel`] can choose from; `lanes` is the part of it that SSSE3, AVX2 and NEON share.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -24,6 +24,8 @@ mod blocks;
 #[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
 mod compress_table;
 mod kernel;
+#[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
+mod lanes;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod scalar;

@@ -1,13 +1,13 @@
-//! Blocks as four vectors of 16 bytes, on 64-bit ARM, where every processor has them.
+//! [`Registers`] of 16 bytes, four per block, on 64-bit ARM, where every processor has them.
 //!
-//! As with SSSE3, but there is no instruction that makes a mask of a vector: each byte keeps the bit
-//! of its place, and adding neighbours three times packs the 64 of them.
+//! NEON has no instruction that makes a bit mask of a vector. Each byte keeps the bit of its place,
+//! and adding neighbours three times packs the 64 bits.
 
 use std::arch::aarch64::*;
 
-use super::blocks::{BLOCK, Room, Window, vector_unit};
+use super::blocks::{BLOCK, Room, Window};
 use super::compress_table::{HIGH, LOW};
-use super::{ESCAPE_SHIFT, SHIFT};
+use super::lanes::{Registers, binary_operations, lanes_unit, store_halves};
 
 /// Proof that the processor has NEON: only `detect` makes one.
 #[derive(Clone, Copy)]
@@ -19,120 +19,75 @@ impl Neon {
     }
 }
 
-vector_unit!(Neon, "neon");
+lanes_unit!(Neon, LANES, "neon");
 
-#[derive(Clone, Copy)]
-pub(super) struct Block {
-    bytes: Lanes,
-    before: Lanes,
-}
+impl Registers<LANES> for Neon {
+    type Register = uint8x16_t;
 
-type Lanes = [uint8x16_t; LANES];
-
-#[inline]
-#[target_feature(enable = "neon")]
-fn load_block(window: &Window) -> Block {
-    let [mut bytes, mut before] = [[vdupq_n_u8(0); LANES]; 2];
-    for lane in 0..LANES {
-        before[lane] = load(window, lane * LANE);
-        bytes[lane] = load(window, lane * LANE + 1);
+    #[inline(always)]
+    fn load(self, window: &Window, at: usize) -> uint8x16_t {
+        let lane: &[u8; LANE] = window[at..].first_chunk().expect("lanes lie within the window");
+        // SAFETY: `self` proves that the processor has NEON. `lane` is 16 bytes long, and the load
+        // needs no alignment.
+        unsafe { vld1q_u8(lane.as_ptr()) }
     }
-    Block { bytes, before }
-}
 
-#[inline]
-#[target_feature(enable = "neon")]
-fn gaps(block: Block) -> u64 {
-    let mut gaps = block.bytes;
-    for (bytes, before) in gaps.iter_mut().zip(block.before) {
-        let ends = vorrq_u8(equal(*bytes, b'\r'), equal(*bytes, b'\n'));
-        let specials = vorrq_u8(ends, equal(*bytes, b'='));
-        *bytes = vbicq_u8(specials, equal(before, b'='));
+    #[inline(always)]
+    fn splat(self, byte: u8) -> uint8x16_t {
+        // SAFETY: `self` proves that the processor has NEON; so in all below.
+        unsafe { vdupq_n_u8(byte) }
     }
-    mask_of(gaps)
-}
 
-#[inline]
-#[target_feature(enable = "neon")]
-fn is_suspect(block: Block) -> bool {
-    let [a, b, c, d] = odd_bytes(block);
-    vmaxvq_u8(vorrq_u8(vorrq_u8(a, b), vorrq_u8(c, d))) != 0
-}
-
-#[cold]
-#[target_feature(enable = "neon")]
-fn oddities(window: &Window) -> u64 {
-    mask_of(odd_bytes(load_block(window)))
-}
-
-#[inline]
-#[target_feature(enable = "neon")]
-fn odd_bytes(block: Block) -> Lanes {
-    let mut odd = block.bytes;
-    for (bytes, before) in odd.iter_mut().zip(block.before) {
-        let escapes = equal(*bytes, b'=');
-        let starts = vandq_u8(vorrq_u8(escapes, equal(*bytes, b'.')), equal(before, b'\n'));
-        *bytes = vorrq_u8(starts, vandq_u8(escapes, equal(before, b'=')));
+    binary_operations! {
+        equal = vceqq_u8,
+        and = vandq_u8,
+        or = vorrq_u8,
+        and_not = vbicq_u8,
+        add = vaddq_u8,
+        sub = vsubq_u8,
     }
-    odd
-}
 
-#[inline]
-#[target_feature(enable = "neon")]
-fn put(block: Block, stay: u64, room: &mut Room) {
-    let mut written = 0;
-    for lane in 0..LANES {
-        let lowered = lower(block.bytes[lane], block.before[lane]);
-        let stay = (stay >> (lane * LANE)) as u16;
-        let room = room[written..].first_chunk_mut();
-        squeeze(lowered, stay, room.expect("vectors give no more bytes than they have"));
-        written += stay.count_ones() as usize;
+    #[inline(always)]
+    fn specials(self, bytes: uint8x16_t) -> uint8x16_t {
+        let [escapes, returns, feeds] =
+            [b'=', b'\r', b'\n'].map(|byte| self.equal(bytes, self.splat(byte)));
+        self.or(self.or(returns, feeds), escapes)
     }
-}
 
-#[inline]
-#[target_feature(enable = "neon")]
-fn lower(bytes: uint8x16_t, before: uint8x16_t) -> uint8x16_t {
-    let further = vandq_u8(equal(before, b'='), vdupq_n_u8(ESCAPE_SHIFT));
-    vsubq_u8(bytes, vaddq_u8(further, vdupq_n_u8(SHIFT)))
-}
+    #[inline(always)]
+    fn any(self, compared: uint8x16_t) -> bool {
+        // SAFETY: as above.
+        unsafe { vmaxvq_u8(compared) != 0 }
+    }
 
-/// Puts the bytes that `stay` one behind the other, in two halves of eight.
-#[inline]
-#[target_feature(enable = "neon")]
-fn squeeze(bytes: uint8x16_t, stay: u16, room: &mut [u8; LANE]) {
-    let [low, high] = stay.to_le_bytes();
-    let first = vqtbl1_u8(bytes, vcreate_u8(LOW[low as usize]));
-    let second = vqtbl1_u8(bytes, vcreate_u8(HIGH[high as usize]));
-    let [first, second] = [first, second].map(|half| vget_lane_u64(vreinterpret_u64_u8(half), 0));
-    room[..8].copy_from_slice(&first.to_le_bytes());
-    room[low.count_ones() as usize..][..8].copy_from_slice(&second.to_le_bytes());
-}
+    #[inline(always)]
+    fn mask(self, [a, b, c, d]: [uint8x16_t; LANES]) -> u64 {
+        // SAFETY: as above.
+        unsafe {
+            let places = vreinterpretq_u8_u64(vdupq_n_u64(0x8040_2010_0804_0201));
+            let pairs = [
+                vpaddq_u8(vandq_u8(a, places), vandq_u8(b, places)),
+                vpaddq_u8(vandq_u8(c, places), vandq_u8(d, places)),
+            ];
+            let fours = vpaddq_u8(pairs[0], pairs[1]);
+            vgetq_lane_u64(vreinterpretq_u64_u8(vpaddq_u8(fours, fours)), 0)
+        }
+    }
 
-#[inline]
-#[target_feature(enable = "neon")]
-fn mask_of([a, b, c, d]: Lanes) -> u64 {
-    let places = vreinterpretq_u8_u64(vdupq_n_u64(0x8040_2010_0804_0201));
-    let pairs = [
-        vpaddq_u8(vandq_u8(a, places), vandq_u8(b, places)),
-        vpaddq_u8(vandq_u8(c, places), vandq_u8(d, places)),
-    ];
-    let fours = vpaddq_u8(pairs[0], pairs[1]);
-    vgetq_lane_u64(vreinterpretq_u64_u8(vpaddq_u8(fours, fours)), 0)
-}
-
-#[inline]
-#[target_feature(enable = "neon")]
-fn equal(bytes: uint8x16_t, byte: u8) -> uint8x16_t {
-    vceqq_u8(bytes, vdupq_n_u8(byte))
-}
-
-#[inline]
-#[target_feature(enable = "neon")]
-fn load(window: &Window, at: usize) -> uint8x16_t {
-    let lane: &[u8; LANE] = window[at..].first_chunk().expect("lanes lie within the window");
-    // SAFETY: `lane` is as long as the vector, and no alignment is asked for.
-    unsafe { vld1q_u8(lane.as_ptr()) }
+    #[inline(always)]
+    fn compress(self, bytes: uint8x16_t, stay: u64, room: &mut Room, at: usize) -> usize {
+        let stay = stay as u16;
+        let [low, high] = stay.to_le_bytes();
+        let mut halves = [LOW[usize::from(low)], HIGH[usize::from(high)]];
+        for half in &mut halves {
+            // SAFETY: as above.
+            unsafe {
+                let bytes = vqtbl1_u8(bytes, vcreate_u8(*half));
+                *half = vget_lane_u64(vreinterpret_u64_u8(bytes), 0);
+            }
+        }
+        store_halves(halves, stay, room, at)
+    }
 }
 
 const LANE: usize = 16;
