@@ -272,7 +272,7 @@ impl<'a> Book<'a> {
         self.on_work("the end", job)?;
         let reliable = self.day.reliable;
         let known = self.job(job);
-        let large = known.files.iter().filter(|file| file.segments.len() >= 3);
+        let large = known.files.iter().filter(|file| file.segments.len() >= 3 && !file.dropped);
         let siblings =
             large.flat_map(|file| &file.segments).filter(|it| it.is_sibling && it.written);
         if siblings.count() > 0 && (verified || reliable) {
