@@ -172,7 +172,7 @@ fn assert_kept(container: &Container, owner: (u32, u32), (file, directory): (u32
             "config" | "downloads" | "watch" => 0o755, // as they were
             "config/bergamot.sock" => 0o660,
             "config/state" | "config/state/spool" => 0o700, // whatever the umask
-            "watch/f.nzb.queued" => 0o644, // as it was dropped
+            "watch/f.nzb.queued" => 0o644,                  // as it was dropped
             _ if found.is_directory => directory,
             _ if path.starts_with("config/") => 0o600,
             _ => file,

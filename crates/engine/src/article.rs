@@ -155,7 +155,7 @@ impl Engine {
         let Stage::Asked { server, connection } = article.stage else { return };
         let key = article.key;
         self.free_slot(now, connection, ticket, true);
-        if self.pool.on_delivered(server) {
+        if self.pool.on_delivered(server, ticket.0) {
             self.on_server_works(now, server);
         }
         if !self.queue.wants(key) || self.is_being_written(key) {
@@ -291,9 +291,9 @@ impl Engine {
 
     /// A request for the article failed.
     fn on_failed_at(&mut self, now: Now, key: SegmentKey, server: ServerId) {
-        let delivered = self.pool.delivered(server);
+        let (newest, delivered) = (self.last_number, self.pool.newest_delivered(server));
         let troubled = self.troubled.entry(key).or_default();
-        troubled.tries.broke(server, self.settings.article_retries, delivered);
+        troubled.tries.broke(server, self.settings.article_retries, newest, delivered);
         self.ask_later(now, key, server);
     }
 

@@ -270,9 +270,10 @@ impl Pool {
         server.on_request_failed(now, attempt, most_failures, &mut self.chance)
     }
 
-    /// An article came, good or bad. Whether the server was out of order until now.
-    pub fn on_delivered(&mut self, server: ServerId) -> bool {
-        self.server_mut(server).on_delivered()
+    /// An article came, good or bad, for the request of this number. Whether the server was out of order
+    /// until now.
+    pub fn on_delivered(&mut self, server: ServerId, number: u64) -> bool {
+        self.server_mut(server).on_delivered(number)
     }
 
     /// The server does not have an article. Whether it was out of order until now.
@@ -280,9 +281,9 @@ impl Pool {
         self.server_mut(server).on_missing()
     }
 
-    /// How many articles it has delivered, good or bad.
-    pub fn delivered(&self, server: ServerId) -> u64 {
-        self.server(server).delivered()
+    /// The number of the request that began last, of those it has delivered an article for, good or bad.
+    pub fn newest_delivered(&self, server: ServerId) -> u64 {
+        self.server(server).newest_delivered()
     }
 
     pub fn is_out_of_order(&self, server: ServerId) -> bool {
@@ -590,7 +591,7 @@ mod tests {
     #[test]
     fn a_retry_does_not_wait_for_a_server_that_is_gone() {
         let (mut pool, mut tries) = (pool(false), Tries::default());
-        tries.broke(ServerId(1), 3, 0);
+        tries.broke(ServerId(1), 3, 1, 0);
         assert_eq!(pool.route(&tries, None, TODAY), Route::Ask(vec![ServerId(1)]));
         let idle = ServerSettings { active: false, ..server(1, 2) };
         for rest in [vec![idle, server(2, 2)], vec![server(2, 2)]] {

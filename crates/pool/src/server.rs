@@ -21,7 +21,7 @@ pub(crate) struct Server {
     rests_until: Option<Instant>,
     failures: Failures,
     unclear_greetings: u8, // 502 in a row for no reason that could be read
-    delivered: u64,        // articles, since the start
+    newest_delivered: u64, // the number of the request that began last, of those that were
     rests: u32,            // in a row
     ramp: usize,           // how many connections may be being opened at once
     leaving: bool,         // to be forgotten with its last connection
@@ -108,7 +108,7 @@ impl Server {
             rests_until: None,
             failures: Failures::default(),
             unclear_greetings: 0,
-            delivered: 0,
+            newest_delivered: 0,
             rests: 0,
             ramp: FIRST_AT_ONCE,
             leaving: false,
@@ -226,9 +226,9 @@ impl Server {
         self.is_out_of_order() && self.rests_until.is_none() && self.is_active() && !self.used_up
     }
 
-    /// Articles it has delivered, good or bad.
-    pub(crate) fn delivered(&self) -> u64 {
-        self.delivered
+    /// The number of the request that began last, of those it has delivered an article for, good or bad.
+    pub(crate) fn newest_delivered(&self) -> u64 {
+        self.newest_delivered
     }
 
     /// How many connections may be opened beside those that are; only one as long as it is not
@@ -272,9 +272,13 @@ impl Server {
         self.on_errand_connected()
     }
 
-    /// An article came, good or bad: the server is in order. Whether it was out of order until now.
-    pub(crate) fn on_delivered(&mut self) -> bool {
-        self.delivered += 1;
+    /// An article came, good or bad: the server is in order, unless that was asked for before its last
+    /// failure. Whether it was out of order until now.
+    pub(crate) fn on_delivered(&mut self, number: u64) -> bool {
+        self.newest_delivered = self.newest_delivered.max(number);
+        if number <= self.failures.counted {
+            return false;
+        }
         self.failures.in_a_row = 0;
         self.rests = 0;
         let recovered = self.is_out_of_order();
@@ -499,7 +503,7 @@ mod tests {
         (0..3).for_each(|_| _ = server.on_connected());
         let first = server.on_ended(now, ended(true, Trouble::Login), &mut chance);
         assert!(matches!(first, Consequence::Rests(_)));
-        server.on_delivered();
+        server.on_delivered(1);
         let second = server.on_ended(now, ended(true, Trouble::Login), &mut chance);
         assert_eq!(second, Consequence::GoesOn, "it is one failure");
         let other = server.on_ended(now, ended(true, Trouble::OutOfCredit), &mut chance);
@@ -530,19 +534,22 @@ mod tests {
         assert!(!server.on_connected(), "a greeting delivers nothing");
         assert!(server.is_out_of_order());
         assert_eq!(fails_until_it_rests(&mut server, now, 10), 1, "the probe failed");
-        assert!(server.on_delivered() && !server.is_out_of_order() && server.rests_until.is_none());
+        assert!(!server.on_delivered(9), "it was asked for before the failures");
+        assert!(server.is_out_of_order());
+        assert!(server.on_delivered(11) && !server.is_out_of_order());
+        assert_eq!(server.rests_until, None);
         assert_eq!(fails_until_it_rests(&mut server, now, 20), 3, "it begins anew");
     }
 
     #[test]
     fn a_delivery_between_failures_starts_the_count_anew() {
         let (mut server, now, mut chance) = (server(4), Instant::now(), SplitMix::seeded(1));
-        for number in 1..100 {
+        for number in (1..300).step_by(3) {
             let attempt = Attempt::alone(number, number);
             let end = server.on_request_failed(now, attempt, 3, &mut chance);
             assert_eq!(end, Consequence::GoesOn);
             if number % 2 == 0 {
-                server.on_delivered();
+                server.on_delivered(number + 1);
             }
         }
     }

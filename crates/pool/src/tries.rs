@@ -17,8 +17,8 @@ struct ServerTries {
     broken: u8,
     /// Requests that failed on it, charged or not.
     failed: u16,
-    /// How many articles the server had delivered when it was charged last.
-    delivered: u64,
+    /// The newest request of any article when it failed last.
+    newest_at_failure: u64,
     /// Copies that were no good.
     damaged: u8,
     /// Connections that were refused, for reasons nobody could read, when they asked for it.
@@ -55,18 +55,20 @@ impl Tries {
         tries.missing = true;
     }
 
-    /// A request for the article failed at a server that has `delivered` so many articles.
+    /// A request for the article failed. Requests are numbered as they begin: `newest` is the last one so
+    /// far, and `newest_delivered` the last one that the server has delivered an article for.
     ///
-    /// It is charged to the article only if the server delivered another one since the last charge:
-    /// a server that delivers nothing is out of order, which no article pays for. More than `limit`
-    /// charges count as an answer. Returns the charges.
-    pub fn broke(&mut self, server: ServerId, limit: u8, delivered: u64) -> u8 {
+    /// It is charged to the article only if the server delivered another one that was asked for since it
+    /// failed last: a server that delivers nothing is out of order, which no article pays for, and what it
+    /// was asked for before that may still arrive. More than `limit` charges count as an answer. Returns the
+    /// charges.
+    pub fn broke(&mut self, server: ServerId, limit: u8, newest: u64, newest_delivered: u64) -> u8 {
         let tries = self.of(server);
         tries.failed = tries.failed.saturating_add(1);
-        if tries.broken > 0 && delivered <= tries.delivered {
+        let before = std::mem::replace(&mut tries.newest_at_failure, newest);
+        if tries.broken > 0 && newest_delivered <= before {
             return tries.broken;
         }
-        tries.delivered = delivered;
         self.charge(server, limit.max(LEAST_CHARGES))
     }
 
@@ -177,9 +179,12 @@ mod tests {
     #[test]
     fn broken_connections_are_forgiven_as_often_as_configured() {
         let mut tries = Tries::default();
-        (1..=3).for_each(|count| assert_eq!(tries.broke(A, 3, count.into()), count));
+        for count in 1..=3 {
+            let newest = 10 * u64::from(count);
+            assert_eq!(tries.broke(A, 3, newest, newest - 1), count);
+        }
         assert!(!tries.answered(A));
-        tries.broke(A, 3, 4);
+        tries.broke(A, 3, 40, 39);
         assert!(tries.answered(A));
     }
 
@@ -187,7 +192,8 @@ mod tests {
     fn an_article_is_not_charged_while_the_server_delivers_nothing_else() {
         for limit in [0, 3] {
             let mut tries = Tries::default();
-            (0..1000).for_each(|_| assert_eq!(tries.broke(A, limit, 7), 1));
+            // What was asked for before the first failure still arrives.
+            (100..1100).for_each(|newest| assert_eq!(tries.broke(A, limit, newest, 99), 1));
             assert!(!tries.answered(A));
             assert_eq!((tries.failures_at(A), tries.failures_at(B)), (1000, 0));
         }
@@ -201,7 +207,7 @@ mod tests {
         tries.refused(B);
         assert!(!tries.had_a_copy(), "nothing came");
         assert_eq!(tries.wanted_server(), None, "neither is owed a retry");
-        tries.broke(B, 3, 0);
+        tries.broke(B, 3, 1, 0);
         assert_eq!(tries.wanted_server(), Some(B));
         assert!(!tries.had_a_copy());
         assert_eq!(tries.asked_in_vain().collect::<Vec<_>>(), [A, B]);

@@ -144,7 +144,7 @@ fn what_one_mirror_lacks_its_group_lacks_and_group_0_is_none() {
     assert_eq!(asked(&mirrors, &tries, None), [C]);
     assert_eq!(asked(&pool(|_| {}), &tries, None), [B, C]);
     let mut broken = Tries::default();
-    (0..4).for_each(|n| _ = broken.broke(A, 3, n));
+    (1..5).for_each(|n| _ = broken.broke(A, 3, 10 * n, 10 * n - 1));
     assert_eq!(asked(&mirrors, &broken, None), [B, C], "a broken line says nothing of the others");
 }
 
@@ -172,7 +172,7 @@ fn an_article_that_comes_forgives_what_broke_before() {
     };
     for _ in 0..3 {
         (0..2).for_each(|_| assert_eq!(breaks(&mut pool), Consequence::GoesOn));
-        pool.on_delivered(A);
+        pool.on_delivered(A, u64::MAX);
     }
     (0..2).for_each(|_| assert_eq!(breaks(&mut pool), Consequence::GoesOn));
     assert!(matches!(breaks(&mut pool), Consequence::Rests(_)), "three in a row");
@@ -236,7 +236,7 @@ fn the_history_has_a_word_on_every_server_that_did_not_give_the_article() {
     fail(&mut pool, ServerId(5), Trouble::Login);
     let six = ServerId(6);
     tries.damaged(six);
-    (0..2).for_each(|n| _ = tries.broke(six, 3, n));
+    (1..3).for_each(|n| _ = tries.broke(six, 3, 10 * n, 10 * n - 1));
     (0..3).for_each(|_| _ = tries.refused(six));
     let history = pool.history(&tries, days_ago(11), TODAY);
     assert!(!history.is_empty());
