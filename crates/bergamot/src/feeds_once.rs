@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::Args;
 
-use crate::config::{Config, Environment, Socket};
 use crate::{daemon, log, log_book};
+use bergamot_config::{Config, Environment, Socket};
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Once {

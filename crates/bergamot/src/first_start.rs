@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use crate::config::{self, Environment, Setting};
 use crate::daemon::Remembered;
+use bergamot_config as config;
+use bergamot_config::{Environment, Setting};
 
 /// What was written, for the log.
 #[derive(Debug)]
@@ -135,7 +136,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-    use crate::config::{Config, Environment};
+    use bergamot_config::{Config, Environment};
 
     #[test]
     fn what_is_written_can_be_read_and_is_left_alone_the_next_time() {

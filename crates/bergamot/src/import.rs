@@ -11,9 +11,9 @@ use bergamot_limit::Zone;
 use bergamot_types::{SafeName, Shown};
 use clap::Args;
 
-use crate::config::{Config, Environment};
 use crate::daemon::{Handover, Wishes};
 use crate::privileges::{self, Owner};
+use bergamot_config::{Config, Environment};
 
 #[derive(Args, Debug)]
 pub(crate) struct Import {

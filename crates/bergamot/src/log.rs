@@ -11,8 +11,8 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer};
 
-use crate::config::Log;
 use crate::log_book::LogBook;
+use bergamot_config::Log;
 
 /// From here on events are written, and kept in `book`. Lines that cannot be written are dropped: a
 /// full log disk must not stop a download.

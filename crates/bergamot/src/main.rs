@@ -5,7 +5,6 @@
 mod arguments;
 mod cli;
 mod clock;
-mod config;
 mod daemon;
 mod demo;
 mod doctor;
@@ -14,7 +13,6 @@ mod first_start;
 mod import;
 mod log;
 mod log_book;
-mod machine_zone;
 mod privileges;
 mod progress;
 mod signals;
@@ -30,9 +28,10 @@ use clap::{CommandFactory, Parser};
 
 use crate::arguments::{Arguments, Command, ConfigCommand, Run};
 use crate::cli::Exit;
-use crate::config::{Config, ConfigError, Environment};
 use crate::first_start::FirstStart;
 use crate::privileges::Identity;
+use bergamot_config as config;
+use bergamot_config::{Config, ConfigError, Environment};
 
 /// Which allocator a C library brings is its maker's business; memory and speed are ours (decision 020).
 #[cfg(target_env = "musl")]

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use rustix::process::{getegid, geteuid, umask};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
-use crate::config::Storage;
+use bergamot_config::Storage;
 
 /// What the variables of a container ask for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -8,8 +8,8 @@ use bergamot_types::ByteCount;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::place::Place;
-use crate::config::time;
 use crate::feeds_once::Once;
+use bergamot_config::time;
 
 /// How to reach the daemon, and how to tell what it says.
 #[derive(Clone, Debug, Args)]

@@ -6,7 +6,7 @@ use bergamot_limit::Zone;
 use bergamot_types::UnixTime;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::machine_zone::machine_zone;
+use bergamot_config::machine_zone;
 
 /// Everything pages depend on beside what they show.
 #[derive(Clone, Copy, Debug)]

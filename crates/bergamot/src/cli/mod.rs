@@ -55,10 +55,10 @@ use place::{Place, Places};
 use session::{Form, Session};
 
 use crate::clock;
-use crate::config::{Config, ConfigError, Environment, show_time};
 use crate::doctor;
 use crate::feeds_once::{self, Once};
 use crate::privileges;
+use bergamot_config::{Config, ConfigError, Environment, show_time};
 
 /// Does what is said, and tells what goes wrong.
 pub(crate) fn run(options: Options, command: &Command) -> Exit {

@@ -11,8 +11,8 @@ use bergamot_types::Secret;
 use thiserror::Error;
 
 use super::failure::Failure;
-use crate::config::{Config, Control, Socket};
 use crate::socket;
+use bergamot_config::{Config, Control, Socket};
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Place {

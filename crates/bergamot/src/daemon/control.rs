@@ -47,8 +47,9 @@ use super::server_views::{Files, listed_files};
 use super::settings::JobSettings;
 use super::tallies;
 use super::trouble;
-use crate::config::{self, EditError, Environment};
 use crate::log_book::LogBook;
+use bergamot_config as config;
+use bergamot_config::{EditError, Environment};
 
 /// May be held by as many as want to talk to the daemon.
 #[derive(Clone, Debug)]

@@ -58,10 +58,10 @@ use super::vital_thread::end_daemon;
 use super::volumes::Volumes;
 use super::web::Web;
 use crate::clock;
-use crate::config::{Config, Verify};
 use crate::log_book::LogBook;
 use crate::progress::Progress;
 use crate::supervisor::Supervisor;
+use bergamot_config::{Config, Verify};
 
 /// Runs until it is told to stop, or until no feed is due where that is all it does. Returns the names
 /// of the feeds whose servers have refused the login.
@@ -566,7 +566,7 @@ mod tests {
 
     use super::super::vital_thread::vital_thread;
     use super::*;
-    use crate::config::Environment;
+    use bergamot_config::Environment;
 
     /// What `/readyz` answers over the socket.
     fn readiness(socket: &Path) -> std::io::Result<String> {

@@ -6,7 +6,7 @@ use bergamot_rpc::view::{CategoryFacts, Facts, FeedFacts, ServerFacts};
 use bergamot_types::ByteCount;
 
 use super::core::Daemon;
-use crate::config::{Category, Duplicates, Feed, Server};
+use bergamot_config::{Category, Duplicates, Feed, Server};
 
 impl Daemon {
     pub(super) fn facts(&self) -> Facts {

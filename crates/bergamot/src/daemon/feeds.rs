@@ -27,7 +27,7 @@ use super::question::Promise;
 use super::targets::{Lane, Poll};
 use super::vital_thread::vital_task;
 use crate::clock;
-use crate::config::Config;
+use bergamot_config::Config;
 
 /// The machine, and what it needs out here.
 #[derive(Debug)]

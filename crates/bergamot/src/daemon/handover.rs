@@ -12,8 +12,8 @@ use super::jobs::Jobs;
 use super::private;
 use super::reception::{Reception, Wishes};
 use super::settings::JobSettings;
-use crate::config::{Config, Control, Socket};
 use crate::socket;
+use bergamot_config::{Config, Control, Socket};
 
 /// Nothing is made where a disk is promised that is not mounted: there may be a spool on it.
 pub(super) fn open_spool(state: &Path, config: &Config) -> anyhow::Result<(Spool, Found)> {

@@ -8,9 +8,10 @@ use bergamot_types::Secret;
 use tracing::{info, warn};
 
 use super::control::Handle;
-use crate::config::{self, Config, Socket};
 use crate::socket;
 use crate::supervisor;
+use bergamot_config as config;
+use bergamot_config::{Config, Socket};
 
 /// Opens the socket and the port that are configured.
 pub(super) async fn open(config: &Config, handle: &Handle, hub: &Hub) -> anyhow::Result<Server> {

@@ -16,7 +16,7 @@ use rustix::process::{Resource, getrlimit};
 
 use super::memory;
 use crate::clock;
-use crate::config::{Category, Config, Duplicates, History, Par2Volumes};
+use bergamot_config::{Category, Config, Duplicates, History, Par2Volumes};
 
 /// The configuration, cut to what each room needs to know.
 #[derive(Clone, Debug)]

@@ -16,7 +16,7 @@ use super::pauses::Pauses;
 use super::question::Promise;
 use super::settings::{JobSettings, Settings};
 use crate::clock;
-use crate::config::{Change, Config, Listed, Verify, changes};
+use bergamot_config::{Change, Config, Listed, Verify, changes};
 
 impl Daemon {
     pub(super) fn pause(&mut self, pause: &Pause) -> Promise {

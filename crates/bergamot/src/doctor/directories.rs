@@ -13,8 +13,8 @@ use rustix::fs::{FallocateFlags, fallocate, statvfs};
 use rustix::io::Errno;
 
 use super::Finding;
-use crate::config::Config;
 use crate::daemon::Remembered;
+use bergamot_config::Config;
 
 pub(super) fn examine(config: &Config) -> Vec<Finding> {
     let directories = &config.directories;

@@ -8,8 +8,8 @@ use rustix::process::{Resource, getegid, geteuid, getrlimit};
 
 use super::Finding;
 use crate::clock;
-use crate::config::Config;
 use crate::daemon::memory_budget;
+use bergamot_config::Config;
 
 /// `remark` is what there is to say of who asks.
 pub(super) fn examine(config: &Config, remark: Option<&str>) -> Vec<Finding> {

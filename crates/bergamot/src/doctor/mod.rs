@@ -17,7 +17,7 @@ use std::fmt::Write;
 use bergamot_types::Shown;
 use serde::Serialize;
 
-use crate::config::Config;
+use bergamot_config::Config;
 
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub(crate) struct Finding {

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use super::Finding;
 use super::machine::spoken_date;
 use crate::clock;
-use crate::config::Config;
+use bergamot_config::Config;
 
 pub(super) fn examine(config: &Config) -> anyhow::Result<Vec<Finding>> {
     if config.servers.is_empty() {
