@@ -45,7 +45,7 @@ pub(super) use storage::STORAGE;
 pub(super) use urls::URLS;
 pub(super) use watch::WATCH;
 
-use super::kind::Kind;
+use crate::reading::kind::Kind;
 
 #[derive(Debug)]
 pub(super) struct Table {
