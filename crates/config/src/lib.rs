@@ -1,11 +1,12 @@
 //! The configuration: one TOML file, read once into plain values.
 //!
-//! - [`Config`]: what the file says, and from it the settings of each room
+//! - [`Config`]: what the file says, and from it the settings of each crate
 //! - [`ConfigError`]: all that is wrong with it, each with key, line and what was expected
-//! - `catalogue`: every key there is; reading, messages, sample and documentation come from it
-//! - `editing`, `saving`: servers and values that are changed in it while the daemon runs
-//! - `overrides`: keys that the environment sets instead
-//! - `fields`, `kind`, `units`: one table, one value, and what people write in it
+//! - `catalogue`: every table there is, in the order of the sample; `tables`: the keys of each, and how it is
+//!   read
+//! - `reading`: one table, one value, what may stand in it; the environment, which goes before the file
+//! - `editing`: servers and values that are changed in the file while the daemon runs
+//! - `printing`: the check, the reference, the sample and the list of values
 //!
 //! The file is walked as a tree with its places, not deserialised into structs: so all problems are
 //! found at once, in our own words, and none of them repeats a secret.
@@ -33,16 +34,9 @@ pub use reading::machine_zone::machine_zone;
 pub use reading::problem::{ConfigError, Problem};
 pub use reading::units::{show_time, time};
 pub use reading::warning::Warning;
-pub use tables::control::control::{Access, Control, Socket};
-pub use tables::control::history::History;
-pub use tables::control::log::Log;
-pub use tables::download::directories::Directories;
-pub use tables::download::download::{Download, Par2Volumes, Verify};
-pub use tables::download::limits::Limits;
-pub use tables::download::quota::Quota;
-pub use tables::download::schedule::Schedule;
-pub use tables::download::server::Server;
-pub use tables::download::storage::Storage;
+pub use tables::interfaces::control::{Access, Control, Socket};
+pub use tables::interfaces::history::History;
+pub use tables::interfaces::log::Log;
 pub use tables::sources::category::Category;
 pub use tables::sources::feed::{Feed, Feeds};
 pub use tables::sources::groups::Groups;
@@ -50,15 +44,22 @@ pub use tables::sources::polling::Polling;
 pub use tables::sources::probes::Probes;
 pub use tables::sources::urls::Urls;
 pub use tables::sources::watch::{Duplicates, Watch};
+pub use tables::transfer::directories::Directories;
+pub use tables::transfer::download::{Download, Par2Volumes, Verify};
+pub use tables::transfer::limits::Limits;
+pub use tables::transfer::quota::Quota;
+pub use tables::transfer::schedule::Schedule;
+pub use tables::transfer::server::Server;
+pub use tables::transfer::storage::Storage;
 
 use catalogue::{TABLES, Table};
 use printing::listing;
 use reading::fields::Fields;
 use reading::problem::Problems;
 use reading::{exposure, file, overrides};
-use tables::control::metrics;
-use tables::download::server::Servers;
+use tables::interfaces::metrics;
 use tables::sources::feed::FeedReader;
+use tables::transfer::server::Servers;
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Config {

@@ -13,7 +13,7 @@ use crate::editing::servers::{EditError, only_if, read, replace};
 use crate::printing::listing::{Listed, changes};
 use crate::reading::environment::{Environment, Variables};
 use crate::reading::{file, overrides};
-use crate::tables::download::server::Server;
+use crate::tables::transfer::server::Server;
 
 /// Writes them, all or none; the configuration with them. What is `running` has to be what is in the file,
 /// for the numbers of tables are those that were shown.

@@ -1,5 +1,5 @@
 //! What each table of the file means, a file for each.
 
-pub(crate) mod control;
-pub(crate) mod download;
+pub(crate) mod interfaces;
 pub(crate) mod sources;
+pub(crate) mod transfer;

@@ -4,8 +4,42 @@ use std::path::{Component, Path, PathBuf};
 
 use bergamot_types::{SafeName, Shown};
 
+use crate::catalogue::{Fallback, Key, Table};
 use crate::reading::fields::Fields;
-use crate::tables::download::directories::{Directories, is_inside, plain};
+use crate::reading::kind::Kind;
+use crate::tables::transfer::directories::{Directories, is_inside, plain};
+
+pub(crate) static CATEGORY: Table = Table {
+    name: "category",
+    repeated: true,
+    about: "A category of downloads. Repeat the table for each one; without any there are tv, Movies, Music and Readarr, as other programs expect.",
+    keys: &[
+        Key {
+            name: "name",
+            kind: Kind::Text("a name that no other category or alias has"),
+            default: Fallback::Required { example: "\"tv\"" },
+            about: "What the category is called; case does not matter when it is looked up.",
+        },
+        Key {
+            name: "directory",
+            kind: Kind::Path("a path without \"..\""),
+            default: Fallback::Told { words: "the name", example: "\"tv\"" },
+            about: "Where its downloads go; a relative path starts at directories.complete.",
+        },
+        Key {
+            name: "aliases",
+            kind: Kind::Texts("a list of names that no other category or alias has"),
+            default: Fallback::Is("[]"),
+            about: "Other names for it, such as those that indexers use.",
+        },
+        Key {
+            name: "priority",
+            kind: Kind::Number { least: -1000, most: 1000 },
+            default: Fallback::Is("0"),
+            about: "Downloads of a higher priority come first.",
+        },
+    ],
+};
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Category {

@@ -2,7 +2,30 @@
 
 use bergamot_rpc::metrics::{Compat, MetricsAccess, MetricsSettings};
 
+use crate::catalogue::{Fallback, Key, Table};
 use crate::reading::fields::Fields;
+use crate::reading::kind::Kind;
+
+pub(crate) static METRICS: Table = Table {
+    name: "metrics",
+    repeated: false,
+    about: "What `/metrics` on the control port tells Prometheus and the like; see docs/metrics.md.",
+    keys: &[
+        Key {
+            name: "access",
+            kind: Kind::Choice(&["login", "open", "off"]),
+            default: Fallback::Is("\"login\""),
+            about: "Who may read it: those who may see the queue, everybody who reaches the port, or nobody.",
+        },
+        Key {
+            name: "compat",
+            kind: Kind::Texts("a list of \"nzbget\" and \"sabnzbd\""),
+            default: Fallback::Is("[\"nzbget\"]"),
+            about: "Exporters of other programs whose names are there beside our own, for dashboards that \
+                    know them.",
+        },
+    ],
+};
 
 pub(crate) fn read(mut fields: Fields<'_, '_>) -> MetricsSettings {
     let access = fields.choice(

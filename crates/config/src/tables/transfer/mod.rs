@@ -6,4 +6,5 @@ pub(crate) mod limits;
 pub(crate) mod quota;
 pub(crate) mod schedule;
 pub(crate) mod server;
+pub(crate) mod server_keys;
 pub(crate) mod storage;

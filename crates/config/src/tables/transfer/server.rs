@@ -12,8 +12,8 @@ use crate::reading::environment::{Environment, Variables};
 use crate::reading::fields::Fields;
 use crate::reading::file;
 use crate::reading::warning::Warning;
-use crate::tables::download::limits::Limits;
-use crate::tables::download::quota::ServerQuota;
+use crate::tables::transfer::limits::Limits;
+use crate::tables::transfer::quota::ServerQuota;
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Server {

@@ -1,6 +1,7 @@
 //! `[[server]]`
 
-use super::{CREDENTIAL, Fallback, Key, Kind, MOST_QUOTA, Table};
+use crate::catalogue::{CREDENTIAL, Fallback, Key, MOST_QUOTA, Table};
+use crate::reading::kind::Kind;
 
 pub(crate) static SERVER: Table = Table {
     name: "server",

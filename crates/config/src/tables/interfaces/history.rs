@@ -1,6 +1,8 @@
-//! `[history]`
+//! How long ended jobs are remembered.
 
-use super::{Fallback, Key, Kind, Table};
+use crate::catalogue::{Fallback, Key, Table};
+use crate::reading::fields::Fields;
+use crate::reading::kind::Kind;
 
 pub(crate) static HISTORY: Table = Table {
     name: "history",
@@ -25,3 +27,19 @@ pub(crate) static HISTORY: Table = Table {
         },
     ],
 };
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct History {
+    pub keep_days: u32,
+    pub most: usize,
+}
+
+impl History {
+    pub(crate) fn read(mut fields: Fields<'_, '_>) -> Self {
+        let keep_days = fields.number("keep");
+        if keep_days == 0 {
+            fields.unfit("keep", "it is 0, and programs look for what ended in the history");
+        }
+        Self { keep_days, most: fields.number("most") }
+    }
+}
