@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use crate::daemon::Remembered;
 use bergamot_config as config;
 use bergamot_config::{Environment, Setting};
+use bergamot_store::KnownMounts;
 
 /// What was written, for the log.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ pub(crate) fn prepare(
     let path = std::path::absolute(path)?;
     let directory = path.parent().unwrap_or(Path::new("/"));
     // The configuration may well be there, on a disk that is not.
-    Remembered::default().check(directory).context("no configuration is written")?;
+    KnownMounts::default().check(directory).context("no configuration is written")?;
     let unwritable = || {
         let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
         format!(

@@ -35,10 +35,10 @@ use tokio::sync::{Mutex, Semaphore, mpsc};
 use super::core::Daemon;
 use super::current::Current;
 use super::edits::Edited;
-use super::grounds::Grounds;
 use super::happening::{Happening, Outbox};
 use super::joining::Joining;
 use super::local_nzb;
+use super::mount_guard::MountGuard;
 use super::places::Places;
 use super::question::{ask, kept};
 use super::reception::{Reception, Wishes};
@@ -62,7 +62,7 @@ pub(crate) struct Handle {
     pub(super) config: PathBuf,
     pub(super) config_turn: Arc<Mutex<()>>, // of those who change it
     pub(super) readers: Arc<Semaphore>,     // of NZBs at the same time
-    pub(super) grounds: Grounds,
+    pub(super) grounds: MountGuard,
     pub(super) places: Places,
     pub(super) roots: Roots,
 }

@@ -28,7 +28,6 @@ use super::errands::Errands;
 use super::feeds::FeedRoom;
 use super::fetches::Fetches;
 use super::file_ids::FileIds;
-use super::grounds::Grounds;
 use super::handover::open_spool;
 use super::happening::{Happening, Inbox, Outbox};
 use super::jobs::{Farewell, Jobs};
@@ -36,6 +35,7 @@ use super::joining::Joinings;
 use super::keeper::Keeper;
 use super::listening;
 use super::loading::Loading;
+use super::mount_guard::MountGuard;
 use super::newsgroups::Newsgroups;
 use super::notes::Notes;
 use super::outages::Outages;
@@ -203,7 +203,7 @@ impl Daemon {
         let bell = Desk::start(intake, reception.clone(), outbox.clone());
         let scribe = Scribe::start(spool.clone(), outbox.clone());
         let (grounds, grounds_told) =
-            Grounds::open(&settings.state, settings.config.storage.modes());
+            MountGuard::open(&settings.state, settings.config.storage.modes());
         let directories = jobs.directories();
         let keeper =
             Keeper::start(spool.clone(), directories, job_settings.clone(), outbox.clone());

@@ -4,10 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
-use bergamot_store::{Found, Spool};
+use bergamot_store::{Found, KnownMounts, Spool};
 
 use super::current::Current;
-use super::grounds::Remembered;
 use super::jobs::Jobs;
 use super::private;
 use super::reception::{Reception, Wishes};
@@ -19,7 +18,7 @@ use bergamot_config::{Config, Control, Socket};
 pub(super) fn open_spool(state: &Path, config: &Config) -> anyhow::Result<(Spool, Found)> {
     let path = state.join("spool");
     if !path.exists() {
-        Remembered::default().check(state).context("no spool is made")?;
+        KnownMounts::default().check(state).context("no spool is made")?;
     }
     match group_to_let_pass(state, &config.control) {
         Some(group) => private::let_group_pass(state, group),

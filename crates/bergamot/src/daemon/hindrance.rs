@@ -39,10 +39,7 @@ impl From<DiskError> for Hindrance {
     fn from(error: DiskError) -> Self {
         let waits_for_a_disk = matches!(
             error,
-            DiskError::DestinationMissing { .. }
-                | DiskError::Full { .. }
-                | DiskError::OtherDisk { .. }
-                | DiskError::Unmounted { .. }
+            DiskError::DestinationMissing { .. } | DiskError::Full { .. } | DiskError::Mount(_)
         );
         if waits_for_a_disk {
             return Self::Disk(format!("{}: {error}", error.code()));

@@ -120,15 +120,15 @@ impl Daemon {
 
 #[cfg(test)]
 mod tests {
-    use super::super::grounds::Grounds;
     use super::super::happening::Outbox;
+    use super::super::mount_guard::MountGuard;
     use super::super::roots::KnownJobs;
     use super::*;
 
     #[test]
     fn jobs_are_loaded_in_their_order_and_each_once() {
         let state = tempfile::tempdir().unwrap();
-        let (grounds, _) = Grounds::open(state.path(), bergamot_writer::Modes::default());
+        let (grounds, _) = MountGuard::open(state.path(), bergamot_writer::Modes::default());
         let (known, (outbox, _inbox)) = (KnownJobs::default(), Outbox::new());
         let mut loading = Loading::new(Roots::new(grounds, known, outbox));
         let opened = || Err(Hindrance::Passing("it was tried".to_owned()));

@@ -8,16 +8,16 @@ use std::time::Duration;
 use bergamot_rpc::view::Disk;
 use bergamot_storage::{Reserve, Space, VolumeId};
 use bergamot_types::{ByteCount, JobId, SafeName, Shown};
-use bergamot_writer::Root;
+use bergamot_writer::{DiskError, Root};
 
-use super::grounds::Grounds;
 use super::looks::{Look, Looks};
+use super::mount_guard::MountGuard;
 use super::tallies::is_writable;
 
 /// May be held by as many as look at directories.
 #[derive(Clone, Debug)]
 pub(super) struct Places {
-    grounds: Grounds,
+    grounds: MountGuard,
     sights: Looks<Sight>,
     begun: Looks<BTreeMap<JobId, ByteCount>>,
     writable: Looks<bool>,
@@ -46,7 +46,7 @@ pub(super) struct Away {
 pub(super) type Seen = Result<(VolumeId, Space), Away>;
 
 impl Places {
-    pub(super) fn new(grounds: Grounds) -> Self {
+    pub(super) fn new(grounds: MountGuard) -> Self {
         let (sights, begun, writable) = (Looks::default(), Looks::default(), Looks::default());
         Self { grounds, sights, begun, writable }
     }
@@ -117,9 +117,9 @@ impl Places {
 }
 
 impl Sight {
-    fn of(grounds: &Grounds, path: &Path) -> Self {
-        let mut trouble =
-            grounds.check(path).err().map(|error| format!("{}: {error}", error.code()));
+    fn of(grounds: &MountGuard, path: &Path) -> Self {
+        let unmounted = grounds.check(path).err().map(DiskError::from);
+        let mut trouble = unmounted.map(|error| format!("{}: {error}", error.code()));
         // It need not be there yet; then it is made where the nearest one above it is.
         let nearest = path.ancestors().find_map(|path| Some((path, path.metadata().ok()?)));
         let Some((there, metadata)) = nearest else {

@@ -8,12 +8,12 @@ use bergamot_store::Record;
 use bergamot_types::{JobId, SafeName};
 use bergamot_writer::{DiskError, Root};
 
-use super::grounds::Grounds;
 use super::happening::{Happening, Outbox};
 use super::hindrance::Hindrance;
 use super::jobs::Jobs;
 use super::loader::clear_up;
 use super::looks::{Look, Looks};
+use super::mount_guard::MountGuard;
 use super::places::{PATIENCE, silence};
 use super::settings::JobSettings;
 use super::vital_thread::vital_thread;
@@ -21,7 +21,7 @@ use super::vital_thread::vital_thread;
 /// May be held by as many as need one.
 #[derive(Clone, Debug)]
 pub(super) struct Roots {
-    grounds: Grounds,
+    grounds: MountGuard,
     looks: Looks<Result<Root, Hindrance>>,
     swept: Swept,
     known: Arc<KnownJobs>,
@@ -80,7 +80,7 @@ pub(crate) struct Opened {
 }
 
 impl Roots {
-    pub(super) fn new(grounds: Grounds, known: KnownJobs, outbox: Outbox) -> Self {
+    pub(super) fn new(grounds: MountGuard, known: KnownJobs, outbox: Outbox) -> Self {
         let (looks, swept, known) = (Looks::default(), Swept::default(), Arc::new(known));
         Self { grounds, looks, swept, known, outbox }
     }
@@ -260,7 +260,7 @@ mod tests {
             directory.move_to(&destination, &name, job, &AtomicBool::new(false)).unwrap();
         }
         let (outbox, mut inbox) = Outbox::new();
-        let (grounds, _) = Grounds::open(&state, Modes::default());
+        let (grounds, _) = MountGuard::open(&state, Modes::default());
         let known =
             KnownJobs { queued: [queued].into(), last: Some(JobId(5)), ..KnownJobs::default() };
         Roots::new(grounds, known, outbox).sweep_marks(&destination, &from).unwrap();

@@ -47,11 +47,10 @@ pub(crate) fn of_disk(error: &DiskError) -> DiskTrouble {
         DiskError::Full { .. } => DiskTrouble::Full,
         DiskError::Broken { .. }
         | DiskError::DestinationMissing { .. }
-        | DiskError::OtherDisk { .. }
+        | DiskError::Mount(_)
         | DiskError::ReadOnly { .. }
         | DiskError::Stopped { .. }
-        | DiskError::TooManyFiles { .. }
-        | DiskError::Unmounted { .. } => DiskTrouble::Passing,
+        | DiskError::TooManyFiles { .. } => DiskTrouble::Passing,
         DiskError::BadName { .. }
         | DiskError::Changed { .. }
         | DiskError::CopyDiffers { .. }

@@ -7,21 +7,21 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bergamot_storage::Reserve;
+use bergamot_store::KnownMounts;
 use bergamot_types::ByteCount;
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use rustix::fs::{FallocateFlags, fallocate, statvfs};
 use rustix::io::Errno;
 
 use super::Finding;
-use crate::daemon::Remembered;
 use bergamot_config::Config;
 
 pub(super) fn examine(config: &Config) -> Vec<Finding> {
     let directories = &config.directories;
     let mut findings = Vec::new();
-    let grounds = Remembered::look(&directories.state).unwrap_or_else(|why| {
+    let grounds = KnownMounts::look(&directories.state).unwrap_or_else(|why| {
         findings.push(forgotten(&directories.state, &why));
-        Remembered::default()
+        KnownMounts::default()
     });
     // Nothing is written, be it for a moment, where a disk belongs that is not there.
     let is_firm = |path: &Path, findings: &mut Vec<Finding>| match grounds.check(path) {
