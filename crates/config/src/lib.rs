@@ -13,6 +13,7 @@
 
 mod catalogue;
 mod editing;
+mod memory_budget;
 mod printing;
 mod reading;
 mod tables;
@@ -26,6 +27,7 @@ use toml::de::DeTable;
 
 pub use editing::servers::{EditError, add_server, remove_server};
 pub use editing::values::save;
+pub use memory_budget::memory_budget;
 pub use printing::check::check;
 pub use printing::listing::{Change, Listed, changes};
 pub use printing::pages::{Setting, first_file, reference, sample};

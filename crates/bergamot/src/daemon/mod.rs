@@ -111,6 +111,5 @@ pub(crate) use core::run;
 pub(crate) use handover::Handover;
 pub(crate) use happening::{Happening, Outbox};
 pub(crate) use jobs::Jobs;
-pub(crate) use memory::budget as memory_budget;
 pub(crate) use reception::Wishes;
 pub(crate) use settings::Settings;

@@ -16,7 +16,7 @@ use rustix::process::{Resource, getrlimit};
 
 use super::memory;
 use crate::clock;
-use bergamot_config::{Category, Config, Duplicates, History, Par2Volumes};
+use bergamot_config::{Category, Config, Duplicates, History, Par2Volumes, memory_budget};
 
 /// The configuration, cut to what each room needs to know.
 #[derive(Clone, Debug)]
@@ -100,8 +100,7 @@ impl Settings {
 
 fn engine_settings(config: &Config, threads: usize) -> bergamot_engine::Settings {
     let settings = config.engine_settings(clock::seed());
-    let limit = memory::group_limit(|path| std::fs::read_to_string(path).ok());
-    let budget = memory::within(limit, settings.budget);
+    let (_, budget) = memory_budget(settings.budget);
     if budget < settings.budget {
         let configured = settings.budget;
         tracing::info!(%budget, %configured, "less memory is used, for it is limited here");

@@ -8,8 +8,7 @@ use rustix::process::{Resource, getegid, geteuid, getrlimit};
 
 use super::Finding;
 use crate::clock;
-use crate::daemon::memory_budget;
-use bergamot_config::Config;
+use bergamot_config::{Config, memory_budget};
 
 /// `remark` is what there is to say of who asks.
 pub(super) fn examine(config: &Config, remark: Option<&str>) -> Vec<Finding> {
