@@ -1,4 +1,4 @@
-//! The one place that reads the clock.
+//! The clock of the command line.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -6,21 +6,7 @@ use bergamot_engine::Now;
 use bergamot_types::UnixTime;
 
 pub(crate) fn now() -> Now {
-    Now { instant: Instant::now(), date: date() }
-}
-
-fn date() -> UnixTime {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    UnixTime(since.map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(i64::MAX)))
-}
-
-/// Something that differs from run to run, for jitter.
-pub(crate) fn seed() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    since.as_nanos() as u64 ^ u64::from(std::process::id())
-}
-
-/// Tells this run of the daemon from all others.
-pub(crate) fn boot() -> String {
-    format!("{:016x}", seed())
+    let date = UnixTime(i64::try_from(since.as_secs()).unwrap_or(i64::MAX));
+    Now { instant: Instant::now(), date }
 }

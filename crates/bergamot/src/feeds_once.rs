@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::Args;
 
-use crate::{daemon, log, log_book};
 use bergamot_config::{Config, Environment, Socket};
+use bergamot_daemon as daemon;
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Once {
@@ -45,8 +45,8 @@ pub(crate) fn run(mut config: Config) -> anyhow::Result<Vec<String>> {
     config.control.socket = Socket::None;
     config.control.address = None;
     config.servers.iter_mut().for_each(|server| server.active = false);
-    let book = log_book::LogBook::default();
-    log::start(&config.log, book.clone())?;
+    let book = daemon::LogBook::default();
+    daemon::start_log(&config.log, book.clone())?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let settings = daemon::Settings::new(&config, 1).for_feeds_only();

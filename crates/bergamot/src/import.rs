@@ -11,9 +11,9 @@ use bergamot_limit::Zone;
 use bergamot_types::{SafeName, Shown};
 use clap::Args;
 
-use crate::daemon::{Handover, Wishes};
-use crate::privileges::{self, Owner};
+use bergamot_config::identity::{self, Owner};
 use bergamot_config::{Config, Environment};
+use bergamot_daemon::{Handover, Wishes};
 
 #[derive(Args, Debug)]
 pub(crate) struct Import {
@@ -118,7 +118,7 @@ fn write(path: &Path, text: &str, force: bool, owner: Owner) -> anyhow::Result<(
 fn owner(output: &Path, config: Option<&Config>) -> anyhow::Result<Owner> {
     let output = std::path::absolute(output)?;
     let beside = output.parent().unwrap_or(Path::new("/"));
-    match privileges::daemon_of_container()? {
+    match identity::daemon_of_container()? {
         Some(owner) => {
             owner.take_if_empty(beside);
             Ok(owner)

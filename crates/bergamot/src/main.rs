@@ -5,19 +5,10 @@
 mod arguments;
 mod cli;
 mod clock;
-mod daemon;
 mod demo;
 mod doctor;
 mod feeds_once;
-mod first_start;
 mod import;
-mod log;
-mod log_book;
-mod privileges;
-mod progress;
-mod signals;
-mod socket;
-mod supervisor;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -28,10 +19,11 @@ use clap::{CommandFactory, Parser};
 
 use crate::arguments::{Arguments, Command, ConfigCommand, Run};
 use crate::cli::Exit;
-use crate::first_start::FirstStart;
-use crate::privileges::Identity;
 use bergamot_config as config;
+use bergamot_config::identity::{self, Identity};
 use bergamot_config::{Config, ConfigError, Environment};
+use bergamot_daemon as daemon;
+use bergamot_daemon::{FirstStart, LogBook};
 
 /// Which allocator a C library brings is its maker's business; memory and speed are ours (decision 020).
 #[cfg(target_env = "musl")]
@@ -92,7 +84,7 @@ fn start(command: &Run) -> anyhow::Result<()> {
             return error;
         }
         let directory = path.parent().unwrap_or(Path::new("/"));
-        let foreign = privileges::foreign(&[directory, &path, &directory.join("state")]);
+        let foreign = identity::foreign(&[directory, &path, &directory.join("state")]);
         if foreign.is_empty() {
             error
         } else {
@@ -108,8 +100,8 @@ fn start_here(
     remark: Option<String>,
 ) -> anyhow::Result<()> {
     let first = match (command.container, command.create) {
-        (true, _) => first_start::prepare(path, &first_start::container_layout(), environment)?,
-        (false, true) => first_start::prepare(path, &[], environment)?,
+        (true, _) => daemon::prepare_first_start(path, &daemon::container_layout(), environment)?,
+        (false, true) => daemon::prepare_first_start(path, &[], environment)?,
         (false, false) => None,
     };
     let config = Config::read(path, environment).map_err(|error| {
@@ -118,9 +110,9 @@ fn start_here(
         let hint = if is_missing { "; --create writes one" } else { "" };
         anyhow::anyhow!("{error}{hint}")
     })?;
-    privileges::set_umask(&config.storage);
-    let book = log_book::LogBook::default();
-    log::start(&config.log, book.clone())?;
+    identity::set_umask(&config.storage);
+    let book = LogBook::default();
+    daemon::start_log(&config.log, book.clone())?;
     if let Some(remark) = remark {
         tracing::warn!("{remark}");
     }
@@ -149,7 +141,7 @@ fn tell_of_foreign_directories(config: &Config) {
     let look = move || {
         let own = [&directories.watch, &directories.incomplete, &directories.complete];
         let paths: Vec<_> = own.into_iter().chain(&categories).map(PathBuf::as_path).collect();
-        for told in privileges::foreign(&paths) {
+        for told in identity::foreign(&paths) {
             tracing::warn!("{told}");
         }
     };
@@ -164,7 +156,7 @@ fn config_file(command: &Run) -> anyhow::Result<PathBuf> {
     given.or_else(usual).context("say which configuration with --config")
 }
 
-fn run_daemon(config: &Config, book: log_book::LogBook) -> anyhow::Result<()> {
+fn run_daemon(config: &Config, book: LogBook) -> anyhow::Result<()> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build()?;

@@ -12,7 +12,9 @@
 //! found at once, in our own words, and none of them repeats a secret.
 
 mod catalogue;
+pub mod control_socket;
 mod editing;
+pub mod identity;
 mod memory_budget;
 mod printing;
 mod reading;

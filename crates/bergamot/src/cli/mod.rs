@@ -57,7 +57,7 @@ use session::{Form, Session};
 use crate::clock;
 use crate::doctor;
 use crate::feeds_once::{self, Once};
-use crate::privileges;
+use bergamot_config::identity;
 use bergamot_config::{Config, ConfigError, Environment, show_time};
 
 /// Does what is said, and tells what goes wrong.
@@ -89,12 +89,12 @@ pub(crate) fn run(options: Options, command: &Command) -> Exit {
 /// Whether all is well. No daemon is asked: what matters is what its user can do, also where root is
 /// the one who asks.
 fn examine(options: &Options) -> anyhow::Result<bool> {
-    let remark = privileges::look_as_the_daemon()?;
+    let remark = identity::look_as_the_daemon()?;
     let variable = std::env::var_os("BERGAMOT_CONFIG").filter(|path| !path.is_empty());
     let given = options.config.clone().or_else(|| variable.map(PathBuf::from));
     let path = given.unwrap_or_else(|| PathBuf::from("bergamot.toml"));
     let config = Config::read(&path, &Environment::of_process())?;
-    privileges::set_umask(&config.storage);
+    identity::set_umask(&config.storage);
     let findings = doctor::examine(&config, remark.as_deref())?;
     let text = match options.json {
         true => serde_json::to_string(&findings)? + "\n",

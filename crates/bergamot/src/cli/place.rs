@@ -11,7 +11,7 @@ use bergamot_types::Secret;
 use thiserror::Error;
 
 use super::failure::Failure;
-use crate::socket;
+use bergamot_config::control_socket as socket;
 use bergamot_config::{Config, Control, Socket};
 
 #[derive(Clone, Debug, Eq, PartialEq)]
