@@ -2,28 +2,24 @@
 
 #![forbid(unsafe_code)]
 
-mod arguments;
-mod cli;
-mod clock;
-mod demo;
-mod doctor;
-mod feeds_once;
-mod import;
+mod offline;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use clap::{CommandFactory, Parser};
+use clap::Parser;
 
-use crate::arguments::{Arguments, Command, ConfigCommand, Run};
-use crate::cli::Exit;
+use bergamot_cli as cli;
+use bergamot_cli::{Arguments, ConfigCommand, Exit, ProgramCommand as Command, Run};
 use bergamot_config as config;
 use bergamot_config::identity::{self, Identity};
 use bergamot_config::{Config, ConfigError, Environment};
 use bergamot_daemon as daemon;
 use bergamot_daemon::{FirstStart, LogBook};
+
+use crate::offline::WithoutDaemon;
 
 /// Which allocator a C library brings is its maker's business; memory and speed are ours (decision 020).
 #[cfg(target_env = "musl")]
@@ -43,31 +39,25 @@ fn main() -> ExitCode {
 
 fn run(Arguments { options, command }: Arguments) -> anyhow::Result<Exit> {
     match command {
-        Command::Completions { shell } => say(&completions(shell))?,
+        Command::Completions { shell } => say(&cli::completions(shell))?,
         Command::Config { command: ConfigCommand::Check { file } } => {
             say(&config::check(&file, &environment())?)?
         }
         Command::Config { command: ConfigCommand::Reference } => say(&config::reference())?,
         Command::Config { command: ConfigCommand::Sample } => say(&config::sample())?,
         Command::Demo { size, connections, rate } => {
-            demo::run(&demo::Settings { size, connections, rate })?
+            cli::demo(&cli::DemoSettings { size, connections, rate })?
         }
         Command::Import(command) => {
-            let told = import::run(&command)?;
+            let told = cli::import(&command, &WithoutDaemon)?;
             // Whoever closed standard error does not want to know.
             let _ = std::io::stderr().write_all(told.aside.as_bytes());
             say(&told.output)?
         }
         Command::Run(command) => start(&command)?,
-        Command::Talk(command) => return Ok(cli::run(options, &command)),
+        Command::Talk(command) => return Ok(cli::run(options, &command, &WithoutDaemon)),
     }
     Ok(Exit::Ok)
-}
-
-fn completions(shell: clap_complete::Shell) -> String {
-    let mut text = Vec::new();
-    clap_complete::generate(shell, &mut Arguments::command(), "bergamot", &mut text);
-    String::from_utf8_lossy(&text).into_owned()
 }
 
 fn start(command: &Run) -> anyhow::Result<()> {

@@ -18,7 +18,7 @@ pub enum MountError {
         described(is),
         described(was)
     )]
-    OtherDisk { path: PathBuf, was: Ground, is: Ground },
+    OtherDisk { path: PathBuf, was: Box<Ground>, is: Box<Ground> },
     /// Whatever was made there would fill the disk below.
     #[error(
         "{}: nothing is mounted on {}; mount it, or accept the disk below with \

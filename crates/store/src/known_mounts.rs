@@ -35,7 +35,9 @@ impl KnownMounts {
         match judge(&real(directory), known, &mounts(), &promised) {
             Verdict::Firm => Ok(None),
             Verdict::New(new) => Ok(Some(new)),
-            Verdict::Replaced { was, is } => Err(MountError::OtherDisk { path, was, is }),
+            Verdict::Replaced { was, is } => {
+                Err(MountError::OtherDisk { path, was: was.into(), is: is.into() })
+            }
             Verdict::Unmounted(mount) => Err(MountError::Unmounted { path, mount }),
         }
     }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 /// By cause, so that scripts can act on it; the numbers never change.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u8)]
-pub(crate) enum Exit {
+pub enum Exit {
     Ok = 0,
     Other = 1,
     Usage = 2,

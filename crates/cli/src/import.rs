@@ -13,10 +13,11 @@ use clap::Args;
 
 use bergamot_config::identity::{self, Owner};
 use bergamot_config::{Config, Environment};
-use bergamot_daemon::{Handover, Wishes};
+
+use crate::offline::{Offline, OfflineJob, OfflineSpool};
 
 #[derive(Args, Debug)]
-pub(crate) struct Import {
+pub struct Import {
     /// The nzbget.conf or sabnzbd.ini to read
     file: PathBuf,
     /// Where to write the configuration; without it it is only shown, without passwords
@@ -31,12 +32,13 @@ pub(crate) struct Import {
 }
 
 /// What is to be printed, and what people are to be told beside that.
-pub(crate) struct Told {
-    pub(crate) output: String,
-    pub(crate) aside: String,
+#[derive(Debug)]
+pub struct Told {
+    pub output: String,
+    pub aside: String,
 }
 
-pub(crate) fn run(command: &Import) -> anyhow::Result<Told> {
+pub fn run(command: &Import, offline: &dyn Offline) -> anyhow::Result<Told> {
     let bytes = read(&command.file, LARGEST_CONFIG)?;
     let place = Place {
         home: std::env::var("HOME").ok().filter(|home| home.starts_with('/')),
@@ -58,7 +60,7 @@ pub(crate) fn run(command: &Import) -> anyhow::Result<Told> {
     let owner = owner(output, config.as_ref().ok())?;
     // What can go wrong with the queue does so before anything is written.
     let queue = match (&command.queue, &config) {
-        (Some(directory), Ok(config)) => Some(Queue::open(directory, config, owner)?),
+        (Some(directory), Ok(config)) => Some(Queue::open(directory, config, owner, offline)?),
         _ => None,
     };
     write(output, &imported.config(), command.force, owner)?;
@@ -143,17 +145,22 @@ fn local_zone() -> Option<String> {
 struct Queue {
     directory: PathBuf,
     jobs: Vec<QueuedNzb>,
-    handover: Handover,
+    spool: Box<dyn OfflineSpool>,
     owner: Owner,
 }
 
 impl Queue {
-    fn open(directory: &Path, config: &Config, owner: Owner) -> anyhow::Result<Self> {
+    fn open(
+        directory: &Path,
+        config: &Config,
+        owner: Owner,
+        offline: &dyn Offline,
+    ) -> anyhow::Result<Self> {
         let path = directory.join("queue");
         let jobs = queued_nzbs(&read(&path, LARGEST_CONFIG)?)
             .with_context(|| format!("{} is no queue of NZBGet", path.display()))?;
-        let handover = owner.act(|| Handover::open(config))??;
-        Ok(Self { directory: directory.to_owned(), jobs, handover, owner })
+        let spool = owner.act(|| offline.open_spool(config))??;
+        Ok(Self { directory: directory.to_owned(), jobs, spool, owner })
     }
 
     fn take(&self) -> String {
@@ -162,8 +169,8 @@ impl Queue {
         for job in &self.jobs {
             // NZBGet's files may be nobody's business but root's.
             let nzb = read(&nzb_of(job, &self.directory), LARGEST_NZB);
-            let wishes = wishes(job);
-            match nzb.and_then(|nzb| self.owner.act(|| self.handover.add(&wishes, &nzb))?) {
+            let wanted = wanted(job);
+            match nzb.and_then(|nzb| self.owner.act(|| self.spool.add(&wanted, &nzb))?) {
                 Ok(()) => taken += 1,
                 Err(error) => text.push_str(&format!("{}: {error:#}\n", Shown(&job.name))),
             }
@@ -174,15 +181,14 @@ impl Queue {
     }
 }
 
-fn wishes(job: &QueuedNzb) -> Wishes {
+fn wanted(job: &QueuedNzb) -> OfflineJob {
     let file_name = SafeName::from_raw(&format!("{}.nzb", job.name)).as_str().to_owned();
-    Wishes {
+    OfflineJob {
         source: format!("import {file_name}"),
         file_name,
         category: job.category.clone(),
-        priority: Some(job.priority),
+        priority: job.priority,
         paused: job.paused,
-        ..Wishes::default()
     }
 }
 

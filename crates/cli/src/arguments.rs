@@ -8,13 +8,12 @@ use bergamot_types::ByteCount;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::place::Place;
-use crate::feeds_once::Once;
-use bergamot_config::time;
+use bergamot_config::{Config, Environment, time};
 
 /// How to reach the daemon, and how to tell what it says.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Talking to the daemon")]
-pub(crate) struct Options {
+pub struct Options {
     /// Where the daemon is: PATH, unix:PATH, tcp://HOST:PORT or http://USER:PASSWORD@HOST:PORT;
     /// without it BERGAMOT_HOST, then what the file of BERGAMOT_CONFIG says, then BERGAMOT_SOCKET, then what bergamot.toml here says, then the usual sockets
     #[arg(short = 'H', long, global = true, value_name = "PLACE")]
@@ -34,7 +33,7 @@ pub(crate) struct Options {
 }
 
 #[derive(Clone, Debug, Subcommand)]
-pub(crate) enum Command {
+pub enum Command {
     /// Add NZBs to the queue
     Add(Add),
     /// Try out directories, servers and this machine with the rights of the daemon of a container, else of whoever asks, and say what to mend
@@ -155,7 +154,7 @@ pub(crate) enum Command {
 }
 
 #[derive(Clone, Debug, Args)]
-pub(crate) struct Add {
+pub struct Add {
     /// Files, URLs, or - for standard input
     #[arg(required = true, value_name = "FILE|URL|-")]
     pub(super) sources: Vec<String>,
@@ -182,7 +181,7 @@ pub(crate) struct Add {
 }
 
 #[derive(Clone, Debug, Args)]
-pub(crate) struct List {
+pub struct List {
     /// Only jobs with this in their names
     pub(super) search: Option<String>,
     #[arg(short = 'C', long)]
@@ -196,7 +195,7 @@ pub(crate) struct List {
 }
 
 #[derive(Clone, Debug, Subcommand)]
-pub(crate) enum FeedsCommand {
+pub enum FeedsCommand {
     /// List what went wrong
     Errors,
     /// Read a feed now, or all of them
@@ -232,7 +231,7 @@ pub(crate) enum FeedsCommand {
 }
 
 #[derive(Clone, Debug, Subcommand)]
-pub(crate) enum GroupCommand {
+pub enum GroupCommand {
     /// List the newsgroups there are
     #[command(visible_alias = "ls")]
     List {
@@ -290,7 +289,7 @@ pub(crate) enum GroupCommand {
 }
 
 #[derive(Clone, Debug, Args)]
-pub(crate) struct PostChoice {
+pub struct PostChoice {
     pub(super) group: String,
     /// Only posts with all of these words
     pub(super) words: Vec<String>,
@@ -312,7 +311,7 @@ pub(crate) struct PostChoice {
 }
 
 #[derive(Clone, Debug, Subcommand)]
-pub(crate) enum ServerCommand {
+pub enum ServerCommand {
     /// Add a server to the configuration, and use it at once
     Add(AddServer),
     /// List the news servers and how they do
@@ -325,7 +324,7 @@ pub(crate) enum ServerCommand {
 }
 
 #[derive(Clone, Debug, Args)]
-pub(crate) struct TestServer {
+pub struct TestServer {
     /// The name of a configured server, or a host
     pub(super) server: String,
     #[arg(long)]
@@ -341,7 +340,7 @@ pub(crate) struct TestServer {
 }
 
 #[derive(Clone, Debug, Args)]
-pub(crate) struct AddServer {
+pub struct AddServer {
     /// What to call it, for good
     pub(super) name: String,
     /// Where it is found
@@ -377,7 +376,7 @@ pub(crate) struct AddServer {
 }
 
 #[derive(Clone, Debug, Subcommand)]
-pub(crate) enum StorageCommand {
+pub enum StorageCommand {
     /// Take what is mounted now for the right disk, after one was replaced or is not used any more
     Accept {
         /// A configured directory; without it, all of them
@@ -389,7 +388,7 @@ pub(crate) enum StorageCommand {
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-pub(crate) enum Whereto {
+pub enum Whereto {
     Top,
     Bottom,
     Up,
@@ -400,7 +399,7 @@ pub(crate) enum Whereto {
 
 /// Bytes per second, or none.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct RateLimit(pub(super) Option<u64>);
+pub struct RateLimit(pub(super) Option<u64>);
 
 impl FromStr for RateLimit {
     type Err = String;
@@ -424,6 +423,38 @@ impl FromStr for RateLimit {
 
 fn length_of_time(text: &str) -> Result<Duration, String> {
     time(text).ok_or_else(|| "write it like \"90 s\", \"5 min\" or 2h".to_owned())
+}
+
+/// `feeds run --once`: for cron and timers, where no daemon runs.
+#[derive(Clone, Debug, Args)]
+pub struct Once {
+    /// Read what is due, then end
+    #[arg(long, required = true)]
+    pub(crate) once: bool,
+    /// How many feeds to read at once, instead of feeds.concurrency
+    #[arg(long, value_name = "N")]
+    concurrency: Option<usize>,
+    /// How many items the feed of finished downloads has, instead of feeds.output_items
+    #[arg(long, value_name = "N")]
+    feed_size: Option<usize>,
+    /// Where the state is, instead of directories.state
+    #[arg(long, value_name = "DIRECTORY")]
+    state: Option<PathBuf>,
+}
+
+impl Once {
+    /// The configuration with what was said on the command line.
+    pub(crate) fn config(&self, file: Option<PathBuf>) -> anyhow::Result<Config> {
+        let file = file.unwrap_or_else(|| PathBuf::from("bergamot.toml"));
+        let mut config = Config::read(&file, &Environment::of_process())?;
+        let feeds = &mut config.feeds_table;
+        feeds.concurrency = self.concurrency.unwrap_or(feeds.concurrency).max(1);
+        feeds.output_items = self.feed_size.unwrap_or(feeds.output_items).max(1);
+        if let Some(state) = &self.state {
+            config.directories.state = std::path::absolute(state)?;
+        }
+        Ok(config)
+    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::path::Path;
 use clap::CommandFactory;
 
 use super::exit::MEANINGS;
-use crate::arguments::Arguments;
+use crate::program::Arguments;
 
 fn reference() -> String {
     let mut program = Arguments::command().term_width(WIDTH);

@@ -11,9 +11,14 @@
 //! - `columns`, `fields`, `look`, `words`: how things are shown
 //! - `pages`: the reference, made from all that by a test
 
+#![forbid(unsafe_code)]
+
 mod add;
 mod arguments;
+mod clock;
 mod columns;
+mod demo;
+mod doctor;
 mod exit;
 mod explain;
 mod failure;
@@ -21,14 +26,17 @@ mod feeds;
 mod fields;
 mod groups;
 mod health;
+mod import;
 mod limit;
 mod list;
 mod live;
 mod log;
 mod look;
+mod offline;
 #[cfg(test)]
 mod pages;
 mod place;
+mod program;
 mod rpc;
 mod seen;
 mod server;
@@ -47,21 +55,23 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use arguments::FeedsCommand;
-pub(crate) use arguments::{Command, Options};
-pub(crate) use exit::Exit;
+pub use arguments::{Command, Options};
+pub use demo::{Settings as DemoSettings, run as demo};
+pub use exit::Exit;
 use failure::Failure;
+pub use import::{Import, Told as Imported, run as import};
 use look::Look;
+pub use offline::{Offline, OfflineJob, OfflineSpool};
 use place::{Place, Places};
+pub use program::{Arguments, Command as ProgramCommand, ConfigCommand, Run, completions};
 use session::{Form, Session};
 
-use crate::clock;
-use crate::doctor;
-use crate::feeds_once::{self, Once};
+use crate::arguments::Once;
 use bergamot_config::identity;
 use bergamot_config::{Config, ConfigError, Environment, show_time};
 
 /// Does what is said, and tells what goes wrong.
-pub(crate) fn run(options: Options, command: &Command) -> Exit {
+pub fn run(options: Options, command: &Command, offline: &dyn Offline) -> Exit {
     if let Some(time) = options.timeout {
         give_up_after(time);
     }
@@ -71,7 +81,7 @@ pub(crate) fn run(options: Options, command: &Command) -> Exit {
             Ok(false) => return Exit::Other,
             Err(error) => Err(error.into()),
         },
-        Command::Feeds { command: FeedsCommand::Run(once) } => read_feeds(options, once),
+        Command::Feeds { command: FeedsCommand::Run(once) } => read_feeds(options, once, offline),
         Command::Health => health::health(options),
         command => open(options).and_then(|mut session| carry_out(&mut session, command)),
     };
@@ -108,7 +118,7 @@ fn examine(options: &Options) -> anyhow::Result<bool> {
 }
 
 /// A daemon that runs reads what is due by itself.
-fn read_feeds(options: Options, once: &Once) -> Result<(), Failure> {
+fn read_feeds(options: Options, once: &Once, offline: &dyn Offline) -> Result<(), Failure> {
     let config = once.config(options.config.clone())?;
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let places = match &options.host {
@@ -122,7 +132,7 @@ fn read_feeds(options: Options, once: &Once) -> Result<(), Failure> {
             }
             Ok(())
         }
-        Err(_) => match feeds_once::run(config)? {
+        Err(_) => match offline.run_feeds(config)? {
             refused if refused.is_empty() => Ok(()),
             refused => Err(Failure::FeedsRefused(refused)),
         },

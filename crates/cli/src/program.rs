@@ -3,23 +3,23 @@
 use std::path::PathBuf;
 
 use bergamot_types::ByteCount;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 
-use crate::cli;
+use crate as cli;
 use crate::import::Import;
 
 /// A headless downloader for binary Usenet posts.
 #[derive(Debug, Parser)]
 #[command(name = "bergamot", version, arg_required_else_help = true)]
-pub(crate) struct Arguments {
+pub struct Arguments {
     #[command(flatten)]
-    pub(crate) options: cli::Options,
+    pub options: cli::Options,
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub command: Command,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub enum Command {
     /// Run the daemon until it is told to stop
     Run(Run),
     /// Look at configuration files
@@ -48,21 +48,21 @@ pub(crate) enum Command {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Run {
+pub struct Run {
     /// The configuration file; without it BERGAMOT_CONFIG says which
     #[arg(id = "config", long = "config", short = 'c', value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
+    pub config: Option<PathBuf>,
     /// Write a configuration first, with a new control password, if there is none
     #[arg(long)]
-    pub(crate) create: bool,
+    pub create: bool,
     /// As images do: create /config/bergamot.toml for /watch and /downloads, and go on as the user
     /// that PUID and PGID name, with UMASK
     #[arg(long)]
-    pub(crate) container: bool,
+    pub container: bool,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum ConfigCommand {
+pub enum ConfigCommand {
     /// Read a configuration file and say what it means, or what is wrong with it
     Check { file: PathBuf },
     /// Print the reference of all keys, in Markdown
@@ -71,10 +71,15 @@ pub(crate) enum ConfigCommand {
     Sample,
 }
 
+/// What a shell needs to complete the commands.
+pub fn completions(shell: clap_complete::Shell) -> String {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), "bergamot", &mut text);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]

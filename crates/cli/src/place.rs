@@ -106,7 +106,7 @@ impl Place {
 
 /// Where a daemon may be, the likeliest first.
 #[derive(Clone, Debug)]
-pub(super) struct Places {
+pub(crate) struct Places {
     all: Vec<Place>,
     /// Where its port should be. Anybody may listen there, and would be told the password: so it is
     /// asked only if somebody wants that.

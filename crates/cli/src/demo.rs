@@ -19,14 +19,14 @@ use sha2::{Digest, Sha256};
 use tokio::signal::unix::{SignalKind, signal};
 
 #[derive(Clone, Debug)]
-pub(crate) struct Settings {
-    pub(crate) size: ByteCount,
-    pub(crate) connections: u16,
+pub struct Settings {
+    pub size: ByteCount,
+    pub connections: u16,
     /// In a second; 0 is no limit.
-    pub(crate) rate: ByteCount,
+    pub rate: ByteCount,
 }
 
-pub(crate) fn run(settings: &Settings) -> anyhow::Result<()> {
+pub fn run(settings: &Settings) -> anyhow::Result<()> {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let post = Arc::new(Generated::new(SEED, ARTICLE).file(FILE, settings.size));
