@@ -2,37 +2,24 @@
 
 #![forbid(unsafe_code)]
 
-mod arguments;
-mod cli;
-mod clock;
-mod config;
-mod daemon;
-mod demo;
-mod doctor;
-mod feeds_once;
-mod first_start;
-mod import;
-mod log;
-mod log_book;
-mod machine_zone;
-mod privileges;
-mod progress;
-mod signals;
-mod socket;
-mod supervisor;
+mod offline;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use clap::{CommandFactory, Parser};
+use clap::Parser;
 
-use crate::arguments::{Arguments, Command, ConfigCommand, Run};
-use crate::cli::Exit;
-use crate::config::{Config, ConfigError, Environment};
-use crate::first_start::FirstStart;
-use crate::privileges::Identity;
+use bergamot_cli as cli;
+use bergamot_cli::{Arguments, ConfigCommand, Exit, ProgramCommand as Command, Run};
+use bergamot_config as config;
+use bergamot_config::identity::{self, Identity};
+use bergamot_config::{Config, ConfigError, Environment};
+use bergamot_daemon as daemon;
+use bergamot_daemon::{FirstStart, LogBook};
+
+use crate::offline::WithoutDaemon;
 
 /// Which allocator a C library brings is its maker's business; memory and speed are ours (decision 020).
 #[cfg(target_env = "musl")]
@@ -52,31 +39,25 @@ fn main() -> ExitCode {
 
 fn run(Arguments { options, command }: Arguments) -> anyhow::Result<Exit> {
     match command {
-        Command::Completions { shell } => say(&completions(shell))?,
+        Command::Completions { shell } => say(&cli::completions(shell))?,
         Command::Config { command: ConfigCommand::Check { file } } => {
             say(&config::check(&file, &environment())?)?
         }
         Command::Config { command: ConfigCommand::Reference } => say(&config::reference())?,
         Command::Config { command: ConfigCommand::Sample } => say(&config::sample())?,
         Command::Demo { size, connections, rate } => {
-            demo::run(&demo::Settings { size, connections, rate })?
+            cli::demo(&cli::DemoSettings { size, connections, rate })?
         }
         Command::Import(command) => {
-            let told = import::run(&command)?;
+            let told = cli::import(&command, &WithoutDaemon)?;
             // Whoever closed standard error does not want to know.
             let _ = std::io::stderr().write_all(told.aside.as_bytes());
             say(&told.output)?
         }
         Command::Run(command) => start(&command)?,
-        Command::Talk(command) => return Ok(cli::run(options, &command)),
+        Command::Talk(command) => return Ok(cli::run(options, &command, &WithoutDaemon)),
     }
     Ok(Exit::Ok)
-}
-
-fn completions(shell: clap_complete::Shell) -> String {
-    let mut text = Vec::new();
-    clap_complete::generate(shell, &mut Arguments::command(), "bergamot", &mut text);
-    String::from_utf8_lossy(&text).into_owned()
 }
 
 fn start(command: &Run) -> anyhow::Result<()> {
@@ -93,7 +74,7 @@ fn start(command: &Run) -> anyhow::Result<()> {
             return error;
         }
         let directory = path.parent().unwrap_or(Path::new("/"));
-        let foreign = privileges::foreign(&[directory, &path, &directory.join("state")]);
+        let foreign = identity::foreign(&[directory, &path, &directory.join("state")]);
         if foreign.is_empty() {
             error
         } else {
@@ -109,8 +90,8 @@ fn start_here(
     remark: Option<String>,
 ) -> anyhow::Result<()> {
     let first = match (command.container, command.create) {
-        (true, _) => first_start::prepare(path, &first_start::container_layout(), environment)?,
-        (false, true) => first_start::prepare(path, &[], environment)?,
+        (true, _) => daemon::prepare_first_start(path, &daemon::container_layout(), environment)?,
+        (false, true) => daemon::prepare_first_start(path, &[], environment)?,
         (false, false) => None,
     };
     let config = Config::read(path, environment).map_err(|error| {
@@ -119,9 +100,9 @@ fn start_here(
         let hint = if is_missing { "; --create writes one" } else { "" };
         anyhow::anyhow!("{error}{hint}")
     })?;
-    privileges::set_umask(&config.storage);
-    let book = log_book::LogBook::default();
-    log::start(&config.log, book.clone())?;
+    identity::set_umask(&config.storage);
+    let book = LogBook::default();
+    daemon::start_log(&config.log, book.clone())?;
     if let Some(remark) = remark {
         tracing::warn!("{remark}");
     }
@@ -150,7 +131,7 @@ fn tell_of_foreign_directories(config: &Config) {
     let look = move || {
         let own = [&directories.watch, &directories.incomplete, &directories.complete];
         let paths: Vec<_> = own.into_iter().chain(&categories).map(PathBuf::as_path).collect();
-        for told in privileges::foreign(&paths) {
+        for told in identity::foreign(&paths) {
             tracing::warn!("{told}");
         }
     };
@@ -165,7 +146,7 @@ fn config_file(command: &Run) -> anyhow::Result<PathBuf> {
     given.or_else(usual).context("say which configuration with --config")
 }
 
-fn run_daemon(config: &Config, book: log_book::LogBook) -> anyhow::Result<()> {
+fn run_daemon(config: &Config, book: LogBook) -> anyhow::Result<()> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build()?;

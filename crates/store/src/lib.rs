@@ -12,7 +12,8 @@
 //! - [`Fingerprint`]: which articles a job has; [`Parameters`]: what was noted on it
 //! - [`Retention`]: which jobs history need not keep; [`PlausibleClock`]: whether the date tells their age
 //! - [`UsageFile`], [`VolumesFile`], [`SettingsFile`]: what is used of the quotas, what came from each
-//!   server, and what people changed while the daemon ran, each beside the spool
+//!   server, and what people changed while the daemon ran, each beside the spool; [`KnownMounts`]: the disks
+//!   of the configured directories
 
 #![forbid(unsafe_code)]
 
@@ -27,6 +28,7 @@ mod frame;
 mod hand;
 mod journal;
 mod kin;
+mod known_mounts;
 mod lock;
 mod name;
 mod opening;
@@ -52,6 +54,7 @@ pub use fingerprint::{Fingerprint, InvalidFingerprint};
 pub use frame::BootId;
 pub use journal::{Entry, Finished, Journal, Mark as JournalMark, Replay};
 pub use kin::{Joined, Kin, Origin};
+pub use known_mounts::KnownMounts;
 pub use outcome::{Check, Mark, Outcome, ServerArticles};
 pub use parameters::Parameters;
 pub use plausible_clock::{Doubt, PlausibleClock};

@@ -4,6 +4,7 @@ use std::fmt;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
+use bergamot_storage::MountError;
 use bergamot_types::{ByteCount, Shown};
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -29,13 +30,8 @@ pub enum DiskError {
     FileTooLarge { path: PathBuf, size: ByteCount },
     #[error("{}: the disk is full; {needed} needed, {free} free", shown(path))]
     Full { path: PathBuf, needed: ByteCount, free: ByteCount },
-    /// Something is mounted there, but not what was.
-    #[error(
-        "{}: another disk is there than before, {is} for {was}; mount the right one, or accept this \
-         one with `bergamot storage accept`",
-        shown(path)
-    )]
-    OtherDisk { path: PathBuf, was: String, is: String },
+    #[error(transparent)]
+    Mount(#[from] MountError),
     #[error("{}: {by} is in the way", shown(path))]
     Obstructed { path: PathBuf, by: Obstacle },
     #[error(
@@ -49,14 +45,6 @@ pub enum DiskError {
     Stopped { path: PathBuf },
     #[error("{}: no more files can be opened ({errno})", shown(path))]
     TooManyFiles { path: PathBuf, errno: Errno },
-    /// Whatever was made there would fill the disk below.
-    #[error(
-        "{}: nothing is mounted on {}; mount it, or accept the disk below with \
-         `bergamot storage accept`",
-        shown(path),
-        shown(mount)
-    )]
-    Unmounted { path: PathBuf, mount: PathBuf },
     #[error("{}: what was written did not reach the disk ({errno})", shown(path))]
     Unsynced { path: PathBuf, errno: Errno },
     #[error("{}: vanished while in use", shown(path))]
@@ -70,9 +58,7 @@ impl DiskError {
             Self::BadName { .. } => "fs.bad_name",
             Self::Broken { .. } | Self::CopyDiffers { .. } => "disk.error",
             Self::Changed { .. } => "file.changed",
-            Self::DestinationMissing { .. } | Self::OtherDisk { .. } | Self::Unmounted { .. } => {
-                "disk.dest_missing"
-            }
+            Self::DestinationMissing { .. } | Self::Mount(_) => "disk.dest_missing",
             Self::FileTooLarge { .. } => "disk.file_too_large",
             Self::Full { .. } => "disk.full",
             Self::Obstructed { .. } => "disk.obstructed",

@@ -1,0 +1,137 @@
+//! Room on the volumes, and the modes of what is made there.
+
+use std::str::FromStr;
+
+use bergamot_storage::Reserve;
+use bergamot_writer::Modes;
+
+use crate::catalogue::{Fallback, Key, Table};
+use crate::reading::fields::Fields;
+use crate::reading::kind::Kind;
+
+pub(crate) static STORAGE: Table = Table {
+    name: "storage",
+    repeated: false,
+    about: "Room on the volumes, and the modes of what is made there.",
+    keys: &[
+        Key {
+            name: "reserve",
+            kind: Kind::Size { least: 0, most: 1 << 50 },
+            default: Fallback::Told {
+                words: "a fiftieth of the volume, at most 1 GiB",
+                example: "\"5 GiB\"",
+            },
+            about: "What is kept free on each volume that jobs are written to. A job that does not fit \
+                    beside that waits, and the next that fits runs.",
+        },
+        Key {
+            name: "umask",
+            kind: Kind::Text("permissions in octal, like \"022\""),
+            default: Fallback::Told { words: "that of the process", example: "\"002\"" },
+            about: "The permissions that new files and directories do not get.",
+        },
+        Key {
+            name: "file_mode",
+            kind: Kind::Text("permissions in octal, like \"0644\""),
+            default: Fallback::Told { words: "what the umask leaves of 0666", example: "\"0664\"" },
+            about: "The permissions of downloaded files, whatever the umask. Where a share refuses to \
+                    set them, that is told once.",
+        },
+        Key {
+            name: "directory_mode",
+            kind: Kind::Text("permissions in octal, like \"0755\""),
+            default: Fallback::Told { words: "what the umask leaves of 0777", example: "\"0775\"" },
+            about: "The same for their directories.",
+        },
+    ],
+};
+
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Storage {
+    pub reserve: Reserve,
+    pub umask: Option<Mode>,
+    /// In place of what the umask leaves.
+    pub file_mode: Option<Mode>,
+    pub directory_mode: Option<Mode>,
+}
+
+/// The permissions of owner, group and others, as people write them: in octal.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Mode(pub u32);
+
+impl FromStr for Mode {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let is_octal =
+            (3..=4).contains(&text.len()) && text.bytes().all(|b| (b'0'..=b'7').contains(&b));
+        let mode = u32::from_str_radix(text, 8).ok().filter(|mode| is_octal && *mode <= 0o777);
+        mode.map(Self).ok_or(())
+    }
+}
+
+impl Storage {
+    pub fn modes(&self) -> Modes {
+        let bits = |mode: Option<Mode>| mode.map(|mode| mode.0);
+        Modes::new(bits(self.file_mode), bits(self.directory_mode))
+    }
+
+    pub(crate) fn read(mut fields: Fields<'_, '_>) -> Self {
+        let mut storage = Self {
+            reserve: fields.size_if_any("reserve").map_or(Reserve::Usual, Reserve::Bytes),
+            umask: fields.parsed("umask"),
+            file_mode: fields.parsed("file_mode"),
+            directory_mode: fields.parsed("directory_mode"),
+        };
+        // Whoever cannot enter and write what it makes cannot download.
+        if storage.file_mode.take_if(|mode| mode.0 & 0o600 != 0o600).is_some() {
+            fields.unfit("file_mode", "the owner could not read and write");
+        }
+        if storage.directory_mode.take_if(|mode| mode.0 & 0o700 != 0o700).is_some() {
+            fields.unfit("directory_mode", "the owner could not enter");
+        }
+        if storage.umask.take_if(|mask| mask.0 & 0o700 != 0).is_some() {
+            fields.unfit("umask", "it would shut out the owner");
+        }
+        storage
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bergamot_types::ByteCount;
+
+    use super::*;
+    use crate::trial::{config, problems};
+
+    #[test]
+    fn reserve_and_modes_are_read() {
+        assert_eq!(config("").storage, Storage::default());
+        let read = config(
+            "[storage]\nreserve = '5 GiB'\numask = '002'\nfile_mode = '0664'\ndirectory_mode = '775'",
+        );
+        assert_eq!(
+            read.storage,
+            Storage {
+                reserve: Reserve::Bytes(ByteCount(5 << 30)),
+                umask: Some(Mode(0o002)),
+                file_mode: Some(Mode(0o664)),
+                directory_mode: Some(Mode(0o775)),
+            }
+        );
+    }
+
+    #[test]
+    fn modes_that_would_shut_us_out_are_refused() {
+        for (line, told) in [
+            ("umask = '8'", "found \"8\""),
+            ("umask = '777'", "it would shut out the owner"),
+            ("file_mode = '4755'", "found \"4755\""),
+            ("file_mode = '0444'", "the owner could not read and write"),
+            ("directory_mode = '0666'", "the owner could not enter"),
+        ] {
+            let found = problems(&format!("[storage]\n{line}"));
+            assert!(found.len() == 1 && found[0].contains(told), "{found:?}");
+        }
+    }
+}

@@ -1,0 +1,610 @@
+//! The loop.
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use bergamot_engine::{ConnectionId, Engine, Event, Order, Ticket};
+use bergamot_limit::Zone;
+use bergamot_net::{Buffer, BufferPool, Connection, Report};
+use bergamot_queue::{Cause, Ending, FileKey};
+use bergamot_rpc::{Hub, Server};
+use bergamot_store::{Check, Record, Spool};
+use bergamot_types::{ByteRate, JobId, ServerId, SplitMix, UnixTime};
+use bergamot_writer::{Done, Outcome, Root, Writer};
+use tokio::sync::{Semaphore, oneshot};
+use tokio::task::JoinHandle;
+use tokio::time::{sleep_until, timeout_at};
+use tracing::{info, warn};
+
+use super::claimant::claimant;
+use super::clerk::Clerk;
+use super::control::Handle;
+use super::current::Current;
+use super::desk::{Desk, DeskBell};
+use super::errands::Errands;
+use super::feeds::FeedRoom;
+use super::fetches::Fetches;
+use super::file_ids::FileIds;
+use super::handover::open_spool;
+use super::happening::{Happening, Inbox, Outbox};
+use super::jobs::{Farewell, Jobs};
+use super::joining::Joinings;
+use super::keeper::Keeper;
+use super::listening;
+use super::loading::Loading;
+use super::mount_guard::MountGuard;
+use super::newsgroups::Newsgroups;
+use super::notes::Notes;
+use super::outages::Outages;
+use super::pace::Pace;
+use super::pauses::Pauses;
+use super::places::Places;
+use super::probes::Probes;
+use super::publication::Published;
+use super::reception::Reception;
+use super::recordings::Recordings;
+use super::roots::{KnownJobs, Roots};
+use super::scribe::Scribe;
+use super::servers::Servers;
+use super::settings::{JobSettings, Settings};
+use super::storage::Storage;
+use super::sums::Sums;
+use super::tallies::{self, Tallies};
+use super::targets::{Lane, Poll, Targets, new_targets};
+use super::vital_thread::end_daemon;
+use super::volumes::Volumes;
+use super::web::Web;
+use crate::clock;
+use crate::log_book::LogBook;
+use crate::progress::Progress;
+use crate::supervisor::Supervisor;
+use bergamot_config::{Config, Verify};
+
+/// Runs until it is told to stop, or until no feed is due where that is all it does. Returns the names
+/// of the feeds whose servers have refused the login.
+pub async fn run(settings: Settings, log: LogBook) -> anyhow::Result<Vec<String>> {
+    let (outbox, inbox) = Outbox::new();
+    crate::signals::watch(outbox.clone())?;
+    let mut daemon = Daemon::new(settings, outbox, log)?;
+    daemon.converse(inbox).await?;
+    Ok(daemon.refused_feeds())
+}
+
+pub(super) struct Daemon {
+    pub(super) engine: Engine,
+    pub(super) events: VecDeque<Event>, // for the engine
+    pub(super) servers: Servers,
+    pub(super) connections: HashMap<ConnectionId, OpenConnection>,
+    pub(super) greeted: HashSet<ServerId>, // people know that they can be reached
+    pub(super) group_wanters: HashSet<ServerId>, // warned of: they answer 412 to articles
+    pub(super) troubles: HashMap<ServerId, String>, // the last of each server, for people
+    pub(super) outages: Outages,
+    pub(super) pool: BufferPool,
+    pub(super) decoded: HashMap<Ticket, Buffer>, // until the engine says what becomes of them
+    pub(super) writer: Writer<Buffer>,
+    pub(super) at_disk: HashMap<u64, AtDisk>,
+    pub(super) last_disk_order: u64,
+    pub(super) jobs: Jobs,
+    pub(super) recordings: Recordings,
+    pub(super) retention: bergamot_store::Retention,
+    pub(super) job_settings: Current<JobSettings>,
+    pub(super) reception: Reception,
+    pub(super) spool: Arc<Spool>,
+    pub(super) keeper: Keeper,
+    pub(super) clerk: Clerk,
+    pub(super) zone: Zone, // in which people read the time
+    pub(super) outbox: Outbox,
+    pub(super) handle: Handle, // for those who want to talk to it
+    pub(super) progress: Progress,
+    pub(super) pace: Pace,
+    pub(super) started: UnixTime,
+    pub(super) threads: usize,
+    pub(super) config: Config,
+    pub(super) config_file: PathBuf,
+    pub(super) warnings: Vec<String>, // of the start, for those who ask later
+    pub(super) notes: Notes,
+    pub(super) scribe: Scribe,
+    pub(super) file_ids: FileIds,
+    pub(super) pauses: Pauses,
+    pub(super) chosen_rate: Option<ByteRate>, // by a person
+    pub(super) switched: BTreeMap<String, bool>, // servers, by a person
+    pub(super) hub: Hub,
+    pub(super) published: Published,
+    pub(super) probes: Probes,
+    pub(super) volumes: Volumes,
+    pub(super) tallies: Tallies,
+    pub(super) held_since: UnixTime,
+    pub(super) scan_waiters: Vec<oneshot::Sender<Result<(), String>>>,
+    pub(super) newsgroups: Newsgroups,
+    pub(super) errands: Errands,
+    bell: DeskBell,
+    pub(super) targets: Targets,
+    pub(super) feeds: FeedRoom,
+    pub(super) feeds_only: bool,
+    pub(super) web: Web,
+    pub(super) fetches: Fetches,
+    pub(super) joinings: Joinings,
+    pub(super) sums: Sums,
+    pub(super) chance: SplitMix,
+    pub(super) supervisor: Supervisor,
+    pub(super) storage: Storage,
+    pub(super) loading: Loading,
+    pub(super) journal_trouble: Option<String>, // why no journal can be written
+    pub(super) load_trouble: Option<String>,    // why they could not, as far as people know
+}
+
+pub(super) struct OpenConnection {
+    pub(super) handle: Connection,
+    pub(super) server: ServerId,
+    pub(super) ready: bool,
+}
+
+/// What the writer has been told to do.
+#[derive(Debug)]
+pub(super) enum AtDisk {
+    /// Of a job that is gone, with its record or without.
+    DeleteFiles {
+        record: Box<Record>,
+        and_record: bool,
+    },
+    FinishFile {
+        file: FileKey,
+        read_back: bool,
+    },
+    FinishJob {
+        job: JobId,
+        check: Check,
+        destination: Arc<Root>,
+    },
+    Sync {
+        job: JobId,
+        number: u64,
+    },
+    Reserve(FileKey),
+    Settle {
+        job: JobId,
+        farewell: Option<Farewell>,
+    },
+    Write {
+        ticket: Ticket,
+        file: FileKey,
+    },
+}
+
+impl Daemon {
+    fn new(settings: Settings, outbox: Outbox, log: LogBook) -> anyhow::Result<Self> {
+        let (spool, found) = open_spool(&settings.state, &settings.config)?;
+        let spool = Arc::new(spool);
+        let mut servers = Servers::default();
+        servers.replace(settings.servers)?;
+        let names = servers.iter().map(|(_, server)| server.settings().name.clone()).collect();
+        let (clerk, left) = Clerk::start(&settings.state, names, outbox.clone())
+            .context("cannot start the clerk")?;
+        let engine = bergamot_engine::Settings { used: left.used, ..settings.engine };
+        let done = outbox.clone();
+        let on_death = outbox.clone();
+        let writer = Writer::start_watched(
+            bergamot_writer::Settings::default(),
+            move |order| done.tell(Happening::Disk(order)),
+            move |thread| end_daemon(thread, &on_death),
+        );
+        let reserve = settings.jobs.reserve;
+        let job_settings = Current::new(settings.jobs);
+        let mut jobs = Jobs::default();
+        found.records.into_iter().for_each(|record| jobs.insert(record));
+        // Before the first job of this run has a number.
+        let known = KnownJobs::of(&jobs, spool.last_id());
+        let reception = Reception::new(spool.clone(), job_settings.clone(), jobs.bottom());
+        let intake =
+            bergamot_intake::Settings { claimant: claimant(&settings.state), ..settings.intake };
+        let bell = Desk::start(intake, reception.clone(), outbox.clone());
+        let scribe = Scribe::start(spool.clone(), outbox.clone());
+        let (grounds, grounds_told) =
+            MountGuard::open(&settings.state, settings.config.storage.modes());
+        let directories = jobs.directories();
+        let keeper =
+            Keeper::start(spool.clone(), directories, job_settings.clone(), outbox.clone());
+        let roots = Roots::new(grounds.clone(), known, outbox.clone());
+        roots.sweep(&job_settings.get());
+        let places = Places::new(grounds.clone());
+        let handle = Handle {
+            outbox: outbox.clone(),
+            reception: reception.clone(),
+            settings: job_settings.clone(),
+            log,
+            config: settings.config_file.clone(),
+            config_turn: Arc::default(),
+            readers: Arc::new(Semaphore::new(MOST_READERS)),
+            grounds,
+            places: places.clone(),
+            roots: roots.clone(),
+        };
+        let polling = settings.config.polling;
+        let mut daemon = Self {
+            handle,
+            pool: BufferPool::new(engine.budget.0 as usize),
+            chance: SplitMix::seeded(engine.seed),
+            engine: Engine::new(clock::now().instant, engine),
+            events: VecDeque::new(),
+            servers,
+            connections: HashMap::new(),
+            greeted: HashSet::new(),
+            group_wanters: HashSet::new(),
+            troubles: HashMap::new(),
+            outages: Outages::default(),
+            decoded: HashMap::new(),
+            writer: writer.context("cannot start the writer")?,
+            at_disk: HashMap::new(),
+            last_disk_order: 0,
+            jobs,
+            recordings: Recordings::default(),
+            retention: settings.retention.begin(clock::now()),
+            job_settings,
+            reception,
+            spool,
+            keeper: keeper.context("cannot start the keeper")?,
+            clerk,
+            zone: settings.zone,
+            outbox,
+            progress: Progress::new(settings.progress, settings.zone),
+            pace: Pace::new(clock::now().instant),
+            started: clock::now().date,
+            held_since: clock::now().date,
+            threads: settings.threads,
+            feeds: FeedRoom::new(left.feeds, &settings.config, settings.feeds_only),
+            feeds_only: settings.feeds_only,
+            newsgroups: Newsgroups::new(settings.config.groups.settings()),
+            config: settings.config,
+            config_file: settings.config_file,
+            warnings: Vec::new(),
+            notes: Notes::default(),
+            scribe: scribe.context("cannot start the scribe")?,
+            sums: Sums::default(),
+            file_ids: FileIds::default(),
+            pauses: Pauses::default(),
+            chosen_rate: None,
+            switched: BTreeMap::new(),
+            hub: Hub::new(clock::boot()),
+            published: Published::new(polling.cadence),
+            probes: Probes::default(),
+            volumes: Volumes::new(left.volumes),
+            tallies: Tallies::default(),
+            scan_waiters: Vec::new(),
+            errands: Errands::default(),
+            bell: bell.context("cannot start the desk")?,
+            targets: new_targets(polling.queue),
+            web: Web::new(),
+            fetches: Fetches::default(),
+            joinings: Joinings::default(),
+            supervisor: Supervisor::find(|name| std::env::var(name).ok()),
+            storage: Storage::new(places, reserve),
+            loading: Loading::new(roots),
+            load_trouble: None,
+            journal_trouble: None,
+        };
+        for told in left.told.into_iter().chain(grounds_told) {
+            warn!("{told}");
+            daemon.warnings.push(told);
+        }
+        daemon.sums.want(daemon.config.download.verify == Verify::Read);
+        daemon.take_up_choices(&left.settings);
+        daemon.rebuild(&found.to_rebuild);
+        daemon.take_up(found.set_aside, found.suspects, found.read_only);
+        daemon.settle_again(&found.unsettled);
+        if !found.joined.is_empty() {
+            daemon.keeper.remove_all(found.joined);
+        }
+        if daemon.feeds_only {
+            daemon.tell_engine(Event::DownloadPaused);
+        } else {
+            daemon.fetch_again();
+            daemon.set_scan_target(clock::now().instant, daemon.pauses.scan.is_some());
+        }
+        daemon.targets.set_concurrency(Lane::Feeds, daemon.config.feeds_table.concurrency);
+        daemon.set_feed_targets();
+        daemon.keep_rss();
+        Ok(daemon)
+    }
+
+    /// Goes on with what was queued.
+    fn take_up(
+        &mut self,
+        set_aside: Vec<(PathBuf, String)>,
+        suspects: Vec<JobId>,
+        read_only: Option<String>,
+    ) {
+        for (path, why) in set_aside {
+            warn!(path = %path.display(), "set aside: {why}");
+            self.warnings.push(format!("{} was set aside: {why}", path.display()));
+        }
+        if let Some(why) = read_only {
+            warn!("no NZB can be taken: {why}");
+            self.warnings.push(format!("no NZB can be taken: {why}"));
+        }
+        if self.jobs.queued_count() > 0 {
+            info!(jobs = self.jobs.queued_count(), "going on with what was queued");
+        }
+        for job in suspects {
+            let cause = Cause::Crashed;
+            let why = format!("{}: {}", cause.code(), cause.sentence());
+            warn!(%job, "parked: {why}");
+            self.end(job, Ending::Failed(cause), &why);
+        }
+        let queued: Vec<_> = self.jobs.queued().map(|record| record.id).collect();
+        queued.into_iter().for_each(|job| self.let_propagate(job));
+        self.discard_remnants();
+        self.plan_retries_at_start();
+        self.prune();
+    }
+
+    async fn converse(&mut self, mut inbox: Inbox) -> anyhow::Result<()> {
+        let doors = listening::open(&self.config, &self.handle, &self.hub).await?;
+        self.tell_ready();
+        self.supervisor.ready(self.supervised_status());
+        self.load_next();
+        loop {
+            self.on_time();
+            if self.outbox.died().is_some() || self.feeds_only && self.feeds_are_done() {
+                break;
+            }
+            tokio::select! {
+                happening = inbox.recv() => match happening {
+                    None | Some(Happening::Stop) => break,
+                    Some(happening) => self.on(happening),
+                },
+                () = wait_until(self.next_deadline()) => {}
+            }
+            // What has piled up is dealt with before the clock is looked at again.
+            for _ in 0..LONGEST_BATCH {
+                match inbox.try_recv() {
+                    Ok(Happening::Stop) => {
+                        self.stop(inbox, doors).await;
+                        return self.how_it_ended();
+                    }
+                    Ok(happening) => self.on(happening),
+                    Err(_) => break,
+                }
+            }
+        }
+        self.stop(inbox, doors).await;
+        self.how_it_ended()
+    }
+
+    fn how_it_ended(&self) -> anyhow::Result<()> {
+        match self.outbox.died() {
+            Some(name) => anyhow::bail!("internal.panic: the thread {name} has died"),
+            None => Ok(()),
+        }
+    }
+
+    /// What cannot be written down is not taken: it can be asked, and that is all.
+    fn tell_ready(&self) {
+        let (version, servers) = (env!("CARGO_PKG_VERSION"), self.servers.len());
+        let state = &self.config.directories.state;
+        match tallies::is_writable(state) {
+            true => info!(version, servers, "ready"),
+            false => warn!(
+                version, servers, state = %state.display(),
+                "up, but not ready: the state directory cannot be written to"
+            ),
+        }
+    }
+
+    /// One line for those who ask what started it.
+    pub(super) fn supervised_status(&self) -> &'static str {
+        match self.servers.len() {
+            0 => "Waiting for a news server to be added",
+            _ => "Ready",
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        let due = [self.engine.poll_timeout(), self.targets.next_wake(), self.pauses.next_end()];
+        let to_be_kept = [self.notes.next_deadline(), self.volumes.next_deadline()];
+        let watched = [self.supervisor.next_sign()];
+        due.into_iter().chain(to_be_kept).chain(watched).flatten().min()
+    }
+
+    fn on_time(&mut self) {
+        let now = clock::now().instant;
+        if self.engine.poll_timeout().is_some_and(|at| now >= at) {
+            self.tell_engine(Event::Timeout);
+        }
+        self.begin_what_is_due(now);
+        self.notes_on_time(now);
+        self.end_pauses();
+        self.keep_volumes_if_due(now);
+        self.see_to_publication(now);
+        self.supervisor.give_sign_if_due(now);
+    }
+
+    pub(super) fn ring(&self) {
+        self.bell.ring();
+    }
+
+    fn on(&mut self, happening: Happening) {
+        match happening {
+            Happening::Accepted(record) => drop(self.on_accepted(*record)),
+            Happening::Asked(question) => question.put(self),
+            Happening::Cleared { job, and_record, result } => {
+                self.on_cleared(job, and_record, &result);
+            }
+            Happening::Connection { connection, report } => self.on_report(connection, report),
+            Happening::Disk(done) => self.on_disk(done),
+            Happening::Feed(news) => self.on_feed(news),
+            Happening::Fetched { job, fetched } => self.on_fetched(job, *fetched),
+            Happening::FoundDelivered(jobs) => self.on_found_delivered(&jobs),
+            Happening::ErrandReturned(returned) => self.on_errand_returned(*returned),
+            Happening::ReloadWanted => self.reload(),
+            Happening::JournalWritten(job) => self.move_job(job),
+            Happening::Journals(result) => self.on_journals(result),
+            Happening::Loaded { job, number, loaded } => self.on_loaded(job, number, loaded),
+            Happening::Merged(merging) => self.on_merged(*merging),
+            Happening::Opened { number, opened } => self.on_opened(number, *opened),
+            Happening::Persisted { number, result } => self.on_persisted(number, result),
+            Happening::Recorded { job, is_over, result } => self.on_recorded(job, is_over, result),
+            Happening::SampleDrawn { job, drawn } => self.on_sample_drawn(job, drawn),
+            Happening::Scanned { next } => self.on_scanned(next),
+            Happening::Settled(jobs) => self.on_settled(&jobs),
+            Happening::Split(splitting) => self.on_split(*splitting),
+            Happening::Stop | Happening::ThreadDied => {} // looked at by the loop
+            Happening::Surveyed(survey) => self.on_surveyed(*survey),
+            Happening::WatchFolderTouched => {
+                self.targets.due_now(clock::now().instant, Poll::WatchFolder);
+            }
+        }
+    }
+
+    pub(super) fn tell_engine(&mut self, event: Event) {
+        self.events.push_back(event);
+        while let Some(event) = self.events.pop_front() {
+            self.engine.handle(clock::now(), event);
+            while let Some(order) = self.engine.poll_order() {
+                // What no longer holds is taken back before anything is done about it.
+                if !matches!(order, Order::Note(_)) {
+                    self.take_back();
+                }
+                self.carry_out(order);
+            }
+            self.take_back();
+        }
+    }
+
+    pub(super) fn name(&self, server: ServerId) -> &str {
+        self.servers.get(server).map_or("?", |server| &server.settings().name)
+    }
+
+    /// What is on disk and on record is kept; what is under way is dropped and asked for again.
+    async fn stop(&mut self, mut inbox: Inbox, doors: Server) {
+        info!("stopping");
+        self.supervisor.stopping();
+        // Requests under way are answered while the connections say goodbye. After a panic the doors stay
+        // open for as long as the stop takes, so that `/readyz` can say what happened.
+        let (closing, open) = match self.outbox.died() {
+            None => (Some(tokio::spawn(doors.stop())), None),
+            Some(_) => (None, Some(doors)),
+        };
+        self.progress.clear();
+        for known in self.connections.values_mut() {
+            known.handle.hang_up();
+        }
+        let goodbyes = tokio::time::Instant::now() + GOODBYE_PATIENCE;
+        while !self.connections.is_empty() {
+            match timeout_at(goodbyes, inbox.recv()).await {
+                Ok(Some(Happening::Connection { connection, report: Report::Ended { .. } })) => {
+                    self.connections.remove(&connection);
+                }
+                Ok(Some(Happening::Disk(done))) => self.on_disk_at_the_end(done),
+                Ok(Some(_)) => {}
+                Ok(None) | Err(_) => break,
+            }
+        }
+        if !self.writer.shutdown() {
+            warn!("the disk still holds on to a write");
+        }
+        while let Ok(happening) = inbox.try_recv() {
+            if let Happening::Disk(done) = happening {
+                self.on_disk_at_the_end(done);
+            }
+        }
+        // Nobody is left to hear that a record is written and has to be written once more.
+        for job in self.recordings.unsent() {
+            if let Some(record) = self.jobs.record(job) {
+                self.keeper.update(record.clone());
+            }
+        }
+        if let Some(records) = self.engine.closing_records(clock::now()) {
+            self.clerk.close(&records);
+        }
+        self.write_notes();
+        self.keep_volumes();
+        self.scribe.stop(CLERK_PATIENCE);
+        self.keeper.stop(KEEPER_PATIENCE);
+        self.clerk.stop(CLERK_PATIENCE);
+        closing.inspect(JoinHandle::abort);
+        drop(open);
+        info!("stopped");
+    }
+
+    /// A file that got its name in the last moment is worth remembering.
+    fn on_disk_at_the_end(&mut self, done: Done<Buffer>) {
+        if let Some(AtDisk::FinishFile { file, read_back }) = self.at_disk.remove(&done.ticket)
+            && let Ok(Outcome::Named(name)) = done.result
+        {
+            self.note_finished(file, name.as_str(), read_back);
+        }
+    }
+}
+
+async fn wait_until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// NZBs that are read at the same time: enough for a burst of small ones, few enough for large ones.
+const MOST_READERS: usize = 16;
+
+/// Enough to catch up, and not so much that a stop would have to wait.
+const LONGEST_BATCH: usize = 256;
+
+/// A stop has three seconds in all: for the servers, the writer (one second), the keeper, and the
+/// clerk, who writes while the keeper does.
+const GOODBYE_PATIENCE: Duration = Duration::from_millis(700);
+const KEEPER_PATIENCE: Duration = Duration::from_millis(1000);
+const CLERK_PATIENCE: Duration = Duration::from_millis(200);
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+    use std::path::Path;
+
+    use super::super::vital_thread::vital_thread;
+    use super::*;
+    use bergamot_config::Environment;
+
+    /// What `/readyz` answers over the socket.
+    fn readiness(socket: &Path) -> std::io::Result<String> {
+        let mut stream = UnixStream::connect(socket)?;
+        stream
+            .write_all(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        Ok(answer)
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_thread_that_dies_ends_the_daemon_with_an_error_that_names_it() {
+        let home = tempfile::tempdir().expect("a directory");
+        let socket = home.path().join("control.sock");
+        let text = format!(
+            "[directories]\nwatch = \"w\"\nincomplete = \"i\"\ncomplete = \"c\"\nstate = \"s\"\n\
+             [control]\naddress = \"\"\nsocket = {:?}\n",
+            socket.display().to_string()
+        );
+        let config = Config::parse(text.as_bytes(), home.path(), &Environment::default());
+        let config = config.unwrap_or_else(|problems| panic!("{problems:?}"));
+        let (outbox, inbox) = Outbox::new();
+        let settings = Settings::new(&config, 2);
+        let mut daemon =
+            Daemon::new(settings, outbox.clone(), LogBook::default()).expect("it starts");
+        vital_thread("scribe", &outbox, || panic!("on purpose")).expect("a thread");
+        while outbox.died().is_none() {
+            tokio::task::yield_now().await;
+        }
+        // The main loop does not run, as while it stops.
+        let doors = listening::open(&daemon.config, &daemon.handle, &daemon.hub).await;
+        let doors = doors.expect("it can listen");
+        let answer = tokio::task::spawn_blocking(move || readiness(&socket)).await;
+        let answer = answer.expect("no panic").expect("it answers");
+        assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("scribe"), "{answer}");
+        doors.stop().await;
+        let error = daemon.converse(inbox).await.expect_err("a thread has died").to_string();
+        assert_eq!(error, "internal.panic: the thread scribe has died");
+    }
+}

@@ -1,0 +1,306 @@
+//! What the daemon is told beforehand.
+
+use std::io::IsTerminal;
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bergamot_engine::Now;
+use bergamot_limit::Zone;
+use bergamot_net::http::{Reach, is_public};
+use bergamot_rpc::Refusal;
+use bergamot_storage::Reserve;
+use bergamot_types::{SafeName, Url};
+use rustix::process::{Resource, getrlimit};
+
+use super::memory;
+use crate::clock;
+use bergamot_config::{Category, Config, Duplicates, History, Par2Volumes, memory_budget};
+
+/// The configuration, cut to what each room needs to know.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub(super) engine: bergamot_engine::Settings,
+    /// In the order of their ids, from 1.
+    pub(super) servers: Vec<bergamot_net::ServerSettings>,
+    pub(super) intake: bergamot_intake::Settings,
+    pub(super) jobs: JobSettings,
+    pub(super) retention: Retention,
+    pub(super) state: PathBuf,
+    pub(super) zone: Zone,
+    pub(super) threads: usize,
+    pub(super) config: Config,
+    pub(super) config_file: PathBuf,
+    /// Draw a live line on the terminal.
+    pub(super) progress: bool,
+    /// Read the feeds that are due and end.
+    pub(super) feeds_only: bool,
+}
+
+/// How long history lasts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Retention {
+    pub(super) keep: Duration,
+    pub(super) most: usize,
+}
+
+impl Retention {
+    fn new(config: &History) -> Self {
+        let keep = Duration::from_secs(u64::from(config.keep_days) * 24 * 60 * 60);
+        Self { keep, most: config.most }
+    }
+
+    /// The machine that applies it, from the start of the daemon on.
+    pub(super) fn begin(self, now: Now) -> bergamot_store::Retention {
+        bergamot_store::Retention::new(now.instant, now.date, self.keep, self.most)
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct JobSettings {
+    pub(super) incomplete: PathBuf,
+    pub(super) complete: PathBuf,
+    pub(super) categories: Vec<Category>,
+    /// Take an NZB whose articles are queued or done already.
+    pub(super) accept_duplicates: bool,
+    pub(super) wants_par2_volumes: bool,
+    /// Hosts in private networks from which NZBs may be fetched, or `*` for all of them.
+    pub(super) private_hosts: Vec<String>,
+    /// From which NZBs are taken by their path.
+    pub(super) local_directories: Vec<PathBuf>,
+    /// What is kept free on each volume.
+    pub(super) reserve: Reserve,
+}
+
+impl Settings {
+    /// `threads` read from sockets.
+    pub fn new(config: &Config, threads: usize) -> Self {
+        let servers = config.server_settings().into_iter().map(|(_, server)| server);
+        Self {
+            engine: engine_settings(config, threads),
+            servers: servers.collect(),
+            intake: config.intake_settings(),
+            jobs: JobSettings::new(config),
+            retention: Retention::new(&config.history),
+            state: config.directories.state.clone(),
+            zone: config.download.time_zone,
+            threads,
+            config: config.clone(),
+            config_file: config.path.clone(),
+            progress: config.log.file.is_none() && std::io::stderr().is_terminal(),
+            feeds_only: false,
+        }
+    }
+
+    pub fn for_feeds_only(self) -> Self {
+        Self { feeds_only: true, progress: false, ..self }
+    }
+}
+
+fn engine_settings(config: &Config, threads: usize) -> bergamot_engine::Settings {
+    let settings = config.engine_settings(clock::seed());
+    let (_, budget) = memory_budget(settings.budget);
+    if budget < settings.budget {
+        let configured = settings.budget;
+        tracing::info!(%budget, %configured, "less memory is used, for it is limited here");
+    }
+    let active = settings.servers.iter().filter(|server| server.active);
+    let connections = active.map(|server| server.connections).sum();
+    let plan = memory::Plan::new(budget, threads, connections);
+    if plan.connections < connections {
+        let used = plan.connections;
+        tracing::info!(used, configured = connections, "there is no memory for more connections");
+    }
+    let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let most = connections_within(descriptors);
+    if most < plan.connections && !TOLD_OF_DESCRIPTORS.swap(true, Ordering::Relaxed) {
+        let configured = connections;
+        tracing::info!(
+            descriptors,
+            used = most,
+            configured,
+            "resource.fd_limit: no more connections"
+        );
+    }
+    bergamot_engine::Settings {
+        budget: plan.articles,
+        most_connections: plan.connections.min(most),
+        ..settings
+    }
+}
+
+/// Half of what is left beside ourselves: files want some as well, and whoever controls us.
+fn connections_within(descriptors: u64) -> usize {
+    let left = descriptors.saturating_sub(OWN_DESCRIPTORS);
+    usize::try_from(left / 2).unwrap_or(usize::MAX).max(1)
+}
+
+/// Whoever configures a feed trusts its host, also with the NZBs it links to.
+fn private_hosts(config: &Config) -> Vec<String> {
+    let urls = config.feeds.iter().filter_map(|feed| feed.url.as_ref());
+    let feeds = urls.map(|url| format!("{}:{}", url.host(), url.port()));
+    config.urls.private_hosts.iter().cloned().chain(feeds).collect()
+}
+
+fn local_directories(config: &Config) -> Vec<PathBuf> {
+    let others = config.control.local_directories.iter().cloned();
+    std::iter::once(config.directories.watch.clone()).chain(others).collect()
+}
+
+impl JobSettings {
+    pub(super) fn new(config: &Config) -> Self {
+        Self {
+            incomplete: config.directories.incomplete.clone(),
+            complete: config.directories.complete.clone(),
+            categories: config.categories.clone(),
+            accept_duplicates: config.watch.duplicates == Duplicates::Accept,
+            wants_par2_volumes: config.download.par2_volumes == Par2Volumes::Always,
+            private_hosts: private_hosts(config),
+            local_directories: local_directories(config),
+            reserve: config.storage.reserve,
+        }
+    }
+
+    /// How far the address of an NZB may lead.
+    pub(super) fn reach(&self, url: &Url) -> Reach {
+        let is_named = |host: &String| {
+            host.eq_ignore_ascii_case(url.host())
+                || *host.to_ascii_lowercase() == format!("{}:{}", url.host(), url.port())
+        };
+        match &self.private_hosts {
+            hosts if hosts.iter().any(|host| host == "*") => Reach::Anywhere,
+            hosts if hosts.iter().any(is_named) => Reach::FirstAnywhere,
+            _ => Reach::Public,
+        }
+    }
+
+    /// Refuses at once what is certain to be refused later. What a name stands for only shows when
+    /// it is looked up.
+    pub(super) fn check_address(&self, url: &Url) -> Result<(), Refusal> {
+        let address = match url.host() {
+            "localhost" => Some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+            host => host.parse().ok(),
+        };
+        let is_private = address.is_some_and(|address| !is_public(address));
+        if is_private && self.reach(url) == Reach::Public {
+            let host = url.host();
+            return Err(Refusal::ForbiddenUrl(format!(
+                "{host} is no public address; urls.private_hosts does not name it"
+            )));
+        }
+        Ok(())
+    }
+
+    /// By its name or an alias, in any case.
+    pub(super) fn category(&self, name: &str) -> Option<&Category> {
+        self.categories.iter().find(|category| category.is_called(name))
+    }
+
+    /// Every directory that finished jobs may be in, as far as it is configured.
+    pub(super) fn destinations(&self) -> impl Iterator<Item = &Path> {
+        let categories = self.categories.iter().map(|category| category.directory.as_path());
+        std::iter::once(self.complete.as_path()).chain(categories)
+    }
+
+    /// Every directory that jobs are written to, each once.
+    pub(super) fn grounds(&self) -> Vec<&Path> {
+        let mut all = vec![self.incomplete.as_path()];
+        for path in self.destinations() {
+            if !all.contains(&path) {
+                all.push(path);
+            }
+        }
+        all
+    }
+
+    /// The configured directory that the finished jobs of a category come to lie in.
+    pub(super) fn ground(&self, category: Option<&str>) -> &Path {
+        match category.and_then(|name| self.category(name)) {
+            Some(known) => &known.directory,
+            None => &self.complete,
+        }
+    }
+
+    /// Where the finished jobs of a category go. One that nobody configured gets a directory of its
+    /// own name, made safe.
+    pub(super) fn destination(&self, category: Option<&str>) -> PathBuf {
+        let Some(name) = category.filter(|name| !name.trim().is_empty()) else {
+            return self.complete.clone();
+        };
+        match self.category(name) {
+            Some(known) => known.directory.clone(),
+            None => {
+                self.complete.join(SafeName::from_raw(&name.replace(['/', '\\'], "-")).as_str())
+            }
+        }
+    }
+}
+
+/// Sockets that listen, the log, directories, threads that wait: what a daemon at rest has open, and some more.
+const OWN_DESCRIPTORS: u64 = 32;
+/// They do not change, and once is enough.
+static TOLD_OF_DESCRIPTORS: AtomicBool = AtomicBool::new(false);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn categories_are_found_by_name_and_alias_and_strangers_stay_below_complete() {
+        let tv = Category {
+            name: "TV".to_owned(),
+            aliases: vec!["series".to_owned()],
+            directory: "/c/shows/tv".into(),
+            priority: 50,
+        };
+        let settings = JobSettings {
+            incomplete: "/i".into(),
+            complete: "/c".into(),
+            categories: vec![tv],
+            accept_duplicates: false,
+            wants_par2_volumes: false,
+            private_hosts: Vec::new(),
+            local_directories: Vec::new(),
+            reserve: Reserve::Usual,
+        };
+        for (category, directory) in [
+            (None, "/c"),
+            (Some("tv"), "/c/shows/tv"),
+            (Some("Series"), "/c/shows/tv"),
+            (Some("books"), "/c/books"),
+            (Some("a/b"), "/c/a-b"),
+            (Some("../../etc"), "/c/_..-..-etc"),
+            (Some(" "), "/c"),
+        ] {
+            assert_eq!(settings.destination(category), PathBuf::from(directory), "{category:?}");
+        }
+    }
+
+    #[test]
+    fn private_addresses_are_refused_unless_they_are_named() {
+        let settings = |hosts: &[&str]| JobSettings {
+            incomplete: "/i".into(),
+            complete: "/c".into(),
+            categories: Vec::new(),
+            accept_duplicates: false,
+            wants_par2_volumes: false,
+            private_hosts: hosts.iter().map(|&host| host.to_owned()).collect(),
+            local_directories: Vec::new(),
+            reserve: Reserve::Usual,
+        };
+        let url = |text| Url::parse(text).unwrap();
+        for private in
+            ["http://127.0.0.1/", "http://[::1]/", "http://localhost/", "http://10.1.2.3/"]
+        {
+            assert!(settings(&[]).check_address(&url(private)).is_err(), "{private}");
+            assert!(settings(&["*"]).check_address(&url(private)).is_ok(), "{private}");
+        }
+        let some = settings(&["Prowlarr:9696", "10.1.2.3"]);
+        assert!(some.check_address(&url("http://10.1.2.3:1234/")).is_ok());
+        assert_eq!(some.reach(&url("http://prowlarr:9696/a")), Reach::FirstAnywhere);
+        assert_eq!(some.reach(&url("http://prowlarr/a")), Reach::Public);
+        assert_eq!(settings(&["*"]).reach(&url("http://nas/")), Reach::Anywhere);
+        assert!(settings(&[]).check_address(&url("https://example.org/")).is_ok());
+    }
+}
