@@ -176,7 +176,11 @@ pub(super) fn recover(
         let identity = identities.get(&index).copied();
         let Some(status) = lying.parts.get(&index).copied() else {
             match adopted(nzb, index, &written, &mut nameless) {
-                Some((name, status)) if identity.is_none_or(|it| it == status.identity) => {
+                // Only its size says so; where its articles have sums it is read.
+                Some((name, status))
+                    if identity.is_none_or(|it| it == status.identity)
+                        && written.iter().any(|it| it.part.crc32.is_none()) =>
+                {
                     let verified = written.iter().all(|it| it.part.verified);
                     let finished = Finished {
                         name: name.clone(),
@@ -369,7 +373,9 @@ mod tests {
 
     #[test]
     fn a_file_named_in_the_last_moment_is_known_by_its_name_or_its_size() {
-        let replay = Replay { written: all(), ..Replay::default() };
+        let without_sum = |it: Restored| Restored { part: Part { crc32: None, ..it.part }, ..it };
+        let written: Vec<_> = all().into_iter().map(without_sum).collect();
+        let replay = Replay { written: written.clone(), ..Replay::default() };
         let found = recovered(replay.clone(), &[], &lying(&[], &[("a", 200), ("b", 200)]));
         assert_eq!(names(&found), [finished(0, "a"), finished(1, "b")]);
         let noted = |file, name| Entry::Finished {
@@ -380,11 +386,22 @@ mod tests {
         assert_eq!(found.corrections, [noted(0, "a"), noted(1, "b")]);
         let found = recovered(replay.clone(), &[], &lying(&[(1, 200)], &[("other", 200)]));
         assert_eq!(names(&found), [finished(0, "other")]);
-        assert_eq!(found.written, [part(1, 0), part(1, 1)]);
+        assert_eq!(found.written, written[2..]);
         for odd in [&[("x", 200), ("y", 200)][..], &[("a", 199)], &[]] {
             let found = recovered(replay.clone(), &[], &lying(&[], odd));
             assert_eq!((found.finished.len(), found.written.len()), (0, 0), "{odd:?}");
         }
+    }
+
+    #[test]
+    fn a_file_named_in_the_last_moment_is_read_where_its_articles_have_sums() {
+        let replay = Replay { written: all(), ..Replay::default() };
+        let mut found = recovered(replay, &[], &lying(&[(1, 200)], &[("a", 200)]));
+        assert_eq!((found.finished.len(), found.suspects.len()), (0, 1));
+        let suspect = found.suspects.pop().unwrap();
+        assert!(!found.note_read(suspect, &[true, true]));
+        assert_eq!(names(&found), [finished(0, "a")]);
+        assert!(found.finished[0].read_back);
     }
 
     #[test]

@@ -2,15 +2,12 @@
 
 #![no_main]
 
-// The configuration belongs to the program, which is no library.
-#[allow(dead_code, unused_imports)]
-#[path = "../../../crates/bergamot/src/config/mod.rs"]
-mod config;
 mod targets;
 
 use std::path::Path;
 use std::sync::LazyLock;
 
+use bergamot_config::{Config, Environment};
 use libfuzzer_sys::fuzz_target;
 use targets::Target;
 
@@ -22,7 +19,7 @@ static TARGET: LazyLock<Target> = LazyLock::new(|| {
 });
 
 fn config(bytes: &[u8]) {
-    let _ = config::Config::parse(bytes, Path::new("/srv"), &config::Environment::default());
+    let _ = Config::parse(bytes, Path::new("/srv"), &Environment::default());
 }
 
 fuzz_target!(|bytes: &[u8]| TARGET(bytes));
