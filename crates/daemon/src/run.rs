@@ -19,48 +19,48 @@ use tokio::task::JoinHandle;
 use tokio::time::{sleep_until, timeout_at};
 use tracing::{info, warn};
 
-use super::claimant::claimant;
-use super::clerk::Clerk;
-use super::control::Handle;
-use super::current::Current;
-use super::desk::{Desk, DeskBell};
-use super::errands::Errands;
-use super::feeds::FeedRoom;
-use super::fetches::Fetches;
-use super::file_ids::FileIds;
-use super::handover::open_spool;
-use super::happening::{Happening, Inbox, Outbox};
-use super::jobs::{Farewell, Jobs};
-use super::joining::Joinings;
-use super::keeper::Keeper;
-use super::listening;
-use super::loading::Loading;
-use super::mount_guard::MountGuard;
-use super::newsgroups::Newsgroups;
-use super::notes::Notes;
-use super::outages::Outages;
-use super::pace::Pace;
-use super::pauses::Pauses;
-use super::places::Places;
-use super::probes::Probes;
-use super::publication::Published;
-use super::reception::Reception;
-use super::recordings::Recordings;
-use super::roots::{KnownJobs, Roots};
-use super::scribe::Scribe;
-use super::servers::Servers;
-use super::settings::{JobSettings, Settings};
-use super::storage::Storage;
-use super::sums::Sums;
-use super::tallies::{self, Tallies};
-use super::targets::{Lane, Poll, Targets, new_targets};
-use super::vital_thread::end_daemon;
-use super::volumes::Volumes;
-use super::web::Web;
 use crate::clock;
-use crate::log_book::LogBook;
-use crate::progress::Progress;
-use crate::supervisor::Supervisor;
+use crate::control::handle::Handle;
+use crate::control::listen;
+use crate::disk::directories::{KnownJobs, Roots};
+use crate::disk::disk_info::Places;
+use crate::disk::mount_guard::MountGuard;
+use crate::disk::space::Storage;
+use crate::download::outages::Outages;
+use crate::download::part_checksums::Sums;
+use crate::event::{Happening, Inbox, Outbox};
+use crate::events::progress::Published;
+use crate::events::terminal::Progress;
+use crate::feeds::poll::FeedRoom;
+use crate::intake::new_job::Reception;
+use crate::intake::url_client::Web;
+use crate::intake::url_fetch::Fetches;
+use crate::intake::watch_thread::{Desk, DeskBell};
+use crate::jobs::job_list::{Farewell, Jobs};
+use crate::jobs::merge_split::Joinings;
+use crate::jobs::pauses::Pauses;
+use crate::jobs::probes::Probes;
+use crate::logging::recent::LogBook;
+use crate::newsgroups::connections::Errands;
+use crate::newsgroups::poll::Newsgroups;
+use crate::periodic::{Lane, Poll, Targets, new_targets};
+use crate::servers::Servers;
+use crate::service_manager::Supervisor;
+use crate::service_thread::end_daemon;
+use crate::settings::{JobSettings, Settings};
+use crate::shared::Current;
+use crate::spool::journal_buffer::Notes;
+use crate::spool::journal_thread::Scribe;
+use crate::spool::load_queue::Loading;
+use crate::spool::pending_writes::Recordings;
+use crate::spool::record_thread::Keeper;
+use crate::spool::state_thread::Clerk;
+use crate::startup::claimant::claimant;
+use crate::startup::offline_spool::open_spool;
+use crate::views::counters::{self, Tallies};
+use crate::views::file_ids::FileIds;
+use crate::views::rate::Pace;
+use crate::views::traffic::Volumes;
 use bergamot_config::{Config, Verify};
 
 /// Runs until it is told to stop, or until no feed is due where that is all it does. Returns the names
@@ -73,78 +73,78 @@ pub async fn run(settings: Settings, log: LogBook) -> anyhow::Result<Vec<String>
     Ok(daemon.refused_feeds())
 }
 
-pub(super) struct Daemon {
-    pub(super) engine: Engine,
-    pub(super) events: VecDeque<Event>, // for the engine
-    pub(super) servers: Servers,
-    pub(super) connections: HashMap<ConnectionId, OpenConnection>,
-    pub(super) greeted: HashSet<ServerId>, // people know that they can be reached
-    pub(super) group_wanters: HashSet<ServerId>, // warned of: they answer 412 to articles
-    pub(super) troubles: HashMap<ServerId, String>, // the last of each server, for people
-    pub(super) outages: Outages,
-    pub(super) pool: BufferPool,
-    pub(super) decoded: HashMap<Ticket, Buffer>, // until the engine says what becomes of them
-    pub(super) writer: Writer<Buffer>,
-    pub(super) at_disk: HashMap<u64, AtDisk>,
-    pub(super) last_disk_order: u64,
-    pub(super) jobs: Jobs,
-    pub(super) recordings: Recordings,
-    pub(super) retention: bergamot_store::Retention,
-    pub(super) job_settings: Current<JobSettings>,
-    pub(super) reception: Reception,
-    pub(super) spool: Arc<Spool>,
-    pub(super) keeper: Keeper,
-    pub(super) clerk: Clerk,
-    pub(super) zone: Zone, // in which people read the time
-    pub(super) outbox: Outbox,
-    pub(super) handle: Handle, // for those who want to talk to it
-    pub(super) progress: Progress,
-    pub(super) pace: Pace,
-    pub(super) started: UnixTime,
-    pub(super) threads: usize,
-    pub(super) config: Config,
-    pub(super) config_file: PathBuf,
-    pub(super) warnings: Vec<String>, // of the start, for those who ask later
-    pub(super) notes: Notes,
-    pub(super) scribe: Scribe,
-    pub(super) file_ids: FileIds,
-    pub(super) pauses: Pauses,
-    pub(super) chosen_rate: Option<ByteRate>, // by a person
-    pub(super) switched: BTreeMap<String, bool>, // servers, by a person
-    pub(super) hub: Hub,
-    pub(super) published: Published,
-    pub(super) probes: Probes,
-    pub(super) volumes: Volumes,
-    pub(super) tallies: Tallies,
-    pub(super) held_since: UnixTime,
-    pub(super) scan_waiters: Vec<oneshot::Sender<Result<(), String>>>,
-    pub(super) newsgroups: Newsgroups,
-    pub(super) errands: Errands,
+pub(crate) struct Daemon {
+    pub(crate) engine: Engine,
+    pub(crate) events: VecDeque<Event>, // for the engine
+    pub(crate) servers: Servers,
+    pub(crate) connections: HashMap<ConnectionId, OpenConnection>,
+    pub(crate) greeted: HashSet<ServerId>, // people know that they can be reached
+    pub(crate) group_wanters: HashSet<ServerId>, // warned of: they answer 412 to articles
+    pub(crate) troubles: HashMap<ServerId, String>, // the last of each server, for people
+    pub(crate) outages: Outages,
+    pub(crate) pool: BufferPool,
+    pub(crate) decoded: HashMap<Ticket, Buffer>, // until the engine says what becomes of them
+    pub(crate) writer: Writer<Buffer>,
+    pub(crate) at_disk: HashMap<u64, AtDisk>,
+    pub(crate) last_disk_order: u64,
+    pub(crate) jobs: Jobs,
+    pub(crate) recordings: Recordings,
+    pub(crate) retention: bergamot_store::Retention,
+    pub(crate) job_settings: Current<JobSettings>,
+    pub(crate) reception: Reception,
+    pub(crate) spool: Arc<Spool>,
+    pub(crate) keeper: Keeper,
+    pub(crate) clerk: Clerk,
+    pub(crate) zone: Zone, // in which people read the time
+    pub(crate) outbox: Outbox,
+    pub(crate) handle: Handle, // for those who want to talk to it
+    pub(crate) progress: Progress,
+    pub(crate) pace: Pace,
+    pub(crate) started: UnixTime,
+    pub(crate) threads: usize,
+    pub(crate) config: Config,
+    pub(crate) config_file: PathBuf,
+    pub(crate) warnings: Vec<String>, // of the start, for those who ask later
+    pub(crate) notes: Notes,
+    pub(crate) scribe: Scribe,
+    pub(crate) file_ids: FileIds,
+    pub(crate) pauses: Pauses,
+    pub(crate) chosen_rate: Option<ByteRate>, // by a person
+    pub(crate) switched: BTreeMap<String, bool>, // servers, by a person
+    pub(crate) hub: Hub,
+    pub(crate) published: Published,
+    pub(crate) probes: Probes,
+    pub(crate) volumes: Volumes,
+    pub(crate) tallies: Tallies,
+    pub(crate) held_since: UnixTime,
+    pub(crate) scan_waiters: Vec<oneshot::Sender<Result<(), String>>>,
+    pub(crate) newsgroups: Newsgroups,
+    pub(crate) errands: Errands,
     bell: DeskBell,
-    pub(super) targets: Targets,
-    pub(super) feeds: FeedRoom,
-    pub(super) feeds_only: bool,
-    pub(super) web: Web,
-    pub(super) fetches: Fetches,
-    pub(super) joinings: Joinings,
-    pub(super) sums: Sums,
-    pub(super) chance: SplitMix,
-    pub(super) supervisor: Supervisor,
-    pub(super) storage: Storage,
-    pub(super) loading: Loading,
-    pub(super) journal_trouble: Option<String>, // why no journal can be written
-    pub(super) load_trouble: Option<String>,    // why they could not, as far as people know
+    pub(crate) targets: Targets,
+    pub(crate) feeds: FeedRoom,
+    pub(crate) feeds_only: bool,
+    pub(crate) web: Web,
+    pub(crate) fetches: Fetches,
+    pub(crate) joinings: Joinings,
+    pub(crate) sums: Sums,
+    pub(crate) chance: SplitMix,
+    pub(crate) supervisor: Supervisor,
+    pub(crate) storage: Storage,
+    pub(crate) loading: Loading,
+    pub(crate) journal_trouble: Option<String>, // why no journal can be written
+    pub(crate) load_trouble: Option<String>,    // why they could not, as far as people know
 }
 
-pub(super) struct OpenConnection {
-    pub(super) handle: Connection,
-    pub(super) server: ServerId,
-    pub(super) ready: bool,
+pub(crate) struct OpenConnection {
+    pub(crate) handle: Connection,
+    pub(crate) server: ServerId,
+    pub(crate) ready: bool,
 }
 
 /// What the writer has been told to do.
 #[derive(Debug)]
-pub(super) enum AtDisk {
+pub(crate) enum AtDisk {
     /// Of a job that is gone, with its record or without.
     DeleteFiles {
         record: Box<Record>,
@@ -341,7 +341,7 @@ impl Daemon {
     }
 
     async fn converse(&mut self, mut inbox: Inbox) -> anyhow::Result<()> {
-        let doors = listening::open(&self.config, &self.handle, &self.hub).await?;
+        let doors = listen::open(&self.config, &self.handle, &self.hub).await?;
         self.tell_ready();
         self.supervisor.ready(self.supervised_status());
         self.load_next();
@@ -384,7 +384,7 @@ impl Daemon {
     fn tell_ready(&self) {
         let (version, servers) = (env!("CARGO_PKG_VERSION"), self.servers.len());
         let state = &self.config.directories.state;
-        match tallies::is_writable(state) {
+        match counters::is_writable(state) {
             true => info!(version, servers, "ready"),
             false => warn!(
                 version, servers, state = %state.display(),
@@ -394,7 +394,7 @@ impl Daemon {
     }
 
     /// One line for those who ask what started it.
-    pub(super) fn supervised_status(&self) -> &'static str {
+    pub(crate) fn supervised_status(&self) -> &'static str {
         match self.servers.len() {
             0 => "Waiting for a news server to be added",
             _ => "Ready",
@@ -421,7 +421,7 @@ impl Daemon {
         self.supervisor.give_sign_if_due(now);
     }
 
-    pub(super) fn ring(&self) {
+    pub(crate) fn ring(&self) {
         self.bell.ring();
     }
 
@@ -458,7 +458,7 @@ impl Daemon {
         }
     }
 
-    pub(super) fn tell_engine(&mut self, event: Event) {
+    pub(crate) fn tell_engine(&mut self, event: Event) {
         self.events.push_back(event);
         while let Some(event) = self.events.pop_front() {
             self.engine.handle(clock::now(), event);
@@ -473,7 +473,7 @@ impl Daemon {
         }
     }
 
-    pub(super) fn name(&self, server: ServerId) -> &str {
+    pub(crate) fn name(&self, server: ServerId) -> &str {
         self.servers.get(server).map_or("?", |server| &server.settings().name)
     }
 
@@ -564,8 +564,8 @@ mod tests {
     use std::os::unix::net::UnixStream;
     use std::path::Path;
 
-    use super::super::vital_thread::vital_thread;
     use super::*;
+    use crate::service_thread::vital_thread;
     use bergamot_config::Environment;
 
     /// What `/readyz` answers over the socket.
@@ -598,7 +598,7 @@ mod tests {
             tokio::task::yield_now().await;
         }
         // The main loop does not run, as while it stops.
-        let doors = listening::open(&daemon.config, &daemon.handle, &daemon.hub).await;
+        let doors = listen::open(&daemon.config, &daemon.handle, &daemon.hub).await;
         let doors = doors.expect("it can listen");
         let answer = tokio::task::spawn_blocking(move || readiness(&socket)).await;
         let answer = answer.expect("no panic").expect("it answers");

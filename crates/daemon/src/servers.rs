@@ -11,41 +11,41 @@ use bergamot_types::ServerId;
 /// it stands in the file, and has it again should it come back; what was used of its quota is known by
 /// that. Programs see its place in the file instead, from 1.
 #[derive(Debug, Default)]
-pub(super) struct Servers {
+pub(crate) struct Servers {
     list: Vec<(ServerId, Arc<Server>)>,  // in the order of the file
     numbers: BTreeMap<String, ServerId>, // of all there ever were, by their names in small letters
 }
 
 impl Servers {
-    pub(super) fn get(&self, id: ServerId) -> Option<&Arc<Server>> {
+    pub(crate) fn get(&self, id: ServerId) -> Option<&Arc<Server>> {
         self.list.iter().find(|(known, _)| *known == id).map(|(_, server)| server)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (ServerId, &Arc<Server>)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (ServerId, &Arc<Server>)> {
         self.list.iter().map(|(id, server)| (*id, server))
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.list.len()
     }
 
-    pub(super) fn by_name(&self, name: &str) -> Option<ServerId> {
+    pub(crate) fn by_name(&self, name: &str) -> Option<ServerId> {
         let is_it = |server: &Server| server.settings().name.eq_ignore_ascii_case(name);
         self.list.iter().find(|(_, server)| is_it(server)).map(|(id, _)| *id)
     }
 
     /// Its place in the file.
-    pub(super) fn place(&self, id: ServerId) -> Option<u16> {
+    pub(crate) fn place(&self, id: ServerId) -> Option<u16> {
         let at = self.list.iter().position(|(known, _)| *known == id)?;
         u16::try_from(at + 1).ok()
     }
 
-    pub(super) fn at_place(&self, place: u16) -> Option<ServerId> {
+    pub(crate) fn at_place(&self, place: u16) -> Option<ServerId> {
         self.list.get(usize::from(place).checked_sub(1)?).map(|(id, _)| *id)
     }
 
     /// Takes these instead; the numbers they have now.
-    pub(super) fn replace(
+    pub(crate) fn replace(
         &mut self,
         settings: Vec<ServerSettings>,
     ) -> anyhow::Result<Vec<ServerId>> {

@@ -14,35 +14,35 @@ use bergamot_storage::Reserve;
 use bergamot_types::{SafeName, Url};
 use rustix::process::{Resource, getrlimit};
 
-use super::memory;
 use crate::clock;
+use crate::memory_budget;
 use bergamot_config::{Category, Config, Duplicates, History, Par2Volumes, memory_budget};
 
 /// The configuration, cut to what each room needs to know.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    pub(super) engine: bergamot_engine::Settings,
+    pub(crate) engine: bergamot_engine::Settings,
     /// In the order of their ids, from 1.
-    pub(super) servers: Vec<bergamot_net::ServerSettings>,
-    pub(super) intake: bergamot_intake::Settings,
-    pub(super) jobs: JobSettings,
-    pub(super) retention: Retention,
-    pub(super) state: PathBuf,
-    pub(super) zone: Zone,
-    pub(super) threads: usize,
-    pub(super) config: Config,
-    pub(super) config_file: PathBuf,
+    pub(crate) servers: Vec<bergamot_net::ServerSettings>,
+    pub(crate) intake: bergamot_intake::Settings,
+    pub(crate) jobs: JobSettings,
+    pub(crate) retention: Retention,
+    pub(crate) state: PathBuf,
+    pub(crate) zone: Zone,
+    pub(crate) threads: usize,
+    pub(crate) config: Config,
+    pub(crate) config_file: PathBuf,
     /// Draw a live line on the terminal.
-    pub(super) progress: bool,
+    pub(crate) progress: bool,
     /// Read the feeds that are due and end.
-    pub(super) feeds_only: bool,
+    pub(crate) feeds_only: bool,
 }
 
 /// How long history lasts.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Retention {
-    pub(super) keep: Duration,
-    pub(super) most: usize,
+pub(crate) struct Retention {
+    pub(crate) keep: Duration,
+    pub(crate) most: usize,
 }
 
 impl Retention {
@@ -52,25 +52,25 @@ impl Retention {
     }
 
     /// The machine that applies it, from the start of the daemon on.
-    pub(super) fn begin(self, now: Now) -> bergamot_store::Retention {
+    pub(crate) fn begin(self, now: Now) -> bergamot_store::Retention {
         bergamot_store::Retention::new(now.instant, now.date, self.keep, self.most)
     }
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct JobSettings {
-    pub(super) incomplete: PathBuf,
-    pub(super) complete: PathBuf,
-    pub(super) categories: Vec<Category>,
+pub(crate) struct JobSettings {
+    pub(crate) incomplete: PathBuf,
+    pub(crate) complete: PathBuf,
+    pub(crate) categories: Vec<Category>,
     /// Take an NZB whose articles are queued or done already.
-    pub(super) accept_duplicates: bool,
-    pub(super) wants_par2_volumes: bool,
+    pub(crate) accept_duplicates: bool,
+    pub(crate) wants_par2_volumes: bool,
     /// Hosts in private networks from which NZBs may be fetched, or `*` for all of them.
-    pub(super) private_hosts: Vec<String>,
+    pub(crate) private_hosts: Vec<String>,
     /// From which NZBs are taken by their path.
-    pub(super) local_directories: Vec<PathBuf>,
+    pub(crate) local_directories: Vec<PathBuf>,
     /// What is kept free on each volume.
-    pub(super) reserve: Reserve,
+    pub(crate) reserve: Reserve,
 }
 
 impl Settings {
@@ -107,7 +107,7 @@ fn engine_settings(config: &Config, threads: usize) -> bergamot_engine::Settings
     }
     let active = settings.servers.iter().filter(|server| server.active);
     let connections = active.map(|server| server.connections).sum();
-    let plan = memory::Plan::new(budget, threads, connections);
+    let plan = memory_budget::Plan::new(budget, threads, connections);
     if plan.connections < connections {
         let used = plan.connections;
         tracing::info!(used, configured = connections, "there is no memory for more connections");
@@ -149,7 +149,7 @@ fn local_directories(config: &Config) -> Vec<PathBuf> {
 }
 
 impl JobSettings {
-    pub(super) fn new(config: &Config) -> Self {
+    pub(crate) fn new(config: &Config) -> Self {
         Self {
             incomplete: config.directories.incomplete.clone(),
             complete: config.directories.complete.clone(),
@@ -163,7 +163,7 @@ impl JobSettings {
     }
 
     /// How far the address of an NZB may lead.
-    pub(super) fn reach(&self, url: &Url) -> Reach {
+    pub(crate) fn reach(&self, url: &Url) -> Reach {
         let is_named = |host: &String| {
             host.eq_ignore_ascii_case(url.host())
                 || *host.to_ascii_lowercase() == format!("{}:{}", url.host(), url.port())
@@ -177,7 +177,7 @@ impl JobSettings {
 
     /// Refuses at once what is certain to be refused later. What a name stands for only shows when
     /// it is looked up.
-    pub(super) fn check_address(&self, url: &Url) -> Result<(), Refusal> {
+    pub(crate) fn check_address(&self, url: &Url) -> Result<(), Refusal> {
         let address = match url.host() {
             "localhost" => Some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
             host => host.parse().ok(),
@@ -193,18 +193,18 @@ impl JobSettings {
     }
 
     /// By its name or an alias, in any case.
-    pub(super) fn category(&self, name: &str) -> Option<&Category> {
+    pub(crate) fn category(&self, name: &str) -> Option<&Category> {
         self.categories.iter().find(|category| category.is_called(name))
     }
 
     /// Every directory that finished jobs may be in, as far as it is configured.
-    pub(super) fn destinations(&self) -> impl Iterator<Item = &Path> {
+    pub(crate) fn destinations(&self) -> impl Iterator<Item = &Path> {
         let categories = self.categories.iter().map(|category| category.directory.as_path());
         std::iter::once(self.complete.as_path()).chain(categories)
     }
 
     /// Every directory that jobs are written to, each once.
-    pub(super) fn grounds(&self) -> Vec<&Path> {
+    pub(crate) fn grounds(&self) -> Vec<&Path> {
         let mut all = vec![self.incomplete.as_path()];
         for path in self.destinations() {
             if !all.contains(&path) {
@@ -215,7 +215,7 @@ impl JobSettings {
     }
 
     /// The configured directory that the finished jobs of a category come to lie in.
-    pub(super) fn ground(&self, category: Option<&str>) -> &Path {
+    pub(crate) fn ground(&self, category: Option<&str>) -> &Path {
         match category.and_then(|name| self.category(name)) {
             Some(known) => &known.directory,
             None => &self.complete,
@@ -224,7 +224,7 @@ impl JobSettings {
 
     /// Where the finished jobs of a category go. One that nobody configured gets a directory of its
     /// own name, made safe.
-    pub(super) fn destination(&self, category: Option<&str>) -> PathBuf {
+    pub(crate) fn destination(&self, category: Option<&str>) -> PathBuf {
         let Some(name) = category.filter(|name| !name.trim().is_empty()) else {
             return self.complete.clone();
         };

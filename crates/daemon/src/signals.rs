@@ -8,7 +8,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing::warn;
 
 use crate::clock;
-use crate::happening::{Happening, Outbox};
+use crate::event::{Happening, Outbox};
 
 /// The first SIGTERM or SIGINT stops the daemon in good order, the second at once; either way what
 /// is on record is safe.

@@ -1,0 +1,163 @@
+//! The directories as they are seen from beside the loop: their volumes, and what is wrong with them.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bergamot_rpc::view::Disk;
+use bergamot_storage::{Reserve, Space, VolumeId};
+use bergamot_types::{ByteCount, JobId, SafeName, Shown};
+use bergamot_writer::{DiskError, Root};
+
+use crate::disk::hang_guard::{Look, Looks};
+use crate::disk::mount_guard::MountGuard;
+use crate::views::counters::is_writable;
+
+/// May be held by as many as look at directories.
+#[derive(Clone, Debug)]
+pub(crate) struct Places {
+    grounds: MountGuard,
+    sights: Looks<Sight>,
+    begun: Looks<BTreeMap<JobId, ByteCount>>,
+    writable: Looks<bool>,
+}
+
+/// What one look at a directory, which need not be there yet, brought.
+#[derive(Clone, Debug)]
+pub(crate) struct Sight {
+    /// Why nothing can be written there.
+    trouble: Option<String>,
+    volume: Option<VolumeId>,
+    space: Space,
+}
+
+/// Why a directory cannot be used for now.
+#[derive(Clone, Debug)]
+pub(crate) struct Away {
+    pub(crate) why: String,
+    /// What is under way may still come to its end there; nothing new is begun.
+    pub(crate) is_silent: bool,
+    /// What it had when it was last seen.
+    pub(crate) last: Option<(VolumeId, Space)>,
+}
+
+/// A volume, or why a directory cannot be used.
+pub(crate) type Seen = Result<(VolumeId, Space), Away>;
+
+impl Places {
+    pub(crate) fn new(grounds: MountGuard) -> Self {
+        let (sights, begun, writable) = (Looks::default(), Looks::default(), Looks::default());
+        Self { grounds, sights, begun, writable }
+    }
+
+    pub(crate) async fn seen(&self, path: &Path) -> Seen {
+        match self.look(path).await {
+            Look::Seen(sight) => sight.usable(),
+            Look::Silent(last) => {
+                let last = last.and_then(|sight| Some((sight.volume?, sight.space)));
+                Err(Away { why: silence(path), is_silent: true, last })
+            }
+        }
+    }
+
+    pub(crate) async fn disk(&self, path: &Path, reserve: Reserve) -> Disk {
+        let (space, trouble) = match self.look(path).await {
+            Look::Seen(sight) => (sight.space, sight.trouble),
+            Look::Silent(last) => {
+                (last.map_or_else(Space::default, |sight| sight.space), Some(silence(path)))
+            }
+        };
+        Disk {
+            path: path.to_string_lossy().into_owned(),
+            free: space.free.0,
+            total: space.total.0,
+            reserve: reserve.of(space.total).0,
+            trouble,
+        }
+    }
+
+    /// All at once: whoever is silent is waited for together.
+    pub(crate) async fn disks(&self, paths: &[&Path], reserve: Reserve) -> Vec<Disk> {
+        let look = |path: &&Path| {
+            let (places, path) = (self.clone(), path.to_path_buf());
+            tokio::spawn(async move { places.disk(&path, reserve).await })
+        };
+        let looks: Vec<_> = paths.iter().map(look).collect();
+        let mut disks = Vec::new();
+        for look in looks {
+            disks.extend(look.await);
+        }
+        disks
+    }
+
+    /// What jobs have on the disk already; nothing is known of a disk that is silent.
+    pub(crate) async fn measured(
+        &self,
+        incomplete: &Path,
+        begun: Vec<(JobId, SafeName)>,
+    ) -> BTreeMap<JobId, ByteCount> {
+        let directory = incomplete.to_owned();
+        match self.begun.look(incomplete, PATIENCE, move || measure(&directory, &begun)).await {
+            Look::Seen(measured) => measured,
+            Look::Silent(_) => BTreeMap::new(),
+        }
+    }
+
+    pub(crate) async fn is_writable(&self, state: PathBuf) -> bool {
+        let directory = state.clone();
+        let look = self.writable.look(&state, PATIENCE, move || is_writable(&directory));
+        look.await == Look::Seen(true)
+    }
+
+    async fn look(&self, path: &Path) -> Look<Sight> {
+        let (grounds, directory) = (self.grounds.clone(), path.to_owned());
+        self.sights.look(path, PATIENCE, move || Sight::of(&grounds, &directory)).await
+    }
+}
+
+impl Sight {
+    fn of(grounds: &MountGuard, path: &Path) -> Self {
+        let unmounted = grounds.check(path).err().map(DiskError::from);
+        let mut trouble = unmounted.map(|error| format!("{}: {error}", error.code()));
+        // It need not be there yet; then it is made where the nearest one above it is.
+        let nearest = path.ancestors().find_map(|path| Some((path, path.metadata().ok()?)));
+        let Some((there, metadata)) = nearest else {
+            let missing = || format!("disk.dest_missing: {}: no such directory", shown(path));
+            let trouble = Some(trouble.unwrap_or_else(missing));
+            return Self { trouble, volume: None, space: Space::default() };
+        };
+        let space = bergamot_writer::space(there).unwrap_or_else(|error| {
+            trouble.get_or_insert(format!("{}: {error}", error.code()));
+            bergamot_writer::Space::default()
+        });
+        let space = Space { free: space.free, total: space.total };
+        Self { trouble, volume: Some(VolumeId(metadata.dev())), space }
+    }
+
+    fn usable(self) -> Seen {
+        match (self.trouble, self.volume) {
+            (None, Some(volume)) => Ok((volume, self.space)),
+            (trouble, _) => {
+                Err(Away { why: trouble.unwrap_or_default(), is_silent: false, last: None })
+            }
+        }
+    }
+}
+
+fn measure(incomplete: &Path, begun: &[(JobId, SafeName)]) -> BTreeMap<JobId, ByteCount> {
+    let Ok(incomplete) = Root::open(incomplete) else { return BTreeMap::new() };
+    let measured = |(job, name): &(JobId, SafeName)| Some((*job, incomplete.allocated(name).ok()?));
+    begun.iter().filter_map(measured).collect()
+}
+
+pub(crate) fn silence(path: &Path) -> String {
+    format!("disk.silent: {}: the disk or share does not answer", shown(path))
+}
+
+fn shown(path: &Path) -> String {
+    Shown(&path.to_string_lossy()).to_string()
+}
+
+/// A disk that sleeps may take longer to wake; then it is seen with a later look.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(3);

@@ -1,0 +1,6 @@
+pub(crate) mod directories;
+pub(crate) mod disk_info;
+pub(crate) mod hang_guard;
+pub(crate) mod mount_guard;
+pub(crate) mod space;
+pub(crate) mod speed_test;

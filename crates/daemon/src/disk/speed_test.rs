@@ -1,0 +1,125 @@
+//! How fast a disk takes what is written, tried out with a file that has no name.
+//!
+//! Having none, it is gone whatever becomes of us. It is made only in directories that jobs are written to
+//! anyway, and leaves the room that is kept free there.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use bergamot_rpc::Refusal;
+use bergamot_rpc::view::{Disk, DiskSpeed};
+use bergamot_rpc::wish::DiskTrial;
+use tokio::sync::Mutex;
+
+use crate::clock;
+use crate::control::handle::{Handle, aside};
+
+impl Handle {
+    /// One after another, or each would find the disk slow for the others.
+    pub(crate) async fn try_disk(&self, trial: DiskTrial) -> Result<DiskSpeed, Refusal> {
+        let Ok(_turn) = TURN.try_lock() else {
+            return Err(Refusal::Unavailable("a disk is being tried out already".to_owned()));
+        };
+        let settings = self.settings.get();
+        let path = PathBuf::from(&trial.path);
+        let ground = settings.grounds().into_iter().find(|ground| path.starts_with(ground));
+        let Some(ground) = ground.map(Path::to_owned) else {
+            let text = format!("{} is below no configured directory", trial.path);
+            return Err(Refusal::Invalid(text));
+        };
+        let disk = self.places.disk(&ground, settings.reserve).await;
+        let most = room_for(&disk, trial.most.0)?;
+        let tried = aside(move || {
+            let directory = within(&ground, &path)?;
+            write(tempfile::tempfile_in(directory)?, most, trial.buffer, trial.patience)
+        });
+        let tried = tried.await?;
+        tried.map_err(|error| Refusal::Unavailable(format!("{}: {error}", disk.path)))
+    }
+}
+
+/// So much of it as leaves alone what is kept free.
+fn room_for(disk: &Disk, wanted: u64) -> Result<u64, Refusal> {
+    if let Some(trouble) = &disk.trouble {
+        return Err(Refusal::Unavailable(trouble.clone()));
+    }
+    match disk.free.saturating_sub(disk.reserve) {
+        0 => Err(Refusal::Unavailable(format!("disk.full: {} has no room to spare", disk.path))),
+        room => Ok(wanted.min(room)),
+    }
+}
+
+/// Where the path leads in truth, which links and dots may hide.
+fn within(ground: &Path, path: &Path) -> io::Result<PathBuf> {
+    let (ground, path) = (fs::canonicalize(ground)?, fs::canonicalize(path)?);
+    match path.starts_with(&ground) {
+        true => Ok(path),
+        false => Err(io::Error::new(io::ErrorKind::PermissionDenied, "it leads elsewhere")),
+    }
+}
+
+/// What is only in memory does not count, so it is made durable piece by piece.
+fn write(mut file: File, most: u64, buffer: usize, patience: Duration) -> io::Result<DiskSpeed> {
+    let bytes = vec![0x5a; buffer];
+    let start = clock::now().instant;
+    let end: Instant = start + patience;
+    let (mut written, mut unsynced) = (0, 0);
+    while written < most && clock::now().instant < end {
+        let length = bytes.len().min(usize::try_from(most - written).unwrap_or(usize::MAX));
+        file.write_all(&bytes[..length])?;
+        written += length as u64;
+        unsynced += length as u64;
+        if unsynced >= SYNCED_AT_ONCE {
+            file.sync_data()?;
+            unsynced = 0;
+        }
+    }
+    file.sync_data()?;
+    Ok(DiskSpeed { written, took: clock::now().instant - start })
+}
+
+static TURN: Mutex<()> = Mutex::const_new(());
+/// So that the end of its time finds little that has still to be written.
+const SYNCED_AT_ONCE: u64 = 16 << 20;
+
+#[cfg(test)]
+mod tests {
+    use bergamot_types::ByteCount;
+
+    use super::*;
+
+    #[test]
+    fn as_much_is_written_as_was_asked_for_and_nothing_stays() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = tempfile::tempfile_in(directory.path()).unwrap();
+        let speed = write(file, 1_000_001, 4096, Duration::from_secs(60)).unwrap();
+        assert_eq!(speed.written, 1_000_001);
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+        let file = tempfile::tempfile_in(directory.path()).unwrap();
+        assert_eq!(write(file, u64::MAX, 4096, Duration::ZERO).unwrap().written, 0);
+    }
+
+    #[test]
+    fn links_and_dots_lead_nowhere_else() {
+        let directory = tempfile::tempdir().unwrap();
+        let ground = directory.path().join("ground");
+        fs::create_dir_all(ground.join("in")).unwrap();
+        std::os::unix::fs::symlink("/tmp", ground.join("link")).unwrap();
+        assert!(within(&ground, &ground.join("in")).is_ok());
+        for odd in ["link", "in/../..", "nothing"] {
+            assert!(within(&ground, &ground.join(odd)).is_err(), "{odd}");
+        }
+    }
+
+    #[test]
+    fn what_is_kept_free_stays_free() {
+        let disk = Disk { free: 100, reserve: 40, ..Disk::default() };
+        assert_eq!(room_for(&disk, ByteCount(1000).0), Ok(60));
+        assert_eq!(room_for(&disk, 10), Ok(10));
+        assert!(room_for(&Disk { free: 40, ..disk.clone() }, 10).is_err());
+        let trouble = Some("disk.unmounted".to_owned());
+        assert!(room_for(&Disk { trouble, ..disk }, 10).is_err());
+    }
+}

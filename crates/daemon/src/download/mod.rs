@@ -1,0 +1,5 @@
+pub(crate) mod error_class;
+pub(crate) mod orders;
+pub(crate) mod outages;
+pub(crate) mod part_checksums;
+pub(crate) mod reports;

@@ -1,0 +1,406 @@
+//! What the engine's orders mean out here.
+
+use std::sync::Arc;
+
+use bergamot_engine::{ConnectionId, Event, Failure, HealthAction, Notice, Order, Ticket};
+use bergamot_net::{Connection, Fetch};
+use bergamot_nzb::better_name;
+use bergamot_queue::{
+    Cause, Ending, FileKey, FileState, Layout, Life, Losses, Permille, SegmentState, Stage, Step,
+    cause_of,
+};
+use bergamot_store::{Check, Finished};
+use bergamot_types::{ByteCount, JobId, MessageId, SafeName, ServerId, Shown};
+use bergamot_writer::{Piece, Task};
+use tracing::{debug, info, warn};
+
+use crate::clock;
+use crate::event::Happening;
+use crate::jobs::job_list::ActiveJob;
+use crate::run::{AtDisk, Daemon, OpenConnection};
+use crate::service_thread::vital_task;
+use crate::views::loss_text;
+
+impl Daemon {
+    pub(crate) fn carry_out(&mut self, order: Order) {
+        match order {
+            Order::Admit { connection, ticket, reserve } => {
+                if let Some(known) = self.connections.get(&connection) {
+                    known.handle.admit(ticket.0, reserve);
+                }
+            }
+            Order::Connect { connection, server } => self.connect(connection, server),
+            Order::DeleteFiles { job } => self.discard(job, false),
+            Order::Discard { ticket } => drop(self.decoded.remove(&ticket)),
+            Order::Disconnect { connection } => {
+                if let Some(known) = self.connections.get_mut(&connection) {
+                    known.handle.hang_up();
+                }
+            }
+            Order::FailJob { job, failure } => self.fail_job(job, failure),
+            Order::Fetch { connection, ticket, id, groups, limit, patience, .. } => {
+                let fetch = Fetch { ticket: ticket.0, id, groups, limit, patience };
+                if let Some(known) = self.connections.get(&connection) {
+                    // A connection that ended meanwhile reports so, and the engine takes it back.
+                    let _ = known.handle.fetch(fetch);
+                }
+            }
+            Order::FinishFile { file, layout } => self.finish_file(file, layout),
+            Order::FinishJob { job, verified } => self.finish_job(job, verified),
+            Order::Lend { connection, credit } => {
+                if let Some(known) = self.connections.get(&connection) {
+                    known.handle.lend(credit_of(credit));
+                }
+            }
+            Order::Note(note) => self.note(note),
+            Order::Persist { number, records } => self.clerk.persist(number, &records),
+            Order::Probed { job, census } => self.on_probed(job, census),
+            Order::RecallErrand { errand } => self.recall_errand(errand),
+            Order::Reserve { file, size } => {
+                let task = Task::Reserve { file: file.file, size: ByteCount(size) };
+                self.at_disk(file.job, AtDisk::Reserve(file), task);
+            }
+            Order::Revoke { connection } => {
+                if let Some(known) = self.connections.get(&connection) {
+                    known.handle.revoke();
+                }
+            }
+            Order::StartErrand { errand, server } => self.start_errand(errand, server),
+            Order::Stat { connection, ticket, id } => {
+                if let Some(known) = self.connections.get(&connection) {
+                    known.handle.stat(ticket.0, id);
+                }
+            }
+            Order::Tell(notice) => self.tell_people(notice),
+            Order::Write { ticket, file, offset } => self.write(ticket, file, offset),
+        }
+    }
+
+    fn connect(&mut self, connection: ConnectionId, server: ServerId) {
+        let Some(configured) = self.servers.get(server).cloned() else { return };
+        let outbox = self.outbox.clone();
+        let (handle, running) = Connection::prepare(configured, self.pool.clone(), move |report| {
+            outbox.tell(Happening::Connection { connection, report });
+        });
+        vital_task("connection", &self.outbox, running);
+        self.connections.insert(connection, OpenConnection { handle, server, ready: false });
+    }
+
+    fn write(&mut self, ticket: Ticket, file: FileKey, offset: u64) {
+        let Some(bytes) = self.decoded.remove(&ticket) else { return };
+        let task = Task::Write { file: file.file, offset, bytes };
+        if !self.at_disk(file.job, AtDisk::Write { ticket, file }, task) {
+            // The job is gone; so is its place on the disk.
+            self.events.push_back(Event::Written { ticket, result: Ok(()) });
+        }
+    }
+
+    fn finish_file(&mut self, file: FileKey, layout: Layout) {
+        // Should the end come between its name and the note of that, its parts tell whose name it is.
+        self.write_notes_of(file.job);
+        let name = self.name_of(file);
+        let (size, pieces) = match layout {
+            Layout::InPlace { size } => (size, Vec::new()),
+            Layout::Pieces(pieces) => {
+                let size = pieces.iter().map(|piece| piece.length).sum();
+                let piece = |piece: &bergamot_queue::Piece| Piece {
+                    from: piece.offset,
+                    length: piece.length,
+                };
+                (size, pieces.iter().map(piece).collect())
+            }
+        };
+        let sums = if pieces.is_empty() { self.sums.of_whole(file, size) } else { Vec::new() };
+        let what = AtDisk::FinishFile { file, read_back: !sums.is_empty() };
+        let task = Task::FinishFile { file: file.file, size: ByteCount(size), pieces, sums, name };
+        self.at_disk(file.job, what, task);
+    }
+
+    /// The unobfuscated one of subject and yEnc name, else yEnc's.
+    fn name_of(&self, file: FileKey) -> SafeName {
+        let known = self.engine.job(file.job).and_then(|job| job.files().get(file.file as usize));
+        let subject = known.and_then(|known| known.listed().name.as_deref());
+        let inside = known.and_then(|known| known.name_inside());
+        match better_name(subject, inside) {
+            Some(name) => SafeName::from_raw(name),
+            None => SafeName::from_raw(&format!("file {}", file.file + 1)),
+        }
+    }
+
+    pub(crate) fn note_finished(&mut self, file: FileKey, name: &str, read_back: bool) {
+        let files = self.engine.job(file.job).map(|job| job.files());
+        let verified = files.and_then(|files| files.get(file.file as usize)).is_some_and(|known| {
+            (0..known.segment_count()).all(|segment| {
+                known.segment(segment) == bergamot_queue::SegmentState::Written { verified: true }
+            })
+        });
+        debug!(job = %file.job, name = %Shown(name), verified, "file finished");
+        self.sums.forget_file(file);
+        let mut status = None;
+        if let Some(active) = self.jobs.get_mut(file.job) {
+            active.is_read_back &= read_back;
+            status = active.directory.finished_status(file.file);
+        }
+        self.note_named(file, Finished { name: name.to_owned(), verified, read_back, status });
+    }
+
+    /// The journal is written first: killed during a move, the daemon has to know the files as finished,
+    /// or it would download them again.
+    fn finish_job(&mut self, job: JobId, verified: bool) {
+        let Some(known) = self.jobs.get_mut(job) else { return };
+        known.to_be_moved = Some(Check::of(verified, known.is_read_back));
+        self.write_notes_of(job);
+        self.scribe.report(job);
+        self.enter(job, Stage::Moving);
+    }
+
+    /// Nothing happens to a job that has ended meanwhile, or was tried again since.
+    pub(crate) fn move_job(&mut self, job: JobId) {
+        let Some(known) = self.jobs.get_mut(job) else { return };
+        let Some(check) = known.to_be_moved.take() else { return };
+        let destination = known.destination.clone();
+        let Some(record) = self.jobs.record(job).filter(|it| it.outcome.is_none()) else { return };
+        let name = SafeName::from_raw(&record.name);
+        let task = Task::FinishJob { job, destination: destination.clone(), name };
+        self.at_disk(job, AtDisk::FinishJob { job, check, destination }, task);
+    }
+
+    fn enter(&mut self, job: JobId, stage: Stage) {
+        // A move that did not work is tried again.
+        if self.jobs.record(job).is_some_and(|record| record.life != Life::Post(stage)) {
+            self.jobs.step(job, Step::Enter(stage));
+            self.tell_state(job);
+        }
+    }
+
+    /// Takes the writer's mark off a job that is on record as complete.
+    pub(crate) fn settle(&mut self, job: JobId, active: ActiveJob) {
+        let name = self.jobs.record(job).and_then(|record| record.destination());
+        let name = name.and_then(|path| std::path::Path::new(path).file_name()?.to_str());
+        let Some(name) = name.and_then(SafeName::recorded) else { return };
+        let task = Task::Settle { job, destination: active.destination, name };
+        let what = AtDisk::Settle { job, farewell: active.farewell };
+        self.submit(active.directory, what, task);
+    }
+
+    fn fail_job(&mut self, job: JobId, failure: Failure) {
+        let lost = self.lost_articles(job);
+        let (cause, reason) = match failure {
+            Failure::Disk => {
+                let why = self.progress.last_disk_error().unwrap_or("disk.error");
+                (Cause::Disk, why.to_owned())
+            }
+            Failure::Health { health, critical } => {
+                (Cause::Health, format!("job.health: {}", what_is_left(health, critical)))
+            }
+            Failure::ServersDown => {
+                let cause = Cause::ServersDown;
+                (cause, self.what_is_missing(job, cause, lost.len()))
+            }
+            Failure::Incomplete => {
+                let cause = self.cause_of_loss(job);
+                (cause, self.what_is_missing(job, cause, lost.len()))
+            }
+        };
+        if let Some(pause) = self.return_pause(job, cause, &reason) {
+            return self.put_back(job, pause, cause, &reason);
+        }
+        let mut outcome = self.outcome(job, Ending::Failed(cause), &reason);
+        outcome.missing = lost.into_iter().take(MOST_MISSING_LISTED).collect();
+        self.end_as(job, outcome);
+        if cause == Cause::ServersDown {
+            self.plan_retry_after_outage(job);
+        }
+        self.events.push_back(Event::JobRemoved(job));
+    }
+
+    fn on_beyond_repair(&mut self, job: JobId, left: &str, action: HealthAction) {
+        match action {
+            HealthAction::Delete => info!(%job, "to be deleted, for it cannot be repaired: {left}"),
+            HealthAction::None => warn!(%job, "cannot be repaired: {left}"),
+            HealthAction::Park => debug!(%job, "cannot be repaired: {left}"),
+            HealthAction::Pause => {
+                warn!(%job, "paused, for it cannot be repaired: {left}");
+                self.jobs.set_paused(job, true);
+                self.record(job);
+                self.load_next();
+            }
+        }
+    }
+
+    fn lost_articles(&self, job: JobId) -> Vec<String> {
+        let files = self.engine.job(job).map(|job| job.files()).unwrap_or_default();
+        files.iter().flat_map(|file| file.lost_ids()).map(|id| id.to_string()).collect()
+    }
+
+    fn cause_of_loss(&self, job: JobId) -> Cause {
+        let files = self.engine.job(job).map(|job| job.files()).unwrap_or_default();
+        let mut losses = Losses::default();
+        for file in files {
+            for segment in 0..file.segment_count() {
+                match file.segment(segment) {
+                    SegmentState::Written { .. } => losses.got += 1,
+                    SegmentState::Missing => losses.missing += 1,
+                    SegmentState::Damaged => losses.damaged += 1,
+                    SegmentState::Wanted => {}
+                }
+            }
+        }
+        let rule = self.config.download.propagation;
+        let is_recent = self.jobs.record(job).is_some_and(|record| {
+            let newest_post = record.contents.newest_post;
+            record.held.is_some() || rule.is_recent(newest_post, clock::now().date)
+        });
+        cause_of(losses, is_recent)
+    }
+
+    fn what_is_missing(&self, job: JobId, cause: Cause, lost: usize) -> String {
+        let files = self.engine.job(job).map(|job| job.files()).unwrap_or_default();
+        let holed = files.iter().filter(|file| file.state() == FileState::Holed).count();
+        let unlisted: u64 = files.iter().map(|file| u64::from(file.listed().unlisted)).sum();
+        let more =
+            if unlisted > 0 { format!(", and the NZB lacks {unlisted}") } else { String::new() };
+        format!(
+            "{}: files incomplete: {holed} of {}, articles lost: {lost}{more}",
+            cause.code(),
+            files.len()
+        )
+    }
+
+    /// `false` if the job is gone.
+    pub(crate) fn at_disk(
+        &mut self,
+        job: JobId,
+        what: AtDisk,
+        task: Task<bergamot_net::Buffer>,
+    ) -> bool {
+        let Some(directory) = self.jobs.get(job).map(|known| known.directory.clone()) else {
+            return false;
+        };
+        self.submit(directory, what, task);
+        true
+    }
+
+    fn submit(
+        &mut self,
+        dir: Arc<bergamot_writer::JobDir>,
+        what: AtDisk,
+        task: Task<bergamot_net::Buffer>,
+    ) {
+        self.last_disk_order += 1;
+        let ticket = self.last_disk_order;
+        self.at_disk.insert(ticket, what);
+        self.writer.submit(bergamot_writer::Order { ticket, dir, task });
+    }
+
+    fn tell_people(&mut self, notice: Notice) {
+        match notice {
+            Notice::AlternateChosen { job, id, before } => {
+                debug!(%job, %id, %before, "asking for another id of the segment");
+            }
+            Notice::ArticleLost { job, id, verdict } => {
+                let what = loss_text::loss(&verdict, |server| self.name(server));
+                self.tell_of_loss(job, &id, &what);
+            }
+            Notice::ArticleRefused { job, id, server, why } => {
+                debug!(%job, %id, server = self.name(server), "not accepted: {why}");
+            }
+            Notice::BeyondRepair { job, health, critical, action } => {
+                self.on_beyond_repair(job, &what_is_left(health, critical), action);
+            }
+            Notice::CeilingLowered { server, to } => {
+                warn!(
+                    server = self.name(server),
+                    connections = to,
+                    "the server allows fewer connections"
+                );
+            }
+            Notice::DiskPaused { again_in } => {
+                let why = self.progress.last_disk_error().unwrap_or("the disk is in trouble");
+                match again_in {
+                    Some(again_in) => warn!(?again_in, "paused: {why}"),
+                    None => warn!("paused until there is room: {why}"),
+                }
+                self.tell_disk(Some(why.to_owned()));
+            }
+            Notice::DiskResumed => {
+                info!("the disk works again");
+                self.tell_disk(None);
+            }
+            Notice::JobNotMoved { job, again_in } => {
+                let why = self.progress.last_disk_error().unwrap_or("the disk is in trouble");
+                warn!(%job, again_in = ?again_in, "cannot be moved yet: {why}");
+            }
+            Notice::QuotaReached { server, until } => {
+                self.tell_of_quota(server, until);
+                self.tell_quotas();
+            }
+            Notice::QuotaRenewed { server } => {
+                self.tell_of_renewal(server);
+                self.tell_quotas();
+            }
+            Notice::ScheduleChanged { effect, until } => {
+                self.held_since = clock::now().date;
+                self.tell_of_schedule(effect, until);
+            }
+            Notice::ServerRests { server, trouble, again_in } => {
+                let why = self.troubles.get(&server).map_or("?", String::as_str);
+                let seconds = again_in.as_secs_f32().ceil();
+                let spoken = loss_text::spoken(trouble);
+                let text = format!("{spoken}: {why}; tried again in {seconds} s");
+                self.tell_server(server, Some(format!("{spoken}: {why}")));
+                match self.outages.rests(clock::now().instant, server, trouble) {
+                    true => warn!(server = self.name(server), "{text}"),
+                    false => debug!(server = self.name(server), "{text}"),
+                }
+            }
+            Notice::ServerWorks { server }
+                if self.outages.only_greets(server, self.logs_in(server)) => {}
+            Notice::ServerWorks { server } => {
+                self.tell_server(server, None);
+                match self.outages.works(server) {
+                    true => info!(server = self.name(server), "works again"),
+                    false => debug!(server = self.name(server), "works again"),
+                }
+                self.retry_jobs_failed_by_outage();
+            }
+        }
+    }
+
+    fn logs_in(&self, server: ServerId) -> bool {
+        let known = self.servers.get(server);
+        known.is_some_and(|known| known.settings().conversation.login.is_some())
+    }
+
+    fn tell_of_loss(&mut self, job: JobId, id: &MessageId, what: &str) {
+        let Some(known) = self.jobs.get_mut(job) else { return };
+        known.losses_told += 1;
+        match known.losses_told {
+            1..=LOSSES_TOLD => warn!(%job, %id, "{what}"),
+            _ => debug!(%job, %id, "{what}"),
+        }
+        if known.losses_told == LOSSES_TOLD {
+            warn!(%job, "further articles that are lost are only counted");
+        }
+    }
+}
+
+/// As people who know NZBGet would put it.
+fn what_is_left(health: Permille, critical: Permille) -> String {
+    format!("health {health}, and less than {critical} cannot be repaired")
+}
+
+fn credit_of(credit: bergamot_engine::Credit) -> bergamot_net::Credit {
+    match credit {
+        bergamot_engine::Credit::Bytes { most, until } => {
+            bergamot_net::Credit::Bytes { most: most.0, until }
+        }
+        bergamot_engine::Credit::Unlimited => bergamot_net::Credit::Unlimited,
+    }
+}
+
+/// A post that was taken down would fill the log with its articles.
+const LOSSES_TOLD: u32 = 20;
+
+/// A record must stay small; whoever loses more than this needs no list.
+const MOST_MISSING_LISTED: usize = 1000;

@@ -1,0 +1,201 @@
+//! What connections and the disk have to say.
+
+use bergamot_engine::{ConnectionId, Event, Fault, Ticket};
+use bergamot_net::{Buffer, Report};
+use bergamot_nntp::Reply;
+use bergamot_queue::Part;
+use bergamot_storage::VolumeId;
+use bergamot_types::ByteCount;
+use bergamot_writer::{DiskError, Done, Outcome};
+use bergamot_yenc::Check;
+use tracing::{debug, field, info, warn};
+
+use crate::download::error_class;
+use crate::jobs::life_cycle::announce;
+use crate::run::{AtDisk, Daemon};
+
+impl Daemon {
+    pub(crate) fn on_report(&mut self, connection: ConnectionId, report: Report) {
+        let event = match report {
+            Report::Ended { why, unanswered } => {
+                let Some(known) = self.connections.remove(&connection) else { return };
+                if self.connections.is_empty() {
+                    self.pool.clear(); // nothing will come for a while
+                }
+                debug!(server = self.name(known.server), %connection, code = why.code(), "{why}");
+                let trouble = error_class::of_connection(&why, known.ready);
+                self.troubles.insert(known.server, why.to_string());
+                let unanswered = unanswered.into_iter().map(Ticket).collect();
+                Event::Ended { connection, trouble, unanswered }
+            }
+            Report::Fetched { ticket, bytes, outcome } => {
+                self.progress.on_bytes(bytes.as_ref().len());
+                self.count_article(connection, bytes.as_ref().len(), outcome.fault.is_none());
+                if let Some(fault) = &outcome.fault {
+                    let server = self.connections.get(&connection).map(|known| known.server);
+                    let server = server.map(|id| self.name(id));
+                    let id = self.engine.article(Ticket(ticket)).map(field::display);
+                    debug!(server, id, code = fault.code(), "{fault}");
+                }
+                self.decoded.insert(Ticket(ticket), bytes);
+                let fault = outcome.fault.as_ref().map(|fault| match fault {
+                    bergamot_yenc::Fault::TooLarge { needed, .. } => {
+                        Fault::TooLarge { needed: *needed }
+                    }
+                    _ => Fault::Damaged,
+                });
+                Event::Fetched { ticket: Ticket(ticket), part: part_of(outcome.part), fault }
+            }
+            Report::Missing { ticket, reply } => {
+                // What was only asked about does not count.
+                if let Some(id) = self.engine.article(Ticket(ticket)) {
+                    debug!(%id, %reply, "missing");
+                    self.count_article(connection, 0, false);
+                }
+                Event::Missing { ticket: Ticket(ticket) }
+            }
+            Report::Present { ticket } => Event::Present { ticket: Ticket(ticket) },
+            Report::Progress { ticket, received } => {
+                Event::Progress { ticket: Ticket(ticket), received: ByteCount(received) }
+            }
+            Report::Ready => {
+                if let Some(known) = self.connections.get_mut(&connection) {
+                    known.ready = true;
+                    let server = known.server;
+                    if self.greeted.insert(server) {
+                        info!(server = self.name(server), "connected");
+                    }
+                }
+                Event::Connected { connection }
+            }
+            Report::Thirsty => Event::Thirsty { connection },
+            Report::Unspent(bytes) => Event::Unspent { connection, bytes: ByteCount(bytes) },
+            Report::Refused { ticket, reply } => {
+                let id = self.engine.article(Ticket(ticket)).map(field::display);
+                debug!(id, %reply, "refused");
+                if let Some(known) = self.connections.get(&connection) {
+                    self.troubles.insert(known.server, format!("it answered {reply}"));
+                }
+                if reply.wants_group() {
+                    self.warn_of_wanted_group(connection, &reply);
+                }
+                Event::Refused { ticket: Ticket(ticket) }
+            }
+        };
+        self.tell_engine(event);
+    }
+
+    pub(crate) fn on_disk(&mut self, done: Done<Buffer>) {
+        let Some(what) = self.at_disk.remove(&done.ticket) else { return };
+        drop(done.bytes); // back to the pool
+        if let Err(error) = &done.result {
+            debug!(code = error.code(), "{error}");
+        }
+        let trouble = |result: &Result<Outcome, bergamot_writer::DiskError>| match result {
+            Ok(_) => Ok(()),
+            Err(error) => Err(error_class::of_disk(error)),
+        };
+        let result = trouble(&done.result);
+        if let Err(error) = done.result.as_ref() {
+            self.progress.on_disk_error(format!("{}: {error}", error.code()));
+            if matches!(error, DiskError::Full { .. }) {
+                self.on_full(self.volume_of(&what));
+            }
+        }
+        match (what, done.result) {
+            (AtDisk::DeleteFiles { mut record, and_record }, result) => {
+                let job = record.id;
+                if let Err(error) = &result {
+                    warn!(%job, code = error.code(), "its files could not be deleted: {error}");
+                }
+                match (and_record, result) {
+                    (true, Ok(_)) => {
+                        // Another job may have a directory of that name by now.
+                        record.directory = None;
+                        self.keeper.remove(*record);
+                    }
+                    (true, Err(_)) => self.keeper.remove(*record),
+                    (false, Ok(_)) => self.note_discarded(job),
+                    (false, Err(_)) => {} // once more at the next start
+                }
+            }
+            (AtDisk::FinishFile { file, read_back }, named) => {
+                match named {
+                    Ok(Outcome::Named(name)) => self.note_finished(file, name.as_str(), read_back),
+                    Err(DiskError::Changed { .. } | DiskError::Vanished { .. }) => {
+                        self.note_distrusted(file);
+                    }
+                    _ => {}
+                }
+                self.tell_engine(Event::FileFinished { file, result });
+            }
+            (AtDisk::FinishJob { job, check, destination }, named) => {
+                if let Ok(Outcome::Named(name)) = named {
+                    self.note_completed(job, check, destination, &name);
+                }
+                self.tell_engine(Event::JobMoved { job, result });
+            }
+            (AtDisk::Write { ticket, file }, written) => {
+                if let Err(DiskError::Changed { .. }) = written {
+                    self.note_distrusted(file);
+                }
+                self.tell_engine(Event::Written { ticket, result });
+            }
+            (AtDisk::Reserve(_), Ok(Outcome::Done)) => {}
+            (AtDisk::Reserve(file), Err(DiskError::FileTooLarge { .. })) => {
+                // It will never be whole there, however much of it is fetched.
+                self.tell_engine(Event::FileFinished { file, result });
+            }
+            (AtDisk::Reserve(file), reserved) => {
+                if let Err(DiskError::Changed { .. }) = reserved {
+                    self.note_distrusted(file);
+                }
+                self.note_loose(file);
+            }
+            (AtDisk::Sync { job, number }, Ok(_)) => self.scribe.vouch(job, number),
+            (AtDisk::Sync { .. }, Err(_)) => {}
+            (AtDisk::Settle { job, farewell }, settled) => {
+                if settled.is_ok() {
+                    self.on_settled(&[job]);
+                }
+                if let (Some(record), Some(farewell)) = (self.jobs.record(job), farewell) {
+                    announce(record, farewell);
+                }
+            }
+        }
+    }
+}
+
+impl Daemon {
+    /// Once for each server: it would say so to every article.
+    fn warn_of_wanted_group(&mut self, connection: ConnectionId, reply: &Reply) {
+        let Some(known) = self.connections.get(&connection) else { return };
+        let server = known.server;
+        let joins = self.servers.get(server).is_some_and(|it| it.settings().join_group);
+        if !joins && self.group_wanters.insert(server) {
+            let server = self.name(server);
+            warn!(server, %reply, "needs a newsgroup selected; set join_group = true for it");
+        }
+    }
+
+    /// Where it was to be written.
+    fn volume_of(&self, what: &AtDisk) -> Option<VolumeId> {
+        match what {
+            AtDisk::FinishJob { destination, .. } => Some(VolumeId(destination.device())),
+            _ => self.incomplete_volume(),
+        }
+    }
+}
+
+fn part_of(part: bergamot_yenc::Part) -> Part {
+    Part {
+        begin: part.range.as_ref().map(|range| range.start),
+        length: part.length,
+        file_size: part.file_size,
+        number: part.number,
+        total: part.total,
+        verified: part.check == Check::Verified,
+        name: part.name.map(Into::into),
+        crc32: Some(part.crc32),
+    }
+}

@@ -1,0 +1,141 @@
+//! All that can happen to the daemon.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use bergamot_engine::ConnectionId;
+use bergamot_net::{Buffer, Report};
+use bergamot_store::Record;
+use bergamot_types::JobId;
+use bergamot_writer::Done;
+use tokio::sync::mpsc;
+
+use crate::control::call::Question;
+use crate::disk::directories::Opened;
+use crate::disk::space::Survey;
+use crate::feeds::poll::FeedNews;
+use crate::intake::url_client::Fetched;
+use crate::intake::url_response::Arrived;
+use crate::jobs::merge_split::{Merging, Splitting};
+use crate::jobs::probes::JobSample;
+use crate::newsgroups::connections::Returned;
+use crate::spool::load::Loaded;
+use crate::spool::load_error::Hindrance;
+
+#[derive(Debug)]
+pub(crate) enum Happening {
+    /// An NZB is in the spool.
+    Accepted(Box<Record>),
+    /// Somebody wants something of the daemon.
+    Asked(Question),
+    /// A job that is gone has left the disk, or could not.
+    Cleared {
+        job: JobId,
+        and_record: bool, // not only its files
+        result: Result<(), String>,
+    },
+    Connection {
+        connection: ConnectionId,
+        report: Report,
+    },
+    Disk(Done<Buffer>),
+    Feed(FeedNews),
+    /// An NZB came from its address, or did not.
+    Fetched {
+        job: JobId,
+        fetched: Box<Fetched<Arrived>>,
+    },
+    /// The destination has these jobs, of which the records say that they are queued.
+    FoundDelivered(Vec<JobId>),
+    /// Somebody comes back from a server with what he was sent for, or without.
+    ErrandReturned(Box<Returned>),
+    /// The journal of a job that is to be moved holds everything noted before, if it could be written.
+    JournalWritten(JobId),
+    /// All journals can be written to again, or one could not be.
+    Journals(Result<(), String>),
+    /// A job is ready to be downloaded, or cannot be.
+    Loaded {
+        job: JobId,
+        number: u64, // of the attempt
+        loaded: Loaded,
+    },
+    /// All NZBs of jobs that are to be one were read, or could not be.
+    Merged(Box<Merging>),
+    /// The directories of a job are open, or cannot be opened.
+    Opened {
+        number: u64,
+        opened: Box<Result<Opened, Hindrance>>,
+    },
+    /// What is used of the quotas is on disk, or could not be written.
+    Persisted {
+        number: u64,
+        result: Result<(), String>,
+    },
+    /// A record is on disk, or could not be written.
+    Recorded {
+        job: JobId,
+        is_over: bool, // by that record
+        result: Result<(), String>,
+    },
+    /// Somebody wants the configuration to be read again.
+    ReloadWanted,
+    /// Some articles of a job that waits, to be asked about.
+    SampleDrawn {
+        job: JobId,
+        drawn: Result<JobSample, String>,
+    },
+    /// A scan of the watch folder ended; the next may wait this long.
+    Scanned {
+        next: Duration,
+    },
+    /// Nothing is left to be done for these jobs, which had been completed.
+    Settled(Vec<JobId>),
+    /// Files of a job are one of their own, or could not become so.
+    Split(Box<Splitting>),
+    Stop,
+    /// Somebody has looked at the volumes.
+    Surveyed(Box<Survey>),
+    /// A thread or a task that the daemon cannot do without has panicked.
+    ThreadDied,
+    /// There may be something new in the watch folder.
+    WatchFolderTouched,
+}
+
+/// Unbounded, for what comes in is bounded where it comes from: connections by the engine's budget,
+/// the disk by the same, the desk by the pace of its scans.
+pub(crate) type Inbox = mpsc::UnboundedReceiver<Happening>;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Outbox {
+    sender: mpsc::UnboundedSender<Happening>,
+    /// The first thread or task that panicked, also for those who ask while the main loop stops.
+    died: Arc<OnceLock<String>>,
+}
+
+impl Outbox {
+    pub(crate) fn new() -> (Self, Inbox) {
+        let (sender, inbox) = mpsc::unbounded_channel();
+        (Self { sender, died: Arc::default() }, inbox)
+    }
+
+    /// A thread or a task that the daemon cannot do without has panicked: the main loop ends.
+    pub(crate) fn tell_death(&self, name: &str) {
+        let _ = self.died.set(name.to_owned()); // the first is told of
+        self.tell(Happening::ThreadDied);
+    }
+
+    /// Which thread or task the daemon ends for.
+    pub(crate) fn died(&self) -> Option<&str> {
+        self.died.get().map(String::as_str)
+    }
+
+    /// Whether the main loop has ended.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.sender.is_closed()
+    }
+
+    pub(crate) fn tell(&self, happening: Happening) {
+        // When the loop has ended nobody needs to know any more.
+        let _ = self.sender.send(happening);
+    }
+}

@@ -1,0 +1,3 @@
+pub(crate) mod progress;
+pub(crate) mod publish;
+pub(crate) mod terminal;

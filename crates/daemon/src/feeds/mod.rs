@@ -1,0 +1,6 @@
+pub(crate) mod client;
+#[cfg(test)]
+pub(crate) mod hours_test;
+pub(crate) mod poll;
+pub(crate) mod rss;
+pub(crate) mod state_files;

@@ -1,0 +1,582 @@
+//! The lives of jobs: accepted, loaded, started, ended, and what is on record of that.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bergamot_engine::{Event, FORCE_PRIORITY};
+use bergamot_queue::{Cause, Deletion, DupeMode, Ending, Life, Step};
+use bergamot_store::{Check, Doubt, Expired, Outcome, Postponed, Record, ServerArticles};
+use bergamot_types::{ByteCount, JobId, SafeName, Shown};
+use bergamot_writer::Root;
+use tracing::{debug, info, warn};
+
+use crate::clock;
+use crate::control::call::Promise;
+use crate::disk::directories;
+use crate::intake::nzb_to_job::new_job;
+use crate::jobs::job_list::{ActiveJob, Farewell};
+use crate::jobs::retry::returns_after_proof;
+use crate::periodic::Poll;
+use crate::run::{AtDisk, Daemon};
+use crate::spool::load::{Loaded, Ready, path_of};
+use crate::spool::pending_writes::Next;
+
+impl Daemon {
+    /// It is in the spool; it, or others, may turn out to be of no use, and that is to be waited for.
+    pub(crate) fn on_accepted(&mut self, record: Record) -> Vec<Promise> {
+        let (id, category) = (record.id, record.category.as_deref());
+        match record.reason() {
+            None => info!(job = %id, name = %Shown(&record.name), category, "added"),
+            Some(why) => warn!(job = %id, name = %Shown(&record.name), category, "refused: {why}"),
+        }
+        self.tally_arrival(&record);
+        let is_new = record.outcome.is_none();
+        let rivals = if is_new { self.rivals(&record) } else { Vec::new() };
+        let better = rivals.iter().any(|rival| rival.is_better);
+        let twin = is_new.then(|| self.twin(&record)).flatten();
+        let is_to_come = record.life == Life::Fetching;
+        self.jobs.insert(Box::new(record));
+        self.let_propagate(id);
+        self.tell_added(id);
+        if is_to_come && !self.feeds_only {
+            self.plan_fetch(id);
+        }
+        if let Some(twin) = twin {
+            let why = format!("nzb.duplicate: job {twin} has the same articles");
+            self.end(id, Ending::Deleted(Deletion::Copy), &why);
+            return self.recordings.promise(id).into_iter().collect();
+        }
+        let (why, useless) = match better {
+            true => ("job.duplicate: a better one is there".to_owned(), vec![id]),
+            false => {
+                let worse = rivals.iter().map(|rival| rival.job).collect();
+                (format!("job.duplicate: job {id} is better"), worse)
+            }
+        };
+        for job in &useless {
+            self.end_early(*job, Ending::Deleted(Deletion::Duplicate), &why);
+        }
+        self.load_next();
+        useless.into_iter().filter_map(|job| self.recordings.promise(job)).collect()
+    }
+
+    /// One with the same articles that was taken at the same moment, and came in before.
+    pub(crate) fn twin(&self, new: &Record) -> Option<JobId> {
+        let is_welcome =
+            new.dupe.mode == DupeMode::Force || self.job_settings.get().accept_duplicates;
+        let stands = |record: &Record| {
+            record.outcome.is_none() || matches!(record.ending(), Some(Ending::Completed { .. }))
+        };
+        let copies = if is_welcome { Vec::new() } else { self.spool.copies(new.fingerprint) };
+        copies.into_iter().find(|job| self.jobs.record(*job).is_some_and(stands))
+    }
+
+    /// Jobs of the same dupe key, as far as they matter to a new one.
+    fn rivals(&self, new: &Record) -> Vec<Rival> {
+        if new.dupe.key.is_empty() || new.dupe.mode != DupeMode::Score {
+            return Vec::new();
+        }
+        let same = |other: &&Record| {
+            other.dupe.key == new.dupe.key && other.id != new.id && !self.is_being_moved(other.id)
+        };
+        let queued = self
+            .jobs
+            .queued()
+            .filter(same)
+            .map(|other| Rival { job: other.id, is_better: other.dupe.score >= new.dupe.score });
+        // What is history stands in the way only where it succeeded, and is not beaten by the new one.
+        let past = self.jobs.past().filter(same).filter(|other| {
+            matches!(other.ending(), Some(Ending::Completed { .. }))
+                && other.dupe.score >= new.dupe.score
+        });
+        queued.chain(past.map(|other| Rival { job: other.id, is_better: true })).collect()
+    }
+
+    /// A very fresh post waits until its articles may have reached every server.
+    pub(crate) fn let_propagate(&mut self, job: JobId) {
+        let (delay, now) = (self.config.download.propagation_delay, clock::now());
+        let Some(record) = self.jobs.record(job) else { return };
+        let Some(posted) = record.contents.newest_post else { return };
+        let age = u64::try_from(now.date.0.saturating_sub(posted.0)).unwrap_or(0);
+        let left = delay.saturating_sub(Duration::from_secs(age));
+        if left > Duration::ZERO && record.priority < FORCE_PRIORITY && record.outcome.is_none() {
+            self.jobs.rest(job, now.instant + left);
+            self.do_once(Poll::Rest(job), now.instant + left);
+        }
+    }
+
+    pub(crate) fn on_loaded(&mut self, job: JobId, number: u64, loaded: Loaded) {
+        if !self.loading.take_result(job, number) {
+            // The attempt that is under way may have a directory of the same name, which has to stay.
+            return;
+        }
+        self.keeper.heard(job);
+        // It may have ended meanwhile.
+        if self.jobs.loaded(job) {
+            match loaded {
+                Loaded::Ready(ready) => self.start_job(*ready),
+                Loaded::Done(record) => {
+                    info!(job = %job, destination = record.destination(), "had been completed");
+                    self.note_ended_elsewhere(*record);
+                }
+                Loaded::Failed(record) => {
+                    announce_failure(&record, Path::new(record.directory.as_deref().unwrap_or("")));
+                    self.note_ended_elsewhere(*record);
+                }
+                Loaded::Held { why } => self.hold_back(job, why),
+                Loaded::Waits { record, why } => self.on_unloadable(&record, why),
+            }
+        } else if let Loaded::Ready(ready) = loaded
+            && self.jobs.record(job).is_none_or(|record| record.directory.is_none())
+        {
+            self.keeper.delete_files(ready.record);
+        }
+        self.load_next();
+    }
+
+    /// The keeper has put its end on record.
+    fn note_ended_elsewhere(&mut self, record: Record) {
+        let job = record.id;
+        let Some(known) = self.jobs.record_mut(job) else { return };
+        (known.life, known.outcome) = (record.life, record.outcome.clone());
+        (known.directory, known.finished) = (record.directory.clone(), record.finished.clone());
+        // Whoever changed it while it was loaded has overwritten that.
+        let has_changed = *known != record;
+        self.jobs.retire(job);
+        self.tally_end(job);
+        if has_changed {
+            self.record(job);
+        }
+        self.put_away(job);
+        if matches!(self.jobs.record(job).and_then(Record::ending), Some(Ending::Completed { .. }))
+        {
+            self.keeper.forget_journal(job);
+        }
+        self.tell_state(job);
+        self.prune();
+    }
+
+    /// What hinders one job just now, hinders the others too; so they all wait, and people are told
+    /// once.
+    fn on_unloadable(&mut self, record: &Record, why: String) {
+        if self.load_trouble.as_ref() != Some(&why) {
+            warn!(job = %record.id, name = %Shown(&record.name), "cannot be started yet: {why}");
+        }
+        self.load_trouble = Some(why);
+        self.do_once(Poll::Loading, clock::now().instant + DISK_PAUSE);
+        self.jobs.wait_again(record.id);
+    }
+
+    fn start_job(&mut self, ready: Ready) {
+        let Ready { record: loaded, nzb, directory, destination, recovered, journal } = ready;
+        let job = loaded.id;
+        self.load_trouble = None;
+        let Some(record) = self.jobs.record_mut(job) else { return };
+        let is_new = record.directory != loaded.directory;
+        (record.directory, record.finished) = (loaded.directory.clone(), loaded.finished.clone());
+        if recovered.is_proven {
+            record.returns = returns_after_proof(record.returns);
+        }
+        // Whoever changed it while it was loaded has overwritten that.
+        let has_changed = *record != loaded;
+        // Its destination is that of the category it had, or it has taken in others since.
+        let is_outdated = record.category != loaded.category || record.kin != loaded.kin;
+        if is_new {
+            self.claim(job, loaded.directory.as_deref());
+        }
+        if is_outdated {
+            self.record(job);
+            return self.jobs.wait_again(job);
+        }
+        let Some(record) = self.jobs.record(job) else { return };
+        let segments = nzb.segments();
+        info!(%job, name = %Shown(&record.name), size = %ByteCount(nzb.bytes()), "started");
+        self.sums.restore(job, &recovered.written);
+        let is_read_back = recovered.finished.iter().all(|it| it.read_back);
+        let mut new = new_job(record, nzb, recovered, self.job_settings.get().wants_par2_volumes);
+        let propagation = self.config.download.propagation;
+        let newest_post = record.contents.newest_post;
+        new.health_exempt_until =
+            propagation.exempt_until(record.held, newest_post, clock::now().date);
+        new.paused_files.extend(self.joinings.leaving(job));
+        self.scribe.adopt(job, journal);
+        let started = clock::now().instant;
+        self.jobs.start(
+            job,
+            ActiveJob {
+                directory,
+                destination,
+                started,
+                segments,
+                losses_told: 0,
+                is_read_back,
+                to_be_moved: None,
+                farewell: None,
+            },
+        );
+        self.tell_room();
+        if has_changed {
+            self.record(job);
+        }
+        self.jobs.step(job, Step::Download);
+        self.tell_engine(Event::JobAdded(new));
+        self.tell_state(job);
+    }
+
+    /// A job has a directory that was just made: whoever had one of that name before has lost it.
+    fn claim(&mut self, job: JobId, directory: Option<&str>) {
+        let mut others = self.jobs.with_directory(directory);
+        others.retain(|other| *other != job);
+        for other in others {
+            if let Some(record) = self.jobs.record_mut(other) {
+                record.directory = None;
+                record.finished.clear();
+            }
+            self.record(other);
+        }
+    }
+
+    /// Its files are on their way to the destination, or will be as soon as the journal is written.
+    pub(crate) fn is_being_moved(&self, job: JobId) -> bool {
+        let moves = |at: &AtDisk| matches!(at, AtDisk::FinishJob { job: it, .. } if *it == job);
+        self.jobs.get(job).is_some_and(|active| active.to_be_moved.is_some())
+            || self.at_disk.values().any(moves)
+    }
+
+    pub(crate) fn note_completed(
+        &mut self,
+        job: JobId,
+        check: Check,
+        destination: Arc<Root>,
+        name: &SafeName,
+    ) {
+        let totals = self.engine.job(job).map(|job| job.totals()).unwrap_or_default();
+        self.note_room_taken(&destination);
+        let Some(known) = self.jobs.get_mut(job) else { return };
+        known.destination = destination;
+        let path = path_of(&known.destination, name);
+        known.farewell = Some(Farewell {
+            size: ByteCount(totals.bytes_done),
+            took: clock::now().instant - known.started,
+            check,
+        });
+        let ending = Ending::Completed { verified: check.is_verified() };
+        let mut outcome = self.outcome(job, ending, "");
+        outcome.check = Some(check);
+        outcome.destination = Some(path);
+        self.end_as(job, outcome);
+    }
+
+    /// Its articles may still come: it stays in the queue and is tried again later.
+    pub(crate) fn put_back(&mut self, job: JobId, pause: Duration, cause: Cause, why: &str) {
+        warn!(%job, again_in = ?pause, "put back: {why}");
+        self.put_away(job);
+        self.jobs.step(job, Step::PutBack);
+        let until = clock::now().instant + pause;
+        self.jobs.put_back(job, until, cause, why);
+        self.do_once(Poll::Rest(job), until);
+        self.events.push_back(Event::JobRemoved(job));
+        self.tell_state(job);
+        self.load_next();
+    }
+
+    /// Takes a job out of the engine and ends it; what it has downloaded stays where it is.
+    pub(crate) fn end_early(&mut self, job: JobId, ending: Ending, why: &str) {
+        self.end(job, ending, why);
+        if self.jobs.get(job).is_some() {
+            self.tell_engine(Event::JobRemoved(job));
+        }
+    }
+
+    /// Puts on record how it ended; when that is on disk it becomes history.
+    pub(crate) fn end(&mut self, job: JobId, ending: Ending, why: &str) {
+        let outcome = self.outcome(job, ending, why);
+        self.end_as(job, outcome);
+    }
+
+    pub(crate) fn end_as(&mut self, job: JobId, outcome: Outcome) {
+        if self.jobs.record(job).is_none_or(|record| record.outcome.is_some()) {
+            return;
+        }
+        self.stop_fetching(job);
+        self.jobs.step(job, Step::End);
+        let Some(record) = self.jobs.record_mut(job) else { return };
+        if let Ending::Completed { .. } = outcome.ending {
+            // It has left it, and another job may come to have one of that name.
+            record.directory = None;
+        }
+        record.end(outcome);
+        self.jobs.loaded(job); // should it be on its way in, nobody waits for it any more
+        self.record(job);
+    }
+
+    /// With what is known of it so far.
+    pub(crate) fn outcome(&self, job: JobId, ending: Ending, why: &str) -> Outcome {
+        let sequence = self.spool.next_sequence();
+        let outcome = Outcome { sequence, ..Outcome::new(ending, clock::now().date, why) };
+        let Some(known) = self.engine.job(job) else { return outcome };
+        let totals = known.totals();
+        let took =
+            self.jobs.get(job).map_or(Duration::ZERO, |it| clock::now().instant - it.started);
+        let server = |(server, count): (_, bergamot_queue::ServerCount)| {
+            let articles = ServerArticles { ok: count.got, failed: count.failed };
+            (self.name(server).to_owned(), articles)
+        };
+        Outcome {
+            downloaded: ByteCount(totals.bytes_done),
+            download_seconds: took.as_secs(),
+            articles_ok: totals.segments_done,
+            articles_failed: totals.segments_lost,
+            health: known.health(),
+            critical_health: known.critical_health(),
+            servers: known.servers().map(server).collect(),
+            ..outcome
+        }
+    }
+
+    /// Brings a job's record to the disk; changes while that is under way are written together.
+    pub(crate) fn record(&mut self, job: JobId) {
+        let Some(record) = self.jobs.record(job) else { return };
+        if self.recordings.changed(job) {
+            self.keeper.update(record.clone());
+        }
+    }
+
+    /// The same, for somebody who waits for it.
+    pub(crate) fn promise(&mut self, job: JobId) -> Option<Promise> {
+        self.record(job);
+        self.recordings.promise(job)
+    }
+
+    /// `is_over`: what was written says that the job has ended.
+    pub(crate) fn on_recorded(&mut self, job: JobId, is_over: bool, result: Result<(), String>) {
+        if let Err(why) = &result {
+            warn!(%job, "the record could not be written: {why}");
+        }
+        match self.recordings.written(job, &result) {
+            Next::Later => self.do_once(Poll::Records, clock::now().instant + DISK_PAUSE),
+            Next::Once => {
+                if let Some(record) = self.jobs.record(job) {
+                    self.keeper.update(record.clone());
+                }
+            }
+            Next::Nothing => {}
+        }
+        if result.is_ok() {
+            self.clear_behind_joined();
+        }
+        let is_still_over = self.jobs.record(job).is_some_and(|record| record.outcome.is_some());
+        if result.is_ok() && is_over && is_still_over && self.jobs.is_queued(job) {
+            self.let_go(job);
+        }
+    }
+
+    pub(crate) fn write_records_again(&mut self) {
+        for job in self.recordings.failed() {
+            self.record(job);
+        }
+    }
+
+    /// The end of a job is on record: nothing needs it any more.
+    fn let_go(&mut self, job: JobId) {
+        let active = self.jobs.retire(job);
+        self.tell_room();
+        self.tally_end(job);
+        self.put_away(job);
+        self.tell_state(job);
+        let Some(record) = self.jobs.record(job) else { return };
+        let path = active.as_ref().map(|active| active.directory.path().to_owned());
+        match record.ending() {
+            Some(Ending::Failed(_)) => announce_failure(record, &path.unwrap_or_default()),
+            Some(Ending::Deleted(_)) => info!(%job, name = %Shown(&record.name), "deleted"),
+            // The journal stays until the job is settled, to tell the next daemon if it is not.
+            _ => match active {
+                Some(active) => self.settle(job, active),
+                None => self.keeper.forget_journal(job),
+            },
+        }
+        self.prune();
+        self.load_next();
+    }
+
+    /// What is only needed while a job is downloaded.
+    pub(crate) fn put_away(&mut self, job: JobId) {
+        self.forget_files_of(job);
+        self.write_notes_of(job);
+        self.notes.forget(job);
+        self.sums.forget(job);
+        self.scribe.close(job);
+        self.file_ids.forget(job);
+        self.published.forget(job);
+    }
+
+    /// Removes ended jobs that the history need not keep, with what was downloaded of those that failed.
+    pub(crate) fn prune(&mut self) {
+        let now = clock::now();
+        let records = self.jobs.past().chain(self.jobs.queued());
+        let Expired { by_number, by_age, postponed } =
+            self.retention.check(now.instant, now.date, records);
+        if let Some(Postponed { jobs, doubt, until }) = postponed {
+            // One warning for each jump, and one while the check is planned.
+            if self.targets.target(Poll::History).is_none() || matches!(doubt, Doubt::Jumped { .. })
+            {
+                tell_postponed(jobs, doubt);
+            }
+            self.do_once(Poll::History, until);
+        }
+        let why =
+            [(by_number, "more jobs ended than history.most"), (by_age, "older than history.keep")];
+        let mut removed = Vec::new();
+        for (job, why) in
+            why.into_iter().flat_map(|(jobs, why)| jobs.into_iter().map(move |job| (job, why)))
+        {
+            let Some(record) = self.jobs.record(job).cloned() else { continue };
+            tell_pruned(&record, &self.job_settings.get().incomplete, why);
+            removed.push(record);
+            self.jobs.forget(job);
+            self.tell_removed(job);
+        }
+        if !removed.is_empty() {
+            self.keeper.remove_all(removed);
+        }
+    }
+
+    /// Without a trace, beginning with its files.
+    pub(crate) fn remove(&mut self, job: JobId) -> Option<Promise> {
+        let record = self.jobs.record(job)?.clone();
+        let is_active = self.jobs.get(job).is_some();
+        self.recordings.changed(job);
+        let promise = self.recordings.promise(job);
+        if is_active {
+            self.tell_engine(Event::JobRemoved(job));
+            self.discard(job, true);
+        } else {
+            self.keeper.remove(record);
+            self.jobs.forget(job);
+        }
+        self.stop_fetching(job);
+        self.put_away(job);
+        self.tell_removed(job);
+        promise
+    }
+
+    /// Its files are deleted behind all that is still being written to them.
+    pub(crate) fn discard(&mut self, job: JobId, and_record: bool) {
+        let Some(record) = self.jobs.record(job).cloned() else { return };
+        let what = AtDisk::DeleteFiles { record: Box::new(record), and_record };
+        self.at_disk(job, what, bergamot_writer::Task::Discard);
+        if and_record {
+            self.jobs.forget(job);
+        } else if let Some(outcome) = self.jobs.record_mut(job).and_then(|it| it.outcome.as_mut()) {
+            outcome.discard = true;
+            self.record(job);
+        }
+    }
+
+    /// Clears up behind jobs that completed when the last daemon had no time for it any more.
+    pub(crate) fn settle_again(&self, unsettled: &[JobId]) {
+        let records = unsettled.iter().filter_map(|job| self.jobs.record(*job).cloned());
+        directories::settle(records.collect(), &self.job_settings.get().incomplete, &self.outbox);
+    }
+
+    /// Their journals have told what was left of them. One that is tried again has another by now.
+    pub(crate) fn on_settled(&self, jobs: &[JobId]) {
+        let is_over =
+            |job: &&JobId| self.jobs.record(**job).is_none_or(|record| record.outcome.is_some());
+        jobs.iter().filter(is_over).for_each(|job| self.keeper.forget_journal(*job));
+    }
+
+    /// What was to be deleted of a deleted job is gone.
+    pub(crate) fn note_discarded(&mut self, job: JobId) {
+        let Some(record) = self.jobs.record_mut(job) else { return };
+        let Some(outcome) = record.outcome.as_mut().filter(|outcome| outcome.discard) else {
+            return;
+        };
+        outcome.discard = false;
+        record.directory = None;
+        record.finished.clear();
+        self.record(job);
+    }
+
+    /// Deletes what the last daemon had no time to, unless another job has taken the place meanwhile.
+    pub(crate) fn discard_remnants(&mut self) {
+        let taken: HashSet<_> = self.jobs.queued().map(|record| &record.directory).collect();
+        let is_left = |record: &&Record| record.outcome.as_ref().is_some_and(|it| it.discard);
+        let left = self.jobs.past().filter(is_left).filter(|it| !taken.contains(&it.directory));
+        for record in left {
+            self.keeper.delete_files(record.clone());
+        }
+    }
+
+    pub(crate) fn on_cleared(&mut self, job: JobId, and_record: bool, result: &Result<(), String>) {
+        if let Err(why) = result {
+            warn!(%job, "not removed: {why}");
+        }
+        if and_record {
+            self.recordings.written(job, result);
+            self.recordings.forget(job);
+        } else if result.is_ok() {
+            self.note_discarded(job);
+        }
+    }
+}
+
+/// A job of the same dupe key.
+struct Rival {
+    job: JobId,
+    is_better: bool,
+}
+
+/// The job lies where it belongs and is on record: whoever waits for it may take it.
+pub(crate) fn announce(record: &Record, farewell: Farewell) {
+    let path = record.destination().unwrap_or_default();
+    info!(
+        job = %record.id, name = %Shown(&record.name), size = %farewell.size,
+        seconds = format!("{:.1}", farewell.took.as_secs_f64()),
+        verified = farewell.check.is_verified(), check = farewell.check.word(),
+        path = %Shown(path), "complete"
+    );
+}
+
+/// Only now may its NZB be dropped again: before, it would have been a duplicate.
+fn announce_failure(record: &Record, directory: &Path) {
+    let (path, reason) = (directory.to_string_lossy(), record.reason().unwrap_or("?"));
+    let name = Shown(&record.name);
+    warn!(job = %record.id, %name, path = %Shown(&path), "failed: {reason}");
+}
+
+/// What is deleted is named, so that a person can see where a download has gone.
+fn tell_pruned(record: &Record, incomplete: &Path, why: &str) {
+    let (job, name) = (record.id, Shown(&record.name));
+    match record.directory.as_deref() {
+        Some(directory) => {
+            let path = incomplete.join(directory).to_string_lossy().into_owned();
+            let path = Shown(&path);
+            info!(%job, %name, %path, "removed from the history, and its downloaded files deleted: {why}");
+        }
+        None => debug!(%job, %name, "removed from the history: {why}"),
+    }
+}
+
+fn tell_postponed(jobs: usize, doubt: Doubt) {
+    match doubt {
+        Doubt::BeforeNewestRecord => warn!(
+            jobs,
+            "no job is removed from the history by age: the clock is before the newest date on record"
+        ),
+        Doubt::Jumped { seconds } => warn!(
+            jobs,
+            hours = seconds / 3600,
+            "the clock jumped; no job is removed from the history by age until it has run an hour"
+        ),
+        Doubt::Unconfirmed { .. } => debug!(
+            jobs,
+            "no job is removed from the history by age until the clock has run an hour"
+        ),
+    }
+}
+
+/// How long to leave a disk alone that would not take a record or start a job.
+const DISK_PAUSE: Duration = Duration::from_secs(5);

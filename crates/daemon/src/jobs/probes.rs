@@ -1,0 +1,207 @@
+//! Whether jobs that wait are there at all, as far as a sample tells, and servers that nobody asks.
+//!
+//! A post that was taken down is known before its turn comes. The first jobs of the queue that have
+//! not begun are looked at every few minutes, the next one as soon as it is the next.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use bergamot_engine::{Census, Event, Sampled};
+use bergamot_nzb::Nzb;
+use bergamot_poll::Wanted;
+use bergamot_queue::{Outlook, Permille, Sizes, sample};
+use bergamot_rpc::Event as News;
+use bergamot_rpc::view;
+use bergamot_types::{JobId, ServerId, SplitMix};
+use tracing::{debug, warn};
+
+use crate::clock;
+use crate::event::Happening;
+use crate::periodic::{Lane, Poll};
+use crate::run::Daemon;
+use crate::service_thread::vital_blocking;
+
+/// What the samples said.
+#[derive(Debug, Default)]
+pub(crate) struct Probes {
+    outlooks: BTreeMap<JobId, view::Probe>,
+    critical: BTreeMap<JobId, Permille>, // of those that are under way
+    next_up: Option<JobId>,
+}
+
+/// The articles that stand for a job.
+#[derive(Debug)]
+pub(crate) struct JobSample {
+    articles: Vec<Sampled>,
+    critical: Permille,
+}
+
+impl Daemon {
+    /// Which jobs and servers are looked at, now that the queue is as it is.
+    pub(crate) fn see_to_probes(&mut self, now: Instant, current: Option<JobId>) {
+        let settings = self.config.probes;
+        let waiting = self.waiting_jobs(current);
+        let next_up = waiting.first().copied();
+        let probe = |job: JobId| {
+            let priority = i32::from(Some(job) == next_up);
+            let (kind, interval) = (Lane::Probe, settings.interval);
+            (Poll::Probe(job), Wanted { kind, interval, priority, enabled: true })
+        };
+        let wanted = waiting.into_iter().filter(|_| settings.enabled).map(probe);
+        // Most small jobs have come and gone by then.
+        let soon = now + A_MOMENT;
+        let is_probe = |target| matches!(target, Poll::Probe(_));
+        let (gone, _) = self.targets.reconcile(soon, is_probe, wanted);
+        for target in gone {
+            if let Poll::Probe(job) = target {
+                self.stop_probing(job);
+            }
+        }
+        if std::mem::replace(&mut self.probes.next_up, next_up) != next_up
+            && let Some(job) = next_up
+        {
+            self.targets.due_now(soon, Poll::Probe(job));
+        }
+        self.see_to_server_probes(now, settings.enabled);
+    }
+
+    /// The first that have not begun.
+    fn waiting_jobs(&self, current: Option<JobId>) -> Vec<JobId> {
+        let begun = |job: JobId| {
+            Some(job) == current
+                || self.engine.job(job).is_some_and(|it| it.totals().bytes_done > 0)
+        };
+        let waits = self.jobs.queued().take(LOOK_AHEAD).filter(|record| {
+            let small = (1..=MOST_ARTICLES).contains(&record.contents.articles);
+            let rests = self.jobs.rests_until(record.id).is_some();
+            let is_ready = !record.paused && !rests && record.finished.is_empty();
+            is_ready && small && !begun(record.id)
+        });
+        waits.map(|record| record.id).take(MOST_PROBED).collect()
+    }
+
+    fn stop_probing(&mut self, job: JobId) {
+        let now = clock::now().instant;
+        self.targets.remove(Poll::Probe(job));
+        self.targets.put_off(Poll::Probe(job), now);
+        self.probes.critical.remove(&job);
+        self.tell_engine(Event::ProbeDropped(job));
+    }
+
+    pub(crate) fn forget_probe(&mut self, job: JobId) {
+        self.probes.outlooks.remove(&job);
+    }
+
+    /// Reads the NZB beside the loop.
+    pub(crate) fn begin_probe(&mut self, job: JobId) {
+        let Some(record) = self.jobs.record(job).cloned() else {
+            return self.end_probe(job, Err(()));
+        };
+        let (reception, outbox) = (self.reception.clone(), self.outbox.clone());
+        let mut chance = SplitMix::seeded(self.chance.up_to(u64::MAX));
+        vital_blocking("sampler", &self.outbox, move || {
+            let drawn = reception.nzb(&record).map(|nzb| draw(&nzb, &mut chance));
+            outbox.tell(Happening::SampleDrawn { job, drawn });
+        });
+    }
+
+    pub(crate) fn on_sample_drawn(&mut self, job: JobId, drawn: Result<JobSample, String>) {
+        if self.targets.target(Poll::Probe(job)).is_none() {
+            return;
+        }
+        match drawn {
+            Ok(sample) => {
+                self.probes.critical.insert(job, sample.critical);
+                self.tell_engine(Event::ProbeWanted { job, articles: sample.articles });
+            }
+            Err(why) => {
+                debug!(%job, "cannot be probed: {why}");
+                self.end_probe(job, Err(()));
+            }
+        }
+    }
+
+    pub(crate) fn on_probed(&mut self, job: JobId, census: Census) {
+        let Some(critical) = self.probes.critical.remove(&job) else { return };
+        self.end_probe(job, Ok(()));
+        let Census { present, missing, unknown } = census;
+        if present + missing == 0 {
+            return; // nobody could say anything
+        }
+        let outlook = Outlook::of(present, missing, unknown, critical);
+        debug!(%job, present, missing, unknown, ?outlook, "probed");
+        let at = clock::now().date;
+        let probe = view::Probe { outlook, present, missing, unknown, at };
+        let before = self.probes.outlooks.insert(job, probe).map(|before| before.outlook);
+        if before == Some(probe.outlook) {
+            return;
+        }
+        if outlook == Outlook::Hopeless {
+            let name = self.jobs.record(job).map(|record| record.name.to_string());
+            warn!(%job, name, "{missing} of {} articles are nowhere to be had", present + missing);
+        }
+        self.hub.publish(News::JobOutlook { job, probe });
+    }
+
+    fn end_probe(&mut self, job: JobId, result: Result<(), ()>) {
+        let now = clock::now().instant;
+        self.targets.finished(now, Poll::Probe(job), &result, &mut self.chance);
+    }
+
+    /// What its last sample said.
+    pub(crate) fn probe_of(&self, job: JobId) -> Option<view::Probe> {
+        self.probes.outlooks.get(&job).copied()
+    }
+
+    /// While there are jobs, so that a wrong password is known before it is needed.
+    fn see_to_server_probes(&mut self, now: Instant, enabled: bool) {
+        let enabled = enabled && self.jobs.queued_count() > 0;
+        let probe = Wanted { kind: Lane::Upkeep, interval: SERVER_INTERVAL, priority: 0, enabled };
+        let wanted = self.servers.iter().map(|(server, _)| (Poll::Server(server), probe));
+        let is_server = |target| matches!(target, Poll::Server(_));
+        self.targets.reconcile(now, is_server, wanted);
+    }
+
+    /// One that is in use, or known to be in trouble, tells by itself.
+    pub(crate) fn probe_server(&mut self, server: ServerId) {
+        let now = clock::now().instant;
+        self.targets.finished(now, Poll::Server(server), &Ok::<(), ()>(()), &mut self.chance);
+        if self.engine.hold().is_none() {
+            self.tell_engine(Event::ServerProbeWanted(server));
+        }
+    }
+}
+
+/// Recovery files aside: they are what missing articles are made up from.
+fn draw(nzb: &Nzb, chance: &mut SplitMix) -> JobSample {
+    let all = nzb.bytes();
+    let (par2, data): (Vec<_>, Vec<_>) = nzb.files.iter().partition(|file| file.par2().is_some());
+    let par2 = par2.iter().fold(0, |sum: u64, file| sum.saturating_add(file.bytes()));
+    let sizes = Sizes { all, par2, ..Sizes::default() };
+    let counts = data.iter().map(|file| file.segments.len() as u32);
+    let places = sample(counts.sum(), chance);
+    let mut articles = Vec::with_capacity(places.len());
+    let mut places = places.into_iter().peekable();
+    let mut before = 0;
+    for file in data {
+        let count = file.segments.len() as u32;
+        while let Some(place) = places.next_if(|place| *place < before + count) {
+            let id = file.segments.id((place - before) as usize);
+            articles.push(Sampled { id, posted: file.date });
+        }
+        before += count;
+    }
+    JobSample { articles, critical: sizes.critical_health() }
+}
+
+/// A sample of what is over in no time would cost more than it tells.
+const A_MOMENT: Duration = Duration::from_secs(1);
+
+/// Servers that nobody had a reason to ask.
+const SERVER_INTERVAL: Duration = Duration::from_secs(3600);
+/// What comes after these is many hours away.
+const MOST_PROBED: usize = 10;
+/// Jobs that are looked at to find those.
+const LOOK_AHEAD: usize = 100;
+/// To read a larger NZB again and again would take memory that articles need.
+const MOST_ARTICLES: u32 = 300_000;

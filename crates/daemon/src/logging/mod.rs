@@ -1,0 +1,2 @@
+pub(crate) mod recent;
+pub(crate) mod start;

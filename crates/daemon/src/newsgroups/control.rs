@@ -1,0 +1,103 @@
+//! What can be asked about newsgroups.
+//!
+//! The loop only hands out what is known, which is shared; pages and posts are made beside it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bergamot_groups::{Extent, Failure, Headers, Need};
+use bergamot_queue::DupeMode;
+use bergamot_rpc::newsgroup::{
+    Group, GroupQuery, HeaderPage, HeaderQuery, PostJob, PostPage, PostQuery,
+};
+use bergamot_rpc::view::Page;
+use bergamot_rpc::wish::{Content, NewJob};
+use bergamot_rpc::{Control, Refusal};
+use bergamot_types::{GroupName, JobId};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use crate::control::call::ask;
+use crate::control::handle::{Handle, aside};
+use crate::views::newsgroups::{header_page, post_nzb, post_page, refusal_of};
+
+impl Handle {
+    pub(crate) async fn list_groups(&self, query: GroupQuery) -> Result<Page<Group>, Refusal> {
+        let waiting = ask(&self.outbox, move |daemon| daemon.list_groups(query)).await?;
+        answered(waiting).await
+    }
+
+    pub(crate) async fn group_headers(&self, query: HeaderQuery) -> Result<HeaderPage, Refusal> {
+        let need = match (query.below, query.search.is_some()) {
+            (Some(number), false) => Need::Below { number, count: query.limit },
+            _ => need(query.latest),
+        };
+        let (headers, extent, server) = self.known(&query.group, need).await?;
+        aside(move || header_page(&query, &headers, &extent, server)).await
+    }
+
+    pub(crate) async fn group_posts(&self, query: PostQuery) -> Result<PostPage, Refusal> {
+        let (headers, ..) = self.known(&query.group, need(query.latest)).await?;
+        aside(move || post_page(&query, &headers)).await
+    }
+
+    pub(crate) async fn add_post(&self, wanted: PostJob) -> Result<JobId, Refusal> {
+        let (headers, ..) = self.known(&wanted.group, Need::Known).await?;
+        let PostJob { group, post, name, category, priority, at_top, paused } = wanted;
+        let key = post.clone();
+        let found = aside(move || post_nzb(&group, &key, &headers)).await?;
+        let (title, nzb) = found.ok_or(Refusal::NoSuchPost(post))?;
+        // What looks like a path would be cut to its last part.
+        let name = name.unwrap_or_else(|| title.replace(['/', '\\'], "-"));
+        let content = Content::Nzb(nzb.into_bytes());
+        self.add(NewJob {
+            name,
+            content,
+            category,
+            priority,
+            at_top,
+            paused,
+            dupe_key: String::new(),
+            dupe_score: 0,
+            dupe_mode: DupeMode::default(),
+            password: None,
+            parameters: Vec::new(),
+            auto_category: false,
+        })
+        .await
+    }
+
+    /// The headers of a group, once there is what is needed of them.
+    async fn known(
+        &self,
+        group: &GroupName,
+        need: Need,
+    ) -> Result<(Arc<Headers>, Extent, String), Refusal> {
+        let asked = group.clone();
+        let waiting = ask(&self.outbox, move |daemon| daemon.ask_for_group(&asked, need)).await?;
+        answered(waiting).await?;
+        let asked = group.clone();
+        let known = ask(&self.outbox, move |daemon| daemon.known_headers(&asked)).await?;
+        // There may be no room for a group beside others that are asked for.
+        known.ok_or_else(|| Refusal::Unavailable(format!("the headers of {group} were dropped")))
+    }
+}
+
+fn need(latest: bool) -> Need {
+    if latest { Need::Latest } else { Need::Known }
+}
+
+async fn answered<T>(waiting: oneshot::Receiver<Result<T, Failure>>) -> Result<T, Refusal> {
+    match timeout(LONGEST_WAIT, waiting).await {
+        Ok(Ok(result)) => result.map_err(refusal_of),
+        Ok(Err(_)) => Err(Refusal::Stopping),
+        Err(_) => Err(Refusal::Unavailable(
+            "no connection was free for headers: downloads go first, unless `reserved_connections` \
+             leaves one to them"
+                .to_owned(),
+        )),
+    }
+}
+
+/// Whoever asks waits for it.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);

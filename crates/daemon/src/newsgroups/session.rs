@@ -1,0 +1,311 @@
+//! [`Line`]: a connection on which errands about newsgroups are carried out, in a task of its own.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bergamot_engine::ErrandId;
+use bergamot_groups::{Batch, Fetch, Headers, Overview, Plan};
+use bergamot_net::{ErrandError, Recall, Server};
+use bergamot_nntp::Wildmat;
+use bergamot_rpc::newsgroup::{Group, GroupQuery};
+use bergamot_rpc::view::Page;
+use bergamot_types::{ArticleRange, GroupName, ServerId};
+use thiserror::Error;
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use crate::newsgroups::connections::Errand;
+
+/// How an errand went.
+#[derive(Debug)]
+pub(crate) struct Trip {
+    pub(crate) result: Result<Brought, TripError>,
+    /// Somebody was there to talk to.
+    pub(crate) was_ready: bool,
+    pub(crate) received: u64,
+}
+
+#[derive(Debug)]
+pub(crate) enum Brought {
+    Groups(Page<Group>),
+    Headers(Box<Batch>),
+}
+
+#[derive(Debug, Error)]
+pub(crate) enum TripError {
+    #[error(transparent)]
+    Errand(#[from] ErrandError),
+    #[error("the server does not have the group")]
+    NoSuchGroup,
+    #[error("{0}")]
+    Pattern(#[from] bergamot_nntp::InvalidWildmat),
+}
+
+/// A connection to one server for one errand after another; each runs in the order it was sent.
+pub(crate) struct Line {
+    pub(crate) server: (ServerId, Arc<Server>),
+    pub(crate) compress: bool,
+    pub(crate) recall: Recall,
+    pub(crate) inbox: UnboundedReceiver<(ErrandId, Errand)>,
+}
+
+/// What a line tells: of an errand that is over, of its own end, or of both.
+#[derive(Debug)]
+pub(crate) enum LineNews {
+    Returned(ErrandId, Trip),
+    /// The connection is gone; also of an errand that ended with it.
+    Closed(Option<(ErrandId, Trip)>),
+}
+
+impl Line {
+    /// Carries out errands until no sender is left, the connection is recalled, or the server
+    /// ends it. What was sent and not begun by then comes back as recalled. `Closed` is told once.
+    pub(crate) async fn run(mut self, tell: impl Fn(LineNews)) {
+        let end = self.carry_out(&tell).await;
+        self.inbox.close();
+        tell(LineNews::Closed(end));
+        while let Ok((errand, _)) = self.inbox.try_recv() {
+            tell(LineNews::Returned(errand, Trip::recalled()));
+        }
+    }
+
+    async fn carry_out(&mut self, tell: &impl Fn(LineNews)) -> Option<(ErrandId, Trip)> {
+        let (errand, what) = self.inbox.recv().await?;
+        let (id, server) = self.server.clone();
+        let opened = bergamot_net::Errand::open(server, self.compress, self.recall.clone()).await;
+        let mut connection = match opened {
+            Ok(connection) => connection,
+            Err(error) => {
+                let result = Err(error.into());
+                return Some((errand, Trip { result, was_ready: false, received: 0 }));
+            }
+        };
+        let mut next = (errand, what);
+        let (mut counted, mut is_first) = (0, true);
+        loop {
+            let (errand, what) = next;
+            let result = carry_out(&mut connection, id, what, &self.recall).await;
+            let received =
+                connection.received() - std::mem::replace(&mut counted, connection.received());
+            let has_ended = matches!(result, Err(TripError::Errand(ErrandError::Ended(_))));
+            // A server may close what it has not heard of for a while: a new connection will do.
+            let result =
+                if has_ended && !is_first { Err(ErrandError::Recalled.into()) } else { result };
+            let trip = Trip { result, was_ready: true, received };
+            if has_ended || self.recall.is_recalled() {
+                return Some((errand, trip));
+            }
+            tell(LineNews::Returned(errand, trip));
+            is_first = false;
+            let job = tokio::select! {
+                biased;
+                // A recalled connection is closed without QUIT.
+                () = self.recall.recalled() => return None,
+                job = self.inbox.recv() => job,
+                _ = connection.wait_for_end() => return None,
+            };
+            match job {
+                Some(job) => next = job,
+                None => {
+                    connection.close().await;
+                    return None;
+                }
+            }
+        }
+    }
+}
+
+impl Trip {
+    fn recalled() -> Self {
+        Self { result: Err(ErrandError::Recalled.into()), was_ready: true, received: 0 }
+    }
+}
+
+async fn carry_out(
+    connection: &mut bergamot_net::Errand,
+    server: ServerId,
+    what: Errand,
+    recall: &Recall,
+) -> Result<Brought, TripError> {
+    match what {
+        Errand::Headers(fetch) => headers(connection, server, &fetch, recall).await,
+        Errand::List(query) => tokio::select! {
+            biased;
+            () = recall.recalled() => Err(ErrandError::Recalled.into()),
+            result = list(connection, &query) => result.map(Brought::Groups),
+        },
+    }
+}
+
+/// What was read of a group so far; all of it holds, wherever the reading breaks off.
+#[derive(Debug, Default)]
+struct Reading {
+    plan: Option<Plan>,
+    newer: Headers,
+    older: Headers,
+    has_all_newer: bool,
+}
+
+async fn headers(
+    errand: &mut bergamot_net::Errand,
+    server: ServerId,
+    fetch: &Fetch,
+    recall: &Recall,
+) -> Result<Brought, TripError> {
+    let mut reading = Reading::default();
+    let result = tokio::select! {
+        biased;
+        () = recall.recalled() => Err(ErrandError::Recalled.into()),
+        result = reading.read(errand, server, fetch) => result,
+    };
+    match (result, reading.into_batch()) {
+        (Ok(()), Some(batch)) => Ok(Brought::Headers(Box::new(batch))),
+        (Err(TripError::Errand(ErrandError::Recalled)), Some(batch)) if !batch.newer.is_empty() => {
+            Ok(Brought::Headers(Box::new(batch)))
+        }
+        (Err(error), _) => Err(error),
+        (Ok(()), None) => Err(TripError::NoSuchGroup),
+    }
+}
+
+impl Reading {
+    async fn read(
+        &mut self,
+        errand: &mut bergamot_net::Errand,
+        server: ServerId,
+        fetch: &Fetch,
+    ) -> Result<(), TripError> {
+        let Some(numbers) = errand.group(&fetch.group).await? else {
+            return Err(TripError::NoSuchGroup);
+        };
+        let plan = *self.plan.insert(fetch.plan(server, numbers.range));
+        read_range(errand, plan.newer, &mut self.newer).await?;
+        self.has_all_newer = true;
+        read_range(errand, plan.older, &mut self.older).await
+    }
+
+    /// Older headers count only when all of them are there, for they come the oldest first.
+    fn into_batch(self) -> Option<Batch> {
+        let plan = self.plan?;
+        let older = if self.has_all_newer { self.older } else { Headers::default() };
+        Some(plan.batch(self.newer, older))
+    }
+}
+
+/// Numbers that were not asked for are not listened to.
+async fn read_range(
+    errand: &mut bergamot_net::Errand,
+    range: Option<ArticleRange>,
+    headers: &mut Headers,
+) -> Result<(), TripError> {
+    let Some(range) = range else { return Ok(()) };
+    let each = |line: &[u8]| {
+        let overview = Overview::parse(line).filter(|overview| range.contains(overview.number));
+        if let Some(overview) = overview {
+            headers.push(&overview);
+        }
+    };
+    Ok(errand.over(range, each).await?)
+}
+
+async fn list(
+    errand: &mut bergamot_net::Errand,
+    query: &GroupQuery,
+) -> Result<Page<Group>, TripError> {
+    let pattern = Wildmat::parse(&pattern_of(&query.pattern))?;
+    let mut listing = Listing { query, total: 0, groups: BTreeMap::new() };
+    errand.list_active(Some(pattern.clone()), |line| listing.add(line)).await?;
+    if !listing.groups.is_empty() {
+        match errand.list_newsgroups(Some(pattern), |line| listing.describe(line)).await {
+            // Names alone are better than nothing.
+            Ok(()) | Err(ErrandError::Refused { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(Page { total: listing.total, items: listing.groups.into_values().collect() })
+}
+
+/// What has no star in it is a part of the name.
+fn pattern_of(text: &str) -> String {
+    match text.trim() {
+        "" => "*".to_owned(),
+        text if text.contains(['*', '?', ',', '!']) => text.to_owned(),
+        text => format!("*{text}*"),
+    }
+}
+
+/// The first groups behind a name, of however many there are.
+struct Listing<'a> {
+    query: &'a GroupQuery,
+    total: usize,
+    groups: BTreeMap<String, Group>,
+}
+
+impl Listing<'_> {
+    /// `name last first y`
+    fn add(&mut self, line: &[u8]) {
+        let Some(group) = parse_active(line) else { return };
+        self.total += 1;
+        if self.query.after.as_ref().is_some_and(|after| group.name <= *after) {
+            return;
+        }
+        self.groups.insert(group.name.clone(), group);
+        if self.groups.len() > self.query.limit {
+            self.groups.pop_last();
+        }
+    }
+
+    /// `name`, some blanks, and what it is about.
+    fn describe(&mut self, line: &[u8]) {
+        let line = String::from_utf8_lossy(line);
+        let Some((name, about)) = line.split_once(['\t', ' ']) else { return };
+        if let Some(group) = self.groups.get_mut(name) {
+            let about: String = about.trim().chars().filter(|c| !c.is_control()).collect();
+            group.description = Some(about.chars().take(LONGEST_DESCRIPTION).collect());
+        }
+    }
+}
+
+fn parse_active(line: &[u8]) -> Option<Group> {
+    let line = String::from_utf8_lossy(line);
+    let mut words = line.split_ascii_whitespace();
+    let name = GroupName::parse(words.next()?).ok()?.to_string();
+    let last = words.next()?.parse().ok()?;
+    let first = words.next()?.parse().ok()?;
+    Some(Group { name, description: None, first, last })
+}
+
+const LONGEST_DESCRIPTION: usize = 300;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn query(after: Option<&str>, limit: usize) -> GroupQuery {
+        GroupQuery { pattern: String::new(), after: after.map(str::to_owned), limit }
+    }
+
+    #[test]
+    fn a_part_of_a_name_is_looked_for_and_a_pattern_is_used_as_it_is() {
+        let patterns = ["", " ", "binaries", "alt.*", "a,!b"].map(pattern_of);
+        assert_eq!(patterns, ["*", "*", "*binaries*", "alt.*", "a,!b"]);
+    }
+
+    #[test]
+    fn only_a_page_is_kept_of_however_many_groups() {
+        let query = query(Some("g.0100"), 3);
+        let mut listing = Listing { query: &query, total: 0, groups: BTreeMap::new() };
+        for number in (0..1000).rev() {
+            listing.add(format!("g.{number:04} 9000000000 1 y").as_bytes());
+        }
+        for odd in ["", "name", "name x y z", "a\tb"] {
+            listing.add(odd.as_bytes());
+        }
+        listing.describe(b"g.0102\t\tAll about \x1b it");
+        listing.describe(b"other\tnothing");
+        let found: Vec<_> = listing.groups.into_values().collect();
+        let names: Vec<_> = found.iter().map(|group| group.name.as_str()).collect();
+        assert_eq!((listing.total, names), (1000, vec!["g.0101", "g.0102", "g.0103"]));
+        assert_eq!(found[1].description.as_deref(), Some("All about  it"));
+        assert_eq!((found[0].first, found[0].last), (1, 9_000_000_000));
+    }
+}

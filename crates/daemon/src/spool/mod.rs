@@ -1,0 +1,9 @@
+pub(crate) mod journal_buffer;
+pub(crate) mod journal_thread;
+pub(crate) mod load;
+pub(crate) mod load_error;
+pub(crate) mod load_queue;
+pub(crate) mod pending_writes;
+pub(crate) mod record_thread;
+pub(crate) mod resume;
+pub(crate) mod state_thread;

@@ -1,0 +1,73 @@
+//! The spool of a daemon: how it is opened, also by those who bring jobs while none runs.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context;
+use bergamot_store::{Found, KnownMounts, Spool};
+
+use crate::intake::new_job::{Reception, Wishes};
+use crate::jobs::job_list::Jobs;
+use crate::settings::JobSettings;
+use crate::shared::Current;
+use crate::startup::private_directory;
+use bergamot_config::control_socket as socket;
+use bergamot_config::{Config, Control, Socket};
+
+/// Nothing is made where a disk is promised that is not mounted: there may be a spool on it.
+pub(crate) fn open_spool(state: &Path, config: &Config) -> anyhow::Result<(Spool, Found)> {
+    let path = state.join("spool");
+    if !path.exists() {
+        KnownMounts::default().check(state).context("no spool is made")?;
+    }
+    match group_to_let_pass(state, &config.control) {
+        Some(group) => private_directory::let_group_pass(state, group),
+        None => private_directory::keep_private(state),
+    }
+    private_directory::keep_private(&path);
+    let (mut spool, found) = Spool::open(&path)
+        .map_err(|error| anyhow::anyhow!("{}: {error}", error.code()))
+        .context("cannot open the spool")?;
+    spool.keep_room_in(state);
+    Ok((spool, found))
+}
+
+/// The group of the control socket, if the socket lies in the state directory: its members have to get
+/// there.
+fn group_to_let_pass(state: &Path, control: &Control) -> Option<u32> {
+    let is_inside = match &control.socket {
+        Socket::None => false,
+        Socket::At(path) => path.starts_with(state),
+        Socket::Usual => {
+            let places = socket::usual(|name| std::env::var(name).ok(), Some(state));
+            places.iter().any(|path| path.starts_with(state))
+        }
+    };
+    control.socket_group.filter(|_| is_inside)
+}
+
+/// Takes jobs for the next start. As long as it lives no daemon can run on that spool.
+#[derive(Debug)]
+pub struct Handover(Reception);
+
+impl Handover {
+    pub fn open(config: &Config) -> anyhow::Result<Self> {
+        let (spool, found) = open_spool(&config.directories.state, config)?;
+        if let Some(why) = found.read_only {
+            anyhow::bail!("nothing can be written to the spool: {why}");
+        }
+        let mut jobs = Jobs::default();
+        found.records.into_iter().for_each(|record| jobs.insert(record));
+        let settings = Current::new(JobSettings::new(config));
+        Ok(Self(Reception::new(Arc::new(spool), settings, jobs.bottom())))
+    }
+
+    /// Behind all others of its priority. What cannot be downloaded is told, and is in the history.
+    pub fn add(&self, wishes: &Wishes, nzb: &[u8]) -> anyhow::Result<()> {
+        let record = self.0.receive(wishes, nzb)?;
+        match record.reason() {
+            Some(reason) => Err(anyhow::anyhow!("{reason}")),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Rebuilds jobs whose record is damaged from their NZBs, at the start of the daemon.
+
+use bergamot_store::Record;
+use bergamot_types::{JobId, Shown};
+use tracing::warn;
+
+use crate::intake::new_job::{Reception, Wishes, explained_unread};
+use crate::intake::nzb_to_job::{fingerprint, read_one};
+use crate::run::Daemon;
+
+impl Daemon {
+    /// Each comes back paused and with the settings of a new job, for nothing else is known of it.
+    pub(crate) fn rebuild(&mut self, jobs: &[JobId]) {
+        for &job in jobs {
+            let told = match rebuilt(&self.reception, job) {
+                Ok(record) => {
+                    let name = Shown(&record.name).to_string();
+                    if let Err(error) = self.spool.update(&record) {
+                        // It is rebuilt once more at the next start.
+                        warn!(%job, code = error.code(), "the record could not be written: {error}");
+                    }
+                    self.jobs.insert(Box::new(record));
+                    format!(
+                        "the record of job {job} was damaged: the job was rebuilt from its NZB as {name:?}, \
+                         paused and with default settings"
+                    )
+                }
+                Err(why) => {
+                    let (path, why) = self.spool.set_nzb_aside(job, why);
+                    format!(
+                        "the record of job {job} was damaged, and it could not be rebuilt: {} was set aside: {why}",
+                        path.display()
+                    )
+                }
+            };
+            warn!("{told}");
+            self.warnings.push(told);
+        }
+    }
+}
+
+fn rebuilt(reception: &Reception, job: JobId) -> Result<Record, String> {
+    let nzb = read_one(&reception.spool, job, false).map_err(|error| explained_unread(&error))?;
+    let wishes = Wishes { source: "rebuilt".to_owned(), paused: true, ..Wishes::default() };
+    let mut record = reception.record_as(job, &nzb, fingerprint(&nzb), &wishes);
+    if record.name.is_empty() {
+        record.name = format!("job {job}").into();
+    }
+    // It may be of a version that wrote no checksum.
+    record.nzb_is_sealed = false;
+    Ok(record)
+}

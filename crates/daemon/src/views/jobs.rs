@@ -1,0 +1,321 @@
+//! What people and programs may see of the daemon.
+
+use bergamot_queue::{Ending, FileState, Life, Stage};
+use bergamot_rpc::view::{
+    Disk, Ended, Job, JobState, Listing, Mark, Page, Parameter, ServerArticles, Status,
+};
+use bergamot_rpc::wish::{Shelf, Which};
+use bergamot_store::{Check, Record};
+use bergamot_types::{JobId, SafeName, ServerId};
+
+use crate::clock;
+use crate::run::Daemon;
+
+impl Daemon {
+    pub(crate) fn status(&self) -> Status {
+        let now = clock::now();
+        let (sums, pace) = (self.sums(), &self.pace);
+        Status {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            now: now.date,
+            started: self.started,
+            boot: self.hub.boot().to_owned(),
+            last_event: self.hub.position().sequence,
+            rate: pace.rate(now.instant),
+            average_rate: pace.average(),
+            limit: self.rate_limit().map(|rate| rate.0),
+            jobs: self.jobs.queued_count(),
+            jobs_in_post: sums.in_post,
+            urls: sums.urls,
+            remaining: sums.remaining,
+            forced_remaining: sums.forced,
+            paused_remaining: sums.paused,
+            downloaded: pace.total(),
+            downloaded_today: self.volumes.today(now.date),
+            downloaded_this_month: self.volumes.this_month(now.date),
+            download_seconds: pace.busy_seconds(),
+            cached: self.engine.reserved().0,
+            connections: self.connections.len(),
+            download_paused: self.download_pause(),
+            post_paused: self.pauses.post.clone(),
+            scan_paused: self.pauses.scan.clone(),
+            quota_reached: self.quota_is_reached(),
+            feed_active: self.feeds.machine.is_active(),
+            standing_by: self.engine.servers().all(|server| server.in_flight == 0),
+            // A disk may take its time, so it is asked beside the loop.
+            complete_disk: Disk::default(),
+            incomplete_disk: Disk::default(),
+            warnings: self.present_warnings(),
+        }
+    }
+
+    /// Those of the start, and what is wrong just now.
+    fn present_warnings(&self) -> Vec<String> {
+        let journals = self.journal_trouble.iter();
+        let journals = journals.map(|why| format!("downloads stop: state.unwritable: {why}"));
+        self.warnings.iter().cloned().chain(journals).collect()
+    }
+
+    fn sums(&self) -> Sums {
+        let mut sums = Sums::default();
+        for record in self.jobs.queued() {
+            let left = self.left(record);
+            sums.remaining += left.remaining;
+            sums.paused += left.paused;
+            sums.forced +=
+                if record.priority >= bergamot_engine::FORCE_PRIORITY { left.remaining } else { 0 };
+            sums.in_post += usize::from(record.outcome.is_some());
+            sums.urls += usize::from(record.life == Life::Fetching);
+        }
+        sums
+    }
+
+    /// All that is wanted of the queue or the history, as it is now.
+    pub(crate) fn page(&self, shelf: Shelf, which: &Which) -> Page<Job> {
+        let (total, wanted) = self.wanted(shelf, which);
+        Page { total, items: wanted.into_iter().map(|record| self.job_view(record)).collect() }
+    }
+
+    /// The same, with no more views than are made quickly; of the others only the ids.
+    pub(crate) fn listing(&self, shelf: Shelf, which: &Which) -> Listing {
+        let (total, wanted) = self.wanted(shelf, which);
+        let (first, rest) = wanted.split_at(wanted.len().min(Listing::AT_ONCE));
+        Listing {
+            total,
+            first: first.iter().map(|record| self.job_view(record)).collect(),
+            rest: rest.iter().map(|record| record.id).collect(),
+        }
+    }
+
+    /// What has left the queue since is told of as it ended: so it is never in neither of two lists
+    /// that are read at the same time. What is no more, or back in the queue, is left out.
+    pub(crate) fn listed(&self, shelf: Shelf, ids: &[JobId]) -> Vec<Job> {
+        let records = ids.iter().filter_map(|id| self.jobs.record(*id));
+        let is_there = |record: &&Record| match shelf {
+            Shelf::History => !self.jobs.is_queued(record.id),
+            Shelf::Queue => true,
+        };
+        records.filter(is_there).map(|record| self.job_view(record)).collect()
+    }
+
+    /// Those of the part asked for, and how many there are in all.
+    fn wanted(&self, shelf: Shelf, which: &Which) -> (usize, Vec<&Record>) {
+        let hidden = |record: &Record| record.outcome.as_ref().is_some_and(|it| it.hidden);
+        let wanted = |record: &&Record| is_wanted(record, which);
+        let in_sight = |record: &&Record| which.hidden || !hidden(record);
+        match shelf {
+            Shelf::History => part(self.jobs.past().filter(wanted).filter(in_sight), which),
+            Shelf::Queue => part(self.jobs.queued().filter(wanted), which),
+        }
+    }
+
+    pub(crate) fn job_view(&self, record: &Record) -> Job {
+        let left = self.left(record);
+        let active = self.jobs.get(record.id);
+        let known = self.engine.job(record.id);
+        let outcome = record.outcome.as_deref();
+        let totals = known.map(|job| job.totals());
+        let health = known.map(|job| (job.health(), job.critical_health()));
+        let health = health.or(outcome.map(|it| (it.health, it.critical_health)));
+        let now = clock::now().instant;
+        Job {
+            id: record.id,
+            name: record.name.to_string(),
+            nzb_name: format!("{}.nzb", record.name),
+            url: record.url.as_deref().map(str::to_owned),
+            category: record.category.as_deref().map(str::to_owned),
+            priority: record.priority,
+            state: self.state_of(record),
+            waits_for: self.jobs.held_for(record.id).map(str::to_owned),
+            paused: record.paused,
+            added: record.added,
+            size: record.contents.bytes.0,
+            remaining: left.remaining,
+            paused_remaining: left.paused,
+            downloaded: outcome
+                .map(|it| it.downloaded.0)
+                .or(totals.map(|it| it.bytes_done))
+                .unwrap_or(0),
+            files: record.contents.files,
+            remaining_files: left.files,
+            remaining_par2_files: left.par2_files,
+            articles: record.contents.articles,
+            good_articles: outcome
+                .map(|it| it.articles_ok)
+                .or(totals.map(|it| it.segments_done))
+                .unwrap_or(0),
+            failed_articles: outcome
+                .map(|it| it.articles_failed)
+                .or(totals.map(|it| it.segments_lost))
+                .unwrap_or(0),
+            active: self.in_flight(record.id) as u32,
+            health: health.map_or(1000, |(health, _)| health.0),
+            critical_health: health.map_or(1000, |(_, critical)| critical.0),
+            probe: self.probe_of(record.id),
+            oldest_post: record.contents.oldest_post,
+            newest_post: record.contents.newest_post,
+            working_directory: self.working_directory(record),
+            destination: self.destination_of(record),
+            dupe_key: record.dupe.key.to_string(),
+            dupe_score: record.dupe.score,
+            dupe_mode: record.dupe.mode,
+            parameters: record
+                .parameters
+                .iter()
+                .map(|(name, value)| Parameter { name: name.to_owned(), value: value.to_owned() })
+                .collect(),
+            servers: self.server_articles(record),
+            stage_progress: 0,
+            stage_seconds: 0,
+            download_seconds: outcome
+                .map(|it| it.download_seconds)
+                .or(active.map(|it| (now - it.started).as_secs()))
+                .unwrap_or(0),
+            post_seconds: outcome.map_or(0, |it| it.post_seconds),
+            ended: outcome.filter(|_| !self.jobs.is_queued(record.id)).map(|it| Ended {
+                at: it.ended,
+                reason: Some(it.reason.clone()).filter(|reason| !reason.is_empty()),
+                check: it.check.map(Check::word),
+                mark: mark(it.mark),
+                hidden: it.hidden,
+                can_retry: matches!(it.ending, Ending::Failed(_)),
+                missing: it.missing.clone(),
+            }),
+        }
+    }
+
+    fn in_flight(&self, job: JobId) -> usize {
+        self.engine.job_status(clock::now(), job).map_or(0, |status| status.in_flight)
+    }
+
+    /// A job whose end is not on disk yet is still being moved, as far as anybody knows.
+    pub(crate) fn state_of(&self, record: &Record) -> JobState {
+        let ended = record.outcome.as_ref().filter(|_| !self.jobs.is_queued(record.id));
+        match (ended.map(|outcome| outcome.ending), record.life) {
+            (Some(Ending::Completed { verified }), _) => JobState::Completed { verified },
+            (Some(Ending::Failed(cause)), _) => JobState::Failed(cause),
+            (Some(Ending::Deleted(deletion)), _) => JobState::Deleted(deletion),
+            (None, Life::Fetching) => JobState::Fetching,
+            (None, Life::Post(stage)) => JobState::Post(stage),
+            (None, Life::Ended) => JobState::Post(Stage::Moving),
+            (None, _) if self.in_flight(record.id) > 0 => JobState::Downloading,
+            (None, _) => JobState::Queued,
+        }
+    }
+
+    /// What is still to be had of it.
+    pub(crate) fn left(&self, record: &Record) -> Left {
+        let contents = &record.contents;
+        let mut left = Left {
+            remaining: contents.bytes.0,
+            paused: 0,
+            files: contents.files,
+            par2_files: contents.par2_files,
+        };
+        if record.outcome.is_some() {
+            return Left::default();
+        }
+        if let Some(job) = self.engine.job(record.id) {
+            let (totals, sizes) = (job.totals(), job.sizes());
+            left.remaining = sizes.all.saturating_sub(totals.bytes_done + sizes.failed);
+            let held_back = sizes.all.saturating_sub(totals.bytes);
+            let paused = job.files().iter().filter(|file| file.is_paused());
+            let paused: u64 = paused.map(bergamot_queue::File::bytes_left).sum();
+            left.paused = held_back.saturating_add(paused).min(left.remaining);
+            let is_open = |state| {
+                !matches!(state, FileState::Whole { .. } | FileState::Holed | FileState::Dropped)
+            };
+            let open = || job.files().iter().filter(|file| is_open(file.state()));
+            left.files = open().count() as u32;
+            left.par2_files = open().filter(|file| file.listed().is_par2).count() as u32;
+        }
+        if record.paused {
+            left.paused = left.remaining;
+        }
+        left
+    }
+
+    pub(crate) fn working_directory(&self, record: &Record) -> Option<String> {
+        let name = record.directory.as_deref()?;
+        Some(self.job_settings.get().incomplete.join(name).to_string_lossy().into_owned())
+    }
+
+    fn destination_of(&self, record: &Record) -> String {
+        if let Some(known) = record.destination() {
+            return known.to_owned();
+        }
+        let directory = self.job_settings.get().destination(record.category.as_deref());
+        directory.join(SafeName::from_raw(&record.name).as_str()).to_string_lossy().into_owned()
+    }
+
+    fn server_articles(&self, record: &Record) -> Vec<ServerArticles> {
+        if let Some(job) = self.engine.job(record.id) {
+            let count = |(server, count): (ServerId, bergamot_queue::ServerCount)| ServerArticles {
+                server: self.shown_id(server),
+                good: count.got,
+                failed: count.failed,
+            };
+            return job.servers().map(count).collect();
+        }
+        let servers = record.outcome.iter().flat_map(|outcome| &outcome.servers);
+        let known = servers.filter_map(|(name, count)| {
+            let server = self.servers.by_name(name)?;
+            Some(ServerArticles {
+                server: self.shown_id(server),
+                good: count.ok,
+                failed: count.failed,
+            })
+        });
+        known.collect()
+    }
+}
+
+/// What is still to be had of a job.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Left {
+    pub(crate) remaining: u64,
+    pub(crate) paused: u64,
+    pub(crate) files: u32,
+    pub(crate) par2_files: u32,
+}
+
+#[derive(Default)]
+struct Sums {
+    remaining: u64,
+    paused: u64,
+    forced: u64,
+    in_post: usize,
+    urls: usize,
+}
+
+fn part<'a>(all: impl Iterator<Item = &'a Record>, which: &Which) -> (usize, Vec<&'a Record>) {
+    let wanted = which.offset..which.offset.saturating_add(which.limit.unwrap_or(usize::MAX));
+    let (mut total, mut part) = (0, Vec::new());
+    for record in all {
+        if wanted.contains(&total) {
+            part.push(record);
+        }
+        total += 1;
+    }
+    (total, part)
+}
+
+fn is_wanted(record: &Record, which: &Which) -> bool {
+    let in_category = which.category.as_ref().is_none_or(|category| {
+        record.category.as_deref().unwrap_or_default().eq_ignore_ascii_case(category)
+    });
+    let found = which
+        .search
+        .as_ref()
+        .is_none_or(|text| record.name.to_lowercase().contains(&text.to_lowercase()));
+    in_category && found
+}
+
+fn mark(mark: bergamot_store::Mark) -> Option<Mark> {
+    match mark {
+        bergamot_store::Mark::None => None,
+        bergamot_store::Mark::Bad => Some(Mark::Bad),
+        bergamot_store::Mark::Good => Some(Mark::Good),
+        bergamot_store::Mark::Success => Some(Mark::Success),
+    }
+}

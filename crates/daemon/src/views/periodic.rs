@@ -1,0 +1,85 @@
+//! What the scheduler has to do, as control interfaces see it.
+
+use std::time::{Duration, Instant};
+
+use bergamot_poll::{Status, Target};
+use bergamot_rpc::targets::{LastResult, Target as View, TargetKind};
+use bergamot_types::UnixTime;
+
+use crate::clock;
+use crate::periodic::{Lane, Poll};
+use crate::run::Daemon;
+
+impl Daemon {
+    /// What is due soonest comes first.
+    pub(crate) fn target_views(&self) -> Vec<View> {
+        let mut targets: Vec<_> = self.targets.targets().collect();
+        targets.sort_by_key(|(id, target)| (!target.enabled, target.next_due, *id));
+        targets.truncate(MOST_SHOWN);
+        targets.into_iter().map(|(id, target)| self.target_view(id, target)).collect()
+    }
+
+    fn target_view(&self, id: Poll, target: &Target<Lane>) -> View {
+        let (kind, subject) = self.target_name(id);
+        let running = self.targets.is_running(id);
+        View {
+            kind,
+            subject,
+            enabled: target.enabled,
+            running,
+            priority: target.priority,
+            interval_ms: interval_of(target),
+            next_due: (target.enabled && !running).then(|| date_of(target.next_due)),
+            last_result: match target.last_status {
+                Status::Never => LastResult::Never,
+                Status::Failed => LastResult::Failed,
+                Status::Succeeded => LastResult::Ok,
+            },
+            last_run: target.last_run.map(date_of),
+            failures: target.failures,
+        }
+    }
+
+    fn target_name(&self, id: Poll) -> (TargetKind, Option<String>) {
+        match id {
+            Poll::CurrentJob => (TargetKind::CurrentJob, None),
+            Poll::Feed(feed) => {
+                let name = self.feeds.machine.settings(feed).map(|it| it.name.to_string());
+                (TargetKind::Feed, name)
+            }
+            Poll::Group(number) => (TargetKind::Group, self.newsgroups.name_of(number)),
+            Poll::History => (TargetKind::History, None),
+            Poll::Journals => (TargetKind::Journals, None),
+            Poll::Loading => (TargetKind::Loading, None),
+            Poll::Probe(job) => (TargetKind::Probe, Some(job.0.to_string())),
+            Poll::Progress(job) => (TargetKind::Progress, Some(job.0.to_string())),
+            Poll::Rate => (TargetKind::Rate, None),
+            Poll::Records => (TargetKind::Records, None),
+            Poll::Rest(job) => (TargetKind::Rest, Some(job.0.to_string())),
+            Poll::Screen => (TargetKind::Screen, None),
+            Poll::Server(server) => (TargetKind::Server, Some(self.name(server).to_owned())),
+            Poll::Storage => (TargetKind::Storage, None),
+            Poll::Url(job) => (TargetKind::Url, Some(job.0.to_string())),
+            Poll::WatchFolder => (TargetKind::WatchFolder, None),
+        }
+    }
+}
+
+/// What is done once has none.
+fn interval_of(target: &Target<Lane>) -> Option<u64> {
+    let interval = (target.interval != Duration::MAX).then_some(target.interval)?;
+    u64::try_from(interval.as_millis()).ok()
+}
+
+/// By the clock of now, to the second.
+fn date_of(instant: Instant) -> UnixTime {
+    let now = clock::now();
+    let seconds = |time: Duration| i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
+    UnixTime(match instant.checked_duration_since(now.instant) {
+        Some(ahead) => now.date.0.saturating_add(seconds(ahead)),
+        None => now.date.0.saturating_sub(seconds(now.instant.duration_since(instant))),
+    })
+}
+
+/// Jobs that wait for their NZBs may be many thousands; nobody reads so far.
+const MOST_SHOWN: usize = 1000;

@@ -1,0 +1,187 @@
+//! What came from each server, over time.
+
+use std::time::{Duration, Instant};
+
+use bergamot_engine::ConnectionId;
+use bergamot_rpc::{Refusal, view};
+use bergamot_store::ServerVolumes;
+use bergamot_types::{ByteCount, ServerId, UnixTime};
+
+use crate::clock;
+use crate::run::Daemon;
+
+/// The counters, and when they are to be written down.
+#[derive(Debug, Default)]
+pub(crate) struct Volumes {
+    counters: ServerVolumes,
+    keep_at: Option<Instant>,
+}
+
+/// All that ever came from a server.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sum {
+    pub(crate) bytes: u64,
+    pub(crate) good: u64,
+    pub(crate) failed: u64,
+}
+
+impl Volumes {
+    pub(crate) fn new(counters: ServerVolumes) -> Self {
+        Self { counters, keep_at: None }
+    }
+
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        self.keep_at
+    }
+
+    pub(crate) fn today(&self, now: UnixTime) -> u64 {
+        self.counters.all.today(now).0
+    }
+
+    pub(crate) fn this_month(&self, now: UnixTime) -> u64 {
+        self.counters.all.this_month(now).0
+    }
+
+    pub(crate) fn of(&self, name: &str, now: UnixTime) -> Sum {
+        let Some(volumes) = self.counters.servers.get(&key(name)) else { return Sum::default() };
+        let (_, days) = volumes.days(now);
+        Sum {
+            bytes: volumes.total().0,
+            good: days.iter().map(|day| u64::from(day.articles_ok)).sum(),
+            failed: days.iter().map(|day| u64::from(day.articles_failed)).sum(),
+        }
+    }
+
+    fn note_bytes(&mut self, name: &str, bytes: u64) {
+        self.note(name, |volumes, date| volumes.note_bytes(date, ByteCount(bytes)));
+    }
+
+    fn count(&mut self, name: &str, bytes: u64, good: bool) {
+        self.note(name, |volumes, date| {
+            volumes.note_bytes(date, ByteCount(bytes));
+            volumes.note_articles(date, u32::from(good), u32::from(!good));
+        });
+    }
+
+    fn note(&mut self, name: &str, note: impl Fn(&mut bergamot_limit::Volumes, UnixTime)) {
+        let now = clock::now();
+        let server = match self.counters.servers.get_mut(&key(name)) {
+            Some(server) => server,
+            None => self.counters.servers.entry(key(name)).or_default(),
+        };
+        for volumes in [&mut self.counters.all, server] {
+            note(volumes, now.date);
+        }
+        self.keep_at.get_or_insert(now.instant + KEEP_EVERY);
+    }
+}
+
+impl Daemon {
+    /// An article came, good or bad, or did not.
+    pub(crate) fn count_article(&mut self, connection: ConnectionId, bytes: usize, good: bool) {
+        let bytes = bytes as u64;
+        self.pace.on_bytes(clock::now().instant, bytes);
+        let Some(known) = self.connections.get(&connection) else { return };
+        if let Some(server) = self.servers.get(known.server) {
+            self.volumes.count(&server.settings().name, bytes, good);
+        }
+    }
+
+    /// Headers are no articles, but they came.
+    pub(crate) fn count_headers(&mut self, server: ServerId, bytes: u64) {
+        let Some(server) = self.servers.get(server).filter(|_| bytes > 0) else { return };
+        self.volumes.note_bytes(&server.settings().name, bytes);
+    }
+
+    pub(crate) fn keep_volumes_if_due(&mut self, now: Instant) {
+        if self.volumes.keep_at.is_some_and(|at| now >= at) {
+            self.keep_volumes();
+        }
+    }
+
+    pub(crate) fn keep_volumes(&mut self) {
+        self.volumes.keep_at = None;
+        self.clerk.keep_volumes(self.volumes.counters.clone());
+    }
+
+    pub(crate) fn volume_views(&mut self) -> Vec<view::Volume> {
+        let now = clock::now().date;
+        let mut views = vec![volume_view(None, &mut self.volumes.counters.all, now)];
+        let places: Vec<_> = (1..)
+            .zip(self.servers.iter())
+            .map(|(place, (_, server))| (ServerId(place), key(&server.settings().name)))
+            .collect();
+        for (place, name) in places {
+            let volumes = self.volumes.counters.servers.entry(name).or_default();
+            views.push(volume_view(Some(place), volumes, now));
+        }
+        views
+    }
+
+    pub(crate) fn reset_volumes(
+        &mut self,
+        server: Option<ServerId>,
+        only_custom: bool,
+    ) -> Result<(), Refusal> {
+        let now = clock::now().date;
+        let reset = |volumes: &mut bergamot_limit::Volumes| match only_custom {
+            true => volumes.reset_custom(now),
+            false => volumes.reset(now),
+        };
+        match server {
+            None => {
+                self.volumes.counters.servers.values_mut().for_each(reset);
+                reset(&mut self.volumes.counters.all);
+            }
+            Some(place) => {
+                let id = self.servers.at_place(place.0).ok_or(Refusal::NoSuchServer(place.0))?;
+                let name = key(self.name(id));
+                reset(self.volumes.counters.servers.entry(name).or_default());
+            }
+        }
+        self.keep_volumes();
+        Ok(())
+    }
+}
+
+fn volume_view(
+    server: Option<ServerId>,
+    volumes: &mut bergamot_limit::Volumes,
+    now: UnixTime,
+) -> view::Volume {
+    let rings = volumes.rings(now);
+    let (first_day, days) = volumes.days(now);
+    let (custom, custom_since) = volumes.custom();
+    view::Volume {
+        server,
+        now: now.0,
+        first_day,
+        total: volumes.total().0,
+        custom: custom.0,
+        custom_since: custom_since.0,
+        reset: volumes.reset_at().0,
+        second: rings.second,
+        minute: rings.minute,
+        hour: rings.hour,
+        day: days.len().saturating_sub(1),
+        seconds: rings.seconds,
+        minutes: rings.minutes,
+        hours: rings.hours,
+        days: days.iter().map(|day| day.bytes).collect(),
+        articles: days
+            .iter()
+            .map(|day| view::DayArticles {
+                good: day.articles_ok.into(),
+                failed: day.articles_failed.into(),
+            })
+            .collect(),
+    }
+}
+
+/// No two servers have the same name in another case.
+fn key(name: &str) -> String {
+    name.to_lowercase()
+}
+
+/// A crash costs the counters so much; they are for people, not for quotas.
+const KEEP_EVERY: Duration = Duration::from_secs(30);
