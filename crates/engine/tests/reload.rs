@@ -48,6 +48,20 @@ fn what_a_server_was_asked_goes_elsewhere_when_it_is_removed_or_switched_off() {
 }
 
 #[test]
+fn the_last_connection_to_a_removed_server_may_break_on_an_article() {
+    for trouble in [Trouble::Broken, Trouble::OutOfStep, Trouble::Refused] {
+        let mut world = World::new(vec![server(1, 1), server(2, 1)]);
+        world.add(1, 2);
+        let (kept, gone) = (world.at(1), world.at(2));
+        let asked = world.line(gone);
+        change(&mut world, |settings| settings.servers.truncate(1));
+        world.ends(gone, trouble);
+        world.comes(kept);
+        assert_eq!(world.line(kept), asked, "{trouble:?}: the other server is asked at once");
+    }
+}
+
+#[test]
 fn an_answer_that_still_comes_from_a_removed_server_counts() {
     let mut world = World::new(vec![server(1, 1), server(2, 1)]);
     world.add(1, 2);

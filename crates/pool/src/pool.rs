@@ -282,12 +282,14 @@ impl Pool {
     }
 
     /// The number of the request that began last, of those it has delivered an article for, good or bad.
+    /// 0 for a server that was removed and whose last connection has ended.
     pub fn newest_delivered(&self, server: ServerId) -> u64 {
-        self.server(server).newest_delivered()
+        self.find(server).map_or(0, Server::newest_delivered)
     }
 
+    /// Also a server that was removed and whose last connection has ended: it delivers nothing any more.
     pub fn is_out_of_order(&self, server: ServerId) -> bool {
-        self.server(server).is_out_of_order()
+        self.find(server).is_none_or(Server::is_out_of_order)
     }
 
     /// Out of order and rested: one article shows whether it delivers again.

@@ -1,6 +1,7 @@
 //! Many days, on all cores.
 
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -53,7 +54,7 @@ impl Campaign {
                 tell(begun);
             }
             let day = Day::from_seed(seed);
-            match play(&day) {
+            match play_or_panic(&day) {
                 Ok(outcome) => report.add(&day, &outcome),
                 Err(story) => {
                     let mut first = broken.lock().unwrap_or_else(|lock| lock.into_inner());
@@ -77,6 +78,16 @@ impl Campaign {
             Some(_) => None,
         }
     }
+}
+
+/// A day that panics breaks a rule, too: its seed has to be told.
+fn play_or_panic(day: &Day) -> Result<super::world::Outcome, String> {
+    let played = catch_unwind(AssertUnwindSafe(|| play(day)));
+    played.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("?");
+        Err(format!("seed {}: panicked: {text}\n{day:#?}", day.seed))
+    })
 }
 
 /// Plays a day, and some of them twice: the same must come of it.
