@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use bergamot_storage::{Ground, MountError, Mounts, Verdict, judge, promised_mounts};
 use serde::{Deserialize, Serialize};
 
-use crate::state_file::{Kept, StateFile};
+use crate::state::state_file::{Kept, StateFile};
 
 /// By the directories as they are configured. Its methods read the kernel's table of mounts, and may block
 /// where something is mounted on demand.

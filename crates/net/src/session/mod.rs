@@ -4,6 +4,8 @@
 //! kept. When a download wants the connection, the next command comes back as
 //! [`ErrandError::Recalled`]; an owner that cannot wait for the one under way drops the errand.
 
+pub(crate) mod deflated;
+
 use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;

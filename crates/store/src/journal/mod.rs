@@ -1,12 +1,15 @@
 //! What lies in the files of a job, as it is learnt.
 //!
-//! One file beside the record, only ever appended to. Its frames ([`frame`](crate::frame)) tell what was
+//! One file beside the record, only ever appended to. Its frames ([`frame`](crate::journal::frame)) tell what was
 //! written, and marks in between vouch for it: *all up to here is on the disk itself*. So after a crash
 //! of the process everything in the journal counts, for the kernel still writes what it was given; after
 //! a crash of the machine only what was vouched for. The kernel's boot id tells the two apart.
 //!
 //! What takes a claim back is synced at once, for the bytes it speaks of are about to change, and is
 //! written twice, so that no single damage brings the claim back to life.
+
+pub(crate) mod entries;
+pub(crate) mod frame;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -15,11 +18,11 @@ use std::sync::Arc;
 use bergamot_queue::{Part, Restored};
 use bergamot_types::{FileIdentity, FileStatus};
 
-use crate::directory::Directory;
-use crate::durable::{at, publish_now, sync_names};
-use crate::entries::{Decoder, encode};
+use crate::disk::directory::Directory;
+use crate::disk::durable::{at, publish_now, sync_names};
 use crate::error::StoreError;
-use crate::frame::{Frame, Kind, Owner, frames};
+use crate::journal::entries::{Decoder, encode};
+use crate::journal::frame::{Frame, Kind, Owner, frames};
 
 /// The journal of one job. Its methods block on the disk.
 #[derive(Debug)]
@@ -442,9 +445,9 @@ mod tests {
     use bergamot_types::JobId;
 
     use super::*;
-    use crate::directory::Folder;
+    use crate::disk::directory::Folder;
     use crate::fingerprint::Fingerprint;
-    use crate::frame::BootId;
+    use crate::journal::frame::BootId;
 
     const NAME: &str = "00000007.journal";
 

@@ -1,5 +1,8 @@
 //! How much may still be used.
 
+pub(crate) mod checkpoint;
+pub(crate) mod ledger;
+
 use bergamot_types::{ByteCount, UnixTime};
 
 use crate::checkpoint::{Checkpoint, Checkpoints};

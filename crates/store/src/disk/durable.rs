@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use crate::directory::Directory;
+use crate::disk::directory::Directory;
 use crate::error::StoreError;
 
 /// Writes `content` beside the file called `name` and syncs it. [`publish`] gives it its name.

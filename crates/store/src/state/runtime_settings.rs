@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use bergamot_types::{ByteRate, UnixTime};
 use serde::{Deserialize, Serialize};
 
-use crate::plain;
-use crate::state_file::Kept;
+use crate::serde_plain;
+use crate::state::state_file::Kept;
 
 /// What differs from the configuration file until somebody changes it again.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(default)]
 pub struct RuntimeSettings {
     /// None: as configured. 0: none at all.
-    #[serde(with = "plain::optional")]
+    #[serde(with = "serde_plain::optional")]
     pub rate_limit: Option<ByteRate>,
     pub download_paused: Option<Pause>,
     pub post_paused: Option<Pause>,
@@ -26,10 +26,10 @@ pub struct RuntimeSettings {
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Pause {
     pub by: String,
-    #[serde(with = "plain")]
+    #[serde(with = "serde_plain")]
     pub since: UnixTime,
     /// None: until somebody ends it.
-    #[serde(default, with = "plain::optional")]
+    #[serde(default, with = "serde_plain::optional")]
     pub until: Option<UnixTime>,
 }
 
@@ -49,7 +49,7 @@ impl Kept for RuntimeSettings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state_file::StateFile;
+    use crate::state::state_file::StateFile;
 
     #[test]
     fn what_was_changed_is_found() {

@@ -1,5 +1,9 @@
 //! TLS for one server.
 
+pub(crate) mod certificate;
+pub(crate) mod pinned;
+pub(crate) mod tls_stream;
+
 use std::sync::Arc;
 
 use rustls::client::WebPkiServerVerifier;

@@ -1,5 +1,10 @@
 //! The directory of jobs.
 
+pub(crate) mod checksummed_nzb;
+pub(crate) mod crash_guard;
+pub(crate) mod name;
+pub(crate) mod opening;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io::{self, Read};
@@ -8,20 +13,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bergamot_types::JobId;
 
-use crate::commit::{Draft, commit};
-use crate::directory::{Directory, Folder};
-use crate::durable::{at, draft_of, publish_now, sync_names};
+use crate::disk::commit::{Draft, commit};
+use crate::disk::directory::{Directory, Folder};
+use crate::disk::durable::{at, draft_of, publish_now, sync_names};
+use crate::disk::lock::{Lock, lock};
 use crate::error::StoreError;
 use crate::fingerprint::Fingerprint;
-use crate::frame::{BootId, Owner};
-use crate::hand::Hand;
+use crate::journal::frame::{BootId, Owner};
 use crate::journal::{Journal, Replay};
 use crate::kin::Joined;
-use crate::lock::{Lock, lock};
-use crate::name::{GONE, JOURNAL, LAST, NZB, RECORD, name};
-use crate::opening::{look_through, rename_aside};
 use crate::record::{Record, Records};
-use crate::sealed_nzb::{NzbReader, Sealing};
+use crate::spool::checksummed_nzb::{NzbReader, Sealing};
+use crate::spool::crash_guard::Hand;
+use crate::spool::name::{GONE, JOURNAL, LAST, NZB, RECORD, name};
+use crate::spool::opening::{look_through, rename_aside};
 
 /// Why nothing new is taken.
 #[derive(Clone, Debug)]
@@ -653,7 +658,7 @@ mod tests {
         let (spool, _) = Spool::open(home.path()).unwrap();
         add(&spool);
         drop(spool);
-        let newer = crate::sealed::seal("bergamot-job", 4, "whatever");
+        let newer = crate::disk::checksummed::seal("bergamot-job", 4, "whatever");
         fs::write(home.path().join("00000002.job"), newer).unwrap();
         fs::write(home.path().join("00000003.job"), "damaged").unwrap();
         fs::write(home.path().join("00000004.nzb.draft"), "half").unwrap();

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::directory::{Directory, Folder};
-use crate::durable::{at, publish_now, sync_names};
+use crate::disk::checksummed::{Unsealed, seal, unseal};
+use crate::disk::directory::{Directory, Folder};
+use crate::disk::durable::{at, publish_now, sync_names};
 use crate::error::StoreError;
-use crate::sealed::{Unsealed, seal, unseal};
 
 /// What is kept in such a file.
 pub trait Kept: Default {
@@ -127,7 +127,7 @@ const MOST_BYTES: u64 = 64 << 20;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::usage::Usage;
+    use crate::state::usage::Usage;
 
     #[test]
     fn what_a_newer_bergamot_wrote_is_left_alone() {

@@ -11,14 +11,14 @@ use std::thread;
 use bergamot_queue::Ending;
 use bergamot_types::JobId;
 
-use crate::commit::commit;
-use crate::directory::Directory;
-use crate::durable::{DRAFT, at};
+use crate::disk::checksummed::Unsealed;
+use crate::disk::commit::commit;
+use crate::disk::directory::Directory;
+use crate::disk::durable::{DRAFT, at};
 use crate::error::StoreError;
 use crate::kin::{Undone, put_right};
-use crate::name::{GONE, JOURNAL, LAST, NZB, RECORD, name, parse};
 use crate::record::{Record, Records, VERSION};
-use crate::sealed::Unsealed;
+use crate::spool::name::{GONE, JOURNAL, LAST, NZB, RECORD, name, parse};
 use crate::spool::{Found, record_draft};
 
 /// With the highest number that was ever given to a job.

@@ -8,8 +8,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use crate::directory::Directory;
-use crate::durable::{at, draft_of, publish, sync_names};
+use crate::disk::directory::Directory;
+use crate::disk::durable::{at, draft_of, publish, sync_names};
 use crate::error::StoreError;
 
 /// A file that shall have this content.

@@ -4,6 +4,13 @@
 //! when they are due. Answers are made only when polled, so a reader that pipelines a hundred
 //! commands costs a hundred short lines and one body.
 
+pub(crate) mod command;
+pub(crate) mod delivery;
+pub(crate) mod dialogue;
+pub(crate) mod outbox;
+pub(crate) mod site;
+pub(crate) mod tally;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;

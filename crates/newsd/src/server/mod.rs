@@ -1,5 +1,10 @@
 //! A news server on the loopback.
 
+pub(crate) mod cable;
+pub(crate) mod certs;
+pub(crate) mod compressed;
+pub(crate) mod wire;
+
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;

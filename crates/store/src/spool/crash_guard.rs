@@ -10,10 +10,10 @@ use std::path::PathBuf;
 use bergamot_types::JobId;
 use serde::{Deserialize, Serialize};
 
-use crate::directory::Directory;
-use crate::durable::{at, draft_of};
+use crate::disk::checksummed::{Unsealed, seal, unseal};
+use crate::disk::directory::Directory;
+use crate::disk::durable::{at, draft_of};
 use crate::error::StoreError;
-use crate::sealed::{Unsealed, seal, unseal};
 
 #[derive(Debug, Default)]
 pub(crate) struct Hand(BTreeMap<u32, Grip>);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bergamot_limit::Volumes;
 use serde::{Deserialize, Serialize};
 
-use crate::state_file::Kept;
+use crate::state::state_file::Kept;
 
 /// The counters of all servers.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
@@ -34,7 +34,7 @@ mod tests {
     use bergamot_types::{ByteCount, UnixTime};
 
     use super::*;
-    use crate::state_file::StateFile;
+    use crate::state::state_file::StateFile;
 
     #[test]
     fn counters_outlive_the_process() {

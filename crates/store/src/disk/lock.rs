@@ -5,8 +5,8 @@ use std::io::{self, Read, Seek, Write};
 
 use rustix::fs::{FlockOperation, OFlags, flock};
 
-use crate::directory::{Directory, Folder};
-use crate::durable::at;
+use crate::disk::directory::{Directory, Folder};
+use crate::disk::durable::at;
 use crate::error::StoreError;
 
 /// Held as long as this lives, and gone with the process.

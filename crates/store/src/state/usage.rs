@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bergamot_types::{ByteCount, UnixTime};
 use serde::{Deserialize, Serialize};
 
-use crate::state_file::Kept;
+use crate::state::state_file::Kept;
 
 /// All that is used. What it means, `limit` knows.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]

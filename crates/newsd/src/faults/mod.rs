@@ -3,6 +3,9 @@
 //! The choice is a function of the seed, the rule, the message-id and how often that id was asked
 //! for on this server (or of the number of the connection or login), so that it repeats.
 
+pub(crate) mod fault;
+pub(crate) mod manners;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,0 +1,9 @@
+//! TODO
+
+pub(crate) mod direct_io;
+pub(crate) mod disk_speed;
+pub(crate) mod move_threads;
+pub(crate) mod part_cache;
+pub(crate) mod sync_thread;
+pub(crate) mod work_queue;
+pub(crate) mod write_thread;
