@@ -11,8 +11,8 @@ use rustix::fs::{self, AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::error::{DiskError, Obstacle};
-use crate::kernel::Kernel;
-use crate::modes::Modes;
+use crate::files::kernel::Kernel;
+use crate::files::modes::Modes;
 
 /// The handle of a directory; files in it are reached by name relative to it.
 ///

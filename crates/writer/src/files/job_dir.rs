@@ -13,12 +13,12 @@ use rustix::io::Errno;
 use tracing::debug;
 
 use crate::error::DiskError;
-use crate::folder::{Folder, Renamed, Stamp, status_of};
-use crate::moving::Move;
-use crate::names::Names;
-use crate::part_file::{PartFile, PartHistory};
-use crate::root::Root;
-use crate::tree;
+use crate::files::folder::{Folder, Renamed, Stamp, status_of};
+use crate::files::moving::Move;
+use crate::files::names::Names;
+use crate::files::part_file::{PartFile, PartHistory};
+use crate::files::root::Root;
+use crate::files::tree;
 
 /// Holds one handle; open it when the job starts, not when it is queued.
 #[derive(Debug)]
@@ -635,7 +635,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::kernel::Kernel;
+    use crate::files::kernel::Kernel;
 
     /// Reads nothing but this error.
     #[derive(Debug)]

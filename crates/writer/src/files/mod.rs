@@ -1,4 +1,4 @@
-//! TODO
+//! Files and directories of jobs, reached from the handle of a directory and through no symbolic link.
 
 pub(crate) mod folder;
 pub(crate) mod job_dir;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustix::fs::{Mode, fchmod, fstat, open};
 use tracing::warn;
 
-use crate::folder::FOLDER;
+use crate::files::folder::FOLDER;
 
 /// As somebody wants them, whatever the umask; none is what the umask leaves.
 ///

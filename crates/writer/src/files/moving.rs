@@ -9,11 +9,11 @@ use rustix::io::Errno;
 use tracing::debug;
 
 use crate::error::DiskError;
-use crate::folder::Folder;
-use crate::job_dir::JobDir;
-use crate::names::Names;
-use crate::root::Root;
-use crate::tree;
+use crate::files::folder::Folder;
+use crate::files::job_dir::JobDir;
+use crate::files::names::Names;
+use crate::files::root::Root;
+use crate::files::tree;
 
 /// One rename where it can be; between disks a copy under a hidden name, checked, renamed, and only
 /// then is the source removed.
@@ -253,7 +253,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::kernel::{Kernel, Linux};
+    use crate::files::kernel::{Kernel, Linux};
 
     static RUNNING: AtomicBool = AtomicBool::new(false);
 

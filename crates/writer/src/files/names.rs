@@ -7,8 +7,8 @@ use std::sync::atomic::AtomicBool;
 use bergamot_types::SafeName;
 
 use crate::error::{DiskError, Obstacle};
-use crate::folder::{Folder, Renamed};
-use crate::tree;
+use crate::files::folder::{Folder, Renamed};
+use crate::files::tree;
 
 /// Keeps names apart that a case-insensitive or normalising file system would hold for the same,
 /// wherever the job may be copied to one day.
@@ -140,7 +140,7 @@ mod tests {
 
     use super::*;
     use crate::Root;
-    use crate::kernel::{Kernel, Linux};
+    use crate::files::kernel::{Kernel, Linux};
 
     /// A share with names of at most 143 bytes, or one that cannot rename exclusively.
     #[derive(Debug)]

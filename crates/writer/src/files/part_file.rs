@@ -9,12 +9,12 @@ use bergamot_types::{FileIdentity, FileStatus};
 use rustix::fs;
 use rustix::io::Errno;
 
-use crate::disks::MEASURABLE;
 use crate::error::DiskError;
-use crate::folder::{Folder, Stamp, status_of};
-use crate::job_dir::{Piece, Sum};
-use crate::kernel::Kernel;
-use crate::line::lock;
+use crate::files::folder::{Folder, Stamp, status_of};
+use crate::files::job_dir::{Piece, Sum};
+use crate::files::kernel::Kernel;
+use crate::threads::disk_speed::MEASURABLE;
+use crate::threads::work_queue::lock;
 
 /// Named by its index in the job, as `0007.part`; its own name comes with its last byte.
 #[derive(Debug)]
@@ -419,7 +419,7 @@ mod tests {
 
     use super::*;
     use crate::Root;
-    use crate::kernel::Linux;
+    use crate::files::kernel::Linux;
 
     /// Answers each call from a script, then does as it is told.
     #[derive(Debug, Default)]

@@ -9,12 +9,12 @@ use rustix::fs::{self, FileType};
 use rustix::io::Errno;
 
 use crate::error::DiskError;
-use crate::folder::Folder;
-use crate::job_dir::JobDir;
-use crate::kernel::{Kernel, Linux};
-use crate::modes::Modes;
-use crate::names::Names;
-use crate::part_file::allocated;
+use crate::files::folder::Folder;
+use crate::files::job_dir::JobDir;
+use crate::files::kernel::{Kernel, Linux};
+use crate::files::modes::Modes;
+use crate::files::names::Names;
+use crate::files::part_file::allocated;
 
 /// The incomplete directory or a destination.
 ///

@@ -8,8 +8,8 @@ use rustix::fs::{self, Advice, FileType, OFlags};
 use rustix::io::{self, Errno};
 
 use crate::error::{DiskError, Obstacle};
-use crate::folder::Folder;
-use crate::part_file::Target;
+use crate::files::folder::Folder;
+use crate::files::part_file::Target;
 
 /// Refuses a tree in which anything but plain files and directories lies.
 pub(crate) fn check(folder: &Folder) -> Result<(), DiskError> {

@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
-use crate::disks::Disks;
 use crate::error::DiskError;
-use crate::job_dir::JobDir;
-use crate::line::{Choice, Line, lock};
-use crate::part_file::PartFile;
+use crate::files::job_dir::JobDir;
+use crate::files::part_file::PartFile;
+use crate::threads::disk_speed::Disks;
+use crate::threads::work_queue::{Choice, Line, lock};
 use crate::writer::{Done, Outcome, Shared};
 
 /// What lies in their hands.
@@ -158,8 +158,8 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::disks::MEASURABLE;
-    use crate::kernel::{Kernel, Linux};
+    use crate::files::kernel::{Kernel, Linux};
+    use crate::threads::disk_speed::MEASURABLE;
     use crate::{Order, Root, Settings, Task, Writer};
 
     #[test]

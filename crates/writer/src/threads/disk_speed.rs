@@ -12,9 +12,9 @@ use std::os::fd::OwnedFd;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use crate::job_dir::JobDir;
-use crate::line::lock;
-use crate::part_file::PartFile;
+use crate::files::job_dir::JobDir;
+use crate::files::part_file::PartFile;
+use crate::threads::work_queue::lock;
 
 /// What is known of each, by its device.
 #[derive(Debug, Default)]

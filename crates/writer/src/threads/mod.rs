@@ -1,4 +1,4 @@
-//! TODO
+//! The threads of a [`Writer`](crate::Writer), their work queues, and how fast each disk was measured to be.
 
 pub(crate) mod direct_io;
 pub(crate) mod disk_speed;

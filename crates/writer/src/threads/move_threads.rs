@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-use crate::line::lock;
+use crate::threads::work_queue::lock;
 
 /// How many there are, by disk. All of it is asked and changed while nobody else chooses what to do
 /// next, so that nothing is left to somebody who has just left.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::error::DiskError;
-use crate::job_dir::JobDir;
-use crate::part_file::PartFile;
+use crate::files::job_dir::JobDir;
+use crate::files::part_file::PartFile;
 
 /// Least recently used go first. A short list is searched faster than a map.
 #[derive(Debug)]

@@ -11,12 +11,12 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use crate::disks::{Disks, LEAST_FLUSHED};
 use crate::error::DiskError;
-use crate::job_dir::{JobDir, Whole};
-use crate::line::{Choice, lock};
-use crate::movers::Movers;
-use crate::part_file::PartFile;
+use crate::files::job_dir::{JobDir, Whole};
+use crate::files::part_file::PartFile;
+use crate::threads::disk_speed::{Disks, LEAST_FLUSHED};
+use crate::threads::move_threads::Movers;
+use crate::threads::work_queue::{Choice, lock};
 use crate::writer::{Done, Order, Outcome, Shared, Task};
 
 pub(crate) enum Closing<B> {
@@ -216,8 +216,8 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::job_dir::Sum;
-    use crate::kernel::{Kernel, Linux};
+    use crate::files::job_dir::Sum;
+    use crate::files::kernel::{Kernel, Linux};
     use crate::{Root, Settings, Writer};
 
     /// The first flush fails, and those after it know nothing of that: as in the kernel.

@@ -3,13 +3,13 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::closer::Closing;
 use crate::error::DiskError;
-use crate::hands::{Handed, Place};
-use crate::job_dir::{JobDir, is_lost};
-use crate::line::{Choice, lock};
-use crate::part_cache::PartCache;
-use crate::part_file::PartFile;
+use crate::files::job_dir::{JobDir, is_lost};
+use crate::files::part_file::PartFile;
+use crate::threads::direct_io::{Handed, Place};
+use crate::threads::part_cache::PartCache;
+use crate::threads::sync_thread::Closing;
+use crate::threads::work_queue::{Choice, lock};
 use crate::writer::{Done, Order, Outcome, Shared, Task};
 
 /// What stands in the queue of one of them.
