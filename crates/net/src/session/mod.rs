@@ -21,11 +21,11 @@ use tokio::time::timeout;
 use tracing::trace;
 
 use crate::connection::wait_until;
-use crate::deflated::{self, Inflater};
-use crate::dial::{dial, shake_hands};
 use crate::error::Ended;
-use crate::link::Link;
 use crate::server::{Encryption, Server};
+use crate::session::deflated::Inflater;
+use crate::socket::dial::{dial, shake_hands};
+use crate::socket::link::Link;
 use crate::tls::TlsAgreement;
 
 #[derive(Debug)]

@@ -8,11 +8,11 @@ use tokio::net::{TcpStream, lookup_host};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use crate::certificate;
 use crate::error::ConnectError;
 use crate::http::is_public;
-use crate::secured::Secured;
 use crate::server::{IpVersion, Server};
+use crate::tls::certificate;
+use crate::tls::tls_stream::Secured;
 
 pub(crate) async fn dial(server: &Server) -> Result<TcpStream, ConnectError> {
     let limit = server.settings().limits.connect;

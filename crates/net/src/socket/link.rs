@@ -7,8 +7,8 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 
-use crate::scratch::with_scratch;
-use crate::secured::{Secured, send};
+use crate::socket::read_buffer::with_scratch;
+use crate::tls::tls_stream::{Secured, send};
 
 #[derive(Debug)]
 pub(crate) enum Link {

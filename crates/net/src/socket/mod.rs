@@ -1,4 +1,4 @@
-//! TODO
+//! Connecting, reading and writing a socket; the buffers that are read into.
 
 pub(crate) mod buffer;
 pub(crate) mod dial;

@@ -14,7 +14,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use thiserror::Error;
 
-use crate::pinned::Pinned;
+use crate::tls::pinned::Pinned;
 
 #[derive(Clone, Debug)]
 pub struct TlsSettings {

@@ -317,7 +317,7 @@ mod tests {
     use rustls::{RootCertStore, ServerConfig, ServerConnection, Stream};
 
     use super::*;
-    use crate::link::Link;
+    use crate::socket::link::Link;
 
     /// Sends what it is given in pieces that are cut anywhere.
     struct Crumbs(std::net::TcpStream, usize);
