@@ -3,7 +3,7 @@
 use bergamot_types::UnixTime;
 use chrono::NaiveDate;
 
-use crate::window::{Calendar, Period, Window};
+use crate::calendar::window::{Calendar, Period, Window};
 
 /// A calendar that is asked with every event, nearly always on the same day: what it said of that day
 /// is kept, for to find out takes a table of zones and rules of summer time.
@@ -65,7 +65,7 @@ impl Diary {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time_of_day::TimeOfDay;
+    use crate::calendar::time_of_day::TimeOfDay;
 
     const PERIODS: [Period; 5] = [
         Period::Day,

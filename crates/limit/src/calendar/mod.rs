@@ -1,4 +1,4 @@
-//! TODO
+//! Calendar time: time zones, days, weeks and months, and timetables of rates and pauses.
 
 pub(crate) mod day_cache;
 pub(crate) mod time_of_day;

@@ -3,9 +3,9 @@
 use bergamot_types::{ByteRate, UnixTime};
 use chrono::{Datelike, Days, NaiveDate};
 
-use crate::time_of_day::TimeOfDay;
-use crate::weekdays::Weekdays;
-use crate::zone::Zone;
+use crate::calendar::time_of_day::TimeOfDay;
+use crate::calendar::weekdays::Weekdays;
+use crate::calendar::zone::Zone;
 
 /// Rules by weekday and time, in one zone.
 ///

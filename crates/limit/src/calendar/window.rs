@@ -3,8 +3,8 @@
 use bergamot_types::UnixTime;
 use chrono::{Datelike, Days, Months, NaiveDate, Weekday};
 
-use crate::time_of_day::TimeOfDay;
-use crate::zone::Zone;
+use crate::calendar::time_of_day::TimeOfDay;
+use crate::calendar::zone::Zone;
 
 /// Where quota days lie: one begins each date at that time of that zone.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]

@@ -7,8 +7,8 @@ use bergamot_types::UnixTime;
 use chrono::{DateTime, NaiveDate, NaiveDateTime, TimeDelta};
 use thiserror::Error;
 
-use crate::time_of_day::TimeOfDay;
-use crate::zone_table::ZoneTable;
+use crate::calendar::time_of_day::TimeOfDay;
+use crate::calendar::zone_table::ZoneTable;
 
 /// A time zone with its rules, which are built in: a container needs no zone database.
 #[derive(Clone, Copy, Eq, PartialEq)]

@@ -3,7 +3,7 @@
 //! Zone files (RFC 8536) are compiled in as bytes. A table of pointers made of them, as other
 //! libraries have it, would take ten times the memory before anybody asks for a zone.
 
-use crate::zone_rule::Rule;
+use crate::calendar::zone_rule::Rule;
 
 /// A zone file: when clocks were set, and by what rule they are set since.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

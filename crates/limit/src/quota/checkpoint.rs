@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use bergamot_types::ByteCount;
 
-use crate::ledger::Record;
+use crate::quota::ledger::Record;
 
 /// A record on its way to the disk.
 #[derive(Clone, Debug, Eq, PartialEq)]

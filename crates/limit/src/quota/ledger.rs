@@ -20,8 +20,8 @@
 use bergamot_types::{ByteCount, UnixTime};
 use chrono::{Datelike, NaiveDate};
 
-use crate::diary::Diary;
-use crate::window::Window;
+use crate::calendar::day_cache::Diary;
+use crate::calendar::window::Window;
 
 /// The ledger as a value to be kept; any value is valid.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]

@@ -5,10 +5,10 @@ pub(crate) mod ledger;
 
 use bergamot_types::{ByteCount, UnixTime};
 
-use crate::checkpoint::{Checkpoint, Checkpoints};
-use crate::diary::Diary;
-use crate::ledger::{Ledger, Record};
-use crate::window::{Calendar, Period, Window};
+use crate::calendar::day_cache::Diary;
+use crate::calendar::window::{Calendar, Period, Window};
+use crate::quota::checkpoint::{Checkpoint, Checkpoints};
+use crate::quota::ledger::{Ledger, Record};
 
 /// A ledger, and what it is held against: one for all servers together, one for each that has
 /// allowances of its own.

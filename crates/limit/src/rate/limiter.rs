@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use bergamot_types::{ByteCount, ByteRate, ServerId};
 
-use crate::bucket::LEAST_LEASE;
-use crate::lease::{Credit, Lease};
-use crate::scope::Scope;
-use crate::settings::Settings;
+use crate::rate::bucket::LEAST_LEASE;
+use crate::rate::lease::{Credit, Lease};
+use crate::rate::scope::Scope;
+use crate::rate::settings::Settings;
 
 /// Leases bytes to connections, fairly, within one rate for all and one for each server.
 ///

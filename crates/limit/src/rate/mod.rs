@@ -1,4 +1,4 @@
-//! TODO
+//! Rates: token buckets, and leases of bytes to connections.
 
 pub(crate) mod bucket;
 pub(crate) mod lease;

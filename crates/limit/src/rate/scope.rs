@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use bergamot_types::ByteRate;
 
-use crate::bucket::Bucket;
+use crate::rate::bucket::Bucket;
 
 /// What one rate governs; without a bucket it is unlimited.
 #[derive(Debug, Default)]
