@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bergamot_types::{ByteRate, Secret};
 
-use crate::newsgroups::Newsgroups;
+use crate::posts::newsgroups::Newsgroups;
 
 /// The habits of one server; servers differ in all of them.
 #[derive(Clone, Debug)]

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use bergamot_types::ByteRate;
 
-use crate::fault::{Fault, Stage};
-use crate::noise::{fraction, hash, mix};
+use crate::faults::fault::{Fault, Stage};
+use crate::posts::noise::{fraction, hash, mix};
 
 /// The faults of one server. The first rule that hits decides.
 #[derive(Clone, Debug, Default)]

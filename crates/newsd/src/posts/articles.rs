@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bergamot_types::MessageId;
 use bergamot_yenc::encode::Part;
 
-use crate::nzb::NzbWriter;
+use crate::posts::nzb::NzbWriter;
 
 /// What a server can be asked for. Ids come without their brackets.
 pub trait Articles: fmt::Debug + Send + Sync {

@@ -5,9 +5,9 @@ use std::io::{self, Read, Write};
 use bergamot_types::ByteCount;
 use bergamot_yenc::encode::Part;
 
-use crate::articles::Articles;
-use crate::noise::{Noise, mix};
-use crate::nzb::{NzbWriter, wire_size};
+use crate::posts::articles::Articles;
+use crate::posts::noise::{Noise, mix};
+use crate::posts::nzb::{NzbWriter, wire_size};
 
 /// A post described by its seed, its files and the size of its articles.
 ///

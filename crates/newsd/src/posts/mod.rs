@@ -1,4 +1,4 @@
-//! TODO
+//! What can be asked for: articles, posts generated from a seed, newsgroups and their headers, NZBs.
 
 pub(crate) mod articles;
 pub(crate) mod generated;

@@ -8,8 +8,8 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::fault::Fault;
-use crate::site::Site;
+use crate::faults::fault::Fault;
+use crate::session::site::Site;
 
 /// A stream whose sender has a hand on it.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! A news server on the loopback.
 
 pub(crate) mod cable;
-pub(crate) mod certs;
+pub mod certs;
 pub(crate) mod compressed;
 pub(crate) mod wire;
 
@@ -15,12 +15,12 @@ use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
 use tracing::debug;
 
-use crate::articles::{Articles, Posted};
 use crate::faults::Faults;
-use crate::manners::Manners;
-use crate::site::Site;
-use crate::tally::Tally;
-use crate::wire::serve;
+use crate::faults::manners::Manners;
+use crate::posts::articles::{Articles, Posted};
+use crate::server::wire::serve;
+use crate::session::site::Site;
+use crate::session::tally::Tally;
 
 /// All of a server's settings.
 #[derive(Clone, Debug)]

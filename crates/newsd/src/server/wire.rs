@@ -9,13 +9,13 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadHalf, Wr
 use tokio::time;
 use tokio_rustls::TlsAcceptor;
 
-use crate::cable::{Cable, Hand};
-use crate::compressed::Compressed;
-use crate::fault::{Fault, Stage};
 use crate::faults::Rule;
+use crate::faults::fault::{Fault, Stage};
 use crate::server::Security;
+use crate::server::cable::{Cable, Hand};
+use crate::server::compressed::Compressed;
+use crate::session::site::Site;
 use crate::session::{Output, Session};
-use crate::site::Site;
 
 /// Speaks on one accepted stream until either side has enough.
 pub(crate) async fn serve<S: Duplex + 'static>(stream: S, site: Arc<Site>, security: Security) {
@@ -194,9 +194,9 @@ mod tests {
     use tokio::io::{AsyncBufReadExt, BufReader, duplex};
 
     use super::*;
-    use crate::articles::Posted;
     use crate::faults::Faults;
-    use crate::manners::Manners;
+    use crate::faults::manners::Manners;
+    use crate::posts::articles::Posted;
 
     fn site(manners: Manners) -> Arc<Site> {
         Site::new(Arc::new(Posted::new()), manners, Faults::none())

@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use crate::fault::Fault;
 use crate::faults::Rule;
-use crate::outbox::Outbox;
+use crate::faults::fault::Fault;
 use crate::session::Output;
-use crate::site::Site;
+use crate::session::outbox::Outbox;
+use crate::session::site::Site;
 
 /// Which parts of an article were asked for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

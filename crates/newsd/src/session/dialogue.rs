@@ -3,15 +3,15 @@
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use crate::command::{Command, Target};
-use crate::delivery::{Form, deliver};
-use crate::fault::{Fault, Stage};
 use crate::faults::Rule;
-use crate::manners::{Capabilities, Login};
-use crate::newsgroups::{Header, Numbers};
-use crate::outbox::Outbox;
+use crate::faults::fault::{Fault, Stage};
+use crate::faults::manners::{Capabilities, Login};
+use crate::posts::newsgroups::{Header, Numbers};
 use crate::session::Output;
-use crate::site::Site;
+use crate::session::command::{Command, Target};
+use crate::session::delivery::{Form, deliver};
+use crate::session::outbox::Outbox;
+use crate::session::site::Site;
 
 /// What a server remembers of one reader.
 #[derive(Debug)]

@@ -15,10 +15,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::command::Command;
-use crate::dialogue::Dialogue;
-use crate::outbox::Outbox;
-use crate::site::Site;
+use crate::session::command::Command;
+use crate::session::dialogue::Dialogue;
+use crate::session::outbox::Outbox;
+use crate::session::site::Site;
 
 /// One connection to a [`Site`]. After each `handle_*` call poll outputs until `None`, then wait
 /// for input or the timeout. Silence is an output that never comes.

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::articles::Articles;
 use crate::faults::Faults;
-use crate::manners::Manners;
-use crate::tally::Tally;
+use crate::faults::manners::Manners;
+use crate::posts::articles::Articles;
+use crate::session::tally::Tally;
 
 /// One news server without its sockets: what it has, how it behaves, and what happened on it.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bergamot_types::ByteCount;
 
-use crate::fault::Fault;
+use crate::faults::fault::Fault;
 
 /// The counts of one server, shared by its connections.
 ///
