@@ -24,7 +24,7 @@ pub struct Settings {
     pub(super) engine: bergamot_engine::Settings,
     /// In the order of their ids, from 1.
     pub(super) servers: Vec<bergamot_net::ServerSettings>,
-    pub(super) intake: bergamot_intake::Settings,
+    pub(super) intake: bergamot_watch::Settings,
     pub(super) jobs: JobSettings,
     pub(super) retention: Retention,
     pub(super) state: PathBuf,

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use bergamot_groups::{Batch, Due, Extent, Groups, Headers, Need, Overview, Settings};
+use bergamot_newsgroups::{Batch, Due, Extent, Groups, Headers, Need, Overview, Settings};
 use bergamot_types::{ArticleRange, GroupName, MessageId, ServerId};
 use tracing::Level;
 

@@ -107,7 +107,7 @@ impl<W> Groups<W> {
     pub fn due(&mut self, now: Instant, group: &GroupName) -> Due {
         let Some(live) = self.live.get_mut(group) else { return Due::Stop };
         if !live.activity.is_active(now) && !live.is_waited_for() {
-            debug!(%group, "Group inactive, stopping refresh task");
+            debug!(target: LOG_TARGET, %group, "Group inactive, stopping refresh task");
             self.live.remove(group);
             return Due::Stop;
         }
@@ -116,7 +116,7 @@ impl<W> Groups<W> {
         }
         let older = live.wants_older();
         live.begin(now);
-        debug!(%group, "Triggering incremental update");
+        debug!(target: LOG_TARGET, %group, "Triggering incremental update");
         let known = self.cache.cached(group).map(|cached| cached.extent);
         Due::Fetch(Fetch { group: group.clone(), known, older, most: self.settings.first_read })
     }
@@ -131,7 +131,7 @@ impl<W> Groups<W> {
         let result = result.map(|batch| {
             let count = self.cache.merge(group, batch);
             if count > 0 {
-                debug!(%group, count, "Found new articles");
+                debug!(target: LOG_TARGET, %group, count, "Found new articles");
             }
         });
         let Some(live) = self.live.get_mut(group) else { return refresh_period(0.0) };
@@ -139,7 +139,7 @@ impl<W> Groups<W> {
         let rate = live.activity.rate(now);
         let period = refresh_period(rate);
         let (rps, period_secs) = (format_args!("{rate:.2}"), period.as_secs_f64());
-        debug!(%group, %rps, period_secs = %format_args!("{period_secs:.1}"), "Group refresh scheduled");
+        debug!(target: LOG_TARGET, %group, %rps, period_secs = %format_args!("{period_secs:.1}"), "Group refresh scheduled");
         if live.is_waited_for() {
             self.orders.push_back(Order::Check(group.clone()));
         }
@@ -173,7 +173,7 @@ impl<W> Groups<W> {
         let live = self.live.entry(group.clone()).or_insert_with(|| Live::new(now));
         live.activity.record(now);
         if is_new {
-            debug!(%group, "Spawning background refresh task");
+            debug!(target: LOG_TARGET, %group, "Spawning background refresh task");
             let period = refresh_period(live.activity.rate(now));
             self.orders.push_back(Order::Start { group: group.clone(), period });
         }
@@ -194,3 +194,6 @@ impl<W> Groups<W> {
 
 /// Each costs a target and a window of activity, together about a kilobyte.
 const MOST_LIVE: usize = 1000;
+
+/// The documented filter of these lines is `RUST_LOG=bergamot_groups=debug`, whatever the crate is called.
+const LOG_TARGET: &str = "bergamot_groups";

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use bergamot_intake::{Claimant, Found, Intake, Next, Opened, Scan, Settings, Verdict};
+use bergamot_watch::{Claimant, Found, Intake, Next, Opened, Scan, Settings, Verdict};
 use tempfile::TempDir;
 
 /// A folder that is only polled, and the seconds that have passed.

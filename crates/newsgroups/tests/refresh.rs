@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use bergamot_groups::{Due, Failure, Fetch, Groups, Headers, Need, Order, Overview, Settings};
+use bergamot_newsgroups::{Due, Failure, Fetch, Groups, Headers, Need, Order, Overview, Settings};
 use bergamot_poll::{Queue, Wanted};
 use bergamot_types::{ArticleRange, ByteCount, GroupName, MessageId, ServerId, SplitMix};
 
