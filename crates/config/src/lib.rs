@@ -148,9 +148,9 @@ impl Config {
         self.numbered().map(|(id, server)| (id, server.net_settings(&self.limits))).collect()
     }
 
-    pub fn intake_settings(&self) -> bergamot_intake::Settings {
-        let usual = bergamot_intake::Settings::new(&self.directories.watch);
-        bergamot_intake::Settings {
+    pub fn intake_settings(&self) -> bergamot_watch::Settings {
+        let usual = bergamot_watch::Settings::new(&self.directories.watch);
+        bergamot_watch::Settings {
             interval: self.watch.scan_interval,
             watched_interval: usual.watched_interval.max(self.watch.scan_interval),
             watch: self.watch.inotify,
@@ -393,7 +393,7 @@ mod tests {
         let found = config.intake_settings();
         let claimant = found.claimant.clone(); // random until the state is known
         let intake =
-            bergamot_intake::Settings { claimant, ..bergamot_intake::Settings::new("/srv/watch") };
+            bergamot_watch::Settings { claimant, ..bergamot_watch::Settings::new("/srv/watch") };
         assert_eq!(format!("{found:?}"), format!("{intake:?}"));
         assert_eq!(
             format!("{:?} {:?}", config.limits.connecting(), config.limits.conversing()),

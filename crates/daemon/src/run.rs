@@ -199,7 +199,7 @@ impl Daemon {
         let known = KnownJobs::of(&jobs, spool.last_id());
         let reception = Reception::new(spool.clone(), job_settings.clone(), jobs.bottom());
         let intake =
-            bergamot_intake::Settings { claimant: claimant(&settings.state), ..settings.intake };
+            bergamot_watch::Settings { claimant: claimant(&settings.state), ..settings.intake };
         let bell = Desk::start(intake, reception.clone(), outbox.clone());
         let scribe = Scribe::start(spool.clone(), outbox.clone());
         let (grounds, grounds_told) =

@@ -24,7 +24,7 @@ pub struct Settings {
     pub(crate) engine: bergamot_engine::Settings,
     /// In the order of their ids, from 1.
     pub(crate) servers: Vec<bergamot_net::ServerSettings>,
-    pub(crate) intake: bergamot_intake::Settings,
+    pub(crate) intake: bergamot_watch::Settings,
     pub(crate) jobs: JobSettings,
     pub(crate) retention: Retention,
     pub(crate) state: PathBuf,

@@ -17,35 +17,22 @@
 
 #![forbid(unsafe_code)]
 
-mod bucket;
-mod checkpoint;
-mod diary;
-mod lease;
-mod ledger;
-mod limiter;
+mod calendar;
 mod quota;
-mod scope;
-mod settings;
-mod time_of_day;
-mod timetable;
+mod rate;
 mod volumes;
-mod weekdays;
-mod window;
-mod zone;
-mod zone_rule;
-mod zone_table;
 
 pub use chrono::Weekday;
 
-pub use checkpoint::Checkpoint;
-pub use lease::{Credit, Lease};
-pub use ledger::{DayRecord, Record};
-pub use limiter::Limiter;
+pub use calendar::time_of_day::{InvalidTimeOfDay, TimeOfDay};
+pub use calendar::timetable::{Effect, Rule, Timetable};
+pub use calendar::weekdays::{InvalidWeekdays, Weekdays};
+pub use calendar::window::{Calendar, Period, Window};
+pub use calendar::zone::{UnknownZone, Zone};
+pub use quota::checkpoint::Checkpoint;
+pub use quota::ledger::{DayRecord, Record};
 pub use quota::{Allowance, Quota, QuotaSettings, Standing, Usage};
-pub use settings::Settings;
-pub use time_of_day::{InvalidTimeOfDay, TimeOfDay};
-pub use timetable::{Effect, Rule, Timetable};
+pub use rate::lease::{Credit, Lease};
+pub use rate::limiter::Limiter;
+pub use rate::settings::Settings;
 pub use volumes::{DayVolume, Rings, Volumes};
-pub use weekdays::{InvalidWeekdays, Weekdays};
-pub use window::{Calendar, Period, Window};
-pub use zone::{UnknownZone, Zone};

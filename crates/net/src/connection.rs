@@ -13,15 +13,15 @@ use tokio::sync::mpsc;
 use tokio::time::{sleep_until, timeout};
 use tracing::debug;
 
-use crate::buffer::{Buffer, BufferPool};
 use crate::credit::{Credit, Plea, Purse};
-use crate::dial::{dial, shake_hands};
 use crate::error::Ended;
 use crate::fetch::Fetch;
-use crate::link::Link;
-use crate::secured::LONGEST_RECORD;
 use crate::server::{Encryption, Server};
 use crate::sink::Bodies;
+use crate::socket::buffer::{Buffer, BufferPool};
+use crate::socket::dial::{dial, shake_hands};
+use crate::socket::link::Link;
+use crate::tls::tls_stream::LONGEST_RECORD;
 
 /// The handle of a running connection. Dropped, it says goodbye.
 #[derive(Debug)]

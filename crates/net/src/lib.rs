@@ -11,30 +11,23 @@
 
 #![forbid(unsafe_code)]
 
-mod buffer;
-mod certificate;
 mod connection;
 mod credit;
-mod deflated;
-mod dial;
-mod errand;
 mod error;
 mod fetch;
 pub mod http;
-mod link;
-mod pinned;
-mod scratch;
-mod secured;
 mod server;
+mod session;
 mod sink;
+mod socket;
 mod tls;
 
-pub use buffer::{Buffer, BufferPool};
 pub use connection::{CONNECTION_COST, Connection, Report};
 pub use credit::Credit;
-pub use errand::{Errand, ErrandError, GroupNumbers, Recall};
 pub use error::{ConnectError, Ended};
 pub use fetch::Fetch;
-pub use scratch::SCRATCH_SIZE;
 pub use server::{ConnectLimits, Encryption, IpVersion, Server, ServerSettings};
+pub use session::{Errand, ErrandError, GroupNumbers, Recall};
+pub use socket::buffer::{Buffer, BufferPool};
+pub use socket::read_buffer::SCRATCH_SIZE;
 pub use tls::{TlsAgreement, TlsSettings, TlsSetupError, cipher_names};

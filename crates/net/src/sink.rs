@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use bergamot_nntp::{BodySink, BodyStep, RequestId};
 use bergamot_yenc::{Decoder, Outcome};
 
-use crate::buffer::{Buffer, BufferPool};
+use crate::socket::buffer::{Buffer, BufferPool};
 
 /// Decodes the bodies of one connection into buffers of the pool. A body that was not admitted yet
 /// has no room, and waits in the socket.

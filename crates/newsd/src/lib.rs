@@ -16,34 +16,19 @@
 
 #![forbid(unsafe_code)]
 
-mod articles;
-mod cable;
-pub mod certs;
-mod command;
-mod compressed;
-mod delivery;
-mod dialogue;
-mod fault;
 mod faults;
-mod generated;
-mod manners;
-mod newsgroups;
-mod noise;
-mod nzb;
-mod outbox;
+mod posts;
 mod server;
 mod session;
-mod site;
-mod tally;
-mod wire;
 
-pub use articles::{Articles, Posted};
-pub use fault::{Fault, Stage};
+pub use faults::fault::{Fault, Stage};
+pub use faults::manners::{Capabilities, Login, Manners};
 pub use faults::{Faults, Rule};
-pub use generated::Generated;
-pub use manners::{Capabilities, Login, Manners};
-pub use newsgroups::{Header, Newsgroups};
+pub use posts::articles::{Articles, Posted};
+pub use posts::generated::Generated;
+pub use posts::newsgroups::{Header, Newsgroups};
+pub use server::certs;
 pub use server::{Options, Security, Server};
+pub use session::site::Site;
+pub use session::tally::{Connections, Handshakes, Tally};
 pub use session::{Output, Session};
-pub use site::Site;
-pub use tally::{Connections, Handshakes, Tally};

@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::file_choices::FileChoices;
 use crate::fingerprint::Fingerprint;
-use crate::plain;
 use crate::record::{Contents, Record, Records};
+use crate::serde_plain;
 
 /// What a job has to do with others.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
@@ -33,7 +33,7 @@ pub struct Kin {
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Joined {
     /// Its NZB still has its number.
-    #[serde(with = "plain")]
+    #[serde(with = "serde_plain")]
     pub job: JobId,
     pub fingerprint: Fingerprint,
     pub source: Arc<str>,
@@ -41,7 +41,7 @@ pub struct Joined {
 
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Origin {
-    #[serde(with = "plain")]
+    #[serde(with = "serde_plain")]
     pub job: JobId,
     /// By their places in that one.
     pub files: Vec<u32>,

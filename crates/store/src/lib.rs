@@ -17,55 +17,41 @@
 
 #![forbid(unsafe_code)]
 
-mod commit;
-mod directory;
-mod durable;
-mod entries;
+mod disk;
 mod error;
 mod file_choices;
 mod fingerprint;
-mod frame;
-mod hand;
 mod journal;
 mod kin;
-mod known_mounts;
-mod lock;
-mod name;
-mod opening;
 mod outcome;
 mod parameters;
-mod plain;
 mod plausible_clock;
 mod record;
 mod retention;
-mod runtime_settings;
-mod sealed;
-mod sealed_nzb;
+mod serde_plain;
 mod spool;
-mod state_file;
-mod usage;
+mod state;
 mod version1;
-mod volumes;
 
-pub use directory::{Directory, Folder};
+pub use disk::directory::{Directory, Folder};
 pub use error::StoreError;
 pub use file_choices::FileChoices;
 pub use fingerprint::{Fingerprint, InvalidFingerprint};
-pub use frame::BootId;
+pub use journal::frame::BootId;
 pub use journal::{Entry, Finished, Journal, Mark as JournalMark, Replay};
 pub use kin::{Joined, Kin, Origin};
-pub use known_mounts::KnownMounts;
 pub use outcome::{Check, Mark, Outcome, ServerArticles};
 pub use parameters::Parameters;
 pub use plausible_clock::{Doubt, PlausibleClock};
 pub use record::{Contents, Dupe, FinishedFile, Record, Records};
 pub use retention::{Expired, Postponed, Retention};
-pub use runtime_settings::{Pause, RuntimeSettings};
-pub use sealed_nzb::NzbReader;
+pub use spool::checksummed_nzb::NzbReader;
 pub use spool::{Addition, Found, Spool};
-pub use state_file::{Kept, StateFile};
-pub use usage::{Usage, Used, UsedDay};
-pub use volumes::ServerVolumes;
+pub use state::known_mounts::KnownMounts;
+pub use state::runtime_settings::{Pause, RuntimeSettings};
+pub use state::state_file::{Kept, StateFile};
+pub use state::usage::{Usage, Used, UsedDay};
+pub use state::volumes::ServerVolumes;
 
 pub type SettingsFile = StateFile<RuntimeSettings>;
 pub type UsageFile = StateFile<Usage>;

@@ -6,12 +6,12 @@ use bergamot_queue::{Ending, Permille};
 use bergamot_types::{ByteCount, UnixTime};
 use serde::{Deserialize, Serialize};
 
-use crate::plain;
+use crate::serde_plain;
 
 /// How a job ended, and what it took.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Outcome {
-    #[serde(with = "plain")]
+    #[serde(with = "serde_plain")]
     pub ended: UnixTime,
     /// Its place in history; clocks are set back, this is not.
     pub sequence: u64,
@@ -28,15 +28,15 @@ pub struct Outcome {
     /// Articles that could not be had; the first of them, if there are many.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
-    #[serde(with = "plain")]
+    #[serde(with = "serde_plain")]
     pub downloaded: ByteCount,
     pub download_seconds: u64,
     pub post_seconds: u64,
     pub articles_ok: u32,
     pub articles_failed: u32,
-    #[serde(with = "plain")]
+    #[serde(with = "serde_plain")]
     pub health: Permille,
-    #[serde(with = "plain")]
+    #[serde(with = "serde_plain")]
     pub critical_health: Permille,
     /// By the names of the servers, which outlive their numbers.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

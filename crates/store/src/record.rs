@@ -6,13 +6,13 @@ use bergamot_queue::{DupeMode, Ending, Held, Life};
 use bergamot_types::{ByteCount, JobId, Secret, UnixTime};
 use serde::{Deserialize, Serialize};
 
+use crate::disk::checksummed::{Unsealed, seal, unseal};
 use crate::file_choices::FileChoices;
 use crate::fingerprint::Fingerprint;
 use crate::kin::Kin;
 use crate::outcome::Outcome;
 use crate::parameters::Parameters;
-use crate::plain;
-use crate::sealed::{Unsealed, seal, unseal};
+use crate::serde_plain;
 use crate::version1;
 
 /// One job's record, as it lies in the spool.
@@ -21,7 +21,7 @@ use crate::version1;
 /// shared, and what only ended jobs have is boxed.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Record {
-    #[serde(with = "plain")]
+    #[serde(with = "serde_plain")]
     pub id: JobId,
     pub name: Box<str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -33,12 +33,12 @@ pub struct Record {
     pub priority_is_open: bool,
     /// Its place among jobs of the same priority: the least is next.
     pub rank: i64,
-    #[serde(with = "plain")]
+    #[serde(with = "serde_plain")]
     pub added: UnixTime,
     /// Where the NZB came from, to recognise it after a crash between spooling and marking it.
     pub source: Arc<str>,
     pub fingerprint: Fingerprint,
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "plain::optional")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "serde_plain::optional")]
     pub password: Option<Secret>,
     /// It was added by a version that puts a checksum behind its NZB.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -95,16 +95,16 @@ pub struct Dupe {
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Contents {
     /// Of all files, encoded, as the NZB claims.
-    #[serde(with = "plain")]
+    #[serde(with = "serde_plain")]
     pub bytes: ByteCount,
-    #[serde(with = "plain")]
+    #[serde(with = "serde_plain")]
     pub par2_bytes: ByteCount,
     pub files: u32,
     pub par2_files: u32,
     pub articles: u32,
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "plain::optional")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "serde_plain::optional")]
     pub oldest_post: Option<UnixTime>,
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "plain::optional")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "serde_plain::optional")]
     pub newest_post: Option<UnixTime>,
 }
 

@@ -7,8 +7,8 @@ use bergamot_types::{JobId, Secret, UnixTime};
 use serde::Deserialize;
 
 use crate::outcome::Outcome;
-use crate::plain;
 use crate::record::{FinishedFile, Record};
+use crate::serde_plain;
 
 /// None if it is no such record.
 pub(crate) fn read(body: &str) -> Option<Record> {
@@ -50,12 +50,12 @@ fn cause(reason: &str) -> Cause {
 
 #[derive(Deserialize)]
 struct Old {
-    #[serde(with = "plain")]
+    #[serde(with = "serde_plain")]
     id: JobId,
     name: String,
     category: Option<String>,
     priority: i32,
-    #[serde(with = "plain")]
+    #[serde(with = "serde_plain")]
     added: UnixTime,
     source: String,
     fingerprint: String,

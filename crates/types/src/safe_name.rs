@@ -4,8 +4,8 @@ use std::fmt;
 
 use unicode_normalization::UnicodeNormalization;
 
-use crate::print::print32;
-use crate::shown;
+use crate::fnv::print32;
+use crate::printable;
 
 /// One path component that is safe on every platform.
 ///
@@ -97,7 +97,7 @@ fn visible(c: char) -> char {
     let forbidden = matches!(c, ':' | '<' | '>' | '"' | '?' | '*' | '|');
     // Soft hyphen, grapheme joiner, Mongolian vowel separator and tags draw nothing either.
     let invisible = matches!(c, '\u{ad}' | '\u{34f}' | '\u{180e}' | '\u{e0000}'..='\u{e007f}');
-    if forbidden || invisible || shown::is_unsafe(c) { '_' } else { c }
+    if forbidden || invisible || printable::is_unsafe(c) { '_' } else { c }
 }
 
 /// Windows drops these from the end of a name, and then two names are one.

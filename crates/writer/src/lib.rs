@@ -11,28 +11,14 @@
 
 #![forbid(unsafe_code)]
 
-mod closer;
-mod disks;
 mod error;
-mod folder;
-mod hands;
-mod job_dir;
-mod kernel;
-mod lane;
-mod line;
-mod modes;
-mod movers;
-mod moving;
-mod names;
-mod part_cache;
-mod part_file;
-mod root;
-mod tree;
+mod files;
+mod threads;
 mod writer;
 
 pub use error::{DiskError, Obstacle};
-pub use job_dir::{Compared, JobDir, Piece, Sum};
-pub use modes::Modes;
-pub use part_file::PartFile;
-pub use root::{Root, Space, free_space, space};
+pub use files::job_dir::{Compared, JobDir, Piece, Sum};
+pub use files::modes::Modes;
+pub use files::part_file::PartFile;
+pub use files::root::{Root, Space, free_space, space};
 pub use writer::{Done, Order, Outcome, Settings, Task, Writer};

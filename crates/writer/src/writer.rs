@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use bergamot_types::{ByteCount, JobId, SafeName};
 
-use crate::closer::{Busy, Closer, Closing, Duty};
-use crate::disks::Disks;
 use crate::error::DiskError;
-use crate::hands::{self, Hands};
-use crate::job_dir::{JobDir, Piece, Sum};
-use crate::lane::{Gate, Item, Lane};
-use crate::line::{Line, lock};
-use crate::movers::Movers;
-use crate::part_cache::PartCache;
-use crate::root::Root;
+use crate::files::job_dir::{JobDir, Piece, Sum};
+use crate::files::root::Root;
+use crate::threads::direct_io::{self, Hands};
+use crate::threads::disk_speed::Disks;
+use crate::threads::move_threads::Movers;
+use crate::threads::part_cache::PartCache;
+use crate::threads::sync_thread::{Busy, Closer, Closing, Duty};
+use crate::threads::work_queue::{Line, lock};
+use crate::threads::write_thread::{Gate, Item, Lane};
 
 /// Takes orders and does them behind the caller's back.
 ///
@@ -261,7 +261,7 @@ impl<B: AsRef<[u8]> + Send + 'static> Shared<B> {
     pub(crate) fn has_hands(self: &Arc<Self>) -> bool {
         let hire = |number| {
             let shared = self.clone();
-            self.spawn(format!("hand-{number}"), move || hands::work(&shared)).is_ok()
+            self.spawn(format!("hand-{number}"), move || direct_io::work(&shared)).is_ok()
         };
         self.hands.hired(hire) > 0
     }

@@ -8,10 +8,10 @@ use std::path::Path;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use bergamot_intake::{Found, Intake, Next, Opened, Verdict, WatchError};
 use bergamot_nzb::{Limits, NzbError};
 use bergamot_store::{Addition, Record, StoreError};
 use bergamot_types::Shown;
+use bergamot_watch::{Found, Intake, Next, Opened, Verdict, WatchError};
 use tracing::{debug, info, warn};
 
 use crate::clock;
@@ -58,7 +58,7 @@ enum Ruling {
 
 impl Desk {
     pub(crate) fn start(
-        intake: bergamot_intake::Settings,
+        intake: bergamot_watch::Settings,
         reception: Reception,
         outbox: Outbox,
     ) -> std::io::Result<DeskBell> {

@@ -10,8 +10,8 @@
 use std::collections::BTreeMap;
 
 use bergamot_engine::{ErrandId, Event, Trouble};
-use bergamot_groups::Fetch;
 use bergamot_net::{ErrandError, Recall};
+use bergamot_newsgroups::Fetch;
 use bergamot_rpc::newsgroup::GroupQuery;
 use bergamot_types::ServerId;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};

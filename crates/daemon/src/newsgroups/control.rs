@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bergamot_groups::{Extent, Failure, Headers, Need};
+use bergamot_newsgroups::{Extent, Failure, Headers, Need};
 use bergamot_queue::DupeMode;
 use bergamot_rpc::newsgroup::{
     Group, GroupQuery, HeaderPage, HeaderQuery, PostJob, PostPage, PostQuery,

@@ -8,8 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bergamot_engine::{ErrandId, ServerStatus};
-use bergamot_groups::{Batch, Due, Extent, Failure, Fetch, Groups, Headers, Need, Order, Settings};
 use bergamot_net::ErrandError;
+use bergamot_newsgroups::{
+    Batch, Due, Extent, Failure, Fetch, Groups, Headers, Need, Order, Settings,
+};
 use bergamot_poll::Wanted;
 use bergamot_rpc::newsgroup::{Group, GroupQuery};
 use bergamot_rpc::view::Page;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bergamot_engine::ErrandId;
-use bergamot_groups::{Batch, Fetch, Headers, Overview, Plan};
 use bergamot_net::{ErrandError, Recall, Server};
+use bergamot_newsgroups::{Batch, Fetch, Headers, Overview, Plan};
 use bergamot_nntp::Wildmat;
 use bergamot_rpc::newsgroup::{Group, GroupQuery};
 use bergamot_rpc::view::Page;

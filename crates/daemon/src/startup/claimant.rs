@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use bergamot_intake::Claimant;
 use bergamot_store::{Kept, StateFile};
+use bergamot_watch::Claimant;
 use tracing::warn;
 
 #[derive(Debug, Default)]

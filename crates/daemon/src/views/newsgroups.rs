@@ -1,6 +1,6 @@
 //! What can be seen of newsgroups.
 
-use bergamot_groups::{Extent, Failure, Header, Headers, Post, PostFile, Query, posts};
+use bergamot_newsgroups::{Extent, Failure, Header, Headers, Post, PostFile, Query, posts};
 use bergamot_rpc::newsgroup::{self, HeaderPage, HeaderQuery, PostPage, PostQuery};
 use bergamot_rpc::{Refusal, view};
 use bergamot_types::GroupName;
@@ -103,7 +103,7 @@ pub(crate) fn refusal_of(failure: Failure) -> Refusal {
 
 #[cfg(test)]
 mod tests {
-    use bergamot_groups::Overview;
+    use bergamot_newsgroups::Overview;
     use bergamot_types::{ArticleRange, MessageId, ServerId};
 
     use super::*;

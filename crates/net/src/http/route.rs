@@ -16,9 +16,9 @@ use tokio_rustls::client::TlsStream;
 
 use super::error::HttpError;
 use super::reach::Reach;
-use crate::certificate;
-use crate::dial::{in_turn, race};
 use crate::error::ConnectError;
+use crate::socket::dial::{in_turn, race};
+use crate::tls::certificate;
 
 pub(super) enum Stream {
     Plain(TcpStream),

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use bergamot_groups::{Headers, Overview, posts};
+use bergamot_newsgroups::{Headers, Overview, posts};
 use bergamot_nntp::{Connection, Event, List, Login, Request, RequestId, Settings};
 use bergamot_testkit::PlainSink;
 use bergamot_types::{ArticleRange, ByteCount, GroupName, MessageId, Secret};

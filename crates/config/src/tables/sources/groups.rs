@@ -57,11 +57,11 @@ impl Groups {
         }
     }
 
-    pub fn settings(&self) -> bergamot_groups::Settings {
-        bergamot_groups::Settings {
+    pub fn settings(&self) -> bergamot_newsgroups::Settings {
+        bergamot_newsgroups::Settings {
             first_read: self.headers,
             budget: self.memory,
-            ..bergamot_groups::Settings::default()
+            ..bergamot_newsgroups::Settings::default()
         }
     }
 }

@@ -1,0 +1,353 @@
+//! Who may read how much.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::{Duration, Instant};
+
+use bergamot_types::{ByteCount, ByteRate, ServerId};
+
+use crate::rate::bucket::LEAST_LEASE;
+use crate::rate::lease::{Credit, Lease};
+use crate::rate::scope::Scope;
+use crate::rate::settings::Settings;
+
+/// Leases bytes to connections, fairly, within one rate for all and one for each server.
+///
+/// A connection asks when its socket has bytes to read, spends its lease without asking anybody,
+/// then asks again or gives the rest back. After each call poll revocations and leases until
+/// `None`, then wait for the timeout.
+///
+/// Fair is: of those that want bytes the one that has had least is served next, and who wanted
+/// none for a while has no claim on that time. A connection that its server's rate holds back
+/// leaves its share to the others. So shares are max-min fair to within a lease.
+#[derive(Debug)]
+pub struct Limiter<C> {
+    all: Scope,
+    servers: BTreeMap<ServerId, Server<C>>,
+    connections: BTreeMap<C, Connection>,
+    expiries: BTreeSet<(Instant, C)>,
+    leases: VecDeque<Lease<C>>,
+    revoked: BTreeSet<C>,
+    /// What the least served of those that want bytes has had; nobody's claim begins before it.
+    level: u64,
+    arrivals: u64,
+    served: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct Server<C> {
+    scope: Scope,
+    /// Least served first, then by arrival.
+    waiting: BTreeSet<(u64, u64, C)>,
+}
+
+#[derive(Debug)]
+struct Connection {
+    server: ServerId,
+    had: u64,
+    /// What it could spend in a short while, judged by its last lease: a slow link holds little, so
+    /// that what may be leased at a time is enough for all.
+    appetite: u64,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    Idle,
+    Waiting { arrival: u64 },
+    Holding(Held),
+    Unlimited,
+}
+
+/// A lease with an end, and the buckets it was drawn from.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    bytes: u64,
+    until: Instant,
+    of_all: bool,
+    of_server: bool,
+}
+
+impl<C: Copy + Ord> Limiter<C> {
+    pub fn new(now: Instant, settings: &Settings) -> Self {
+        let mut limiter = Self {
+            all: Scope::default(),
+            servers: BTreeMap::new(),
+            connections: BTreeMap::new(),
+            expiries: BTreeSet::new(),
+            leases: VecDeque::new(),
+            revoked: BTreeSet::new(),
+            level: 0,
+            arrivals: 0,
+            served: None,
+        };
+        limiter.set_global(now, Some(settings.rate));
+        for (&server, &rate) in &settings.server_rates {
+            limiter.set_server(now, server, Some(rate));
+        }
+        limiter
+    }
+
+    /// The rate of all connections together. Leases that are larger than it would give are revoked.
+    pub fn set_global(&mut self, now: Instant, rate: Option<ByteRate>) {
+        if self.all.set_rate(now, rate) {
+            self.revoke(None);
+        }
+        self.release(now);
+    }
+
+    /// The rate of all connections to one server.
+    pub fn set_server(&mut self, now: Instant, server: ServerId, rate: Option<ByteRate>) {
+        if self.server(server).scope.set_rate(now, rate) {
+            self.revoke(Some(server));
+        }
+        self.release(now);
+    }
+
+    pub fn global(&self) -> Option<ByteRate> {
+        self.all.rate()
+    }
+
+    /// How many connections the rate can keep busy; more would only make each of them so slow that
+    /// servers hang up. `None` is: as many as there are.
+    pub fn suggested_connections(&self) -> Option<usize> {
+        self.all.suggested_connections()
+    }
+
+    /// The same for one server by its own rate.
+    pub fn suggested_server_connections(&self, server: ServerId) -> Option<usize> {
+        self.servers.get(&server)?.scope.suggested_connections()
+    }
+
+    pub fn add(&mut self, connection: C, server: ServerId) {
+        self.remove(connection);
+        self.server(server);
+        let fresh =
+            Connection { server, had: self.level, appetite: FIRST_APPETITE, state: State::Idle };
+        self.connections.insert(connection, fresh);
+    }
+
+    /// What it has not given back counts as spent.
+    pub fn remove(&mut self, connection: C) {
+        self.end(None, connection, 0);
+        self.connections.remove(&connection);
+    }
+
+    /// The connection has bytes to read. What it held is spent.
+    pub fn request(&mut self, now: Instant, connection: C) {
+        match self.connections.get(&connection).map(|connection| connection.state) {
+            None | Some(State::Waiting { .. }) => return,
+            Some(State::Idle | State::Holding(_) | State::Unlimited) => {
+                self.end(Some(now), connection, 0);
+            }
+        }
+        self.wait(connection);
+        self.handle_timeout(now);
+    }
+
+    /// The connection wants no more for now, and did not use `unspent` of what it held.
+    pub fn settle(&mut self, now: Instant, connection: C, unspent: ByteCount) {
+        self.end(Some(now), connection, unspent.0);
+        self.handle_timeout(now);
+    }
+
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.forget_overdue(now);
+        self.all.advance(now);
+        for server in self.servers.values_mut() {
+            server.scope.advance(now);
+        }
+        while let Some((server, connection, bytes)) = self.next() {
+            self.lease(now, server, connection, bytes);
+        }
+    }
+
+    pub fn poll_lease(&mut self) -> Option<Lease<C>> {
+        self.leases.pop_front()
+    }
+
+    /// A connection that must stop reading and settle, or ask again, at once.
+    pub fn poll_revoked(&mut self) -> Option<C> {
+        self.revoked.pop_first()
+    }
+
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let overdue = self.expiries.first().map(|&(until, _)| until + GRACE);
+        let chosen = self.chosen().map(|(id, _, _)| id);
+        let ready = self.heads().filter_map(|(id, server, bytes)| {
+            // Those who wait for nothing but their turn have no time of their own.
+            if server.scope.is_ready(bytes) && chosen != Some(id) {
+                return None;
+            }
+            let by_server = server.scope.ready_at(bytes)?;
+            let by_all = self.all.ready_at(bytes)?;
+            let at = by_server.into_iter().chain(by_all).max()?;
+            Some(self.served.map_or(at, |served| at.max(served + TICK)))
+        });
+        ready.chain(overdue).min()
+    }
+
+    /// The next to be served. When it must wait for the rate of all, everybody waits: else those
+    /// who ask for little would overtake it for ever.
+    fn next(&self) -> Option<(ServerId, C, u64)> {
+        let (id, server, bytes) = self.chosen()?;
+        let &(_, _, connection) = server.waiting.first()?;
+        self.all.is_ready(bytes).then_some((id, connection, bytes))
+    }
+
+    /// Of those whom their server's rate does not hold back, the one that has had least.
+    fn chosen(&self) -> Option<(ServerId, &Server<C>, u64)> {
+        let ready = self.heads().filter(|(_, server, bytes)| server.scope.is_ready(*bytes));
+        ready.min_by_key(|(_, server, _)| server.waiting.first())
+    }
+
+    /// Servers with somebody waiting, and what that one would get.
+    fn heads(&self) -> impl Iterator<Item = (ServerId, &Server<C>, u64)> {
+        let waited_for = self.servers.iter().filter(|(_, server)| !server.waiting.is_empty());
+        waited_for.map(|(&id, server)| {
+            let head = server.waiting.first().and_then(|(_, _, id)| self.connections.get(id));
+            let appetite = head.map(|connection| connection.appetite);
+            let sizes = [self.all.lease_size(), server.scope.lease_size(), appetite];
+            (id, server, sizes.into_iter().flatten().min().unwrap_or(FIRST_APPETITE))
+        })
+    }
+
+    fn lease(&mut self, now: Instant, server: ServerId, id: C, bytes: u64) {
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        let Some(server) = self.servers.get_mut(&server) else { return };
+        server.waiting.pop_first();
+        self.level = self.level.max(connection.had);
+        connection.had = self.level.saturating_add(bytes);
+        let until = now + LEASE_LIFE;
+        let held = Held {
+            bytes,
+            until,
+            of_all: self.all.lease(bytes),
+            of_server: server.scope.lease(bytes),
+        };
+        connection.state = State::Holding(held);
+        self.expiries.insert((until, id));
+        let credit = Credit::Bytes { most: ByteCount(bytes), until };
+        self.leases.push_back(Lease { connection: id, credit });
+        self.served = Some(now);
+    }
+
+    /// Puts an idle connection among the waiting, or frees it if nothing limits it.
+    fn wait(&mut self, id: C) {
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        let Some(server) = self.servers.get_mut(&connection.server) else { return };
+        if !self.all.is_limited() && !server.scope.is_limited() {
+            connection.state = State::Unlimited;
+            self.leases.push_back(Lease { connection: id, credit: Credit::Unlimited });
+            return;
+        }
+        self.arrivals += 1;
+        connection.state = State::Waiting { arrival: self.arrivals };
+        server.waiting.insert((connection.had, self.arrivals, id));
+        server.scope.active += 1;
+        self.all.active += 1;
+    }
+
+    /// Ends whatever the connection waited for or held: it is idle afterwards. Without a time
+    /// nothing is learned from it.
+    fn end(&mut self, now: Option<Instant>, id: C, unspent: u64) {
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        let Some(server) = self.servers.get_mut(&connection.server) else { return };
+        match std::mem::replace(&mut connection.state, State::Idle) {
+            State::Idle => return,
+            State::Waiting { arrival } => {
+                server.waiting.remove(&(connection.had, arrival, id));
+                server.scope.active -= 1;
+                self.all.active -= 1;
+            }
+            State::Holding(held) => {
+                connection.learn(now, &held, unspent);
+                self.expiries.remove(&(held.until, id));
+                self.all.settle(held.of_all, held.bytes, unspent);
+                server.scope.settle(held.of_server, held.bytes, unspent);
+                server.scope.active -= 1;
+                self.all.active -= 1;
+            }
+            State::Unlimited => {}
+        }
+        self.revoked.remove(&id);
+        self.leases.retain(|lease| lease.connection != id);
+    }
+
+    /// A lease that nobody settled counts as spent, so that no lost connection keeps its part.
+    fn forget_overdue(&mut self, now: Instant) {
+        while let Some(&(until, id)) =
+            self.expiries.first().filter(|(until, _)| *until + GRACE <= now)
+        {
+            self.expiries.remove(&(until, id));
+            self.end(None, id, 0);
+        }
+    }
+
+    /// Calls back what the connections hold, all of them or those of one server. A lease that was
+    /// not polled yet has not been given.
+    fn revoke(&mut self, of: Option<ServerId>) {
+        let holders = self.connections.iter().filter(|(_, connection)| {
+            let held = matches!(connection.state, State::Holding(_) | State::Unlimited);
+            held && of.is_none_or(|server| connection.server == server)
+        });
+        for id in holders.map(|(&id, _)| id).collect::<Vec<_>>() {
+            if self.leases.iter().any(|lease| lease.connection == id) {
+                self.end(None, id, u64::MAX);
+                self.wait(id);
+            } else {
+                self.revoked.insert(id);
+            }
+        }
+    }
+
+    /// After a change: frees those who wait at a limit that is gone, serves the others.
+    fn release(&mut self, now: Instant) {
+        let waits = |connection: &Connection| matches!(connection.state, State::Waiting { .. });
+        let waiting = self.connections.iter().filter(|(_, connection)| waits(connection));
+        for id in waiting.map(|(&id, _)| id).collect::<Vec<_>>() {
+            if !self.is_limited(id) {
+                self.end(None, id, 0);
+                self.wait(id);
+            }
+        }
+        self.handle_timeout(now);
+    }
+
+    fn is_limited(&self, id: C) -> bool {
+        let server = self.connections.get(&id).and_then(|c| self.servers.get(&c.server));
+        self.all.is_limited() || server.is_some_and(|server| server.scope.is_limited())
+    }
+
+    fn server(&mut self, id: ServerId) -> &mut Server<C> {
+        self.servers
+            .entry(id)
+            .or_insert_with(|| Server { scope: Scope::default(), waiting: BTreeSet::new() })
+    }
+}
+
+impl Connection {
+    fn learn(&mut self, now: Option<Instant>, held: &Held, unspent: u64) {
+        let spent = held.bytes.saturating_sub(unspent);
+        if spent > 0 {
+            // Who spent nothing at all has had its turn.
+            self.had = self.had.saturating_sub(held.bytes - spent);
+        }
+        let Some(now) = now else { return };
+        let took = (now + LEASE_LIFE).saturating_duration_since(held.until).as_nanos().max(1);
+        let appetite = u128::from(spent) * WHILE.as_nanos() / took;
+        let most = held.bytes.saturating_mul(2);
+        self.appetite = u64::try_from(appetite).unwrap_or(most).min(most).max(LEAST_LEASE);
+    }
+}
+
+/// A new rate is in force for everybody after this, even where a revocation does not arrive.
+const LEASE_LIFE: Duration = Duration::from_millis(250);
+/// What a lease should last on a slow link: half of what may be leased at a time, so that the links
+/// together need not be faster than the rate to be used in full.
+const WHILE: Duration = Duration::from_millis(50);
+/// Before anything is known of the link; doubled by each lease that is spent quickly.
+const FIRST_APPETITE: u64 = 1 << 10;
+/// What a connection may be late in settling.
+const GRACE: Duration = Duration::from_millis(250);
+/// The least time between two wake-ups, so that many connections do not mean many of them.
+const TICK: Duration = Duration::from_millis(5);

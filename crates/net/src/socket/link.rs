@@ -1,0 +1,59 @@
+//! A socket, plain or encrypted.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
+use tokio::net::TcpStream;
+
+use crate::socket::read_buffer::with_scratch;
+use crate::tls::tls_stream::{Secured, send};
+
+#[derive(Debug)]
+pub(crate) enum Link {
+    Plain(TcpStream),
+    Tls(Box<Secured>),
+}
+
+impl Link {
+    /// Sends from `out` what can be sent and reads what has come, at most `most` bytes, waiting for
+    /// neither more than for the other: a server that stops reading until we read cannot lock us up.
+    ///
+    /// What was read goes to `take`, decrypted; how many bytes the socket gave is returned, 0 at its
+    /// end.
+    pub(crate) fn poll_exchange(
+        &mut self,
+        context: &mut Context<'_>,
+        out: &mut Vec<u8>,
+        most: usize,
+        mut take: impl FnMut(&[u8]),
+    ) -> Poll<io::Result<usize>> {
+        match self {
+            Self::Plain(socket) => send(socket, context, out)?,
+            Self::Tls(secured) => secured.poll_send(context, out)?,
+        }
+        if most == 0 {
+            return Poll::Pending; // whoever brings credit wakes us
+        }
+        with_scratch(|scratch| match self {
+            Self::Plain(socket) => {
+                let room = scratch.len().min(most);
+                let mut buffer = ReadBuf::new(&mut scratch[..room]);
+                ready!(Pin::new(socket).poll_read(context, &mut buffer))?;
+                take(buffer.filled());
+                Poll::Ready(Ok(buffer.filled().len()))
+            }
+            Self::Tls(secured) => secured.poll_receive(context, scratch, most, take),
+        })
+    }
+
+    /// Says goodbye on the TLS layer, if there is one.
+    pub(crate) async fn close(mut self) {
+        // The peer may be gone already; then nobody is there to be told.
+        let _ = match &mut self {
+            Self::Plain(socket) => socket.shutdown().await,
+            Self::Tls(secured) => secured.close().await,
+        };
+    }
+}
