@@ -5,10 +5,10 @@ use std::time::Duration;
 use base64::Engine;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use bergamot_api::view::Parameter;
 use bergamot_types::Url;
 
 use crate::fault::Fault;
-use crate::view::Parameter;
 
 /// Of a job or an NZB. What characters may be in it is for the gate of names to say.
 pub(crate) fn name(text: &str) -> Result<String, Fault> {

@@ -3,19 +3,19 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use bergamot_api::Control;
+use bergamot_api::request::{Shelf, Which};
+use bergamot_api::view::{Job, Listing, Page};
 use bergamot_types::Shown;
 use serde::{Deserialize, Serialize};
 
 use crate::access::Caller;
 use crate::arguments::Arguments;
-use crate::control::Control;
 use crate::fault::Fault;
 use crate::json::Json;
 use crate::long_list::{LongList, MoreJobs, NoMore};
 use crate::registry::Entry;
 use crate::reply::{Format, Reply};
-use crate::view::{Job, Listing, Page};
-use crate::wish::{Shelf, Which};
 
 /// What a handler gets: whom to ask, who asks, and what for.
 pub(crate) struct Call<'a, C> {

@@ -1,12 +1,12 @@
 //! Why a call has no result, as each dialect says it.
 
+use bergamot_api::Refusal;
 use bergamot_types::InvalidUrl;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use thiserror::Error;
 
 use crate::access::Access;
-use crate::control::Refusal;
 use crate::json::Malformed;
 use crate::registry::{Dialect, Kind};
 use crate::shape::{DEEPEST, Excess, MOST_VALUES};

@@ -2,12 +2,12 @@
 
 use std::cmp::Ordering;
 
+use bergamot_api::request::{Edit, FileEdit};
+use bergamot_api::view::File;
+use bergamot_api::{Control, Refusal};
 use bergamot_types::JobId;
 
-use crate::control::{Control, Refusal};
 use crate::fault::Fault;
-use crate::view::File;
-use crate::wish::{Edit, FileEdit};
 
 /// Puts the files of a job into that order.
 pub(crate) async fn sort_files<C: Control>(
@@ -64,7 +64,7 @@ const PAR2: &str = ".par2";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::FileState;
+    use bergamot_api::view::FileState;
 
     fn file(name: &str, size: u64) -> File {
         File {

@@ -7,6 +7,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use bergamot_api::Control;
+use bergamot_api::view::Readiness;
 use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -17,7 +19,6 @@ use crate::access::{Access, Caller};
 use crate::auth::{self, Credentials};
 use crate::body::{Answer, BodyBudget, BodyError, BodyReader, RequestBudgets};
 use crate::brake::{Brake, LONGEST_WAIT};
-use crate::control::Control;
 use crate::fault::Fault;
 use crate::guard::{self, Barred};
 use crate::guests;
@@ -31,7 +32,6 @@ use crate::service::{Asked, Params, Service};
 use crate::settings::Settings;
 use crate::shape::Shape;
 use crate::stopped::Stopped;
-use crate::view::Readiness;
 use crate::xml_rpc;
 
 /// What all requests over HTTP share.

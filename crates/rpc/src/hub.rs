@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
-use crate::event::Event;
+use bergamot_api::Event;
 
 /// Cheap to clone; all clones are one.
 #[derive(Clone, Debug)]

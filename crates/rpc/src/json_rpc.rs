@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use crate::control::Control;
+use bergamot_api::Control;
+
 use crate::fault::{Fault, FaultIn};
 use crate::json::{Json, Malformed, Source};
 use crate::pieces::{Cut, Outlet};

@@ -2,12 +2,12 @@
 
 use std::io;
 
+use bergamot_api::Control;
 use bergamot_types::Shown;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use crate::access::Caller;
-use crate::control::Control;
 use crate::fault::Fault;
 use crate::guests::Place;
 use crate::hub::{Delivery, Position, Watcher};

@@ -4,12 +4,12 @@ use std::future::Future;
 use std::sync::Arc;
 use std::vec;
 
+use bergamot_api::request::Shelf;
+use bergamot_api::view::{Job, Listing};
+use bergamot_api::{Control, Refusal};
 use bergamot_types::JobId;
 
-use crate::control::{Control, Refusal};
 use crate::reply::{Format, Reply, Rest, Writing};
-use crate::view::{Job, Listing};
-use crate::wish::Shelf;
 
 /// Items as they come, each as `write` has it.
 pub(crate) struct LongList<T, S, W> {

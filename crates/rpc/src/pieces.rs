@@ -8,11 +8,11 @@ use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
+use bergamot_api::Refusal;
 use bytes::Bytes;
 use thiserror::Error;
 use tokio::sync::mpsc;
 
-use crate::control::Refusal;
 use crate::reply::Reply;
 
 /// Where an answer is written to.

@@ -3,12 +3,12 @@
 
 use std::fmt::Write;
 
+use bergamot_api::Control;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::access::{Access, Caller};
 use crate::call::Call;
-use crate::control::Control;
 use crate::fault::Fault;
 use crate::json::Json;
 use crate::native::{

@@ -7,9 +7,9 @@
 use std::future::Future;
 use std::pin::Pin;
 
+use bergamot_api::Refusal;
 use serde::Serialize;
 
-use crate::control::Refusal;
 use crate::xml_writer;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -56,7 +56,7 @@ impl Format {
         }
     }
 
-    /// A part of a list, as [`crate::view::Page`] would be written.
+    /// A part of a list, as [`bergamot_api::view::Page`] would be written.
     pub(crate) fn page(self, total: usize, items: Reply) -> Reply {
         let (before, between, after): (&[u8], &[u8], &[u8]) = match self {
             Self::Json => (br#"{"total":"#, br#","items":"#, b"}"),

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use bergamot_api::Control;
 use bytes::Bytes;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -24,7 +25,6 @@ use tracing::{debug, warn};
 use crate::admission::Rules;
 use crate::body::{BodyBudget, RequestBudgets};
 use crate::brake::Brake;
-use crate::control::Control;
 use crate::counts::Counts;
 use crate::framing::Framed;
 use crate::guests::{Guests, Place};

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use bergamot_api::Control;
+
 use crate::access::Caller;
 use crate::call::Call;
-use crate::control::Control;
 use crate::counts::Counts;
 use crate::fault::Fault;
 use crate::hub::Hub;

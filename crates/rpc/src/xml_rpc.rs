@@ -1,6 +1,7 @@
 //! XML-RPC, as Home Assistant and the scripts of NZBGet speak it.
 
-use crate::control::Control;
+use bergamot_api::Control;
+
 use crate::fault::Fault;
 use crate::json::Json;
 use crate::nzb_methods::names_an_nzb_method;

@@ -4,15 +4,12 @@
 //! of the configuration or words of ours, never names of jobs, so an answer has a bound. Beside our own
 //! names there are those of the exporters people have used so far, so that their dashboards go on.
 
-mod measured;
 mod native;
 mod nzbget;
 mod page;
-mod past;
 mod sabnzbd;
 
-pub use measured::{Arrivals, EndedJobs, Measured, Process, QueueSums};
-pub use past::PastSums;
+pub use bergamot_api::metrics::{Arrivals, EndedJobs, Measured, PastSums, Process, QueueSums};
 
 pub(crate) use native::Requests;
 pub(crate) use page::{Flavour, Page};

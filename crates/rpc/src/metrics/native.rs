@@ -1,8 +1,9 @@
 //! Our own names.
 
-use crate::metrics::measured::Measured;
+use bergamot_api::metrics::Measured;
+use bergamot_api::view::{Quota, Server, Status};
+
 use crate::metrics::page::Page;
-use crate::view::{Quota, Server, Status};
 
 /// Calls of one method, since the start.
 #[derive(Clone, Copy, Debug)]

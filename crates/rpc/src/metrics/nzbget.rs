@@ -4,11 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::metrics::measured::Measured;
+use bergamot_api::metrics::Measured;
+use bergamot_api::metrics::PastSums;
+use bergamot_api::view::Status;
+
 use crate::metrics::page::Page;
-use crate::metrics::past::PastSums;
-use crate::nzbget::VERSION;
-use crate::view::Status;
+use crate::nzbget::{Outcome, VERSION};
 
 pub(super) fn write(page: &mut Page, measured: &Measured) {
     page.gauge("nzbget_version", "Always 1; the version is its label.")
@@ -64,7 +65,7 @@ fn seconds(time: i64) -> u64 {
 }
 
 fn servers(page: &mut Page, measured: &Measured) {
-    type Value = fn(&crate::view::Server) -> u64;
+    type Value = fn(&bergamot_api::view::Server) -> u64;
     let families: [(&str, &str, Value); 4] = [
         ("active", "Whether it is switched on.", |server| server.active.into()),
         ("total_bytes", "What ever came from it.", |server| server.downloaded),
@@ -97,18 +98,49 @@ fn history(page: &mut Page, past: &PastSums) {
     is("par_time_seconds", "How long they were verified.", 0);
     is("par_repair_time_seconds", "How long they were repaired.", 0);
     is("unpack_time_seconds", "How long they were unpacked.", 0);
+    let counts = StatusCounts::of(past);
     let mut family = page.gauge("nzbget_history_status_count", "Jobs by how they ended.");
-    for ((status, reason), count) in &past.statuses {
+    for ((status, reason), count) in &counts.statuses {
         family.of(&[("reason", reason), ("status", status)], count);
     }
-    counted(page, "par_status_count", "status", "Jobs by what became of their repair.", &past.par);
+    counted(
+        page,
+        "par_status_count",
+        "status",
+        "Jobs by what became of their repair.",
+        &counts.par,
+    );
     counted(
         page,
         "unpack_status_count",
         "status",
         "Jobs by what became of their archives.",
-        &past.unpack,
+        &counts.unpack,
     );
+}
+
+/// Jobs of the history by NZBGet's words for how they ended.
+#[derive(Default)]
+struct StatusCounts {
+    /// By the two halves of `SUCCESS/HEALTH`.
+    statuses: BTreeMap<(String, String), u64>,
+    par: BTreeMap<String, u64>,
+    unpack: BTreeMap<String, u64>,
+}
+
+impl StatusCounts {
+    fn of(past: &PastSums) -> Self {
+        let mut counts = Self::default();
+        for (ending, jobs) in &past.endings {
+            let outcome = Outcome::of_ending(ending);
+            let status = outcome.status(ending).to_ascii_lowercase();
+            let (status, reason) = status.split_once('/').unwrap_or((&status, ""));
+            *counts.statuses.entry((status.to_owned(), reason.to_owned())).or_default() += jobs;
+            *counts.par.entry(outcome.par.to_ascii_lowercase()).or_default() += jobs;
+            *counts.unpack.entry(outcome.unpack.to_ascii_lowercase()).or_default() += jobs;
+        }
+        counts
+    }
 }
 
 fn counted(page: &mut Page, name: &str, label: &str, help: &str, counts: &BTreeMap<String, u64>) {

@@ -1,9 +1,10 @@
 //! The names of exportarr for SABnzbd.
 
-use crate::metrics::measured::Measured;
+use bergamot_api::metrics::Measured;
+use bergamot_api::view::Server;
+
 use crate::metrics::page::Page;
 use crate::sab::VERSION;
-use crate::view::Server;
 
 pub(super) fn write(page: &mut Page, measured: &Measured) {
     let status = &measured.status;

@@ -1,7 +1,8 @@
 //! `config.*`
 
+use bergamot_api::Control;
+
 use crate::call::Call;
-use crate::control::Control;
 use crate::fault::Fault;
 use crate::native::Nothing;
 use crate::reply::Reply;

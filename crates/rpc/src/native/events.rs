@@ -1,7 +1,8 @@
 //! `events.*`, where there is no connection that could carry them.
 
+use bergamot_api::Control;
+
 use crate::call::Call;
-use crate::control::Control;
 use crate::fault::Fault;
 use crate::reply::Reply;
 

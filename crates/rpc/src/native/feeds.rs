@@ -1,12 +1,12 @@
 //! `feeds.*`
 
+use bergamot_api::Control;
+use bergamot_api::feeds::{FeedChoice, FeedTrial};
 use serde::Deserialize;
 
 use crate::bounds;
 use crate::call::Call;
-use crate::control::Control;
 use crate::fault::Fault;
-use crate::feeds::{FeedChoice, FeedTrial};
 use crate::native::Nothing;
 use crate::reply::Reply;
 

@@ -1,14 +1,14 @@
 //! `file.*`
 
+use bergamot_api::Control;
+use bergamot_api::request::{Edit, FileEdit};
 use serde::Deserialize;
 
 use crate::call::Call;
-use crate::control::Control;
 use crate::fault::Fault;
 use crate::native::job::End;
 use crate::native::results::{MOST_JOBS, edit_all};
 use crate::reply::Reply;
-use crate::wish::{Edit, FileEdit};
 
 /// Files, by their places in the NZB of a job.
 #[derive(Deserialize)]

@@ -1,13 +1,13 @@
 //! `groups.*`
 
+use bergamot_api::Control;
+use bergamot_api::newsgroup::{GroupQuery, HeaderQuery, PostJob, PostQuery};
 use bergamot_types::GroupName;
 use serde::{Deserialize, Serialize};
 
 use crate::bounds;
 use crate::call::Call;
-use crate::control::Control;
 use crate::fault::Fault;
-use crate::newsgroup::{GroupQuery, HeaderQuery, PostJob, PostQuery};
 use crate::reply::Reply;
 
 #[derive(Default, Deserialize)]

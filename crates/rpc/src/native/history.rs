@@ -1,14 +1,14 @@
 //! `history.*`
 
+use bergamot_api::Control;
+use bergamot_api::request::{Edit, HistoryEdit, Shelf, Which};
 use serde::Deserialize;
 
 use crate::call::Call;
-use crate::control::Control;
 use crate::fault::Fault;
 use crate::native::job::Jobs;
 use crate::native::results::edit_all;
 use crate::reply::Reply;
-use crate::wish::{Edit, HistoryEdit, Shelf, Which};
 
 #[derive(Deserialize)]
 #[serde(default, deny_unknown_fields)]

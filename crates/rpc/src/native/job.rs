@@ -1,17 +1,17 @@
 //! `job.*`
 
+use bergamot_api::Control;
+use bergamot_api::request::{Delete, Edit, HistoryEdit, Place};
+use bergamot_api::view::{DupeMode, Mark, Parameter};
 use bergamot_types::JobId;
 use serde::{Deserialize, Serialize};
 
 use crate::bounds;
 use crate::call::Call;
-use crate::control::Control;
 use crate::fault::Fault;
 use crate::file_sorting::sort_files;
 use crate::native::results::{MOST_JOBS, answer_all, checked, edit_all};
 use crate::reply::{Format, Reply};
-use crate::view::{DupeMode, Mark, Parameter};
-use crate::wish::{Delete, Edit, HistoryEdit, Place};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -1,10 +1,10 @@
 //! `limits.*` and `quota.*`
 
+use bergamot_api::Control;
 use bergamot_types::ByteRate;
 use serde::{Deserialize, Serialize};
 
 use crate::call::Call;
-use crate::control::Control;
 use crate::fault::Fault;
 use crate::native::Nothing;
 use crate::reply::Reply;

@@ -1,16 +1,16 @@
 //! `log.*`
 
+use bergamot_api::Control;
+use bergamot_api::request::{Lines, LogQuery};
+use bergamot_api::view::LogKind;
 use bergamot_types::JobId;
 use serde::Deserialize;
 
 use crate::bounds;
 use crate::call::Call;
-use crate::control::Control;
 use crate::fault::Fault;
 use crate::native::Nothing;
 use crate::reply::Reply;
-use crate::view::LogKind;
-use crate::wish::{Lines, LogQuery};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

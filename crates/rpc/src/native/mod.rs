@@ -16,10 +16,10 @@ pub(crate) mod storage;
 pub(crate) mod system;
 pub(crate) mod targets;
 
+use bergamot_api::Control;
 use serde::Deserialize;
 
 use crate::call::Call;
-use crate::control::Control;
 use crate::fault::Fault;
 use crate::registry;
 use crate::reply::Reply;

@@ -3,18 +3,18 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use bergamot_api::Control;
+use bergamot_api::request::{Content, Edit, NewJob, Part, Pause, Shelf, SortKey, Which};
+use bergamot_api::view::{DupeMode, Parameter};
 use bergamot_types::Secret;
 use serde::{Deserialize, Serialize};
 
 use crate::bounds;
 use crate::call::Call;
-use crate::control::Control;
 use crate::fault::Fault;
 use crate::native::Nothing;
 use crate::native::results::edit_all;
 use crate::reply::Reply;
-use crate::view::{DupeMode, Parameter};
-use crate::wish::{Content, Edit, NewJob, Part, Pause, Shelf, SortKey, Which};
 
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]

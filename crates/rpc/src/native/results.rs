@@ -1,13 +1,13 @@
 //! What became of each of several jobs.
 
+use bergamot_api::request::Edit;
+use bergamot_api::{Control, Refusal};
 use bergamot_types::JobId;
 use serde::Serialize;
 
 use crate::call::Call;
-use crate::control::{Control, Refusal};
 use crate::fault::Fault;
 use crate::reply::Reply;
-use crate::wish::Edit;
 
 #[derive(Serialize)]
 struct Results {

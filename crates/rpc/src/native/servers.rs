@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
+use bergamot_api::Control;
+use bergamot_api::request::{Certificates, NewServer, ServerProbe};
 use bergamot_types::{Secret, ServerId};
 use serde::Deserialize;
 
 use crate::access::Access;
 use crate::bounds;
 use crate::call::Call;
-use crate::control::Control;
 use crate::fault::Fault;
 use crate::native::Nothing;
 use crate::reply::Reply;
-use crate::wish::{Certificates, NewServer, ServerProbe};
 
 pub(crate) async fn list<C: Control>(mut call: Call<'_, C>) -> Result<Reply, Fault> {
     let Nothing {} = call.named()?;

@@ -1,9 +1,9 @@
 //! `storage.*`
 
+use bergamot_api::Control;
 use serde::Deserialize;
 
 use crate::call::Call;
-use crate::control::Control;
 use crate::fault::Fault;
 use crate::native::Nothing;
 use crate::reply::Reply;

@@ -1,7 +1,8 @@
 //! `system.*` and `watch.*`
 
+use bergamot_api::Control;
+
 use crate::call::Call;
-use crate::control::Control;
 use crate::fault::Fault;
 use crate::native::{Nothing, VERSION};
 use crate::registry::METHODS;

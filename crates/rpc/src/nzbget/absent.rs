@@ -1,7 +1,8 @@
 //! What NZBGet has and bergamot has not.
 
+use bergamot_api::{Control, Refusal};
+
 use crate::call::Call;
-use crate::control::{Control, Refusal};
 use crate::fault::Fault;
 use crate::reply::Reply;
 

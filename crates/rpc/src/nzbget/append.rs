@@ -2,17 +2,17 @@
 
 use std::borrow::Cow;
 
+use bergamot_api::Control;
+use bergamot_api::request::{Content, NewJob};
+use bergamot_api::view::{DupeMode, Parameter};
+use bergamot_api::wire::is_password;
 use bergamot_types::Secret;
 
 use crate::arguments::{Arguments, Scalar};
 use crate::bounds;
 use crate::call::Call;
-use crate::control::Control;
 use crate::fault::Fault;
 use crate::reply::Reply;
-use crate::view::{DupeMode, Parameter};
-use crate::wire::is_password;
-use crate::wish::{Content, NewJob};
 
 pub(crate) async fn append<C: Control>(mut call: Call<'_, C>) -> Result<Reply, Fault> {
     let mut arguments = call.arguments()?;

@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use bergamot_api::request::Setting;
+use bergamot_api::view::Facts;
+use bergamot_api::{Control, Refusal};
 use serde::{Serialize, Serializer};
 
 use crate::call::Call;
-use crate::control::{Control, Refusal};
 use crate::fault::Fault;
 use crate::json::Json;
 use crate::nzbget::fields::Fields;
 use crate::nzbget::job_fields::each;
 use crate::nzbget::options::{self, Known};
 use crate::reply::Reply;
-use crate::view::Facts;
-use crate::wish::Setting;
 
 struct NameAndValue<'a>(&'a Known);
 

@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
+use bergamot_api::Control;
+use bergamot_api::request::DiskTrial;
+use bergamot_api::view::DiskSpeed;
 use bergamot_types::ByteCount;
 use serde::{Serialize, Serializer};
 
 use crate::call::Call;
-use crate::control::Control;
 use crate::fault::Fault;
 use crate::nzbget::fields::{Fields, narrow};
 use crate::reply::Reply;
-use crate::view::DiskSpeed;
-use crate::wish::DiskTrial;
 
 struct Speed(DiskSpeed);
 

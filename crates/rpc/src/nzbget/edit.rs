@@ -2,18 +2,18 @@
 
 use std::collections::{HashMap, HashSet};
 
+use bergamot_api::request::{Delete, Edit, FileEdit, HistoryEdit, Place, SortKey};
+use bergamot_api::view::{File, Mark, Parameter};
+use bergamot_api::{Control, Refusal};
 use bergamot_types::JobId;
 
 use crate::arguments::{Arguments, Scalar};
 use crate::bounds;
 use crate::call::Call;
-use crate::control::{Control, Refusal};
 use crate::fault::Fault;
 use crate::file_sorting::{is_par2, is_par2_volume, sort_files};
 use crate::nzbget::append::dupe_mode;
 use crate::reply::Reply;
-use crate::view::{File, Mark, Parameter};
-use crate::wish::{Delete, Edit, FileEdit, HistoryEdit, Place, SortKey};
 
 struct Command {
     name: String, // in small letters

@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
+use bergamot_api::Control;
+use bergamot_api::feeds::{FeedChoice, FeedFate, FeedItem, FeedTrial, FeedVerdict};
+use bergamot_api::view::DupeMode;
 use serde::{Serialize, Serializer};
 
 use crate::bounds;
 use crate::call::Call;
-use crate::control::Control;
 use crate::fault::Fault;
-use crate::feeds::{FeedChoice, FeedFate, FeedItem, FeedTrial, FeedVerdict};
 use crate::nzbget::fields::{Fields, narrow, seconds, size};
 use crate::nzbget::job_fields::each;
 use crate::reply::Reply;
-use crate::view::DupeMode;
 
 struct Item<'a>(&'a FeedItem);
 

@@ -2,17 +2,17 @@
 
 use std::collections::HashMap;
 
+use bergamot_api::view::{File, FileState, Job};
+use bergamot_api::{Control, Refusal};
 use bergamot_types::JobId;
 use serde::{Serialize, Serializer};
 
 use crate::arguments::Arguments;
 use crate::call::Call;
-use crate::control::{Control, Refusal};
 use crate::fault::Fault;
 use crate::nzbget::fields::{Fields, halves, narrow, seconds};
 use crate::nzbget::job_fields::directory;
 use crate::reply::Reply;
-use crate::view::{File, FileState, Job};
 
 /// A file with the job it belongs to.
 struct Row<'a>(&'a File, &'a Job);

@@ -1,17 +1,17 @@
 //! `listgroups`, and the two older lists that are parts of it.
 
+use bergamot_api::Control;
+use bergamot_api::request::{Shelf, Which};
+use bergamot_api::view::{Job, JobState};
 use bergamot_queue::Stage;
 use serde::{Serialize, Serializer};
 
 use crate::call::Call;
-use crate::control::Control;
 use crate::fault::Fault;
 use crate::nzbget::fields::{Fields, narrow, size};
 use crate::nzbget::job_fields;
 use crate::nzbget::outcome::Outcome;
 use crate::reply::Reply;
-use crate::view::{Job, JobState};
-use crate::wish::{Shelf, Which};
 
 struct Group<'a>(&'a Job);
 

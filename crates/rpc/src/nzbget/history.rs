@@ -1,16 +1,17 @@
 //! `history`
 
+use bergamot_api::Control;
+use bergamot_api::metrics::Ending;
+use bergamot_api::request::{Shelf, Which};
+use bergamot_api::view::Job;
 use serde::{Serialize, Serializer};
 
 use crate::call::Call;
-use crate::control::Control;
 use crate::fault::Fault;
 use crate::nzbget::fields::{Fields, narrow, seconds, size};
 use crate::nzbget::job_fields::{self, dupe_mode};
 use crate::nzbget::outcome::Outcome;
 use crate::reply::Reply;
-use crate::view::Job;
-use crate::wish::{Shelf, Which};
 
 struct Past<'a>(&'a Job);
 
@@ -59,7 +60,7 @@ impl Serialize for Past<'_> {
             .put("RemainingFileCount", narrow(job.remaining_files))
             .put("RetryData", job.ended.as_ref().is_some_and(|ended| ended.can_retry))
             .put("HistoryTime", self.ended_at())
-            .put("Status", outcome.status(job))
+            .put("Status", outcome.status(&Ending::of(job)))
             .put("Log", [(); 0]);
         job_fields::put(&mut fields, job, &outcome);
         fields.end()

@@ -1,11 +1,11 @@
 //! The fields that queue and history share ("NZB fields").
 
+use bergamot_api::view::{DupeMode, Job, Parameter, ServerArticles};
+use bergamot_api::wire::{shown_value, without_keys};
 use serde::{Serialize, Serializer};
 
 use crate::nzbget::fields::{Fields, narrow, seconds, size};
 use crate::nzbget::outcome::Outcome;
-use crate::view::{DupeMode, Job, JobState, Parameter, ServerArticles};
-use crate::wire::{shown_value, without_keys};
 
 pub(super) fn put<S: Serializer>(fields: &mut Fields<S>, job: &Job, outcome: &Outcome) {
     fields
@@ -58,10 +58,8 @@ fn put_statuses<S: Serializer>(fields: &mut Fields<S>, outcome: &Outcome) {
         .put("UrlStatus", outcome.url);
 }
 
-/// A URL is one until its NZB has come.
 pub(super) fn kind(job: &Job) -> &'static str {
-    let never_came = job.ended.is_some() && job.url.is_some() && job.files == 0;
-    if job.state == JobState::Fetching || never_came { "URL" } else { "NZB" }
+    if job.awaits_nzb() { "URL" } else { "NZB" }
 }
 
 /// Where its files are now.

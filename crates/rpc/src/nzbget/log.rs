@@ -1,18 +1,18 @@
 //! `log`, `loadlog`, `writelog`, `clearlog`
 
+use bergamot_api::request::{Lines, LogQuery};
+use bergamot_api::view::{LogKind, LogLine};
+use bergamot_api::{Control, Refusal};
 use bergamot_types::JobId;
 use serde::{Serialize, Serializer};
 
 use crate::arguments::Arguments;
 use crate::bounds;
 use crate::call::Call;
-use crate::control::{Control, Refusal};
 use crate::fault::Fault;
 use crate::nzbget::fields::{Fields, narrow, seconds};
 use crate::nzbget::job_fields::each;
 use crate::reply::Reply;
-use crate::view::{LogKind, LogLine};
-use crate::wish::{Lines, LogQuery};
 
 struct Line<'a>(&'a LogLine);
 

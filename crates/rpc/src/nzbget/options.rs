@@ -4,12 +4,12 @@
 //! files are written, who may come in, or what a secret is read from is kept in the file alone: whoever
 //! gets hold of a password of ours must not get hold of the machine by it.
 
+use bergamot_api::Refusal;
+use bergamot_api::request::{Setting, SettingValue};
+use bergamot_api::view::{CategoryFacts, Facts, FeedFacts, ServerFacts};
 use bergamot_types::Secret;
 
-use crate::control::Refusal;
 use crate::nzbget::status::VERSION;
-use crate::view::{CategoryFacts, Facts, FeedFacts, ServerFacts};
-use crate::wish::{Setting, SettingValue};
 
 /// An option as it stands.
 pub(super) struct Known {

@@ -6,8 +6,8 @@
 
 use bergamot_queue::{Cause, Deletion};
 
-use crate::nzbget::job_fields::kind;
-use crate::view::{Job, JobState, Mark};
+use bergamot_api::metrics::{Ending, HealthClass};
+use bergamot_api::view::{Job, JobState, Mark};
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Outcome {
@@ -22,14 +22,18 @@ pub(crate) struct Outcome {
 
 impl Outcome {
     pub(crate) fn of(job: &Job) -> Self {
-        let mark = match job.ended.as_ref().and_then(|ended| ended.mark) {
+        Self::of_ending(&Ending::of(job))
+    }
+
+    pub(crate) fn of_ending(ending: &Ending) -> Self {
+        let mark = match ending.mark {
             Some(Mark::Bad) => "BAD",
             Some(Mark::Good) => "GOOD",
             Some(Mark::Success) => "SUCCESS",
             None => "NONE",
         };
-        let url = if kind(job) == "URL" { url_status(job.state) } else { "NONE" };
-        Self { mark, url, ..Self::of_state(job.state, job.failed_articles > 0) }
+        let url = if ending.awaits_nzb { url_status(ending.state) } else { "NONE" };
+        Self { mark, url, ..Self::of_state(ending.state, ending.has_failed_articles) }
     }
 
     fn of_state(state: JobState, articles_failed: bool) -> Self {
@@ -67,14 +71,13 @@ impl Outcome {
     }
 
     /// The word for the whole, by the first rule that matches.
-    pub(crate) fn status(&self, job: &Job) -> &'static str {
-        if kind(job) == "URL" {
+    pub(crate) fn status(&self, ending: &Ending) -> &'static str {
+        if ending.awaits_nzb {
             return self.status_of_url();
         }
-        let healthy = (job.health, job.critical_health);
         self.status_by_person()
             .or_else(|| self.status_by_failure())
-            .unwrap_or_else(|| self.status_by_success(healthy))
+            .unwrap_or_else(|| self.status_by_success(ending.health))
     }
 
     fn status_by_person(&self) -> Option<&'static str> {
@@ -104,10 +107,10 @@ impl Outcome {
         })
     }
 
-    fn status_by_success(&self, (health, critical): (u16, u16)) -> &'static str {
+    fn status_by_success(&self, health: HealthClass) -> &'static str {
         match (self.par, self.unpack, self.script) {
-            ("NONE", "NONE", _) if health < critical => "FAILURE/HEALTH",
-            ("NONE", "NONE", _) if health < 1000 => "WARNING/HEALTH",
+            ("NONE", "NONE", _) if health == HealthClass::Critical => "FAILURE/HEALTH",
+            ("NONE", "NONE", _) if health == HealthClass::Reduced => "WARNING/HEALTH",
             ("NONE", "NONE", "NONE" | "SUCCESS") => "SUCCESS/HEALTH",
             (_, "SPACE", _) => "WARNING/SPACE",
             (_, "PASSWORD", _) => "WARNING/PASSWORD",
@@ -247,7 +250,7 @@ mod tests {
         outcome
             .status_by_person()
             .or_else(|| outcome.status_by_failure())
-            .unwrap_or_else(|| outcome.status_by_success((health, 850)))
+            .unwrap_or_else(|| outcome.status_by_success(HealthClass::of(health, 850)))
     }
 
     #[test]

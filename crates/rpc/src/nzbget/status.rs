@@ -1,16 +1,16 @@
 //! `status`, and what else is said of the daemon as a whole.
 
+use bergamot_api::Control;
+use bergamot_api::view::{Server, Status};
 use bergamot_types::UnixTime;
 use serde::{Serialize, Serializer};
 use serde_json::json;
 
 use crate::call::Call;
-use crate::control::Control;
 use crate::fault::Fault;
 use crate::nzbget::fields::{Fields, halves, narrow, seconds, size};
 use crate::nzbget::job_fields::each;
 use crate::reply::Reply;
-use crate::view::{Server, Status};
 
 /// Clients take the part before the first `-` for a version of NZBGet, and want 16 or more.
 pub(crate) const VERSION: &str = concat!("26.0-bergamot-", env!("CARGO_PKG_VERSION"));

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
+use bergamot_api::Control;
+use bergamot_api::request::{Certificates, Part, Pause, ServerProbe};
 use bergamot_types::{ByteRate, Secret, ServerId};
 
 use crate::access::Access;
 use crate::bounds;
 use crate::call::Call;
-use crate::control::Control;
 use crate::fault::Fault;
 use crate::reply::Reply;
-use crate::wish::{Certificates, Part, Pause, ServerProbe};
 
 pub(crate) async fn pause_download<C: Control>(call: Call<'_, C>) -> Result<Reply, Fault> {
     pause(call, Part::Download).await

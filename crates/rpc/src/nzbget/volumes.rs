@@ -1,15 +1,15 @@
 //! `servervolumes`, `resetservervolume`
 
+use bergamot_api::Control;
+use bergamot_api::view::{DayArticles, Volume};
 use bergamot_types::ServerId;
 use serde::{Serialize, Serializer};
 
 use crate::call::Call;
-use crate::control::Control;
 use crate::fault::Fault;
 use crate::nzbget::fields::{Fields, narrow, size};
 use crate::nzbget::job_fields::each;
 use crate::reply::Reply;
-use crate::view::{DayArticles, Volume};
 
 /// Which of the rings are wanted; they are long.
 #[derive(Clone, Copy)]

@@ -1,17 +1,17 @@
 //! NZBs from clients: `addfile`, `addurl`, `addlocalfile`.
 
+use bergamot_api::Control;
+use bergamot_api::request::{Content, NewJob};
+use bergamot_api::view::{DupeMode, Parameter};
 use bergamot_types::Secret;
 use serde_json::json;
 
 use crate::bounds;
-use crate::control::Control;
 use crate::sab::complaint::Complaint;
 use crate::sab::given::Given;
 use crate::sab::mode::{Answer, Call, answer};
 use crate::sab::queue_edit::{POST_PROCESSING, category, post_processing};
 use crate::sab::words::{self, FORCE};
-use crate::view::{DupeMode, Parameter};
-use crate::wish::{Content, NewJob};
 
 pub(super) async fn add_file<C: Control>(mut call: Call<'_, C>) -> Answer {
     let upload = call.given.upload.take().ok_or(Complaint::NoFile)?;

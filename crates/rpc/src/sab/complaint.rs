@@ -1,8 +1,8 @@
 //! Why there is no answer, in the words SABnzbd has for it.
 
+use bergamot_api::Refusal;
 use thiserror::Error;
 
-use crate::control::Refusal;
 use crate::fault::Fault;
 
 /// Clients compare some of these texts, so the first ones are SABnzbd's own, to the letter.

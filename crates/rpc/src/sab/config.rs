@@ -1,13 +1,13 @@
 //! `get_config`: our settings under the names clients look for.
 
+use bergamot_api::Control;
+use bergamot_api::view::{CategoryFacts, Facts, ServerFacts};
 use serde_json::{Map, Value, json};
 
-use crate::control::Control;
 use crate::fault::Fault;
 use crate::sab::add::DEFAULT;
 use crate::sab::complaint::Complaint;
 use crate::sab::mode::{Answer, Call, answer};
-use crate::view::{CategoryFacts, Facts, ServerFacts};
 
 pub(super) async fn config<C: Control>(call: Call<'_, C>) -> Answer {
     let facts = call.control.config().await?.facts;

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use bergamot_api::Control;
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap};
 use hyper::{Method, Request, StatusCode};
@@ -10,7 +11,6 @@ use crate::access::{Access, Caller};
 use crate::auth::{self, Credentials};
 use crate::body::{BodyError, BodyReader, Held};
 use crate::brake::LONGEST_WAIT;
-use crate::control::Control;
 use crate::fault::Fault;
 use crate::http::{
     Connection, Http, JSON_TYPE, Peer, Reply, Unproven, busy, closing, empty, is_compressed,

@@ -1,13 +1,13 @@
 //! `get_files`
 
+use bergamot_api::Control;
+use bergamot_api::view::{File, FileState};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::control::Control;
 use crate::sab::complaint::Complaint;
 use crate::sab::mode::{Answer, Call, answer};
 use crate::sab::words;
-use crate::view::{File, FileState};
 
 #[derive(Serialize)]
 struct ListedFile {

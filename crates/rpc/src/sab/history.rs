@@ -1,11 +1,14 @@
 //! `history`, and what clients do to jobs that ended.
 
+use bergamot_api::request::{Edit, HistoryEdit};
+use bergamot_api::view::{Job, JobState, Mark};
+use bergamot_api::wire::without_keys;
+use bergamot_api::{Control, Refusal};
 use bergamot_queue::{Cause, Deletion};
 use bergamot_types::{JobId, print32};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::control::{Control, Refusal};
 use crate::reply::Format;
 use crate::sab::VERSION;
 use crate::sab::complaint::Complaint;
@@ -16,9 +19,6 @@ use crate::sab::queue_edit::{changed, unpack_options};
 use crate::sab::queued::{Filter, Window, category_of, is_in_queue, status};
 use crate::sab::volumes::Sums;
 use crate::sab::words;
-use crate::view::{Job, JobState, Mark};
-use crate::wire::without_keys;
-use crate::wish::{Edit, HistoryEdit};
 
 #[derive(Serialize)]
 struct Slot<'a> {

@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
+use bergamot_api::Control;
 use serde::Serialize;
 
 use crate::access::{Access, Caller};
-use crate::control::Control;
 use crate::registry::Effect;
 use crate::sab::complaint::Complaint;
 use crate::sab::given::Given;

@@ -3,10 +3,11 @@
 use std::collections::HashSet;
 use std::future::Future;
 
-use crate::control::Refusal;
+use bergamot_api::Refusal;
+use bergamot_api::request::Which;
+use bergamot_api::view::{Job, Page};
+
 use crate::reply::Reply;
-use crate::view::{Job, Page};
-use crate::wish::Which;
 
 /// Writes a list, item by item. Others get their turn in between, for a long one takes a while, and what
 /// is written is given free.

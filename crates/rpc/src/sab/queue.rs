@@ -1,15 +1,15 @@
 //! `queue`
 
+use bergamot_api::Control;
+use bergamot_api::view::{Facts, Job, Quota, Status};
 use serde::Serialize;
 
-use crate::control::Control;
 use crate::reply::Format;
 use crate::sab::VERSION;
 use crate::sab::mode::{Answer, Call};
 use crate::sab::parts::{Parts, write_list};
 use crate::sab::queued::{Filter, Scene, Slot, Window, is_in_queue, left, status};
 use crate::sab::words;
-use crate::view::{Facts, Job, Quota, Status};
 
 /// What the queue and `fullstatus` have in common.
 #[derive(Serialize)]

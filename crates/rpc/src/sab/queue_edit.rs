@@ -1,10 +1,12 @@
 //! What clients do to the queue.
 
+use bergamot_api::Control;
+use bergamot_api::request::{Delete, Edit, FileEdit, Place, SortKey};
+use bergamot_api::view::{Job, Parameter};
 use bergamot_types::JobId;
 use serde_json::json;
 
 use crate::bounds;
-use crate::control::Control;
 use crate::sab::add::{DEFAULT, PAUSED, STOP, priority_of};
 use crate::sab::complaint::Complaint;
 use crate::sab::given::jobs;
@@ -12,8 +14,6 @@ use crate::sab::mode::{Answer, Call, answer, done};
 use crate::sab::parts::Parts;
 use crate::sab::queued::is_in_queue;
 use crate::sab::words;
-use crate::view::{Job, Parameter};
-use crate::wish::{Delete, Edit, FileEdit, Place, SortKey};
 
 pub(super) async fn delete<C: Control>(call: Call<'_, C>) -> Answer {
     let found = match call.given.value()? {

@@ -1,5 +1,7 @@
 //! Jobs in the queue as SABnzbd's clients see them.
 
+use bergamot_api::view::{Job, JobState};
+use bergamot_api::wire::is_password;
 use bergamot_queue::Stage;
 use bergamot_types::UnixTime;
 use serde::Serialize;
@@ -7,8 +9,6 @@ use serde::Serialize;
 use crate::sab::given::{Given, jobs};
 use crate::sab::queue_edit::unpack_options;
 use crate::sab::words;
-use crate::view::{Job, JobState};
-use crate::wire::is_password;
 
 /// All fields of a slot that clients know of, of which some want every one.
 #[derive(Serialize)]

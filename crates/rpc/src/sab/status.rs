@@ -1,14 +1,14 @@
 //! `fullstatus` and `warnings`.
 
+use bergamot_api::Control;
+use bergamot_api::request::{Lines, LogQuery};
+use bergamot_api::view::{Facts, LogKind, Server, Status};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::control::Control;
 use crate::sab::mode::{Answer, Call, answer};
 use crate::sab::queue::Header;
 use crate::sab::words;
-use crate::view::{Facts, LogKind, Server, Status};
-use crate::wish::{Lines, LogQuery};
 
 #[derive(Serialize)]
 struct Full {
@@ -117,7 +117,7 @@ pub(super) async fn warnings<C: Control>(call: Call<'_, C>) -> Answer {
 async fn lately<C: Control>(
     control: &C,
     status: &Status,
-) -> Result<Vec<Warning>, crate::control::Refusal> {
+) -> Result<Vec<Warning>, bergamot_api::Refusal> {
     let query = LogQuery { job: None, lines: Lines::Last(LINES_LOOKED_AT) };
     let lines = control.log(query).await?.into_iter();
     let lines = lines.filter(|line| line.kind >= LogKind::Warning).map(|line| Warning {

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use bergamot_api::request::{Part, Pause};
+use bergamot_api::{Control, Refusal};
 use bergamot_types::ByteRate;
 
-use crate::control::{Control, Refusal};
 use crate::fault::Fault;
 use crate::sab::complaint::Complaint;
 use crate::sab::mode::{Answer, Call, done};
-use crate::wish::{Part, Pause};
 
 pub(super) async fn pause<C: Control>(call: Call<'_, C>) -> Answer {
     paused(&call, Part::Download, None).await

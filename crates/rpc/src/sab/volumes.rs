@@ -1,11 +1,11 @@
 //! `server_stats`: what came from each server, and when.
 
+use bergamot_api::Control;
+use bergamot_api::view::Volume;
 use chrono::DateTime;
 use serde_json::{Map, Value, json};
 
-use crate::control::Control;
 use crate::sab::mode::{Answer, Call, answer};
-use crate::view::Volume;
 
 /// Sums over the days of one server, or of all.
 #[derive(Clone, Copy, Default)]
@@ -51,7 +51,7 @@ pub(super) async fn volumes<C: Control>(call: Call<'_, C>) -> Answer {
 
 fn of_server(volume: &Volume) -> Value {
     let Sums { total, month, week, day } = Sums::of(volume);
-    let articles = |count: fn(&crate::view::DayArticles) -> u64| {
+    let articles = |count: fn(&bergamot_api::view::DayArticles) -> u64| {
         by_date(volume.first_day, volume.articles.iter().map(count))
     };
     json!({

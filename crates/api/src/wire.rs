@@ -4,57 +4,52 @@ use bergamot_types::{UnixTime, Url};
 use chrono::{DateTime, SecondsFormat};
 
 /// RFC 3339 in UTC.
-pub(crate) mod time {
+pub mod time {
     use bergamot_types::UnixTime;
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
-    pub(crate) fn serialize<S: Serializer>(time: &UnixTime, to: S) -> Result<S::Ok, S::Error> {
+    pub fn serialize<S: Serializer>(time: &UnixTime, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(&format_args!("{}", super::rfc_3339(*time)))
     }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<UnixTime, D::Error> {
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<UnixTime, D::Error> {
         let text = String::deserialize(from)?;
         super::parse_rfc_3339(&text).ok_or_else(|| D::Error::custom("not a time by RFC 3339"))
     }
 }
 
-pub(crate) mod optional_time {
+pub mod optional_time {
     use bergamot_types::UnixTime;
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
-    pub(crate) fn serialize<S: Serializer>(
-        time: &Option<UnixTime>,
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
+    pub fn serialize<S: Serializer>(time: &Option<UnixTime>, to: S) -> Result<S::Ok, S::Error> {
         match time {
             Some(time) => super::time::serialize(time, to),
             None => to.serialize_none(),
         }
     }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<Option<UnixTime>, D::Error> {
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<UnixTime>, D::Error> {
         let Some(text) = Option::<String>::deserialize(from)? else { return Ok(None) };
         let time = super::parse_rfc_3339(&text);
         time.map(Some).ok_or_else(|| D::Error::custom("not a time by RFC 3339"))
     }
 }
 
-pub(crate) mod job_id {
+pub mod job_id {
     use bergamot_types::JobId;
     use serde::Serializer;
 
-    pub(crate) fn serialize<S: Serializer>(id: &JobId, to: S) -> Result<S::Ok, S::Error> {
+    pub fn serialize<S: Serializer>(id: &JobId, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_u32(id.0)
     }
 }
 
-pub(crate) mod optional_job_id {
+pub mod optional_job_id {
     use bergamot_types::JobId;
     use serde::Serializer;
 
-    pub(crate) fn serialize<S: Serializer>(id: &Option<JobId>, to: S) -> Result<S::Ok, S::Error> {
+    pub fn serialize<S: Serializer>(id: &Option<JobId>, to: S) -> Result<S::Ok, S::Error> {
         match id {
             Some(id) => to.serialize_u32(id.0),
             None => to.serialize_none(),
@@ -62,7 +57,7 @@ pub(crate) mod optional_job_id {
     }
 }
 
-pub(crate) fn outlook<S: serde::Serializer>(
+pub fn outlook<S: serde::Serializer>(
     outlook: &bergamot_queue::Outlook,
     to: S,
 ) -> Result<S::Ok, S::Error> {
@@ -74,23 +69,20 @@ pub(crate) fn outlook<S: serde::Serializer>(
     })
 }
 
-pub(crate) mod server_id {
+pub mod server_id {
     use bergamot_types::ServerId;
     use serde::Serializer;
 
-    pub(crate) fn serialize<S: Serializer>(id: &ServerId, to: S) -> Result<S::Ok, S::Error> {
+    pub fn serialize<S: Serializer>(id: &ServerId, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_u16(id.0)
     }
 }
 
-pub(crate) mod optional_server_id {
+pub mod optional_server_id {
     use bergamot_types::ServerId;
     use serde::Serializer;
 
-    pub(crate) fn serialize<S: Serializer>(
-        id: &Option<ServerId>,
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
+    pub fn serialize<S: Serializer>(id: &Option<ServerId>, to: S) -> Result<S::Ok, S::Error> {
         match id {
             Some(id) => to.serialize_u16(id.0),
             None => to.serialize_none(),
@@ -98,10 +90,10 @@ pub(crate) mod optional_server_id {
     }
 }
 
-pub(crate) mod optional_url {
+pub mod optional_url {
     use serde::Serializer;
 
-    pub(crate) fn serialize<S: Serializer>(url: &Option<String>, to: S) -> Result<S::Ok, S::Error> {
+    pub fn serialize<S: Serializer>(url: &Option<String>, to: S) -> Result<S::Ok, S::Error> {
         match url {
             Some(url) => to.serialize_str(&super::without_keys(url)),
             None => to.serialize_none(),
@@ -110,22 +102,22 @@ pub(crate) mod optional_url {
 }
 
 /// Addresses often hold the key of an account; what is none may be anything.
-pub(crate) fn without_keys(url: &str) -> String {
+pub fn without_keys(url: &str) -> String {
     Url::parse(url).map_or_else(|_| "***".to_owned(), |url| url.to_string())
 }
 
 /// The value of a parameter, unless it opens archives.
-pub(crate) fn shown_value<'a>(name: &str, value: &'a str) -> &'a str {
+pub fn shown_value<'a>(name: &str, value: &'a str) -> &'a str {
     if is_password(name) && !value.is_empty() { "***" } else { value }
 }
 
-pub(crate) fn is_password(name: &str) -> bool {
+pub fn is_password(name: &str) -> bool {
     name.eq_ignore_ascii_case("*Unpack:Password")
 }
 
 /// Times no calendar has are shown as its first day: an answer with one odd date is of more use
 /// than none.
-pub(crate) fn rfc_3339(time: UnixTime) -> String {
+pub fn rfc_3339(time: UnixTime) -> String {
     let moment = DateTime::from_timestamp(time.0, 0).unwrap_or_default();
     moment.to_rfc3339_opts(SecondsFormat::Secs, true)
 }

@@ -9,13 +9,13 @@ use thiserror::Error;
 use crate::feeds::{Feed, FeedChoice, FeedError, FeedItem, FeedRetry, FeedTrial};
 use crate::metrics::Measured;
 use crate::newsgroup::{Group, GroupQuery, HeaderPage, HeaderQuery, PostJob, PostPage, PostQuery};
+use crate::request::{
+    DiskTrial, Edit, LogQuery, NewJob, NewServer, Part, Pause, ServerProbe, Setting, Shelf, Which,
+};
 use crate::targets::Target;
 use crate::view::{
     Config, Disk, DiskSpeed, Explanation, File, Job, Listing, LogLine, Page, Quota, Readiness,
     Reload, Server, Status, Volume,
-};
-use crate::wish::{
-    DiskTrial, Edit, LogQuery, NewJob, NewServer, Part, Pause, ServerProbe, Setting, Shelf, Which,
 };
 
 /// The daemon, as its control interfaces see it.

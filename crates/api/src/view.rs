@@ -168,6 +168,14 @@ pub struct Job {
     pub ended: Option<Ended>,
 }
 
+impl Job {
+    /// Whether it is still a URL whose NZB has not been fetched, or ended as one.
+    pub fn awaits_nzb(&self) -> bool {
+        let never_came = self.ended.is_some() && self.url.is_some() && self.files == 0;
+        self.state == JobState::Fetching || never_came
+    }
+}
+
 /// How many articles of a sample were there.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 pub struct Probe {
