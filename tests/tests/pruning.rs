@@ -11,8 +11,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use bergamot_jobs::{Fingerprint, Outcome, Record};
 use bergamot_queue::{Cause, Ending};
-use bergamot_store::{Addition, Fingerprint, Outcome, Record, Spool};
+use bergamot_store::{Addition, Spool};
 use bergamot_testkit::skip;
 use bergamot_tests::{Daemon, Home, Listing, post};
 use bergamot_types::{SplitMix, UnixTime};

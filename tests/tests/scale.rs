@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use bergamot_jobs::{Fingerprint, Record};
 use bergamot_newsd::Generated;
 use bergamot_rpc::Client;
-use bergamot_store::{Addition, Fingerprint, Record, Spool};
+use bergamot_store::{Addition, Spool};
 use bergamot_tests::{Daemon, Home, Listing};
 use bergamot_types::{ByteCount, UnixTime};
 use serde_json::json;

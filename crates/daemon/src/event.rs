@@ -4,8 +4,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bergamot_engine::ConnectionId;
+use bergamot_jobs::Record;
 use bergamot_net::{Buffer, Report};
-use bergamot_store::Record;
 use bergamot_types::JobId;
 use bergamot_writer::Done;
 use tokio::sync::mpsc;

@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use bergamot_engine::{ConnectionId, Engine, Event, Order, Ticket};
+use bergamot_jobs::{Check, Record};
 use bergamot_limit::Zone;
 use bergamot_net::{Buffer, BufferPool, Connection, Report};
 use bergamot_queue::{Cause, Ending, FileKey};
 use bergamot_rpc::{Hub, Server};
-use bergamot_store::{Check, Record, Spool};
+use bergamot_store::Spool;
 use bergamot_types::{ByteRate, JobId, ServerId, SplitMix, UnixTime};
 use bergamot_writer::{Done, Outcome, Root, Writer};
 use tokio::sync::{Semaphore, oneshot};
@@ -89,7 +90,7 @@ pub(crate) struct Daemon {
     pub(crate) last_disk_order: u64,
     pub(crate) jobs: Jobs,
     pub(crate) recordings: Recordings,
-    pub(crate) retention: bergamot_store::Retention,
+    pub(crate) retention: bergamot_jobs::Retention,
     pub(crate) job_settings: Current<JobSettings>,
     pub(crate) reception: Reception,
     pub(crate) spool: Arc<Spool>,

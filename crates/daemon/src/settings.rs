@@ -52,8 +52,8 @@ impl Retention {
     }
 
     /// The machine that applies it, from the start of the daemon on.
-    pub(crate) fn begin(self, now: Now) -> bergamot_store::Retention {
-        bergamot_store::Retention::new(now.instant, now.date, self.keep, self.most)
+    pub(crate) fn begin(self, now: Now) -> bergamot_jobs::Retention {
+        bergamot_jobs::Retention::new(now.instant, now.date, self.keep, self.most)
     }
 }
 

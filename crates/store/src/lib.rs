@@ -19,32 +19,17 @@
 
 mod disk;
 mod error;
-mod file_choices;
-mod fingerprint;
 mod journal;
-mod kin;
-mod outcome;
-mod parameters;
-mod plausible_clock;
-mod record;
-mod retention;
-mod serde_plain;
+mod record_file;
 mod spool;
 mod state;
 mod version1;
 
 pub use disk::directory::{Directory, Folder};
 pub use error::StoreError;
-pub use file_choices::FileChoices;
-pub use fingerprint::{Fingerprint, InvalidFingerprint};
 pub use journal::frame::BootId;
 pub use journal::{Entry, Finished, Journal, Mark as JournalMark, Replay};
-pub use kin::{Joined, Kin, Origin};
-pub use outcome::{Check, Mark, Outcome, ServerArticles};
-pub use parameters::Parameters;
-pub use plausible_clock::{Doubt, PlausibleClock};
-pub use record::{Contents, Dupe, FinishedFile, Record, Records};
-pub use retention::{Expired, Postponed, Retention};
+pub use record_file::encode as encode_record;
 pub use spool::checksummed_nzb::NzbReader;
 pub use spool::{Addition, Found, Spool};
 pub use state::known_mounts::KnownMounts;

@@ -6,9 +6,8 @@ use bergamot_queue::{Cause, Ending};
 use bergamot_types::{JobId, Secret, UnixTime};
 use serde::Deserialize;
 
-use crate::outcome::Outcome;
-use crate::record::{FinishedFile, Record};
-use crate::serde_plain;
+use bergamot_jobs::Outcome;
+use bergamot_jobs::{FinishedFile, Record, serde_plain};
 
 /// None if it is no such record.
 pub(crate) fn read(body: &str) -> Option<Record> {
@@ -86,6 +85,7 @@ mod tests {
     use bergamot_queue::Life;
 
     use super::*;
+    use crate::record_file::{decode, encode};
 
     /// As that version wrote it, byte for byte.
     const QUEUED: &[u8] = include_bytes!("../tests/version1/queued.job");
@@ -93,18 +93,18 @@ mod tests {
 
     #[test]
     fn a_queued_job_of_version_1_goes_on() {
-        let record = Record::unseal(QUEUED).unwrap();
+        let record = decode(QUEUED).unwrap();
         assert_eq!((record.id, &*record.name), (JobId(7), "a \"name\" = [odd]\n"));
         assert_eq!((record.rank, record.life, record.priority), (7, Life::Queued, -100));
         assert_eq!(record.password.as_ref().unwrap().reveal(), "secret word");
         assert_eq!(record.fingerprint.to_string(), "00112233445566778899aabbccddeeff");
         assert_eq!(record.finished[0].name, "f.rar");
-        assert_eq!(Record::unseal(record.sealed().as_bytes()).unwrap(), record, "and is of today");
+        assert_eq!(decode(encode(&record).as_bytes()).unwrap(), record, "and is of today");
     }
 
     #[test]
     fn a_failed_job_of_version_1_is_history() {
-        let record = Record::unseal(FAILED).unwrap();
+        let record = decode(FAILED).unwrap();
         let outcome = record.outcome.unwrap();
         assert_eq!((record.life, outcome.sequence), (Life::Ended, 8));
         assert_eq!(outcome.ending, Ending::Failed(Cause::Health));

@@ -7,8 +7,9 @@ mod simulated_disk;
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use bergamot_jobs::{Fingerprint, Outcome, Record, Records};
 use bergamot_queue::{Cause, Ending, Part};
-use bergamot_store::{BootId, Entry, Fingerprint, Found, Outcome, Record, Records, Spool};
+use bergamot_store::{BootId, Entry, Found, Spool};
 use bergamot_types::{JobId, SplitMix, UnixTime};
 use simulated_disk::SimulatedDisk;
 

@@ -7,8 +7,9 @@ mod simulated_disk;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
+use bergamot_jobs::{Fingerprint, Record};
 use bergamot_queue::Part;
-use bergamot_store::{BootId, Directory, Entry, Fingerprint, Folder, Record, Spool};
+use bergamot_store::{BootId, Directory, Entry, Folder, Spool};
 use bergamot_types::UnixTime;
 use simulated_disk::SimulatedDisk;
 

@@ -8,10 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::sync::Arc;
 
+use bergamot_jobs::{Fingerprint, Kin, Origin, Record};
 use bergamot_queue::Part;
-use bergamot_store::{
-    Addition, BootId, Entry, Fingerprint, Found, Kin, Origin, Record, Replay, Spool, StoreError,
-};
+use bergamot_store::{Addition, BootId, Entry, Found, Replay, Spool, StoreError};
 use bergamot_types::{JobId, SplitMix, UnixTime};
 use simulated_disk::SimulatedDisk;
 

@@ -4,8 +4,8 @@
 
 use std::time::{Duration, Instant};
 
+use bergamot_jobs::{Doubt, Expired, Fingerprint, Outcome, Record, Retention};
 use bergamot_queue::{Cause, Ending};
-use bergamot_store::{Doubt, Expired, Fingerprint, Outcome, Record, Retention};
 use bergamot_types::{JobId, UnixTime};
 
 fn ended(id: u32, ended: i64) -> Record {

@@ -2,7 +2,8 @@
 
 use std::time::Instant;
 
-use bergamot_store::{Addition, Contents, Dupe, Fingerprint, Record, Spool};
+use bergamot_jobs::{Contents, Dupe, Fingerprint, Record};
+use bergamot_store::{Addition, Spool};
 use bergamot_types::{ByteCount, JobId, UnixTime};
 
 /// As a program adds them that has found out how.
@@ -33,7 +34,7 @@ fn fill(directory: &std::path::Path, jobs: u32) {
     spool.add(&one, &mut &b"<nzb/>"[..]).expect("a job");
     drop(spool);
     for id in 2..=jobs {
-        let sealed = record(JobId(id)).sealed();
+        let sealed = bergamot_store::encode_record(&record(JobId(id)));
         std::fs::write(directory.join(format!("{id:08}.job")), sealed).expect("a record");
         std::fs::write(directory.join(format!("{id:08}.nzb")), "<nzb/>").expect("an NZB");
     }

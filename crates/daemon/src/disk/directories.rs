@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 
-use bergamot_store::Record;
+use bergamot_jobs::Record;
 use bergamot_types::{JobId, SafeName};
 use bergamot_writer::{DiskError, Root};
 

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use bergamot_engine::{Event, FORCE_PRIORITY, Hold};
+use bergamot_jobs::Record;
 use bergamot_queue::{FileKey, FileState, Life, Step};
 use bergamot_rpc::Event as News;
 use bergamot_storage::{Claim, Guard, Reserve, Shortage, VolumeId};
-use bergamot_store::Record;
 use bergamot_types::{ByteCount, JobId, SafeName, Shown};
 use bergamot_writer::Root;
 use tracing::{debug, info, warn};

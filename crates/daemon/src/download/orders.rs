@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use bergamot_engine::{ConnectionId, Event, Failure, HealthAction, Notice, Order, Ticket};
+use bergamot_jobs::Check;
 use bergamot_net::{Connection, Fetch};
 use bergamot_nzb::better_name;
 use bergamot_queue::{
     Cause, Ending, FileKey, FileState, Layout, Life, Losses, Permille, SegmentState, Stage, Step,
     cause_of,
 };
-use bergamot_store::{Check, Finished};
+use bergamot_store::Finished;
 use bergamot_types::{ByteCount, JobId, MessageId, SafeName, ServerId, Shown};
 use bergamot_writer::{Piece, Task};
 use tracing::{debug, info, warn};

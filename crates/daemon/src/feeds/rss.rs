@@ -1,8 +1,8 @@
 //! What was downloaded, as a feed for other programs.
 
 use bergamot_feed::{Finished, write_rss};
+use bergamot_jobs::Record;
 use bergamot_queue::Ending;
-use bergamot_store::Record;
 
 use crate::run::Daemon;
 

@@ -2,9 +2,10 @@
 
 use std::io::BufReader;
 
+use bergamot_jobs::{Contents, FileChoices, Fingerprint, Record};
 use bergamot_nzb::{Limits, Nzb, NzbError, NzbFile, Par2, Segments};
 use bergamot_queue::{Alternates, NewFile, NewJob};
-use bergamot_store::{Contents, FileChoices, Fingerprint, Record, Spool, StoreError};
+use bergamot_store::{Spool, StoreError};
 use bergamot_types::{ByteCount, JobId};
 use sha2::{Digest, Sha256};
 

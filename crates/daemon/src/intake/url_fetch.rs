@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bergamot_feed::{CallId, Failure, FailureKind, Headers, HostRefusal, ItemKey, NzbOutcome};
+use bergamot_jobs::Record;
 use bergamot_poll::Wanted;
 use bergamot_queue::{Deletion, Ending, Life, Step};
-use bergamot_store::{Record, Spool};
+use bergamot_store::Spool;
 use bergamot_types::{JobId, Shown, Url};
 use tokio::task::AbortHandle;
 use tracing::{info, warn};

@@ -3,10 +3,11 @@
 use std::io::{Cursor, Read};
 use std::time::Duration;
 
+use bergamot_jobs::{Contents, Dupe, Fingerprint, Record};
 use bergamot_net::http::Response;
 use bergamot_nzb::{Limits, Member, Nzb, NzbError, Zip};
 use bergamot_queue::Cause;
-use bergamot_store::{Contents, Dupe, Fingerprint, Record, StoreError};
+use bergamot_store::StoreError;
 use bergamot_types::{JobId, Secret, Shown, Url};
 use flate2::bufread::MultiGzDecoder;
 use tracing::warn;

@@ -8,8 +8,9 @@ use std::path::Path;
 use std::sync::mpsc;
 use std::time::Duration;
 
+use bergamot_jobs::Record;
 use bergamot_nzb::{Limits, NzbError};
-use bergamot_store::{Addition, Record, StoreError};
+use bergamot_store::{Addition, StoreError};
 use bergamot_types::Shown;
 use bergamot_watch::{Found, Intake, Next, Opened, Verdict, WatchError};
 use tracing::{debug, info, warn};

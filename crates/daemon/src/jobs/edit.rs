@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use bergamot_engine::{Event, FORCE_PRIORITY};
+use bergamot_jobs::{FileChoices, Outcome, Record};
 use bergamot_queue::{Deletion, Ending, FileKey, FileOrder, FileState, Life};
 use bergamot_rpc::Refusal;
 use bergamot_rpc::view::{Mark, Parameter};
 use bergamot_rpc::wish::{Delete, Edit, FileEdit, HistoryEdit, Place, SortKey};
-use bergamot_store::{FileChoices, Outcome, Record};
 use bergamot_types::{JobId, Secret};
 use bergamot_writer::Root;
 use tracing::info;
@@ -185,9 +185,9 @@ impl Daemon {
             HistoryEdit::Hide => outcome.hidden = true,
             HistoryEdit::Mark(mark) => {
                 outcome.mark = match mark {
-                    Mark::Bad => bergamot_store::Mark::Bad,
-                    Mark::Good => bergamot_store::Mark::Good,
-                    Mark::Success => bergamot_store::Mark::Success,
+                    Mark::Bad => bergamot_jobs::Mark::Bad,
+                    Mark::Good => bergamot_jobs::Mark::Good,
+                    Mark::Success => bergamot_jobs::Mark::Success,
                 }
             }
             HistoryEdit::Redownload => return self.try_again(job, true),

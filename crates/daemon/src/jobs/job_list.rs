@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bergamot_jobs::{Check, Record};
 use bergamot_queue::{Cause, Life, Step};
-use bergamot_store::{Check, Record};
 use bergamot_types::{ByteCount, JobId};
 use bergamot_writer::{JobDir, Root};
 
@@ -455,7 +455,7 @@ const ENOUGH_JOBS: usize = 64;
 
 #[cfg(test)]
 mod tests {
-    use bergamot_store::Fingerprint;
+    use bergamot_jobs::Fingerprint;
     use bergamot_types::UnixTime;
 
     use super::*;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bergamot_engine::{Event, FORCE_PRIORITY};
+use bergamot_jobs::{Check, Doubt, Expired, Outcome, Postponed, Record, ServerArticles};
 use bergamot_queue::{Cause, Deletion, DupeMode, Ending, Life, Step};
-use bergamot_store::{Check, Doubt, Expired, Outcome, Postponed, Record, ServerArticles};
 use bergamot_types::{ByteCount, JobId, SafeName, Shown};
 use bergamot_writer::Root;
 use tracing::{debug, info, warn};

@@ -1,16 +1,16 @@
 //! Jobs that are joined and split.
 //!
 //! Their NZBs have to be read for that, beside the loop. Meanwhile nothing is begun of what is going to
-//! belong to another job. One record decides each ([`bergamot_store::Kin`]): the job that others became
+//! belong to another job. One record decides each ([`bergamot_jobs::Kin`]): the job that others became
 //! is written before anything is taken away from them.
 
 use std::collections::{HashMap, HashSet};
 
 use bergamot_engine::Event;
+use bergamot_jobs::{Dupe, FileChoices, Fingerprint, Kin, Origin, Record};
 use bergamot_nzb::Limits;
 use bergamot_queue::{FileKey, FileOrder, Life, MoreFiles, NewFile, Step};
 use bergamot_rpc::Refusal;
-use bergamot_store::{Dupe, FileChoices, Fingerprint, Kin, Origin, Record};
 use bergamot_types::{JobId, Shown};
 use tokio::sync::oneshot;
 use tracing::info;

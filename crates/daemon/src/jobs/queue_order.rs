@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::collections::btree_set::Range;
 
-use bergamot_store::Record;
+use bergamot_jobs::Record;
 use bergamot_types::JobId;
 
 /// In the order of the queue.

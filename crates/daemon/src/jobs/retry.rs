@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use bergamot_jobs::Record;
 use bergamot_queue::{Cause, Ending, HoldVerdict, Retry};
-use bergamot_store::Record;
 use bergamot_types::JobId;
 use tracing::debug;
 

@@ -264,7 +264,8 @@ const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
 #[cfg(test)]
 mod tests {
-    use bergamot_store::{BootId, Fingerprint, Record};
+    use bergamot_jobs::{Fingerprint, Record};
+    use bergamot_store::BootId;
     use bergamot_types::UnixTime;
 
     use super::*;

@@ -7,9 +7,10 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use bergamot_jobs::{Check, Outcome, Record};
 use bergamot_nzb::Nzb;
 use bergamot_queue::Ending;
-use bergamot_store::{BootId, Check, Journal, Outcome, Record, Replay, Spool, StoreError};
+use bergamot_store::{BootId, Journal, Replay, Spool, StoreError};
 use bergamot_types::{JobId, SafeName};
 use bergamot_writer::{Compared, DiskError, JobDir, Root};
 

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use bergamot_store::{Record, Spool, StoreError};
+use bergamot_jobs::Record;
+use bergamot_store::{Spool, StoreError};
 use bergamot_types::{JobId, SafeName};
 use bergamot_writer::{DiskError, Root};
 
@@ -441,7 +442,7 @@ const MOST_LOADS: usize = 16;
 
 #[cfg(test)]
 mod tests {
-    use bergamot_store::Fingerprint;
+    use bergamot_jobs::Fingerprint;
     use bergamot_types::UnixTime;
 
     use super::*;

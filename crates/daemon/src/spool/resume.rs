@@ -7,9 +7,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use bergamot_jobs::FinishedFile;
 use bergamot_nzb::{Nzb, better_name};
 use bergamot_queue::{Restored, slot_size};
-use bergamot_store::{Entry, Finished, FinishedFile, Replay};
+use bergamot_store::{Entry, Finished, Replay};
 use bergamot_types::{ByteCount, FileStatus, SafeName};
 use bergamot_writer::Sum;
 

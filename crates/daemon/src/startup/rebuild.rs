@@ -1,6 +1,6 @@
 //! Rebuilds jobs whose record is damaged from their NZBs, at the start of the daemon.
 
-use bergamot_store::Record;
+use bergamot_jobs::Record;
 use bergamot_types::{JobId, Shown};
 use tracing::warn;
 

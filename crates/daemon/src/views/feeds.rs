@@ -4,13 +4,13 @@ use bergamot_feed::{
     Document, Fate, FeedId, FeedSettings, JobOptions, Judge, Judged, Outcome, PollError, Reply,
     Rules, State, Verdict,
 };
+use bergamot_jobs::Record;
 use bergamot_net::http::Reach;
 use bergamot_queue::Ending;
 use bergamot_rpc::Refusal;
 use bergamot_rpc::feeds::{
     Feed, FeedChoice, FeedError, FeedFate, FeedItem, FeedRetry, FeedState, FeedTrial, FeedVerdict,
 };
-use bergamot_store::Record;
 use bergamot_types::Url;
 
 use crate::clock;

@@ -1,11 +1,11 @@
 //! What people and programs may see of the daemon.
 
+use bergamot_jobs::{Check, Record};
 use bergamot_queue::{Ending, FileState, Life, Stage};
 use bergamot_rpc::view::{
     Disk, Ended, Job, JobState, Listing, Mark, Page, Parameter, ServerArticles, Status,
 };
 use bergamot_rpc::wish::{Shelf, Which};
-use bergamot_store::{Check, Record};
 use bergamot_types::{JobId, SafeName, ServerId};
 
 use crate::clock;
@@ -311,11 +311,11 @@ fn is_wanted(record: &Record, which: &Which) -> bool {
     in_category && found
 }
 
-fn mark(mark: bergamot_store::Mark) -> Option<Mark> {
+fn mark(mark: bergamot_jobs::Mark) -> Option<Mark> {
     match mark {
-        bergamot_store::Mark::None => None,
-        bergamot_store::Mark::Bad => Some(Mark::Bad),
-        bergamot_store::Mark::Good => Some(Mark::Good),
-        bergamot_store::Mark::Success => Some(Mark::Success),
+        bergamot_jobs::Mark::None => None,
+        bergamot_jobs::Mark::Bad => Some(Mark::Bad),
+        bergamot_jobs::Mark::Good => Some(Mark::Good),
+        bergamot_jobs::Mark::Success => Some(Mark::Success),
     }
 }

@@ -2,7 +2,7 @@
 
 use bergamot_types::JobId;
 
-use crate::fingerprint::Fingerprint;
+use bergamot_jobs::Fingerprint;
 
 /// A stretch of a journal.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

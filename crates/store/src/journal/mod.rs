@@ -446,8 +446,8 @@ mod tests {
 
     use super::*;
     use crate::disk::directory::Folder;
-    use crate::fingerprint::Fingerprint;
     use crate::journal::frame::BootId;
+    use bergamot_jobs::Fingerprint;
 
     const NAME: &str = "00000007.journal";
 

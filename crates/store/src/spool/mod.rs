@@ -18,15 +18,16 @@ use crate::disk::directory::{Directory, Folder};
 use crate::disk::durable::{at, draft_of, publish_now, sync_names};
 use crate::disk::lock::{Lock, lock};
 use crate::error::StoreError;
-use crate::fingerprint::Fingerprint;
 use crate::journal::frame::{BootId, Owner};
 use crate::journal::{Journal, Replay};
-use crate::kin::Joined;
-use crate::record::{Record, Records};
+use crate::record_file::encode;
 use crate::spool::checksummed_nzb::{NzbReader, Sealing};
 use crate::spool::crash_guard::Hand;
 use crate::spool::name::{GONE, JOURNAL, LAST, NZB, RECORD, name};
 use crate::spool::opening::{look_through, rename_aside};
+use bergamot_jobs::Fingerprint;
+use bergamot_jobs::Joined;
+use bergamot_jobs::{Record, Records};
 
 /// Why nothing new is taken.
 #[derive(Clone, Debug)]
@@ -492,7 +493,7 @@ impl Index {
 }
 
 pub(crate) fn record_draft(record: &Record) -> Draft<'static> {
-    let sealed = io::Cursor::new(record.sealed());
+    let sealed = io::Cursor::new(encode(record));
     Draft { name: name(record.id, RECORD), content: Box::new(sealed) }
 }
 
@@ -512,7 +513,7 @@ mod tests {
 
     use super::*;
     use crate::journal::Entry;
-    use crate::outcome::Outcome;
+    use bergamot_jobs::Outcome;
 
     fn record(id: JobId) -> Record {
         let print = Fingerprint([id.0 as u8; 16]);

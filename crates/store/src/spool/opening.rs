@@ -16,10 +16,10 @@ use crate::disk::commit::commit;
 use crate::disk::directory::Directory;
 use crate::disk::durable::{DRAFT, at};
 use crate::error::StoreError;
-use crate::kin::{Undone, put_right};
-use crate::record::{Record, Records, VERSION};
+use crate::record_file::{VERSION, decode};
 use crate::spool::name::{GONE, JOURNAL, LAST, NZB, RECORD, name, parse};
 use crate::spool::{Found, record_draft};
+use bergamot_jobs::{Record, Records, Undone, put_right};
 
 /// With the highest number that was ever given to a job.
 pub(crate) fn look_through(directory: &Arc<dyn Directory>) -> Result<(Found, u32), StoreError> {
@@ -146,7 +146,7 @@ fn read_some(directory: &dyn Directory, jobs: &[JobId]) -> Read {
 fn read(directory: &dyn Directory, job: JobId, buffer: &mut Vec<u8>) -> Result<Record, Flaw> {
     let read = directory.read_into(buffer, &name(job, RECORD), MOST_BYTES);
     read.map_err(|error| Flaw::Unreadable(error.to_string()))?;
-    match Record::unseal(buffer) {
+    match decode(buffer) {
         Ok(record) if record.id == job => Ok(record),
         Ok(record) => Err(Flaw::Damaged(format!("it is the record of job {}", record.id))),
         Err(Unsealed::Newer(version)) => Err(Flaw::Newer(version)),
@@ -252,7 +252,7 @@ fn finish_removals(
     for job in listing.with(GONE) {
         let file = name(job, GONE);
         let read = directory.read_into(&mut buffer, &file, MOST_BYTES);
-        let record = read.ok().and_then(|_| Record::unseal(&buffer).ok());
+        let record = read.ok().and_then(|_| decode(&buffer).ok());
         let parts = record.iter().flat_map(|record| record.joined()).map(|joined| joined.job);
         let all: Vec<_> = parts.chain([job]).filter(|job| !records.contains(job)).collect();
         for &job in &all {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use bergamot_types::{ByteRate, UnixTime};
 use serde::{Deserialize, Serialize};
 
-use crate::serde_plain;
 use crate::state::state_file::Kept;
+use bergamot_jobs::serde_plain;
 
 /// What differs from the configuration file until somebody changes it again.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]

@@ -5,7 +5,8 @@ use std::io::{self, Cursor, Read};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bergamot_store::{BootId, Directory, Record, Spool};
+use bergamot_jobs::Record;
+use bergamot_store::{BootId, Directory, Spool};
 use bergamot_types::{JobId, UnixTime};
 
 /// The first byte says what the others are: a record, its body, or a journal.
@@ -17,10 +18,10 @@ pub(super) fn store(bytes: &[u8]) {
         0 => memory.put("00000001.job", content),
         1 => {
             let Ok(record) = serde_json::from_slice::<Record>(content) else { return };
-            memory.put("00000001.job", record.sealed().as_bytes());
+            memory.put("00000001.job", bergamot_store::encode_record(&record).as_bytes());
         }
         _ => {
-            memory.put("00000001.job", record.sealed().as_bytes());
+            memory.put("00000001.job", bergamot_store::encode_record(&record).as_bytes());
             memory.put("00000001.journal", content);
         }
     }

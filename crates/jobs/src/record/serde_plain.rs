@@ -5,35 +5,30 @@ use bergamot_types::{ByteCount, ByteRate, JobId, Secret, UnixTime};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-pub(crate) trait Plain: Sized {
+pub trait Plain: Sized {
     type Value: Serialize + DeserializeOwned;
 
     fn to_plain(&self) -> Self::Value;
     fn from_plain(value: Self::Value) -> Self;
 }
 
-pub(crate) fn serialize<T: Plain, S: Serializer>(noun: &T, to: S) -> Result<S::Ok, S::Error> {
+pub fn serialize<T: Plain, S: Serializer>(noun: &T, to: S) -> Result<S::Ok, S::Error> {
     noun.to_plain().serialize(to)
 }
 
-pub(crate) fn deserialize<'d, T: Plain, D: Deserializer<'d>>(from: D) -> Result<T, D::Error> {
+pub fn deserialize<'d, T: Plain, D: Deserializer<'d>>(from: D) -> Result<T, D::Error> {
     T::Value::deserialize(from).map(T::from_plain)
 }
 
 /// The same where there may be none.
-pub(crate) mod optional {
+pub mod optional {
     use super::*;
 
-    pub(crate) fn serialize<T: Plain, S: Serializer>(
-        noun: &Option<T>,
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
+    pub fn serialize<T: Plain, S: Serializer>(noun: &Option<T>, to: S) -> Result<S::Ok, S::Error> {
         noun.as_ref().map(T::to_plain).serialize(to)
     }
 
-    pub(crate) fn deserialize<'d, T: Plain, D: Deserializer<'d>>(
-        from: D,
-    ) -> Result<Option<T>, D::Error> {
+    pub fn deserialize<'d, T: Plain, D: Deserializer<'d>>(from: D) -> Result<Option<T>, D::Error> {
         Ok(Option::<T::Value>::deserialize(from)?.map(T::from_plain))
     }
 }

@@ -6,7 +6,7 @@ use bergamot_queue::{Ending, Permille};
 use bergamot_types::{ByteCount, UnixTime};
 use serde::{Deserialize, Serialize};
 
-use crate::serde_plain;
+use super::serde_plain;
 
 /// How a job ended, and what it took.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]

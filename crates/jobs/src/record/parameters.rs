@@ -34,7 +34,7 @@ impl Parameters {
         self.0.is_empty()
     }
 
-    pub(crate) fn names_mut(&mut self) -> impl Iterator<Item = &mut Arc<str>> {
+    pub fn names_mut(&mut self) -> impl Iterator<Item = &mut Arc<str>> {
         self.0.iter_mut().map(|(name, _)| name)
     }
 }

@@ -1,19 +1,23 @@
 //! What is known of a job.
 
+pub(crate) mod file_choices;
+pub(crate) mod fingerprint;
+pub(crate) mod lineage;
+pub(crate) mod outcome;
+pub(crate) mod parameters;
+pub mod serde_plain;
+
 use std::sync::Arc;
 
 use bergamot_queue::{DupeMode, Ending, Held, Life};
 use bergamot_types::{ByteCount, JobId, Secret, UnixTime};
 use serde::{Deserialize, Serialize};
 
-use crate::disk::checksummed::{Unsealed, seal, unseal};
-use crate::file_choices::FileChoices;
-use crate::fingerprint::Fingerprint;
-use crate::kin::Kin;
-use crate::outcome::Outcome;
-use crate::parameters::Parameters;
-use crate::serde_plain;
-use crate::version1;
+use self::file_choices::FileChoices;
+use self::fingerprint::Fingerprint;
+use self::lineage::Kin;
+use self::outcome::Outcome;
+use self::parameters::Parameters;
 
 /// One job's record, as it lies in the spool.
 ///
@@ -178,7 +182,7 @@ impl Record {
 
     /// A job that failed or was deleted does not stand in the way of another try, and what articles
     /// one has whose NZB is still to come, nobody knows.
-    pub(crate) fn stands_in_the_way(&self) -> bool {
+    pub fn stands_in_the_way(&self) -> bool {
         let is_known = self.life != Life::Fetching;
         is_known && matches!(self.ending(), None | Some(Ending::Completed { .. }))
     }
@@ -187,144 +191,8 @@ impl Record {
     pub fn lacks_nzb(&self) -> bool {
         self.url.is_some() && self.fingerprint == Fingerprint::default()
     }
-
-    /// As it lies in the spool.
-    pub fn sealed(&self) -> String {
-        let body = serde_json::to_string(self).expect("a record has only what JSON can hold");
-        seal(WORD, self.version(), &body)
-    }
-
-    /// The oldest that can tell all of it. A bergamot that did not know what jobs have to do with each
-    /// other would download files twice, or not at all.
-    fn version(&self) -> u32 {
-        let has_given = |choices: &FileChoices| !choices.given_away().is_empty();
-        match self.kin.is_some() || self.file_choices.as_deref().is_some_and(has_given) {
-            true => VERSION,
-            false => VERSION_WITHOUT_KIN,
-        }
-    }
-
-    /// Of this version, or of an older one.
-    pub(crate) fn unseal(bytes: &[u8]) -> Result<Self, Unsealed> {
-        let record = match unseal(WORD, VERSION, bytes)? {
-            (version1::VERSION, body) => version1::read(body).ok_or(Unsealed::Damaged)?,
-            (_, body) => serde_json::from_str::<Self>(body).map_err(|_| Unsealed::Damaged)?,
-        };
-        match record.life.is_ended() == record.outcome.is_some() {
-            true => Ok(record),
-            false => Err(Unsealed::Damaged),
-        }
-    }
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
-}
-
-pub(crate) const VERSION: u32 = 3;
-
-const VERSION_WITHOUT_KIN: u32 = 2;
-
-/// What records of jobs begin with.
-pub(crate) const WORD: &str = "bergamot-job";
-
-#[cfg(test)]
-mod tests {
-    use bergamot_queue::{Cause, Permille, Stage};
-
-    use super::*;
-    use crate::kin::{Joined, Origin};
-    use crate::outcome::{Mark, ServerArticles};
-
-    fn full() -> Record {
-        let print = Fingerprint([0xa5; 16]);
-        let mut record =
-            Record::new(JobId(7), "a \"name\" = [odd]\n", UnixTime(1_800_000_000), "x.nzb", print);
-        record.category = Some("tv".into());
-        record.priority = -100;
-        record.priority_is_open = true;
-        record.password = Some(Secret::new("hunter2"));
-        record.url = Some("http://example.org/x.nzb".into());
-        record.parameters.set("drone", "17");
-        record.parameters.set("*Unpack:", "yes");
-        record.dupe = Dupe { key: "key".into(), score: -3, mode: DupeMode::Force };
-        record.contents = Contents {
-            bytes: ByteCount(u64::MAX),
-            par2_bytes: ByteCount(1),
-            files: 2,
-            par2_files: 1,
-            articles: 3,
-            oldest_post: Some(UnixTime(-1)),
-            newest_post: None,
-        };
-        record.choose(|choices| {
-            choices.pause(4);
-            choices.drop(1);
-        });
-        record.directory = Some("a name".into());
-        record.starts = 1;
-        record.finished = vec![FinishedFile { index: 3, name: "f.rar".into(), verified: true }];
-        record
-    }
-
-    fn ended() -> Record {
-        let mut record = full();
-        let ending = Ending::Failed(Cause::Incomplete);
-        let mut outcome = Outcome::new(ending, UnixTime(1_800_000_100), "job.incomplete: 3 of 9");
-        outcome.sequence = 12;
-        outcome.missing = vec!["a@x".to_owned()];
-        outcome.health = Permille(900);
-        outcome.mark = Mark::Bad;
-        outcome.servers.insert("one".to_owned(), ServerArticles { ok: 6, failed: 3 });
-        record.end(outcome);
-        record
-    }
-
-    #[test]
-    fn a_record_comes_back_as_it_went_in() {
-        let mut post = full();
-        post.life = Life::Post(Stage::Unpacking);
-        let plain = Record::new(JobId(1), "", UnixTime(0), "", Fingerprint::default());
-        for record in [plain, full(), post, ended()] {
-            assert_eq!(Record::unseal(record.sealed().as_bytes()).unwrap(), record);
-        }
-        assert!(!format!("{:?}", full()).contains("hunter2"));
-    }
-
-    #[test]
-    fn only_a_record_that_tells_of_other_jobs_is_of_the_newest_version() {
-        let mut record = full();
-        record.choose(|choices| choices.set_order(&[1]));
-        assert!(record.sealed().starts_with("bergamot-job 2 "));
-        let mut given = record.clone();
-        given.choose(|choices| choices.give_away(0));
-        let (source, fingerprint) = ("y.nzb".into(), Fingerprint([1; 16]));
-        let joined = vec![Joined { job: JobId(8), fingerprint, source }];
-        let origin = Some(Origin { job: JobId(3), files: vec![2] });
-        record.kin = Some(Box::new(Kin { joined, origin }));
-        for record in [given, record] {
-            assert!(record.sealed().starts_with("bergamot-job 3 "));
-            assert_eq!(Record::unseal(record.sealed().as_bytes()).unwrap(), record);
-        }
-    }
-
-    #[test]
-    fn no_flipped_byte_and_no_cut_goes_unnoticed() {
-        let sealed = ended().sealed().into_bytes();
-        for at in 0..sealed.len() {
-            assert!(Record::unseal(&sealed[..at]).is_err(), "cut at {at}");
-            for bit in 0..8 {
-                let mut flipped = sealed.clone();
-                flipped[at] ^= 1 << bit;
-                assert!(Record::unseal(&flipped).is_err(), "bit {bit} of byte {at}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_record_whose_parts_contradict_each_other_is_damaged() {
-        let mut record = ended();
-        record.life = Life::Queued;
-        assert!(matches!(Record::unseal(record.sealed().as_bytes()), Err(Unsealed::Damaged)));
-    }
 }

@@ -12,10 +12,10 @@ use bergamot_queue::FileOrder;
 use bergamot_types::{ByteCount, JobId};
 use serde::{Deserialize, Serialize};
 
-use crate::file_choices::FileChoices;
-use crate::fingerprint::Fingerprint;
-use crate::record::{Contents, Record, Records};
-use crate::serde_plain;
+use super::file_choices::FileChoices;
+use super::fingerprint::Fingerprint;
+use super::serde_plain;
+use super::{Contents, Record, Records};
 
 /// What a job has to do with others.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
@@ -140,17 +140,17 @@ impl Contents {
 
 /// What a sudden end has left undone between jobs.
 #[derive(Debug, Default)]
-pub(crate) struct Undone {
+pub struct Undone {
     /// Records that say what they did not.
-    pub(crate) changed: Vec<JobId>,
+    pub changed: Vec<JobId>,
     /// Jobs that are part of another.
-    pub(crate) joined: Vec<Record>,
+    pub joined: Vec<Record>,
     /// Jobs that were being made of files of others, and lack their NZBs: nobody was promised any.
-    pub(crate) unborn: Vec<JobId>,
+    pub unborn: Vec<JobId>,
 }
 
 /// Takes out of `records`, by id, what is no job, and lets the others say what is so.
-pub(crate) fn put_right(records: &mut Records, has_nzb: impl Fn(JobId) -> bool) -> Undone {
+pub fn put_right(records: &mut Records, has_nzb: impl Fn(JobId) -> bool) -> Undone {
     let mut undone = Undone::default();
     if records.iter().all(|record| record.kin.is_none()) {
         return undone;

@@ -1,0 +1,19 @@
+//! All jobs above the engine, without I/O and without a clock.
+//!
+//! - [`Record`]: what is kept of a job across restarts; [`Outcome`]: how it ended
+//! - [`Retention`]: which ended jobs the history need not keep
+
+#![forbid(unsafe_code)]
+
+mod plausible_clock;
+mod record;
+mod retention;
+
+pub use plausible_clock::{Doubt, PlausibleClock};
+pub use record::file_choices::FileChoices;
+pub use record::fingerprint::{Fingerprint, InvalidFingerprint};
+pub use record::lineage::{Joined, Kin, Origin, Undone, put_right};
+pub use record::outcome::{Check, Mark, Outcome, ServerArticles};
+pub use record::parameters::Parameters;
+pub use record::{Contents, Dupe, FinishedFile, Record, Records, serde_plain};
+pub use retention::{Expired, Postponed, Retention};
