@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::view::{DupeMode, Parameter};
 
+pub use bergamot_jobs::{Part, Pause};
+
 /// Some of the jobs of a list.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Which {
@@ -154,36 +156,6 @@ pub enum HistoryEdit {
     /// Processes once more what is there.
     Process,
     Mark(crate::view::Mark),
-}
-
-/// What can be paused.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Part {
-    Download,
-    Post,
-    Scan,
-}
-
-impl Part {
-    pub const ALL: [Self; 3] = [Self::Download, Self::Post, Self::Scan];
-
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Download => "download",
-            Self::Post => "post",
-            Self::Scan => "scan",
-        }
-    }
-}
-
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Pause {
-    pub parts: Vec<Part>,
-    /// It ends by itself then.
-    pub lasting: Option<Duration>,
-    /// Who wants it, for those who wonder later.
-    pub author: String,
 }
 
 #[derive(Clone, Debug)]

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+pub use bergamot_jobs::explain::{Evidence, Explanation};
 pub use bergamot_queue::DupeMode;
 use bergamot_queue::{Cause, Deletion, Outlook, Stage};
 use bergamot_types::{JobId, ServerId, UnixTime};
@@ -89,6 +90,13 @@ pub struct Paused {
     pub until: Option<UnixTime>,
     /// What ends it.
     pub ends: String,
+}
+
+impl From<&bergamot_jobs::Paused> for Paused {
+    fn from(paused: &bergamot_jobs::Paused) -> Self {
+        let bergamot_jobs::Paused { by, since, until } = paused;
+        Self { by: by.clone(), since: *since, until: *until, ends: paused.ends().to_owned() }
+    }
 }
 
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
@@ -355,25 +363,6 @@ pub struct Quota {
     pub reached: bool,
     #[serde(with = "crate::wire::optional_time")]
     pub renews: Option<UnixTime>,
-}
-
-/// Why something stands as it does: one sentence, and the evidence.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Explanation {
-    pub sentence: String,
-    /// A word for programs: `downloading`, `limited`, `paused`, `quota`, `disk`, `servers-down`,
-    /// `waiting`, `idle`, `failed`, …
-    pub code: String,
-    pub evidence: Vec<Evidence>,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Evidence {
-    /// What it is about: `server`, `limit`, `quota`, `disk`, `connections`, `articles`, `pause`, …
-    pub about: String,
-    pub who: Option<String>,
-    pub fact: String,
-    pub value: Option<f64>,
 }
 
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]

@@ -27,6 +27,7 @@ use crate::disk::directories::{KnownJobs, Roots};
 use crate::disk::disk_info::Places;
 use crate::disk::mount_guard::MountGuard;
 use crate::disk::space::Storage;
+use crate::download::open_job::{OpenJob, Summary};
 use crate::download::outages::Outages;
 use crate::download::part_checksums::Sums;
 use crate::event::{Happening, Inbox, Outbox};
@@ -37,9 +38,7 @@ use crate::intake::new_job::Reception;
 use crate::intake::url_client::Web;
 use crate::intake::url_fetch::Fetches;
 use crate::intake::watch_thread::{Desk, DeskBell};
-use crate::jobs::job_list::{Farewell, Jobs};
 use crate::jobs::merge_split::Joinings;
-use crate::jobs::pauses::Pauses;
 use crate::jobs::probes::Probes;
 use crate::logging::recent::LogBook;
 use crate::newsgroups::connections::Errands;
@@ -63,6 +62,8 @@ use crate::views::file_ids::FileIds;
 use crate::views::rate::Pace;
 use crate::views::traffic::Volumes;
 use bergamot_config::{Config, Verify};
+use bergamot_jobs::JobList;
+use bergamot_jobs::Pauses;
 
 /// Runs until it is told to stop, or until no feed is due where that is all it does. Returns the names
 /// of the feeds whose servers have refused the login.
@@ -88,7 +89,8 @@ pub(crate) struct Daemon {
     pub(crate) writer: Writer<Buffer>,
     pub(crate) at_disk: HashMap<u64, AtDisk>,
     pub(crate) last_disk_order: u64,
-    pub(crate) jobs: Jobs,
+    pub(crate) jobs: JobList,
+    pub(crate) open_jobs: HashMap<JobId, OpenJob>,
     pub(crate) recordings: Recordings,
     pub(crate) retention: bergamot_jobs::Retention,
     pub(crate) job_settings: Current<JobSettings>,
@@ -167,7 +169,7 @@ pub(crate) enum AtDisk {
     Reserve(FileKey),
     Settle {
         job: JobId,
-        farewell: Option<Farewell>,
+        summary: Option<Summary>,
     },
     Write {
         ticket: Ticket,
@@ -194,7 +196,7 @@ impl Daemon {
         );
         let reserve = settings.jobs.reserve;
         let job_settings = Current::new(settings.jobs);
-        let mut jobs = Jobs::default();
+        let mut jobs = JobList::default();
         found.records.into_iter().for_each(|record| jobs.insert(record));
         // Before the first job of this run has a number.
         let known = KnownJobs::of(&jobs, spool.last_id());
@@ -241,6 +243,7 @@ impl Daemon {
             at_disk: HashMap::new(),
             last_disk_order: 0,
             jobs,
+            open_jobs: HashMap::new(),
             recordings: Recordings::default(),
             retention: settings.retention.begin(clock::now()),
             job_settings,

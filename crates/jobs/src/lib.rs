@@ -5,15 +5,24 @@
 
 #![forbid(unsafe_code)]
 
+pub mod duplicates;
+pub mod explain;
+mod job_list;
+mod load_window;
+mod pauses;
 mod plausible_clock;
+pub mod queue_order;
 mod record;
 mod retention;
 
+pub use job_list::{Active, Held, JobList, Loading, Rest, State};
+pub use load_window::next_to_load;
+pub use pauses::{Part, Pause, Paused, Pauses};
 pub use plausible_clock::{Doubt, PlausibleClock};
 pub use record::file_choices::FileChoices;
 pub use record::fingerprint::{Fingerprint, InvalidFingerprint};
 pub use record::lineage::{Joined, Kin, Origin, Undone, put_right};
 pub use record::outcome::{Check, Mark, Outcome, ServerArticles};
 pub use record::parameters::Parameters;
-pub use record::{Contents, Dupe, FinishedFile, Record, Records, serde_plain};
+pub use record::{Contents, Dupe, FinishedFile, ITEM, Record, Records, serde_plain};
 pub use retention::{Expired, Postponed, Retention};

@@ -13,10 +13,10 @@ use tracing::{info, warn};
 
 use crate::clock;
 use crate::control::call::Promise;
-use crate::jobs::pauses::Pauses;
 use crate::run::Daemon;
 use crate::settings::{JobSettings, Settings};
 use bergamot_config::{Change, Config, Listed, Verify, changes};
+use bergamot_jobs::{Paused, Pauses};
 
 impl Daemon {
     pub(crate) fn pause(&mut self, pause: &Pause) -> Promise {
@@ -113,7 +113,9 @@ impl Daemon {
             servers: self.switched.clone(),
             ..RuntimeSettings::default()
         };
-        self.pauses.keep(&mut settings);
+        let [download, post, scan] = self.pauses.all().map(|(_, paused)| paused.map(kept));
+        (settings.download_paused, settings.post_paused, settings.scan_paused) =
+            (download, post, scan);
         self.clerk.keep_settings(settings, sender);
         promise
     }
@@ -198,7 +200,7 @@ impl Daemon {
 
     /// What people had chosen when the daemon stopped.
     pub(crate) fn take_up_choices(&mut self, settings: &RuntimeSettings) {
-        self.pauses = Pauses::restore(clock::now(), settings);
+        self.pauses = restored(settings);
         self.chosen_rate = settings.rate_limit;
         self.switched = settings.servers.clone();
         if *settings == RuntimeSettings::default() {
@@ -239,4 +241,16 @@ impl Daemon {
         self.tell_engine(Event::SettingsChanged(Box::new(settings)));
         self.send_errands_anew();
     }
+}
+
+fn kept(paused: &Paused) -> bergamot_store::Pause {
+    let Paused { by, since, until } = paused.clone();
+    bergamot_store::Pause { by, since, until }
+}
+
+fn restored(settings: &RuntimeSettings) -> Pauses {
+    let kept = [&settings.download_paused, &settings.post_paused, &settings.scan_paused];
+    let paused =
+        |it: &bergamot_store::Pause| Paused { by: it.by.clone(), since: it.since, until: it.until };
+    Pauses::restore(clock::now(), kept.map(|kept| kept.as_ref().map(paused)))
 }

@@ -12,11 +12,11 @@ use crate::disk::disk_info::{PATIENCE, silence};
 use crate::disk::hang_guard::{Look, Looks};
 use crate::disk::mount_guard::MountGuard;
 use crate::event::{Happening, Outbox};
-use crate::jobs::job_list::Jobs;
 use crate::service_thread::vital_thread;
 use crate::settings::JobSettings;
 use crate::spool::load::clear_up;
 use crate::spool::load_error::Hindrance;
+use bergamot_jobs::JobList;
 
 /// May be held by as many as need one.
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ pub(crate) struct KnownJobs {
 }
 
 impl KnownJobs {
-    pub(crate) fn of(jobs: &Jobs, last: JobId) -> Self {
+    pub(crate) fn of(jobs: &JobList, last: JobId) -> Self {
         let lacks_directory = |record: &&Record| record.directory.is_none();
         let wanted = jobs.queued().filter(lacks_directory);
         let wanted = wanted.map(|record| SafeName::from_raw(&record.name).as_str().into());

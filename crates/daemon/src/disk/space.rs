@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use bergamot_engine::{Event, FORCE_PRIORITY, Hold};
 use bergamot_jobs::Record;
+use bergamot_jobs::next_to_load;
 use bergamot_queue::{FileKey, FileState, Life, Step};
 use bergamot_rpc::Event as News;
 use bergamot_storage::{Claim, Guard, Reserve, Shortage, VolumeId};
@@ -96,7 +97,7 @@ impl Daemon {
         if self.targets.target(Poll::Loading).is_some() || self.feeds_only {
             return;
         }
-        while let Some(job) = self.jobs.next_to_load() {
+        while let Some(job) = next_to_load(&self.jobs) {
             if self.jobs.passed_over() >= MOST_PASSED_OVER {
                 break;
             }
@@ -144,7 +145,7 @@ impl Daemon {
 
     /// It waits until there is room, and others go before it.
     pub(crate) fn hold_back(&mut self, job: JobId, why: String) {
-        let is_news = self.jobs.hold(job, why.clone());
+        let is_news = self.jobs.hold(job, &why);
         let Some(record) = self.jobs.record(job).filter(|_| is_news) else { return };
         self.storage.unchanged = 0;
         // Behind the first there may be thousands, and the reason is the same.
@@ -161,6 +162,7 @@ impl Daemon {
     fn stop_for_room(&mut self, job: JobId, why: String) {
         self.put_away(job);
         self.jobs.step(job, Step::PutBack);
+        self.open_jobs.remove(&job);
         self.jobs.stop(job);
         self.hold_back(job, why);
         self.tell_engine(Event::JobRemoved(job));
@@ -171,7 +173,7 @@ impl Daemon {
             return;
         }
         let settings = self.job_settings.get();
-        let begun = self.jobs.waiting_records().filter_map(|record| {
+        let begun = self.jobs.waiting().filter_map(|record| {
             Some((record.id, SafeName::recorded(record.directory.as_deref()?)?))
         });
         let questions = Questions {
@@ -236,7 +238,7 @@ impl Daemon {
             Ok(_) => {}
             Err(away) if away.is_silent => {}
             Err(Away { why, .. }) => {
-                let mut running: Vec<_> = self.jobs.active_jobs().collect();
+                let mut running: Vec<_> = self.jobs.active_jobs().map(|(job, _)| job).collect();
                 running.retain(|job| self.may_be_stopped(*job));
                 for job in running {
                     self.stop_for_room(job, why.clone());

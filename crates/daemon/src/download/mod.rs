@@ -1,4 +1,5 @@
 pub(crate) mod error_class;
+pub(crate) mod open_job;
 pub(crate) mod orders;
 pub(crate) mod outages;
 pub(crate) mod part_checksums;

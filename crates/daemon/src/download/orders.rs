@@ -16,8 +16,8 @@ use bergamot_writer::{Piece, Task};
 use tracing::{debug, info, warn};
 
 use crate::clock;
+use crate::download::open_job::OpenJob;
 use crate::event::Happening;
-use crate::jobs::job_list::ActiveJob;
 use crate::run::{AtDisk, Daemon, OpenConnection};
 use crate::service_thread::vital_task;
 use crate::views::loss_text;
@@ -138,9 +138,9 @@ impl Daemon {
         debug!(job = %file.job, name = %Shown(name), verified, "file finished");
         self.sums.forget_file(file);
         let mut status = None;
-        if let Some(active) = self.jobs.get_mut(file.job) {
-            active.is_read_back &= read_back;
-            status = active.directory.finished_status(file.file);
+        if let Some(open) = self.open_jobs.get_mut(&file.job) {
+            open.is_read_back &= read_back;
+            status = open.directory.finished_status(file.file);
         }
         self.note_named(file, Finished { name: name.to_owned(), verified, read_back, status });
     }
@@ -148,7 +148,7 @@ impl Daemon {
     /// The journal is written first: killed during a move, the daemon has to know the files as finished,
     /// or it would download them again.
     fn finish_job(&mut self, job: JobId, verified: bool) {
-        let Some(known) = self.jobs.get_mut(job) else { return };
+        let Some(known) = self.open_jobs.get_mut(&job) else { return };
         known.to_be_moved = Some(Check::of(verified, known.is_read_back));
         self.write_notes_of(job);
         self.scribe.report(job);
@@ -157,7 +157,7 @@ impl Daemon {
 
     /// Nothing happens to a job that has ended meanwhile, or was tried again since.
     pub(crate) fn move_job(&mut self, job: JobId) {
-        let Some(known) = self.jobs.get_mut(job) else { return };
+        let Some(known) = self.open_jobs.get_mut(&job) else { return };
         let Some(check) = known.to_be_moved.take() else { return };
         let destination = known.destination.clone();
         let Some(record) = self.jobs.record(job).filter(|it| it.outcome.is_none()) else { return };
@@ -175,13 +175,13 @@ impl Daemon {
     }
 
     /// Takes the writer's mark off a job that is on record as complete.
-    pub(crate) fn settle(&mut self, job: JobId, active: ActiveJob) {
+    pub(crate) fn settle(&mut self, job: JobId, open: OpenJob) {
         let name = self.jobs.record(job).and_then(|record| record.destination());
         let name = name.and_then(|path| std::path::Path::new(path).file_name()?.to_str());
         let Some(name) = name.and_then(SafeName::recorded) else { return };
-        let task = Task::Settle { job, destination: active.destination, name };
-        let what = AtDisk::Settle { job, farewell: active.farewell };
-        self.submit(active.directory, what, task);
+        let task = Task::Settle { job, destination: open.destination, name };
+        let what = AtDisk::Settle { job, summary: open.summary };
+        self.submit(open.directory, what, task);
     }
 
     fn fail_job(&mut self, job: JobId, failure: Failure) {
@@ -275,7 +275,7 @@ impl Daemon {
         what: AtDisk,
         task: Task<bergamot_net::Buffer>,
     ) -> bool {
-        let Some(directory) = self.jobs.get(job).map(|known| known.directory.clone()) else {
+        let Some(directory) = self.open_jobs.get(&job).map(|known| known.directory.clone()) else {
             return false;
         };
         self.submit(directory, what, task);
@@ -374,13 +374,13 @@ impl Daemon {
     }
 
     fn tell_of_loss(&mut self, job: JobId, id: &MessageId, what: &str) {
-        let Some(known) = self.jobs.get_mut(job) else { return };
-        known.losses_told += 1;
-        match known.losses_told {
+        let Some(known) = self.open_jobs.get_mut(&job) else { return };
+        known.losses_logged += 1;
+        match known.losses_logged {
             1..=LOSSES_TOLD => warn!(%job, %id, "{what}"),
             _ => debug!(%job, %id, "{what}"),
         }
-        if known.losses_told == LOSSES_TOLD {
+        if known.losses_logged == LOSSES_TOLD {
             warn!(%job, "further articles that are lost are only counted");
         }
     }

@@ -154,12 +154,12 @@ impl Daemon {
             }
             (AtDisk::Sync { job, number }, Ok(_)) => self.scribe.vouch(job, number),
             (AtDisk::Sync { .. }, Err(_)) => {}
-            (AtDisk::Settle { job, farewell }, settled) => {
+            (AtDisk::Settle { job, summary }, settled) => {
                 if settled.is_ok() {
                     self.on_settled(&[job]);
                 }
-                if let (Some(record), Some(farewell)) = (self.jobs.record(job), farewell) {
-                    announce(record, farewell);
+                if let (Some(record), Some(summary)) = (self.jobs.record(job), summary) {
+                    announce(record, summary);
                 }
             }
         }

@@ -3,7 +3,6 @@
 use bergamot_queue::Ending;
 use bergamot_rpc::Event as News;
 use bergamot_rpc::view::Disk;
-use bergamot_rpc::wish::Part;
 use bergamot_types::{JobId, ServerId};
 
 use crate::clock;
@@ -65,13 +64,8 @@ impl Daemon {
     }
 
     pub(crate) fn tell_pauses(&self) {
-        let pauses = [
-            (Part::Download, &self.pauses.download),
-            (Part::Post, &self.pauses.post),
-            (Part::Scan, &self.pauses.scan),
-        ];
-        for (part, paused) in pauses {
-            self.hub.publish(News::Pause { part, paused: paused.clone() });
+        for (part, paused) in self.pauses.all() {
+            self.hub.publish(News::Pause { part, paused: paused.map(Into::into) });
         }
     }
 }

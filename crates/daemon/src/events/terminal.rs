@@ -10,7 +10,7 @@ use bergamot_queue::Job;
 use bergamot_types::{ByteCount, ByteRate, Shown};
 use tracing::info;
 
-use crate::jobs::job_list::Jobs;
+use bergamot_jobs::JobList;
 
 /// Measures the pace, and draws a live line where there is a terminal; else it logs one now and then.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl Progress {
         self.clear();
     }
 
-    pub(crate) fn speak(&mut self, now: Instant, engine: &Engine, jobs: &Jobs) {
+    pub(crate) fn speak(&mut self, now: Instant, engine: &Engine, jobs: &JobList) {
         let first_time = !std::mem::replace(&mut self.has_spoken, true);
         self.paces.push_back((now, std::mem::take(&mut self.since_draw)));
         while self.paces.front().is_some_and(|(at, _)| *at + WINDOW.max(self.cadence()) < now) {
@@ -92,7 +92,7 @@ impl Progress {
         put(&format!("\r\x1b[K{line}"));
     }
 
-    fn line(&self, now: Instant, engine: &Engine, jobs: &Jobs) -> Option<String> {
+    fn line(&self, now: Instant, engine: &Engine, jobs: &JobList) -> Option<String> {
         let place = |job: &&Job| (!job.is_paused(), job.priority(), std::cmp::Reverse(job.id()));
         let first = engine.jobs().max_by_key(place)?;
         let name = jobs.record(first.id()).map_or("", |record| &*record.name);
@@ -105,7 +105,7 @@ impl Progress {
             None if first.is_paused() => "paused".to_owned(),
             None => self.outlook(now, left),
         };
-        let others = engine.jobs().count() + jobs.waiting_count() - 1;
+        let others = jobs.queued_count() + engine.jobs().count() - jobs.active_jobs().count() - 1;
         let others = if others > 0 { format!("  +{others} more") } else { String::new() };
         let name: String = Shown(name).to_string().chars().take(LONGEST_NAME).collect();
         let (done, all) = (ByteCount(totals.bytes_done), ByteCount(totals.bytes));

@@ -338,7 +338,7 @@ pub(crate) fn instant_of(date: UnixTime) -> Instant {
 }
 
 /// The parameter by which a job knows the item it came from.
-pub(crate) const ITEM: &str = "*feed";
+pub(crate) use bergamot_jobs::ITEM;
 
 /// What the machine says counts; this is for those who look at targets.
 const USUAL_INTERVAL: Duration = Duration::from_secs(60 * 60);

@@ -13,9 +13,9 @@ use bergamot_types::{JobId, Secret, Shown, Url};
 
 use crate::clock;
 use crate::intake::nzb_to_job::{Unread, contents, fingerprint, read_nzb};
-use crate::jobs::queue_order;
 use crate::settings::JobSettings;
 use crate::shared::Current;
+use bergamot_jobs::queue_order;
 
 /// May be asked from any thread that can wait for the disk.
 #[derive(Clone, Debug)]

@@ -19,10 +19,10 @@ use crate::feeds::poll::{ITEM, instant_of};
 use crate::intake::new_job::provisional_name;
 use crate::intake::url_client::{Account, Again, Fetched, Missed};
 use crate::intake::url_response::Arrived;
-use crate::jobs::queue_order::To;
 use crate::periodic::{Lane, Poll};
 use crate::run::Daemon;
 use crate::service_thread::vital_task;
+use bergamot_jobs::queue_order::Target;
 
 /// How it stands with what is fetched.
 #[derive(Debug, Default)]
@@ -195,11 +195,11 @@ impl Daemon {
         }
         self.record(job);
         if let Some(priority) = priority {
-            let changed = self.jobs.place(job, priority, To::Here);
+            let changed = self.jobs.place(job, priority, Target::Here);
             drop(self.placed(changed, job));
         }
         self.let_propagate(job);
-        self.jobs.wait_again(job);
+        self.jobs.nzb_came(job);
         self.tell_changed(job);
         self.tell_state(job);
         self.load_next();

@@ -15,8 +15,8 @@ use tracing::info;
 
 use crate::control::call::Promise;
 use crate::intake::new_job::PASSWORD;
-use crate::jobs::queue_order::To;
 use crate::run::Daemon;
+use bergamot_jobs::queue_order::Target;
 
 /// When the change is on disk, if that has to be waited for.
 pub(crate) type Edited = Result<Option<Promise>, Refusal>;
@@ -67,7 +67,7 @@ impl Daemon {
             Edit::Resume => Ok(self.pause_job(job, false)),
             Edit::SetPriority(priority) => {
                 self.close_priority(job);
-                let changed = self.jobs.place(job, *priority, To::Here);
+                let changed = self.jobs.place(job, *priority, Target::Here);
                 if *priority >= FORCE_PRIORITY {
                     self.jobs.end_rest(job);
                     self.load_next();
@@ -90,7 +90,7 @@ impl Daemon {
 
     pub(crate) fn pause_job(&mut self, job: JobId, paused: bool) -> Option<Promise> {
         self.jobs.set_paused(job, paused);
-        if self.jobs.get(job).is_some() {
+        if self.jobs.active(job).is_some() {
             let event = if paused { Event::JobPaused(job) } else { Event::JobResumed(job) };
             self.tell_engine(event);
         }
@@ -105,10 +105,10 @@ impl Daemon {
         if matches!(edit, Edit::SetCategory(_)) && (is_ending || self.is_being_moved(job)) {
             return Err(Refusal::Impossible(format!("job {job} is being moved")));
         }
-        if let (Edit::SetCategory(_), Some(root), Some(active)) =
-            (edit, root, self.jobs.get_mut(job))
+        if let (Edit::SetCategory(_), Some(root), Some(open)) =
+            (edit, root, self.open_jobs.get_mut(&job))
         {
-            active.destination = root.clone();
+            open.destination = root.clone();
         }
         let record = self.jobs.record_mut(job).ok_or(Refusal::NoSuchJob(job))?;
         match edit {
@@ -149,7 +149,7 @@ impl Daemon {
         let discard = !matches!(delete, Delete::Park);
         let outcome = self.outcome(job, ending, "");
         self.end_as(job, Outcome { discard, ..outcome });
-        let is_active = self.jobs.get(job).is_some();
+        let is_active = self.jobs.active(job).is_some();
         if is_active {
             self.tell_engine(Event::JobRemoved(job));
         }
@@ -254,13 +254,13 @@ impl Daemon {
             return Err(Refusal::NoSuchJob(job));
         }
         let to = match place {
-            Place::Top => To::Top,
-            Place::Bottom => To::Bottom,
+            Place::Top => Target::Top,
+            Place::Bottom => Target::Bottom,
             Place::Before(other) | Place::After(other) if !self.jobs.is_queued(other) => {
                 return Err(Refusal::NoSuchJob(other));
             }
-            Place::Before(other) => To::Before(other),
-            Place::After(other) => To::After(other),
+            Place::Before(other) => Target::Before(other),
+            Place::After(other) => Target::After(other),
             Place::By(offset) => match self.neighbour(job, offset) {
                 Some(to) => to,
                 None => return Ok(None),
@@ -272,15 +272,15 @@ impl Daemon {
     }
 
     /// Where so many places down, or up, are.
-    fn neighbour(&self, job: JobId, offset: i64) -> Option<To> {
+    fn neighbour(&self, job: JobId, offset: i64) -> Option<Target> {
         let order: Vec<_> = self.jobs.queued().map(|record| record.id).collect();
         let at = order.iter().position(|other| *other == job)? as i64;
         let target = at.saturating_add(offset).clamp(0, order.len() as i64 - 1);
         let other = order[target as usize];
         match target.cmp(&at) {
-            std::cmp::Ordering::Less => Some(To::Before(other)),
+            std::cmp::Ordering::Less => Some(Target::Before(other)),
             std::cmp::Ordering::Equal => None,
-            std::cmp::Ordering::Greater => Some(To::After(other)),
+            std::cmp::Ordering::Greater => Some(Target::After(other)),
         }
     }
 
@@ -296,7 +296,7 @@ impl Daemon {
     }
 
     fn tell_place(&mut self, job: JobId) {
-        if self.jobs.get(job).is_some()
+        if self.jobs.active(job).is_some()
             && let Some(Record { priority, rank, .. }) = self.jobs.record(job)
         {
             let event = Event::JobPlaced { job, priority: *priority, rank: *rank };

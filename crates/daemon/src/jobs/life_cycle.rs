@@ -6,7 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bergamot_engine::{Event, FORCE_PRIORITY};
-use bergamot_jobs::{Check, Doubt, Expired, Outcome, Postponed, Record, ServerArticles};
+use bergamot_jobs::duplicates::{Rivals, rivals, stands_for_its_articles};
+use bergamot_jobs::{
+    Active, Check, Doubt, Expired, Outcome, Postponed, Record, Rest, ServerArticles,
+};
 use bergamot_queue::{Cause, Deletion, DupeMode, Ending, Life, Step};
 use bergamot_types::{ByteCount, JobId, SafeName, Shown};
 use bergamot_writer::Root;
@@ -15,8 +18,8 @@ use tracing::{debug, info, warn};
 use crate::clock;
 use crate::control::call::Promise;
 use crate::disk::directories;
+use crate::download::open_job::{OpenJob, Summary};
 use crate::intake::nzb_to_job::new_job;
-use crate::jobs::job_list::{ActiveJob, Farewell};
 use crate::jobs::retry::returns_after_proof;
 use crate::periodic::Poll;
 use crate::run::{AtDisk, Daemon};
@@ -33,8 +36,7 @@ impl Daemon {
         }
         self.tally_arrival(&record);
         let is_new = record.outcome.is_none();
-        let rivals = if is_new { self.rivals(&record) } else { Vec::new() };
-        let better = rivals.iter().any(|rival| rival.is_better);
+        let rivals = rivals(&self.jobs, &record, |job| self.is_being_moved(job));
         let twin = is_new.then(|| self.twin(&record)).flatten();
         let is_to_come = record.life == Life::Fetching;
         self.jobs.insert(Box::new(record));
@@ -48,12 +50,9 @@ impl Daemon {
             self.end(id, Ending::Deleted(Deletion::Copy), &why);
             return self.recordings.promise(id).into_iter().collect();
         }
-        let (why, useless) = match better {
-            true => ("job.duplicate: a better one is there".to_owned(), vec![id]),
-            false => {
-                let worse = rivals.iter().map(|rival| rival.job).collect();
-                (format!("job.duplicate: job {id} is better"), worse)
-            }
+        let (why, useless) = match rivals {
+            Rivals::Better => ("job.duplicate: a better one is there".to_owned(), vec![id]),
+            Rivals::Worse(worse) => (format!("job.duplicate: job {id} is better"), worse),
         };
         for job in &useless {
             self.end_early(*job, Ending::Deleted(Deletion::Duplicate), &why);
@@ -66,32 +65,8 @@ impl Daemon {
     pub(crate) fn twin(&self, new: &Record) -> Option<JobId> {
         let is_welcome =
             new.dupe.mode == DupeMode::Force || self.job_settings.get().accept_duplicates;
-        let stands = |record: &Record| {
-            record.outcome.is_none() || matches!(record.ending(), Some(Ending::Completed { .. }))
-        };
         let copies = if is_welcome { Vec::new() } else { self.spool.copies(new.fingerprint) };
-        copies.into_iter().find(|job| self.jobs.record(*job).is_some_and(stands))
-    }
-
-    /// Jobs of the same dupe key, as far as they matter to a new one.
-    fn rivals(&self, new: &Record) -> Vec<Rival> {
-        if new.dupe.key.is_empty() || new.dupe.mode != DupeMode::Score {
-            return Vec::new();
-        }
-        let same = |other: &&Record| {
-            other.dupe.key == new.dupe.key && other.id != new.id && !self.is_being_moved(other.id)
-        };
-        let queued = self
-            .jobs
-            .queued()
-            .filter(same)
-            .map(|other| Rival { job: other.id, is_better: other.dupe.score >= new.dupe.score });
-        // What is history stands in the way only where it succeeded, and is not beaten by the new one.
-        let past = self.jobs.past().filter(same).filter(|other| {
-            matches!(other.ending(), Some(Ending::Completed { .. }))
-                && other.dupe.score >= new.dupe.score
-        });
-        queued.chain(past.map(|other| Rival { job: other.id, is_better: true })).collect()
+        copies.into_iter().find(|job| self.jobs.record(*job).is_some_and(stands_for_its_articles))
     }
 
     /// A very fresh post waits until its articles may have reached every server.
@@ -102,7 +77,7 @@ impl Daemon {
         let age = u64::try_from(now.date.0.saturating_sub(posted.0)).unwrap_or(0);
         let left = delay.saturating_sub(Duration::from_secs(age));
         if left > Duration::ZERO && record.priority < FORCE_PRIORITY && record.outcome.is_none() {
-            self.jobs.rest(job, now.instant + left);
+            self.jobs.rest(job, Rest { until: now.instant + left, failure: None });
             self.do_once(Poll::Rest(job), now.instant + left);
         }
     }
@@ -114,7 +89,7 @@ impl Daemon {
         }
         self.keeper.heard(job);
         // It may have ended meanwhile.
-        if self.jobs.loaded(job) {
+        if self.jobs.end_loading(job) {
             match loaded {
                 Loaded::Ready(ready) => self.start_job(*ready),
                 Loaded::Done(record) => {
@@ -145,6 +120,7 @@ impl Daemon {
         // Whoever changed it while it was loaded has overwritten that.
         let has_changed = *known != record;
         self.jobs.retire(job);
+        self.open_jobs.remove(&job);
         self.tally_end(job);
         if has_changed {
             self.record(job);
@@ -166,7 +142,6 @@ impl Daemon {
         }
         self.load_trouble = Some(why);
         self.do_once(Poll::Loading, clock::now().instant + DISK_PAUSE);
-        self.jobs.wait_again(record.id);
     }
 
     fn start_job(&mut self, ready: Ready) {
@@ -188,7 +163,7 @@ impl Daemon {
         }
         if is_outdated {
             self.record(job);
-            return self.jobs.wait_again(job);
+            return;
         }
         let Some(record) = self.jobs.record(job) else { return };
         let segments = nzb.segments();
@@ -203,19 +178,16 @@ impl Daemon {
         new.paused_files.extend(self.joinings.leaving(job));
         self.scribe.adopt(job, journal);
         let started = clock::now().instant;
-        self.jobs.start(
-            job,
-            ActiveJob {
-                directory,
-                destination,
-                started,
-                segments,
-                losses_told: 0,
-                is_read_back,
-                to_be_moved: None,
-                farewell: None,
-            },
-        );
+        self.jobs.start(job, Active { started, segments });
+        let open = OpenJob {
+            directory,
+            destination,
+            losses_logged: 0,
+            is_read_back,
+            to_be_moved: None,
+            summary: None,
+        };
+        self.open_jobs.insert(job, open);
         self.tell_room();
         if has_changed {
             self.record(job);
@@ -241,7 +213,7 @@ impl Daemon {
     /// Its files are on their way to the destination, or will be as soon as the journal is written.
     pub(crate) fn is_being_moved(&self, job: JobId) -> bool {
         let moves = |at: &AtDisk| matches!(at, AtDisk::FinishJob { job: it, .. } if *it == job);
-        self.jobs.get(job).is_some_and(|active| active.to_be_moved.is_some())
+        self.open_jobs.get(&job).is_some_and(|open| open.to_be_moved.is_some())
             || self.at_disk.values().any(moves)
     }
 
@@ -254,12 +226,13 @@ impl Daemon {
     ) {
         let totals = self.engine.job(job).map(|job| job.totals()).unwrap_or_default();
         self.note_room_taken(&destination);
-        let Some(known) = self.jobs.get_mut(job) else { return };
+        let Some(started) = self.jobs.active(job).map(|active| active.started) else { return };
+        let Some(known) = self.open_jobs.get_mut(&job) else { return };
         known.destination = destination;
         let path = path_of(&known.destination, name);
-        known.farewell = Some(Farewell {
+        known.summary = Some(Summary {
             size: ByteCount(totals.bytes_done),
-            took: clock::now().instant - known.started,
+            took: clock::now().instant - started,
             check,
         });
         let ending = Ending::Completed { verified: check.is_verified() };
@@ -275,7 +248,8 @@ impl Daemon {
         self.put_away(job);
         self.jobs.step(job, Step::PutBack);
         let until = clock::now().instant + pause;
-        self.jobs.put_back(job, until, cause, why);
+        self.open_jobs.remove(&job);
+        self.jobs.rest(job, Rest { until, failure: Some((cause, why.to_owned())) });
         self.do_once(Poll::Rest(job), until);
         self.events.push_back(Event::JobRemoved(job));
         self.tell_state(job);
@@ -285,7 +259,7 @@ impl Daemon {
     /// Takes a job out of the engine and ends it; what it has downloaded stays where it is.
     pub(crate) fn end_early(&mut self, job: JobId, ending: Ending, why: &str) {
         self.end(job, ending, why);
-        if self.jobs.get(job).is_some() {
+        if self.jobs.active(job).is_some() {
             self.tell_engine(Event::JobRemoved(job));
         }
     }
@@ -308,7 +282,7 @@ impl Daemon {
             record.directory = None;
         }
         record.end(outcome);
-        self.jobs.loaded(job); // should it be on its way in, nobody waits for it any more
+        self.jobs.end_loading(job); // should it be on its way in, nobody waits for it any more
         self.record(job);
     }
 
@@ -319,7 +293,7 @@ impl Daemon {
         let Some(known) = self.engine.job(job) else { return outcome };
         let totals = known.totals();
         let took =
-            self.jobs.get(job).map_or(Duration::ZERO, |it| clock::now().instant - it.started);
+            self.jobs.active(job).map_or(Duration::ZERO, |it| clock::now().instant - it.started);
         let server = |(server, count): (_, bergamot_queue::ServerCount)| {
             let articles = ServerArticles { ok: count.got, failed: count.failed };
             (self.name(server).to_owned(), articles)
@@ -381,19 +355,20 @@ impl Daemon {
 
     /// The end of a job is on record: nothing needs it any more.
     fn let_go(&mut self, job: JobId) {
-        let active = self.jobs.retire(job);
+        self.jobs.retire(job);
+        let open = self.open_jobs.remove(&job);
         self.tell_room();
         self.tally_end(job);
         self.put_away(job);
         self.tell_state(job);
         let Some(record) = self.jobs.record(job) else { return };
-        let path = active.as_ref().map(|active| active.directory.path().to_owned());
+        let path = open.as_ref().map(|open| open.directory.path().to_owned());
         match record.ending() {
             Some(Ending::Failed(_)) => announce_failure(record, &path.unwrap_or_default()),
             Some(Ending::Deleted(_)) => info!(%job, name = %Shown(&record.name), "deleted"),
             // The journal stays until the job is settled, to tell the next daemon if it is not.
-            _ => match active {
-                Some(active) => self.settle(job, active),
+            _ => match open {
+                Some(open) => self.settle(job, open),
                 None => self.keeper.forget_journal(job),
             },
         }
@@ -415,7 +390,7 @@ impl Daemon {
     /// Removes ended jobs that the history need not keep, with what was downloaded of those that failed.
     pub(crate) fn prune(&mut self) {
         let now = clock::now();
-        let records = self.jobs.past().chain(self.jobs.queued());
+        let records = self.jobs.history().chain(self.jobs.queued());
         let Expired { by_number, by_age, postponed } =
             self.retention.check(now.instant, now.date, records);
         if let Some(Postponed { jobs, doubt, until }) = postponed {
@@ -446,7 +421,7 @@ impl Daemon {
     /// Without a trace, beginning with its files.
     pub(crate) fn remove(&mut self, job: JobId) -> Option<Promise> {
         let record = self.jobs.record(job)?.clone();
-        let is_active = self.jobs.get(job).is_some();
+        let is_active = self.jobs.active(job).is_some();
         self.recordings.changed(job);
         let promise = self.recordings.promise(job);
         if is_active {
@@ -469,6 +444,7 @@ impl Daemon {
         self.at_disk(job, what, bergamot_writer::Task::Discard);
         if and_record {
             self.jobs.forget(job);
+            self.open_jobs.remove(&job);
         } else if let Some(outcome) = self.jobs.record_mut(job).and_then(|it| it.outcome.as_mut()) {
             outcome.discard = true;
             self.record(job);
@@ -504,7 +480,7 @@ impl Daemon {
     pub(crate) fn discard_remnants(&mut self) {
         let taken: HashSet<_> = self.jobs.queued().map(|record| &record.directory).collect();
         let is_left = |record: &&Record| record.outcome.as_ref().is_some_and(|it| it.discard);
-        let left = self.jobs.past().filter(is_left).filter(|it| !taken.contains(&it.directory));
+        let left = self.jobs.history().filter(is_left).filter(|it| !taken.contains(&it.directory));
         for record in left {
             self.keeper.delete_files(record.clone());
         }
@@ -523,19 +499,13 @@ impl Daemon {
     }
 }
 
-/// A job of the same dupe key.
-struct Rival {
-    job: JobId,
-    is_better: bool,
-}
-
 /// The job lies where it belongs and is on record: whoever waits for it may take it.
-pub(crate) fn announce(record: &Record, farewell: Farewell) {
+pub(crate) fn announce(record: &Record, summary: Summary) {
     let path = record.destination().unwrap_or_default();
     info!(
-        job = %record.id, name = %Shown(&record.name), size = %farewell.size,
-        seconds = format!("{:.1}", farewell.took.as_secs_f64()),
-        verified = farewell.check.is_verified(), check = farewell.check.word(),
+        job = %record.id, name = %Shown(&record.name), size = %summary.size,
+        seconds = format!("{:.1}", summary.took.as_secs_f64()),
+        verified = summary.check.is_verified(), check = summary.check.word(),
         path = %Shown(path), "complete"
     );
 }

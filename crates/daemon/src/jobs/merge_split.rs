@@ -22,9 +22,9 @@ use crate::feeds::poll::ITEM;
 use crate::intake::new_job::{Reception, explained};
 use crate::intake::nzb_to_job::{contents, fingerprint, new_files};
 use crate::jobs::edit::is_wanted;
-use crate::jobs::queue_order::To;
 use crate::run::Daemon;
 use crate::service_thread::vital_blocking;
+use bergamot_jobs::queue_order::Target;
 
 /// The job that others became, and when all of that is on disk.
 pub(crate) type Joining = oneshot::Receiver<Joined>;
@@ -154,7 +154,7 @@ impl Daemon {
         let priority = new.priority;
         self.jobs.insert(Box::new(new));
         if has_no_room {
-            let changed = self.jobs.place(id, priority, To::After(job));
+            let changed = self.jobs.place(id, priority, Target::After(job));
             drop(self.placed(changed, id));
         }
         self.let_propagate(id);
@@ -205,12 +205,13 @@ impl Daemon {
 
     /// It is not to be begun; its empty directory goes with what is left of it.
     fn set_apart(&mut self, job: JobId) {
-        if self.jobs.get(job).is_some() {
+        if self.jobs.active(job).is_some() {
             self.put_away(job);
             self.jobs.step(job, Step::PutBack);
             self.tell_engine(Event::JobRemoved(job));
         }
-        self.jobs.set_apart(job);
+        self.open_jobs.remove(&job);
+        self.jobs.begin_merging(job);
     }
 
     pub(crate) fn on_merged(&mut self, merging: Merging) {
@@ -224,7 +225,7 @@ impl Daemon {
         let joined = match checked.and(gathered) {
             Ok(gathered) => Ok((into, self.take_all_in(into, &donors, gathered))),
             Err(refusal) => {
-                donors.iter().for_each(|donor| self.jobs.let_back(*donor));
+                donors.iter().for_each(|donor| self.jobs.end_merging(*donor));
                 Err(refusal)
             }
         };
@@ -260,6 +261,7 @@ impl Daemon {
     fn take_away(&mut self, record: Record) {
         let job = record.id;
         self.jobs.forget(job);
+        self.open_jobs.remove(&job);
         self.recordings.forget(job);
         self.put_away(job);
         self.tell_removed(job);
@@ -268,8 +270,10 @@ impl Daemon {
 
     /// A job that is under way goes on with all of its files.
     fn show_engine(&mut self, job: JobId, files: Vec<NewFile>) {
-        let Some(active) = self.jobs.get_mut(job) else { return };
-        active.segments += files.iter().map(|file| file.ids.len()).sum::<usize>();
+        if self.jobs.active(job).is_none() {
+            return;
+        }
+        self.jobs.add_segments(job, files.iter().map(|file| file.ids.len()).sum());
         let choices = self.jobs.record(job).and_then(|record| record.file_choices.as_deref());
         let choices = choices.cloned().unwrap_or_default();
         let more = MoreFiles {

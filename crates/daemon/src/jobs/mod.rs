@@ -1,9 +1,5 @@
 pub(crate) mod edit;
-pub(crate) mod explain;
-pub(crate) mod job_list;
 pub(crate) mod life_cycle;
 pub(crate) mod merge_split;
-pub(crate) mod pauses;
 pub(crate) mod probes;
-pub(crate) mod queue_order;
 pub(crate) mod retry;

@@ -73,7 +73,7 @@ impl Daemon {
         };
         let waits = self.jobs.queued().take(LOOK_AHEAD).filter(|record| {
             let small = (1..=MOST_ARTICLES).contains(&record.contents.articles);
-            let rests = self.jobs.rests_until(record.id).is_some();
+            let rests = self.jobs.resting(record.id).is_some();
             let is_ready = !record.paused && !rests && record.finished.is_empty();
             is_ready && small && !begun(record.id)
         });

@@ -60,7 +60,7 @@ impl Daemon {
     }
 
     fn jobs_failed_by_outage(&self) -> Vec<JobId> {
-        let jobs = self.jobs.past().filter(|record| is_failed_by_outage(record));
+        let jobs = self.jobs.history().filter(|record| is_failed_by_outage(record));
         jobs.map(|record| record.id).collect()
     }
 

@@ -76,7 +76,7 @@ impl Daemon {
 
     /// Tells the journal which file it is that is written to, where it does not know.
     fn note_identity(&mut self, now: Instant, file: FileKey) {
-        let directory = self.jobs.get(file.job).map(|active| &active.directory);
+        let directory = self.open_jobs.get(&file.job).map(|open| &open.directory);
         let identity = directory.and_then(|directory| directory.identity_of(file.file));
         if let Some(identity) = identity
             && self.notes.identities.insert(file, identity) != Some(identity)

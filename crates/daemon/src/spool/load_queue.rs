@@ -71,7 +71,7 @@ impl Loading {
 
 impl Daemon {
     pub(crate) fn begin_to_load(&mut self, job: JobId) {
-        let Some(record) = self.jobs.take_to_load(job) else { return };
+        let Some(record) = self.jobs.begin_to_load(job) else { return };
         let category = record.category;
         let number = self.loading.begin(job, category.clone());
         let (roots, settings) = (self.loading.roots.clone(), self.job_settings.get());
@@ -87,7 +87,7 @@ impl Daemon {
     pub(crate) fn on_found_delivered(&mut self, jobs: &[JobId]) {
         for &job in jobs {
             let is_waiting = self.jobs.is_queued(job)
-                && self.jobs.get(job).is_none()
+                && self.jobs.active(job).is_none()
                 && !self.jobs.is_loading(job)
                 && self.jobs.record(job).is_some_and(|record| record.outcome.is_none());
             if is_waiting {
@@ -112,8 +112,7 @@ impl Daemon {
             return self.keeper.load(number, record.clone(), opened);
         }
         // It goes elsewhere by now.
-        self.jobs.loaded(job);
-        self.jobs.wait_again(job);
+        self.jobs.end_loading(job);
         self.load_next();
     }
 }

@@ -7,12 +7,12 @@ use anyhow::Context;
 use bergamot_store::{Found, KnownMounts, Spool};
 
 use crate::intake::new_job::{Reception, Wishes};
-use crate::jobs::job_list::Jobs;
 use crate::settings::JobSettings;
 use crate::shared::Current;
 use crate::startup::private_directory;
 use bergamot_config::control_socket as socket;
 use bergamot_config::{Config, Control, Socket};
+use bergamot_jobs::JobList;
 
 /// Nothing is made where a disk is promised that is not mounted: there may be a spool on it.
 pub(crate) fn open_spool(state: &Path, config: &Config) -> anyhow::Result<(Spool, Found)> {
@@ -56,7 +56,7 @@ impl Handover {
         if let Some(why) = found.read_only {
             anyhow::bail!("nothing can be written to the spool: {why}");
         }
-        let mut jobs = Jobs::default();
+        let mut jobs = JobList::default();
         found.records.into_iter().for_each(|record| jobs.insert(record));
         let settings = Current::new(JobSettings::new(config));
         Ok(Self(Reception::new(Arc::new(spool), settings, jobs.bottom())))

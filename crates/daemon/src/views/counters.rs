@@ -47,7 +47,7 @@ impl Daemon {
 
     /// Whoever measures comes every few seconds, and a history is long and seldom changes.
     fn past_sums(&mut self) -> PastSums {
-        let changes = self.jobs.past_changes();
+        let changes = self.jobs.history_version();
         match &self.tallies.past {
             Some((at, sums)) if *at == changes => sums.clone(),
             _ => {
@@ -61,7 +61,7 @@ impl Daemon {
     fn sum_up_past(&self) -> PastSums {
         let mut past = PastSums::default();
         let shown = |record: &&Record| record.outcome.as_ref().is_some_and(|it| !it.hidden);
-        for record in self.jobs.past().filter(shown).take(PastSums::MOST) {
+        for record in self.jobs.history().filter(shown).take(PastSums::MOST) {
             let category = self.measured_category(record.category.as_deref());
             past.add(&self.job_view(record), &category);
         }

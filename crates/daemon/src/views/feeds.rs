@@ -81,7 +81,8 @@ impl Daemon {
         self.targets.due_now(now.instant, Poll::Feed(id));
         let is_of_feed = |record: &Record| item_of(record).is_some_and(|item| item.feed == key);
         let has_failed = |record: &Record| matches!(record.ending(), Some(Ending::Failed(_)));
-        let given_up = self.jobs.past().filter(|record| record.lacks_nzb() && has_failed(record));
+        let given_up =
+            self.jobs.history().filter(|record| record.lacks_nzb() && has_failed(record));
         let given_up = given_up.filter(|record| is_of_feed(record)).map(|record| record.id);
         let mut jobs = 0;
         for job in given_up.collect::<Vec<_>>() {

@@ -37,8 +37,8 @@ impl Daemon {
             cached: self.engine.reserved().0,
             connections: self.connections.len(),
             download_paused: self.download_pause(),
-            post_paused: self.pauses.post.clone(),
-            scan_paused: self.pauses.scan.clone(),
+            post_paused: self.pauses.post.as_ref().map(Into::into),
+            scan_paused: self.pauses.scan.as_ref().map(Into::into),
             quota_reached: self.quota_is_reached(),
             feed_active: self.feeds.machine.is_active(),
             standing_by: self.engine.servers().all(|server| server.in_flight == 0),
@@ -104,14 +104,14 @@ impl Daemon {
         let wanted = |record: &&Record| is_wanted(record, which);
         let in_sight = |record: &&Record| which.hidden || !hidden(record);
         match shelf {
-            Shelf::History => part(self.jobs.past().filter(wanted).filter(in_sight), which),
+            Shelf::History => part(self.jobs.history().filter(wanted).filter(in_sight), which),
             Shelf::Queue => part(self.jobs.queued().filter(wanted), which),
         }
     }
 
     pub(crate) fn job_view(&self, record: &Record) -> Job {
         let left = self.left(record);
-        let active = self.jobs.get(record.id);
+        let active = self.jobs.active(record.id);
         let known = self.engine.job(record.id);
         let outcome = record.outcome.as_deref();
         let totals = known.map(|job| job.totals());

@@ -14,9 +14,9 @@ use bergamot_rpc::view::{self, Explanation, File, Job, Paused, Quota, Server};
 use bergamot_types::{JobId, ServerId, UnixTime};
 
 use crate::clock;
-use crate::jobs::explain::{JobSituation, ServerState, Situation};
 use crate::run::Daemon;
 use crate::views::loss_text;
+use bergamot_jobs::explain::{JobSituation, ServerState, Situation};
 
 impl Daemon {
     /// The number that programs know a server by: its place in the configuration.
@@ -102,7 +102,7 @@ impl Daemon {
     /// Whatever keeps everything from being downloaded, as a pause: people ask for that first.
     pub(crate) fn download_pause(&self) -> Option<Paused> {
         if self.pauses.download.is_some() {
-            return self.pauses.download.clone();
+            return self.pauses.download.as_ref().map(Into::into);
         }
         let is_stuck = self.is_stuck_for_room();
         let (by, until, ends) = match self.engine.hold().or(is_stuck.then_some(Hold::Disk))? {
@@ -228,6 +228,8 @@ impl Daemon {
             let why = self.spoken_wait(*wait, servers)?;
             Some((status.waiting.max(1), why))
         });
+        let rest = self.jobs.resting(record.id);
+        let rests_for = rest.and_then(|rest| rest.failure.as_ref());
         let ended = view.ended.as_ref().map(|ended| match &ended.reason {
             Some(reason) => format!("It ended: {reason}"),
             None => "It is complete.".to_owned(),
@@ -242,11 +244,9 @@ impl Daemon {
             health: view.health,
             critical: view.critical_health,
             waiting: waits.into_iter().collect(),
-            rests: self
-                .jobs
-                .rests_until(record.id)
-                .map(|until| until.saturating_duration_since(clock::now().instant).as_secs()),
-            rests_for: self.jobs.rests_for(record.id).map(str::to_owned),
+            rests: rest
+                .map(|it| it.until.saturating_duration_since(clock::now().instant).as_secs()),
+            rests_for: rests_for.map(|(_, why)| why.clone()),
             held: self.jobs.held_for(record.id).map(str::to_owned),
             sample: view.probe.map(|it| (it.missing, it.present + it.missing + it.unknown)),
             ended,

@@ -196,3 +196,6 @@ impl Record {
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
+
+/// The parameter that names the item of a feed a job was made of.
+pub const ITEM: &str = "*feed";

@@ -1,75 +1,95 @@
-//! Why things stand as they do, in a sentence and with the evidence.
+//! [`Explanation`]: why the queue or a job stands as it does, in a sentence and with the evidence. Pure.
 //!
-//! Pure: what is known goes in, an explanation comes out. What explains most is asked first: a pause
-//! before the servers, the servers before the limit.
+//! What explains most comes first: a pause before the servers, the servers before the limit.
 
 use std::time::Duration;
 
-use bergamot_rpc::view::{Evidence, Explanation, Paused};
 use bergamot_types::{ByteCount, ByteRate};
+use serde::Serialize;
+
+use crate::pauses::Paused;
+
+/// Why something stands as it does: one sentence, and the evidence.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Explanation {
+    pub sentence: String,
+    /// A word for programs: `downloading`, `limited`, `paused`, `quota`, `disk`, `servers-down`,
+    /// `waiting`, `idle`, `failed`, …
+    pub code: String,
+    pub evidence: Vec<Evidence>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Evidence {
+    /// What it is about: `server`, `limit`, `quota`, `disk`, `connections`, `articles`, `pause`, …
+    pub about: String,
+    pub who: Option<String>,
+    pub fact: String,
+    pub value: Option<f64>,
+}
 
 /// All that may hold things up.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Situation {
-    pub(crate) jobs: usize,
+pub struct Situation {
+    pub jobs: usize,
     /// People have paused each of them.
-    pub(crate) all_are_paused: bool,
-    pub(crate) requests: usize,
-    pub(crate) rate: u64,
-    pub(crate) limit: Option<u64>,
-    pub(crate) pause: Option<Paused>,
+    pub all_are_paused: bool,
+    pub requests: usize,
+    pub rate: u64,
+    pub limit: Option<u64>,
+    pub pause: Option<Paused>,
     /// The code and the sentence.
-    pub(crate) hold: Option<(&'static str, String)>,
+    pub hold: Option<(&'static str, String)>,
     /// Why no job can be begun.
-    pub(crate) loading: Option<String>,
+    pub loading: Option<String>,
     /// As long as the disk holds things up.
-    pub(crate) disk: Option<String>,
-    pub(crate) servers: Vec<ServerState>,
+    pub disk: Option<String>,
+    pub servers: Vec<ServerState>,
 }
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ServerState {
-    pub(crate) name: String,
-    pub(crate) active: bool,
-    pub(crate) working: usize,
-    pub(crate) allowed: usize,
-    pub(crate) configured: usize,
-    pub(crate) rate: u64,
+pub struct ServerState {
+    pub name: String,
+    pub active: bool,
+    pub working: usize,
+    pub allowed: usize,
+    pub configured: usize,
+    pub rate: u64,
     /// Why it is left alone, and for how many seconds.
-    pub(crate) rests: Option<(String, u64)>,
+    pub rests: Option<(String, u64)>,
 }
 
 /// What is known of one job.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct JobSituation {
-    pub(crate) paused: bool,
+pub struct JobSituation {
+    pub paused: bool,
     /// Jobs that go before it.
-    pub(crate) ahead: usize,
-    pub(crate) requests: usize,
-    pub(crate) remaining: u64,
-    pub(crate) lost: u32,
-    pub(crate) articles: u32,
-    pub(crate) health: u16,
-    pub(crate) critical: u16,
+    pub ahead: usize,
+    pub requests: usize,
+    pub remaining: u64,
+    pub lost: u32,
+    pub articles: u32,
+    pub health: u16,
+    pub critical: u16,
     /// How many articles wait for a server, and why.
-    pub(crate) waiting: Vec<(usize, String)>,
+    pub waiting: Vec<(usize, String)>,
     /// So many seconds, until its articles may be everywhere.
-    pub(crate) rests: Option<u64>,
+    pub rests: Option<u64>,
     /// What it has to get over, if it is something else.
-    pub(crate) rests_for: Option<String>,
+    pub rests_for: Option<String>,
     /// Why the disk does not take it.
-    pub(crate) held: Option<String>,
+    pub held: Option<String>,
     /// How many of a sample of its articles are nowhere to be had.
-    pub(crate) sample: Option<(u32, u32)>,
+    pub sample: Option<(u32, u32)>,
     /// How it ended.
-    pub(crate) ended: Option<String>,
-    pub(crate) is_moving: bool,
+    pub ended: Option<String>,
+    pub is_moving: bool,
     /// How it stands with its NZB, until that is there.
-    pub(crate) fetching: Option<String>,
+    pub fetching: Option<String>,
 }
 
 impl Situation {
-    pub(crate) fn explain(&self) -> Explanation {
+    pub fn explain(&self) -> Explanation {
         let (code, sentence) = self.what_matters();
         Explanation { code: code.to_owned(), sentence, evidence: self.evidence() }
     }
@@ -86,7 +106,7 @@ impl Situation {
             return ("idle", format!("There is nothing to download.{broken}"));
         }
         if let Some(pause) = &self.pause {
-            return ("paused", format!("Paused by {}; what ends it: {}.", pause.by, pause.ends));
+            return ("paused", format!("Paused by {}; what ends it: {}.", pause.by, pause.ends()));
         }
         if self.all_are_paused {
             return ("paused", "Every job in the queue is paused.".to_owned());
@@ -145,7 +165,7 @@ impl Situation {
         ("downloading", sentence)
     }
 
-    pub(crate) fn evidence(&self) -> Vec<Evidence> {
+    pub fn evidence(&self) -> Vec<Evidence> {
         let mut all = vec![
             evidence("queue", None, "jobs", self.jobs as f64),
             evidence("connections", None, "requests under way", self.requests as f64),
@@ -154,7 +174,7 @@ impl Situation {
         all.extend(
             self.limit.map(|limit| evidence("limit", None, "bytes per second", limit as f64)),
         );
-        all.extend(self.pause.as_ref().map(|pause| said("pause", Some(&pause.by), &pause.ends)));
+        all.extend(self.pause.as_ref().map(|pause| said("pause", Some(&pause.by), pause.ends())));
         all.extend(self.hold.as_ref().map(|(code, why)| said(code, None, why)));
         all.extend(self.disk.as_ref().map(|why| said("disk", None, why)));
         all.extend(self.loading.as_ref().map(|why| said("loading", None, why)));
@@ -171,7 +191,7 @@ impl Situation {
 
 impl JobSituation {
     /// `around` is how everything else stands.
-    pub(crate) fn explain(&self, around: &Situation) -> Explanation {
+    pub fn explain(&self, around: &Situation) -> Explanation {
         let (code, sentence) = self.what_matters(around);
         let mut evidence = vec![
             self::evidence("articles", None, "of the job", self.articles.into()),
@@ -291,12 +311,7 @@ mod tests {
     }
 
     fn pause() -> Paused {
-        Paused {
-            by: "ann".to_owned(),
-            since: UnixTime(0),
-            until: None,
-            ends: "a resume".to_owned(),
-        }
+        Paused { by: "ann".to_owned(), since: UnixTime(0), until: None }
     }
 
     #[test]

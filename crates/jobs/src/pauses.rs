@@ -1,55 +1,94 @@
-//! What is paused by people, by whom, and until when.
+//! [`Pauses`]: which parts of the daemon a user has paused, and until when. Pure.
 //!
-//! How long a pause lasts is measured by the clock that nobody can set; the date of its end is for people, and
-//! for the next start.
+//! How long a pause lasts is measured by the monotonic clock; the date of its end is for views, and for the
+//! next start.
 
 use std::time::{Duration, Instant};
 
 use bergamot_engine::Now;
-use bergamot_rpc::view::Paused;
-use bergamot_rpc::wish::{Part, Pause};
-use bergamot_store::RuntimeSettings;
 use bergamot_types::UnixTime;
+use serde::{Deserialize, Serialize};
 
-/// Only what people want; the schedule, quotas and the disk have their own reasons.
+/// What can be paused.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    Download,
+    Post,
+    Scan,
+}
+
+impl Part {
+    pub const ALL: [Self; 3] = [Self::Download, Self::Post, Self::Scan];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Download => "download",
+            Self::Post => "post",
+            Self::Scan => "scan",
+        }
+    }
+}
+
+/// A request to pause.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Pause {
+    pub parts: Vec<Part>,
+    /// It ends by itself after that.
+    pub lasting: Option<Duration>,
+    /// The user or program that wants it, as views show it.
+    pub author: String,
+}
+
+/// A pause that is on.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Paused {
+    pub by: String,
+    pub since: UnixTime,
+    /// When it ends by itself.
+    pub until: Option<UnixTime>,
+}
+
+impl Paused {
+    /// What ends it.
+    pub fn ends(&self) -> &'static str {
+        match self.until {
+            Some(_) => "the time set for it, or a resume",
+            None => "a resume",
+        }
+    }
+}
+
+/// Only pauses that were requested; those of the schedule, quotas and the disk are not here.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub(crate) struct Pauses {
-    pub(crate) download: Option<Paused>,
-    pub(crate) post: Option<Paused>,
-    pub(crate) scan: Option<Paused>,
+pub struct Pauses {
+    pub download: Option<Paused>,
+    pub post: Option<Paused>,
+    pub scan: Option<Paused>,
     ends: [Option<Instant>; Part::ALL.len()], // of those that end by themselves
 }
 
 impl Pauses {
-    /// What was paused when the daemon stopped still is.
-    pub(crate) fn restore(now: Now, settings: &RuntimeSettings) -> Self {
-        let kept = [&settings.download_paused, &settings.post_paused, &settings.scan_paused];
-        let [download, post, scan] =
-            kept.map(|kept| kept.as_ref().map(|it| paused(&it.by, it.since, it.until)));
-        let ends = kept.map(|kept| {
+    /// What was paused when the daemon stopped still is, in the order of [`Part::ALL`].
+    pub fn restore(now: Now, kept: [Option<Paused>; Part::ALL.len()]) -> Self {
+        let ends = kept.each_ref().map(|kept| {
             let pause = kept.as_ref()?;
             let until = pause.until?;
             // A clock that went back must not make it longer than it was meant to be.
             let left = seconds_between(now.date, until).min(seconds_between(pause.since, until));
             Some(later(now.instant, Duration::from_secs(left)))
         });
+        let [download, post, scan] = kept;
         Self { download, post, scan, ends }
     }
 
-    pub(crate) fn keep(&self, settings: &mut RuntimeSettings) {
-        let keep = |paused: &Option<Paused>| {
-            paused.as_ref().map(|it| bergamot_store::Pause {
-                by: it.by.clone(),
-                since: it.since,
-                until: it.until,
-            })
-        };
-        settings.download_paused = keep(&self.download);
-        settings.post_paused = keep(&self.post);
-        settings.scan_paused = keep(&self.scan);
+    /// All parts, in the order of [`Part::ALL`], each with its pause if it has one.
+    pub fn all(&self) -> [(Part, Option<&Paused>); Part::ALL.len()] {
+        let pauses = [&self.download, &self.post, &self.scan];
+        [0, 1, 2].map(|at| (Part::ALL[at], pauses[at].as_ref()))
     }
 
-    pub(crate) fn pause(&mut self, now: Now, pause: &Pause) {
+    pub fn pause(&mut self, now: Now, pause: &Pause) {
         let until = pause.lasting.map(|lasting| end_of(now.date, lasting));
         for part in &pause.parts {
             *self.slot(*part) = Some(paused(&pause.author, now.date, until));
@@ -57,7 +96,7 @@ impl Pauses {
         }
     }
 
-    pub(crate) fn resume(&mut self, parts: &[Part]) {
+    pub fn resume(&mut self, parts: &[Part]) {
         for part in parts {
             *self.slot(*part) = None;
             *self.end(*part) = None;
@@ -65,7 +104,7 @@ impl Pauses {
     }
 
     /// Gives an end to those that are on; whether there are any.
-    pub(crate) fn end_after(&mut self, now: Now, pause: Duration) -> bool {
+    pub fn end_after(&mut self, now: Now, pause: Duration) -> bool {
         let until = end_of(now.date, pause);
         let mut any = false;
         for part in Part::ALL {
@@ -79,7 +118,7 @@ impl Pauses {
     }
 
     /// Ends those whose time has come; whether there were any.
-    pub(crate) fn end_due(&mut self, now: Instant) -> bool {
+    pub fn end_due(&mut self, now: Instant) -> bool {
         let mut any = false;
         for part in Part::ALL {
             if self.end(part).is_some_and(|end| end <= now) {
@@ -90,7 +129,7 @@ impl Pauses {
         any
     }
 
-    pub(crate) fn next_end(&self) -> Option<Instant> {
+    pub fn next_end(&self) -> Option<Instant> {
         self.ends.into_iter().flatten().min()
     }
 
@@ -120,11 +159,7 @@ fn end_of(now: UnixTime, pause: Duration) -> UnixTime {
 }
 
 fn paused(by: &str, since: UnixTime, until: Option<UnixTime>) -> Paused {
-    let ends = match until {
-        Some(_) => "the time set for it, or a resume",
-        None => "a resume",
-    };
-    Paused { by: by.to_owned(), since, until, ends: ends.to_owned() }
+    Paused { by: by.to_owned(), since, until }
 }
 
 /// A century; more than any instant holds is asked for, too.
@@ -161,9 +196,8 @@ mod tests {
             (2_100_000_000, 0),
         ] {
             pauses.pause(at(start, 0, 1_800_000_000), &pause);
-            let mut kept = RuntimeSettings::default();
-            pauses.keep(&mut kept);
-            let restored = Pauses::restore(at(start, 50, date), &kept);
+            let kept = pauses.all().map(|(_, paused)| paused.cloned());
+            let restored = Pauses::restore(at(start, 50, date), kept);
             let end = start + Duration::from_secs(50 + left);
             assert_eq!(restored.next_end(), Some(end), "{date}");
         }
@@ -188,9 +222,8 @@ mod tests {
         assert!(!pauses.end_due(seconds(59)) && pauses.end_due(seconds(60)));
         assert_eq!((&pauses.download, pauses.next_end()), (&None, None));
         assert!(pauses.post.is_some(), "that one lasts");
-        let mut kept = RuntimeSettings::default();
-        pauses.keep(&mut kept);
-        assert_eq!(Pauses::restore(at(start, 100, 200), &kept), pauses);
+        let kept = pauses.all().map(|(_, paused)| paused.cloned());
+        assert_eq!(Pauses::restore(at(start, 100, 200), kept), pauses);
         assert!(pauses.end_after(at(start, 100, 200), Duration::from_secs(5)));
         assert_eq!(pauses.next_end(), Some(seconds(105)));
         assert_eq!(pauses.post.as_ref().map(|it| it.by.as_str()), Some("ann"));

@@ -1,0 +1,30 @@
+//! [`OpenJob`]: the open directories of a job whose articles are in the engine, and what the driver
+//! notes about it. Owned by the main loop.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bergamot_jobs::Check;
+use bergamot_types::ByteCount;
+use bergamot_writer::{JobDir, Root};
+
+#[derive(Debug)]
+pub(crate) struct OpenJob {
+    pub(crate) directory: Arc<JobDir>,
+    pub(crate) destination: Arc<Root>,
+    /// Lost articles that were logged.
+    pub(crate) losses_logged: u32,
+    /// So far every finished file was read back from the disk.
+    pub(crate) is_read_back: bool,
+    /// All its files are finished; it is moved when its journal says so.
+    pub(crate) to_be_moved: Option<Check>,
+    pub(crate) summary: Option<Summary>,
+}
+
+/// What is logged of a job that is complete.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Summary {
+    pub(crate) size: ByteCount,
+    pub(crate) took: Duration,
+    pub(crate) check: Check,
+}
