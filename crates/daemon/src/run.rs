@@ -24,6 +24,7 @@ use crate::clock;
 use crate::control::handle::Handle;
 use crate::control::listen;
 use crate::disk::directories::{KnownJobs, Roots};
+use crate::disk::disk_errors::DiskErrors;
 use crate::disk::disk_info::Places;
 use crate::disk::mount_guard::MountGuard;
 use crate::disk::space::Storage;
@@ -135,6 +136,7 @@ pub(crate) struct Daemon {
     pub(crate) supervisor: Supervisor,
     pub(crate) storage: Storage,
     pub(crate) loading: Loading,
+    pub(crate) disk_errors: DiskErrors,
     pub(crate) journal_trouble: Option<String>, // why no journal can be written
     pub(crate) load_trouble: Option<String>,    // why they could not, as far as people know
 }
@@ -287,6 +289,7 @@ impl Daemon {
             storage: Storage::new(places, reserve),
             loading: Loading::new(roots),
             load_trouble: None,
+            disk_errors: DiskErrors::default(),
             journal_trouble: None,
         };
         for told in left.told.into_iter().chain(grounds_told) {

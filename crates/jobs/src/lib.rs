@@ -14,6 +14,7 @@ mod plausible_clock;
 pub mod queue_order;
 mod record;
 mod retention;
+pub mod retry;
 
 pub use job_list::{Active, Held, JobList, Loading, Rest, State};
 pub use load_window::next_to_load;

@@ -1,4 +1,5 @@
 pub(crate) mod directories;
+pub(crate) mod disk_errors;
 pub(crate) mod disk_info;
 pub(crate) mod hang_guard;
 pub(crate) mod mount_guard;

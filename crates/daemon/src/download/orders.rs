@@ -188,7 +188,7 @@ impl Daemon {
         let lost = self.lost_articles(job);
         let (cause, reason) = match failure {
             Failure::Disk => {
-                let why = self.progress.last_disk_error().unwrap_or("disk.error");
+                let why = self.disk_errors.text().unwrap_or("disk.error");
                 (Cause::Disk, why.to_owned())
             }
             Failure::Health { health, critical } => {
@@ -203,7 +203,7 @@ impl Daemon {
                 (cause, self.what_is_missing(job, cause, lost.len()))
             }
         };
-        if let Some(pause) = self.return_pause(job, cause, &reason) {
+        if let Some(pause) = self.rest_after(job, cause) {
             return self.put_back(job, pause, cause, &reason);
         }
         let mut outcome = self.outcome(job, Ending::Failed(cause), &reason);
@@ -317,7 +317,7 @@ impl Daemon {
                 );
             }
             Notice::DiskPaused { again_in } => {
-                let why = self.progress.last_disk_error().unwrap_or("the disk is in trouble");
+                let why = self.disk_errors.text().unwrap_or("the disk is in trouble");
                 match again_in {
                     Some(again_in) => warn!(?again_in, "paused: {why}"),
                     None => warn!("paused until there is room: {why}"),
@@ -329,7 +329,7 @@ impl Daemon {
                 self.tell_disk(None);
             }
             Notice::JobNotMoved { job, again_in } => {
-                let why = self.progress.last_disk_error().unwrap_or("the disk is in trouble");
+                let why = self.disk_errors.text().unwrap_or("the disk is in trouble");
                 warn!(%job, again_in = ?again_in, "cannot be moved yet: {why}");
             }
             Notice::QuotaReached { server, until } => {

@@ -97,7 +97,7 @@ impl Daemon {
         };
         let result = trouble(&done.result);
         if let Err(error) = done.result.as_ref() {
-            self.progress.on_disk_error(format!("{}: {error}", error.code()));
+            self.disk_errors.note(error);
             if matches!(error, DiskError::Full { .. }) {
                 self.on_full(self.volume_of(&what));
             }

@@ -22,7 +22,6 @@ pub(crate) struct Progress {
     since_draw: u64,
     paces: VecDeque<(Instant, u64)>, // bytes between two draws
     logged: String,                  // the last line; a pause of weeks is told once
-    disk_error: Option<String>,
 }
 
 impl Progress {
@@ -35,20 +34,11 @@ impl Progress {
             since_draw: 0,
             paces: VecDeque::new(),
             logged: String::new(),
-            disk_error: None,
         }
     }
 
     pub(crate) fn on_bytes(&mut self, count: usize) {
         self.since_draw += count as u64;
-    }
-
-    pub(crate) fn on_disk_error(&mut self, error: String) {
-        self.disk_error = Some(error);
-    }
-
-    pub(crate) fn last_disk_error(&self) -> Option<&str> {
-        self.disk_error.as_deref()
     }
 
     /// Nothing moves any more.

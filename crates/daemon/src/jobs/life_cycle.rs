@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bergamot_engine::{Event, FORCE_PRIORITY};
 use bergamot_jobs::duplicates::{Rivals, rivals, stands_for_its_articles};
+use bergamot_jobs::retry::returns_after_proof;
 use bergamot_jobs::{
     Active, Check, Doubt, Expired, Outcome, Postponed, Record, Rest, ServerArticles,
 };
@@ -20,7 +21,6 @@ use crate::control::call::Promise;
 use crate::disk::directories;
 use crate::download::open_job::{OpenJob, Summary};
 use crate::intake::nzb_to_job::new_job;
-use crate::jobs::retry::returns_after_proof;
 use crate::periodic::Poll;
 use crate::run::{AtDisk, Daemon};
 use crate::spool::load::{Loaded, Ready, path_of};

@@ -201,7 +201,7 @@ impl Daemon {
     }
 
     fn last_disk_error(&self) -> String {
-        self.progress.last_disk_error().unwrap_or("the disk takes nothing").to_owned()
+        self.disk_errors.text().unwrap_or("the disk takes nothing").to_owned()
     }
 
     fn server_state(&self, now: Instant, status: &ServerStatus) -> ServerState {
