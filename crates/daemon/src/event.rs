@@ -12,7 +12,6 @@ use tokio::sync::mpsc;
 
 use crate::control::call::Question;
 use crate::disk::directories::Opened;
-use crate::disk::space::Survey;
 use crate::feeds::poll::FeedNews;
 use crate::intake::url_client::Fetched;
 use crate::intake::url_response::Arrived;
@@ -21,6 +20,7 @@ use crate::jobs::probes::JobSample;
 use crate::newsgroups::connections::Returned;
 use crate::spool::load::Loaded;
 use crate::spool::load_error::Hindrance;
+use bergamot_jobs::admission::Survey;
 
 #[derive(Debug)]
 pub(crate) enum Happening {

@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod admission;
 pub mod duplicates;
 pub mod explain;
 mod job_list;

@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use bergamot_jobs::admission::{Surveyed, Unusable};
 use bergamot_rpc::view::Disk;
 use bergamot_storage::{Reserve, Space, VolumeId};
 use bergamot_types::{ByteCount, JobId, SafeName, Shown};
@@ -32,31 +33,18 @@ pub(crate) struct Sight {
     space: Space,
 }
 
-/// Why a directory cannot be used for now.
-#[derive(Clone, Debug)]
-pub(crate) struct Away {
-    pub(crate) why: String,
-    /// What is under way may still come to its end there; nothing new is begun.
-    pub(crate) is_silent: bool,
-    /// What it had when it was last seen.
-    pub(crate) last: Option<(VolumeId, Space)>,
-}
-
-/// A volume, or why a directory cannot be used.
-pub(crate) type Seen = Result<(VolumeId, Space), Away>;
-
 impl Places {
     pub(crate) fn new(grounds: MountGuard) -> Self {
         let (sights, begun, writable) = (Looks::default(), Looks::default(), Looks::default());
         Self { grounds, sights, begun, writable }
     }
 
-    pub(crate) async fn seen(&self, path: &Path) -> Seen {
+    pub(crate) async fn seen(&self, path: &Path) -> Surveyed {
         match self.look(path).await {
             Look::Seen(sight) => sight.usable(),
             Look::Silent(last) => {
                 let last = last.and_then(|sight| Some((sight.volume?, sight.space)));
-                Err(Away { why: silence(path), is_silent: true, last })
+                Err(Unusable { why: silence(path), is_silent: true, last })
             }
         }
     }
@@ -135,11 +123,11 @@ impl Sight {
         Self { trouble, volume: Some(VolumeId(metadata.dev())), space }
     }
 
-    fn usable(self) -> Seen {
+    fn usable(self) -> Surveyed {
         match (self.trouble, self.volume) {
             (None, Some(volume)) => Ok((volume, self.space)),
             (trouble, _) => {
-                Err(Away { why: trouble.unwrap_or_default(), is_silent: false, last: None })
+                Err(Unusable { why: trouble.unwrap_or_default(), is_silent: false, last: None })
             }
         }
     }

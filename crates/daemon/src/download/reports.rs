@@ -150,7 +150,7 @@ impl Daemon {
                 if let Err(DiskError::Changed { .. }) = reserved {
                     self.note_distrusted(file);
                 }
-                self.note_loose(file);
+                self.note_growing(file);
             }
             (AtDisk::Sync { job, number }, Ok(_)) => self.scribe.vouch(job, number),
             (AtDisk::Sync { .. }, Err(_)) => {}
