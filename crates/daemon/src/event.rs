@@ -16,11 +16,11 @@ use crate::feeds::poll::FeedNews;
 use crate::intake::url_client::Fetched;
 use crate::intake::url_response::Arrived;
 use crate::jobs::merge_split::{Merging, Splitting};
-use crate::jobs::probes::JobSample;
 use crate::newsgroups::connections::Returned;
 use crate::spool::load::Loaded;
 use crate::spool::load_error::Hindrance;
 use bergamot_jobs::admission::Survey;
+use bergamot_jobs::probes::JobSample;
 
 #[derive(Debug)]
 pub(crate) enum Happening {

@@ -21,6 +21,7 @@ use tokio::time::{sleep_until, timeout_at};
 use tracing::{info, warn};
 
 use crate::clock;
+use crate::control::call::Waiter;
 use crate::control::handle::Handle;
 use crate::control::listen;
 use crate::disk::directories::{KnownJobs, Roots};
@@ -53,7 +54,6 @@ use crate::shared::Current;
 use crate::spool::journal_buffer::Notes;
 use crate::spool::journal_thread::Scribe;
 use crate::spool::load_queue::Loading;
-use crate::spool::pending_writes::Recordings;
 use crate::spool::record_thread::Keeper;
 use crate::spool::state_thread::Clerk;
 use crate::startup::claimant::claimant;
@@ -65,6 +65,7 @@ use crate::views::traffic::Volumes;
 use bergamot_config::{Config, Verify};
 use bergamot_jobs::JobList;
 use bergamot_jobs::Pauses;
+use bergamot_jobs::pending_writes::PendingWrites;
 
 /// Runs until it is told to stop, or until no feed is due where that is all it does. Returns the names
 /// of the feeds whose servers have refused the login.
@@ -92,7 +93,7 @@ pub(crate) struct Daemon {
     pub(crate) last_disk_order: u64,
     pub(crate) jobs: JobList,
     pub(crate) open_jobs: HashMap<JobId, OpenJob>,
-    pub(crate) recordings: Recordings,
+    pub(crate) pending_writes: PendingWrites<Waiter>,
     pub(crate) retention: bergamot_jobs::Retention,
     pub(crate) job_settings: Current<JobSettings>,
     pub(crate) reception: Reception,
@@ -246,7 +247,7 @@ impl Daemon {
             last_disk_order: 0,
             jobs,
             open_jobs: HashMap::new(),
-            recordings: Recordings::default(),
+            pending_writes: PendingWrites::default(),
             retention: settings.retention.begin(clock::now()),
             job_settings,
             reception,
@@ -518,7 +519,7 @@ impl Daemon {
             }
         }
         // Nobody is left to hear that a record is written and has to be written once more.
-        for job in self.recordings.unsent() {
+        for job in self.pending_writes.unsent() {
             if let Some(record) = self.jobs.record(job) {
                 self.keeper.update(record.clone());
             }

@@ -6,17 +6,21 @@
 #![forbid(unsafe_code)]
 
 pub mod admission;
+mod current_job;
 pub mod duplicates;
 pub mod explain;
 mod job_list;
 mod load_window;
 mod pauses;
+pub mod pending_writes;
 mod plausible_clock;
+pub mod probes;
 pub mod queue_order;
 mod record;
 mod retention;
 pub mod retry;
 
+pub use current_job::current_job;
 pub use job_list::{Active, Held, JobList, Loading, Rest, State};
 pub use load_window::next_to_load;
 pub use pauses::{Part, Pause, Paused, Pauses};

@@ -25,6 +25,7 @@ impl fmt::Debug for Question {
 
 /// Comes true when what was changed is on disk.
 pub(crate) type Promise = oneshot::Receiver<Result<(), String>>;
+pub(crate) type Waiter = oneshot::Sender<Result<(), String>>;
 
 pub(crate) async fn ask<T: Send + 'static>(
     outbox: &Outbox,

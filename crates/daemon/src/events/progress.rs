@@ -5,7 +5,8 @@ use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
-use bergamot_poll::{Cadence, Promotion, Stage, Wanted, current_item};
+use bergamot_jobs::current_job;
+use bergamot_poll::{Cadence, Promotion, Wanted};
 use bergamot_rpc::Event as News;
 use bergamot_types::JobId;
 
@@ -71,7 +72,7 @@ impl Daemon {
             enabled: self.jobs.queued_count() > 0,
         };
         self.targets.set(now, Poll::CurrentJob, check);
-        let current = self.current_job();
+        let current = current_job(&self.jobs, &self.engine);
         self.follow_screen(now);
         self.follow_progress(now, current);
         self.see_to_probes(now, current.map(|(_, job)| job));
@@ -80,17 +81,6 @@ impl Daemon {
             let (order, job) = current.unzip();
             self.hub.publish(News::QueueCurrent { job, order, computed_at });
         }
-    }
-
-    /// Jobs that have ended leave the queue, so the first that is left is the next after the last.
-    fn current_job(&self) -> Option<(usize, JobId)> {
-        let front: Vec<_> = self.jobs.queued().take(LOOK_AHEAD).map(|record| record.id).collect();
-        let stage = |job: &JobId| match self.engine.job(*job) {
-            Some(known) if !known.is_paused() => Stage::Active,
-            _ => Stage::Waiting,
-        };
-        let order = current_item(&front.iter().map(stage).collect::<Vec<_>>())?;
-        Some((order, front[order]))
     }
 
     /// While somebody watches, every job whose articles are read in is looked at; none other moves.
@@ -162,5 +152,3 @@ impl Daemon {
 }
 
 const RATE_INTERVAL: Duration = Duration::from_millis(500);
-/// Jobs that are active are among the first of the queue.
-const LOOK_AHEAD: usize = 1_000;

@@ -162,7 +162,7 @@ impl Daemon {
                 }
             }
         }
-        Ok(self.recordings.promise(job))
+        Ok(self.written_promise(job))
     }
 
     fn edit_history(&mut self, job: JobId, edit: &HistoryEdit) -> Edited {

@@ -14,6 +14,7 @@ use bergamot_jobs::{
 use bergamot_queue::{Cause, Deletion, DupeMode, Ending, Life, Step};
 use bergamot_types::{ByteCount, JobId, SafeName, Shown};
 use bergamot_writer::Root;
+use tokio::sync::oneshot;
 use tracing::{debug, info, warn};
 
 use crate::clock;
@@ -24,7 +25,7 @@ use crate::intake::nzb_to_job::new_job;
 use crate::periodic::Poll;
 use crate::run::{AtDisk, Daemon};
 use crate::spool::load::{Loaded, Ready, path_of};
-use crate::spool::pending_writes::Next;
+use bergamot_jobs::pending_writes::Next;
 
 impl Daemon {
     /// It is in the spool; it, or others, may turn out to be of no use, and that is to be waited for.
@@ -48,7 +49,7 @@ impl Daemon {
         if let Some(twin) = twin {
             let why = format!("nzb.duplicate: job {twin} has the same articles");
             self.end(id, Ending::Deleted(Deletion::Copy), &why);
-            return self.recordings.promise(id).into_iter().collect();
+            return self.written_promise(id).into_iter().collect();
         }
         let (why, useless) = match rivals {
             Rivals::Better => ("job.duplicate: a better one is there".to_owned(), vec![id]),
@@ -58,7 +59,7 @@ impl Daemon {
             self.end_early(*job, Ending::Deleted(Deletion::Duplicate), &why);
         }
         self.load_next();
-        useless.into_iter().filter_map(|job| self.recordings.promise(job)).collect()
+        useless.into_iter().filter_map(|job| self.written_promise(job)).collect()
     }
 
     /// One with the same articles that was taken at the same moment, and came in before.
@@ -313,7 +314,7 @@ impl Daemon {
     /// Brings a job's record to the disk; changes while that is under way are written together.
     pub(crate) fn record(&mut self, job: JobId) {
         let Some(record) = self.jobs.record(job) else { return };
-        if self.recordings.changed(job) {
+        if self.pending_writes.changed(job) {
             self.keeper.update(record.clone());
         }
     }
@@ -321,7 +322,21 @@ impl Daemon {
     /// The same, for somebody who waits for it.
     pub(crate) fn promise(&mut self, job: JobId) -> Option<Promise> {
         self.record(job);
-        self.recordings.promise(job)
+        self.written_promise(job)
+    }
+
+    /// Comes true when the last change of the record is on disk; none if it is already.
+    pub(crate) fn written_promise(&mut self, job: JobId) -> Option<Promise> {
+        let (waiter, promise) = oneshot::channel();
+        self.pending_writes.wait(job, waiter).is_none().then_some(promise)
+    }
+
+    fn answer_waiters(&mut self, job: JobId, result: &Result<(), String>) -> Next {
+        let (next, waiters) = self.pending_writes.written(job, result.is_ok());
+        for waiter in waiters {
+            let _ = waiter.send(result.clone()); // the caller may have gone away
+        }
+        next
     }
 
     /// `is_over`: what was written says that the job has ended.
@@ -329,9 +344,9 @@ impl Daemon {
         if let Err(why) = &result {
             warn!(%job, "the record could not be written: {why}");
         }
-        match self.recordings.written(job, &result) {
+        match self.answer_waiters(job, &result) {
             Next::Later => self.do_once(Poll::Records, clock::now().instant + DISK_PAUSE),
-            Next::Once => {
+            Next::Again => {
                 if let Some(record) = self.jobs.record(job) {
                     self.keeper.update(record.clone());
                 }
@@ -348,7 +363,7 @@ impl Daemon {
     }
 
     pub(crate) fn write_records_again(&mut self) {
-        for job in self.recordings.failed() {
+        for job in self.pending_writes.failed() {
             self.record(job);
         }
     }
@@ -422,8 +437,8 @@ impl Daemon {
     pub(crate) fn remove(&mut self, job: JobId) -> Option<Promise> {
         let record = self.jobs.record(job)?.clone();
         let is_active = self.jobs.active(job).is_some();
-        self.recordings.changed(job);
-        let promise = self.recordings.promise(job);
+        self.pending_writes.changed(job);
+        let promise = self.written_promise(job);
         if is_active {
             self.tell_engine(Event::JobRemoved(job));
             self.discard(job, true);
@@ -491,8 +506,8 @@ impl Daemon {
             warn!(%job, "not removed: {why}");
         }
         if and_record {
-            self.recordings.written(job, result);
-            self.recordings.forget(job);
+            self.answer_waiters(job, result);
+            self.pending_writes.forget(job);
         } else if result.is_ok() {
             self.note_discarded(job);
         }

@@ -262,7 +262,7 @@ impl Daemon {
         let job = record.id;
         self.jobs.forget(job);
         self.open_jobs.remove(&job);
-        self.recordings.forget(job);
+        self.pending_writes.forget(job);
         self.put_away(job);
         self.tell_removed(job);
         self.joinings.left.push(record);

@@ -6,10 +6,10 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use bergamot_engine::{Census, Event, Sampled};
-use bergamot_nzb::Nzb;
+use bergamot_engine::{Census, Event};
+use bergamot_jobs::probes::{JobSample, draw_sample, to_probe};
 use bergamot_poll::Wanted;
-use bergamot_queue::{Outlook, Permille, Sizes, sample};
+use bergamot_queue::{Outlook, Permille};
 use bergamot_rpc::Event as News;
 use bergamot_rpc::view;
 use bergamot_types::{JobId, ServerId, SplitMix};
@@ -29,18 +29,11 @@ pub(crate) struct Probes {
     next_up: Option<JobId>,
 }
 
-/// The articles that stand for a job.
-#[derive(Debug)]
-pub(crate) struct JobSample {
-    articles: Vec<Sampled>,
-    critical: Permille,
-}
-
 impl Daemon {
     /// Which jobs and servers are looked at, now that the queue is as it is.
     pub(crate) fn see_to_probes(&mut self, now: Instant, current: Option<JobId>) {
         let settings = self.config.probes;
-        let waiting = self.waiting_jobs(current);
+        let waiting = to_probe(&self.jobs, &self.engine, current);
         let next_up = waiting.first().copied();
         let probe = |job: JobId| {
             let priority = i32::from(Some(job) == next_up);
@@ -65,21 +58,6 @@ impl Daemon {
         self.see_to_server_probes(now, settings.enabled);
     }
 
-    /// The first that have not begun.
-    fn waiting_jobs(&self, current: Option<JobId>) -> Vec<JobId> {
-        let begun = |job: JobId| {
-            Some(job) == current
-                || self.engine.job(job).is_some_and(|it| it.totals().bytes_done > 0)
-        };
-        let waits = self.jobs.queued().take(LOOK_AHEAD).filter(|record| {
-            let small = (1..=MOST_ARTICLES).contains(&record.contents.articles);
-            let rests = self.jobs.resting(record.id).is_some();
-            let is_ready = !record.paused && !rests && record.finished.is_empty();
-            is_ready && small && !begun(record.id)
-        });
-        waits.map(|record| record.id).take(MOST_PROBED).collect()
-    }
-
     fn stop_probing(&mut self, job: JobId) {
         let now = clock::now().instant;
         self.targets.remove(Poll::Probe(job));
@@ -100,7 +78,7 @@ impl Daemon {
         let (reception, outbox) = (self.reception.clone(), self.outbox.clone());
         let mut chance = SplitMix::seeded(self.chance.up_to(u64::MAX));
         vital_blocking("sampler", &self.outbox, move || {
-            let drawn = reception.nzb(&record).map(|nzb| draw(&nzb, &mut chance));
+            let drawn = reception.nzb(&record).map(|nzb| draw_sample(&nzb, &mut chance));
             outbox.tell(Happening::SampleDrawn { job, drawn });
         });
     }
@@ -172,36 +150,8 @@ impl Daemon {
     }
 }
 
-/// Recovery files aside: they are what missing articles are made up from.
-fn draw(nzb: &Nzb, chance: &mut SplitMix) -> JobSample {
-    let all = nzb.bytes();
-    let (par2, data): (Vec<_>, Vec<_>) = nzb.files.iter().partition(|file| file.par2().is_some());
-    let par2 = par2.iter().fold(0, |sum: u64, file| sum.saturating_add(file.bytes()));
-    let sizes = Sizes { all, par2, ..Sizes::default() };
-    let counts = data.iter().map(|file| file.segments.len() as u32);
-    let places = sample(counts.sum(), chance);
-    let mut articles = Vec::with_capacity(places.len());
-    let mut places = places.into_iter().peekable();
-    let mut before = 0;
-    for file in data {
-        let count = file.segments.len() as u32;
-        while let Some(place) = places.next_if(|place| *place < before + count) {
-            let id = file.segments.id((place - before) as usize);
-            articles.push(Sampled { id, posted: file.date });
-        }
-        before += count;
-    }
-    JobSample { articles, critical: sizes.critical_health() }
-}
-
 /// A sample of what is over in no time would cost more than it tells.
 const A_MOMENT: Duration = Duration::from_secs(1);
 
 /// Servers that nobody had a reason to ask.
 const SERVER_INTERVAL: Duration = Duration::from_secs(3600);
-/// What comes after these is many hours away.
-const MOST_PROBED: usize = 10;
-/// Jobs that are looked at to find those.
-const LOOK_AHEAD: usize = 100;
-/// To read a larger NZB again and again would take memory that articles need.
-const MOST_ARTICLES: u32 = 300_000;

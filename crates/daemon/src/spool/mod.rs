@@ -3,7 +3,6 @@ pub(crate) mod journal_thread;
 pub(crate) mod load;
 pub(crate) mod load_error;
 pub(crate) mod load_queue;
-pub(crate) mod pending_writes;
 pub(crate) mod record_thread;
 pub(crate) mod resume;
 pub(crate) mod state_thread;
