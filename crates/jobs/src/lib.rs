@@ -9,6 +9,7 @@ pub mod admission;
 mod current_job;
 pub mod duplicates;
 pub mod explain;
+pub mod failure;
 mod job_list;
 mod load_window;
 mod pauses;

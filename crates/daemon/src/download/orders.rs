@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use bergamot_engine::{ConnectionId, Event, Failure, HealthAction, Notice, Order, Ticket};
 use bergamot_jobs::Check;
+use bergamot_jobs::failure::{JobFailure, health_text};
 use bergamot_net::{Connection, Fetch};
 use bergamot_nzb::better_name;
 use bergamot_queue::{
-    Cause, Ending, FileKey, FileState, Layout, Life, Losses, Permille, SegmentState, Stage, Step,
-    cause_of,
+    Cause, Ending, FileKey, Layout, Life, Stage, Step,
 };
 use bergamot_store::Finished;
 use bergamot_types::{ByteCount, JobId, MessageId, SafeName, ServerId, Shown};
@@ -185,29 +185,19 @@ impl Daemon {
     }
 
     fn fail_job(&mut self, job: JobId, failure: Failure) {
-        let lost = self.lost_articles(job);
-        let (cause, reason) = match failure {
-            Failure::Disk => {
-                let why = self.disk_errors.text().unwrap_or("disk.error");
-                (Cause::Disk, why.to_owned())
-            }
-            Failure::Health { health, critical } => {
-                (Cause::Health, format!("job.health: {}", what_is_left(health, critical)))
-            }
-            Failure::ServersDown => {
-                let cause = Cause::ServersDown;
-                (cause, self.what_is_missing(job, cause, lost.len()))
-            }
-            Failure::Incomplete => {
-                let cause = self.cause_of_loss(job);
-                (cause, self.what_is_missing(job, cause, lost.len()))
-            }
-        };
-        if let Some(pause) = self.rest_after(job, cause) {
-            return self.put_back(job, pause, cause, &reason);
+        let JobFailure { cause, reason, missing } = JobFailure::new(
+            failure,
+            self.engine.job(job),
+            self.jobs.record(job),
+            self.disk_errors.text(),
+            self.config.download.propagation,
+            clock::now().date,
+        );
+        if let Some(rest) = self.rest_after(job, cause) {
+            return self.put_back(job, rest, cause, &reason);
         }
         let mut outcome = self.outcome(job, Ending::Failed(cause), &reason);
-        outcome.missing = lost.into_iter().take(MOST_MISSING_LISTED).collect();
+        outcome.missing = missing;
         self.end_as(job, outcome);
         if cause == Cause::ServersDown {
             self.plan_retry_after_outage(job);
@@ -227,45 +217,6 @@ impl Daemon {
                 self.load_next();
             }
         }
-    }
-
-    fn lost_articles(&self, job: JobId) -> Vec<String> {
-        let files = self.engine.job(job).map(|job| job.files()).unwrap_or_default();
-        files.iter().flat_map(|file| file.lost_ids()).map(|id| id.to_string()).collect()
-    }
-
-    fn cause_of_loss(&self, job: JobId) -> Cause {
-        let files = self.engine.job(job).map(|job| job.files()).unwrap_or_default();
-        let mut losses = Losses::default();
-        for file in files {
-            for segment in 0..file.segment_count() {
-                match file.segment(segment) {
-                    SegmentState::Written { .. } => losses.got += 1,
-                    SegmentState::Missing => losses.missing += 1,
-                    SegmentState::Damaged => losses.damaged += 1,
-                    SegmentState::Wanted => {}
-                }
-            }
-        }
-        let rule = self.config.download.propagation;
-        let is_recent = self.jobs.record(job).is_some_and(|record| {
-            let newest_post = record.contents.newest_post;
-            record.held.is_some() || rule.is_recent(newest_post, clock::now().date)
-        });
-        cause_of(losses, is_recent)
-    }
-
-    fn what_is_missing(&self, job: JobId, cause: Cause, lost: usize) -> String {
-        let files = self.engine.job(job).map(|job| job.files()).unwrap_or_default();
-        let holed = files.iter().filter(|file| file.state() == FileState::Holed).count();
-        let unlisted: u64 = files.iter().map(|file| u64::from(file.listed().unlisted)).sum();
-        let more =
-            if unlisted > 0 { format!(", and the NZB lacks {unlisted}") } else { String::new() };
-        format!(
-            "{}: files incomplete: {holed} of {}, articles lost: {lost}{more}",
-            cause.code(),
-            files.len()
-        )
     }
 
     /// `false` if the job is gone.
@@ -307,7 +258,7 @@ impl Daemon {
                 debug!(%job, %id, server = self.name(server), "not accepted: {why}");
             }
             Notice::BeyondRepair { job, health, critical, action } => {
-                self.on_beyond_repair(job, &what_is_left(health, critical), action);
+                self.on_beyond_repair(job, &health_text(health, critical), action);
             }
             Notice::CeilingLowered { server, to } => {
                 warn!(
@@ -386,11 +337,6 @@ impl Daemon {
     }
 }
 
-/// As people who know NZBGet would put it.
-fn what_is_left(health: Permille, critical: Permille) -> String {
-    format!("health {health}, and less than {critical} cannot be repaired")
-}
-
 fn credit_of(credit: bergamot_engine::Credit) -> bergamot_net::Credit {
     match credit {
         bergamot_engine::Credit::Bytes { most, until } => {
@@ -402,6 +348,3 @@ fn credit_of(credit: bergamot_engine::Credit) -> bergamot_net::Credit {
 
 /// A post that was taken down would fill the log with its articles.
 const LOSSES_TOLD: u32 = 20;
-
-/// A record must stay small; whoever loses more than this needs no list.
-const MOST_MISSING_LISTED: usize = 1000;
