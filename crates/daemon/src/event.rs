@@ -77,6 +77,11 @@ pub(crate) enum Happening {
         is_over: bool, // by that record
         result: Result<(), String>,
     },
+    /// The journal of a job no longer claims what was taken back, or was given up.
+    Retracted {
+        job: JobId,
+        number: u64,
+    },
     /// Somebody wants the configuration to be read again.
     ReloadWanted,
     /// Some articles of a job that waits, to be asked about.

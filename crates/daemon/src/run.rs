@@ -55,6 +55,7 @@ use crate::spool::journal_buffer::Notes;
 use crate::spool::journal_thread::Scribe;
 use crate::spool::load_queue::Loading;
 use crate::spool::record_thread::Keeper;
+use crate::spool::retractions::Retractions;
 use crate::spool::state_thread::Clerk;
 use crate::startup::claimant::claimant;
 use crate::startup::offline_spool::open_spool;
@@ -112,6 +113,7 @@ pub(crate) struct Daemon {
     pub(crate) warnings: Vec<String>, // of the start, for those who ask later
     pub(crate) notes: Notes,
     pub(crate) scribe: Scribe,
+    pub(crate) retractions: Retractions,
     pub(crate) file_ids: FileIds,
     pub(crate) pauses: Pauses,
     pub(crate) chosen_rate: Option<ByteRate>, // by a person
@@ -269,6 +271,7 @@ impl Daemon {
             warnings: Vec::new(),
             notes: Notes::default(),
             scribe: scribe.context("cannot start the scribe")?,
+            retractions: Retractions::default(),
             sums: Sums::default(),
             file_ids: FileIds::default(),
             pauses: Pauses::default(),
@@ -454,6 +457,7 @@ impl Daemon {
             Happening::Opened { number, opened } => self.on_opened(number, *opened),
             Happening::Persisted { number, result } => self.on_persisted(number, result),
             Happening::Recorded { job, is_over, result } => self.on_recorded(job, is_over, result),
+            Happening::Retracted { job, number } => self.on_retracted(job, number),
             Happening::SampleDrawn { job, drawn } => self.on_sample_drawn(job, drawn),
             Happening::Scanned { next } => self.on_scanned(next),
             Happening::Settled(jobs) => self.on_settled(&jobs),
@@ -473,11 +477,11 @@ impl Daemon {
             while let Some(order) = self.engine.poll_order() {
                 // What no longer holds is taken back before anything is done about it.
                 if !matches!(order, Order::Note(_)) {
-                    self.take_back();
+                    self.retract();
                 }
                 self.carry_out(order);
             }
-            self.take_back();
+            self.retract();
         }
     }
 

@@ -7,9 +7,7 @@ use bergamot_jobs::Check;
 use bergamot_jobs::failure::{JobFailure, health_text};
 use bergamot_net::{Connection, Fetch};
 use bergamot_nzb::better_name;
-use bergamot_queue::{
-    Cause, Ending, FileKey, Layout, Life, Stage, Step,
-};
+use bergamot_queue::{Cause, Ending, FileKey, Layout, Life, Stage, Step};
 use bergamot_store::Finished;
 use bergamot_types::{ByteCount, JobId, MessageId, SafeName, ServerId, Shown};
 use bergamot_writer::{Piece, Task};
@@ -20,6 +18,7 @@ use crate::download::open_job::OpenJob;
 use crate::event::Happening;
 use crate::run::{AtDisk, Daemon, OpenConnection};
 use crate::service_thread::vital_task;
+use crate::spool::retractions::HeldOrder;
 use crate::views::loss_text;
 
 impl Daemon {
@@ -229,11 +228,14 @@ impl Daemon {
         let Some(directory) = self.open_jobs.get(&job).map(|known| known.directory.clone()) else {
             return false;
         };
-        self.submit(directory, what, task);
+        let order = HeldOrder { directory, what, task };
+        if let Some(HeldOrder { directory, what, task }) = self.retractions.hold(job, order) {
+            self.submit(directory, what, task);
+        }
         true
     }
 
-    fn submit(
+    pub(crate) fn submit(
         &mut self,
         dir: Arc<bergamot_writer::JobDir>,
         what: AtDisk,

@@ -13,6 +13,7 @@ use tracing::{info, warn};
 use crate::clock;
 use crate::periodic::Poll;
 use crate::run::{AtDisk, Daemon};
+use crate::spool::retractions::HeldOrder;
 
 /// Entries that nobody has written down yet, and jobs whose files nobody has synced since.
 #[derive(Debug, Default)]
@@ -92,10 +93,17 @@ impl Daemon {
         self.write_notes_of(file.job);
     }
 
-    /// Waits until what no longer holds is on disk as such.
-    pub(crate) fn take_back(&mut self) {
+    /// Takes back in the journals what no longer holds. Disk orders of those jobs wait for that.
+    pub(crate) fn retract(&mut self) {
         while let Some(job) = self.notes.taken_back.pop_first() {
-            self.scribe.take_back(job, self.notes.take(job));
+            let number = self.retractions.begin(job);
+            self.scribe.retract(job, number, self.notes.take(job));
+        }
+    }
+
+    pub(crate) fn on_retracted(&mut self, job: JobId, number: u64) {
+        for HeldOrder { directory, what, task } in self.retractions.end(job, number) {
+            self.submit(directory, what, task);
         }
     }
 

@@ -28,7 +28,8 @@ enum Errand {
     Append {
         job: JobId,
         entries: Vec<Entry>,
-        done: Option<mpsc::Sender<()>>,
+        /// The number of the retraction that they make.
+        retraction: Option<u64>,
     },
     Close {
         job: JobId,
@@ -67,17 +68,14 @@ impl Scribe {
 
     pub(crate) fn append(&self, job: JobId, entries: Vec<Entry>) {
         if !entries.is_empty() {
-            self.send(Errand::Append { job, entries, done: None });
+            self.send(Errand::Append { job, entries, retraction: None });
         }
     }
 
-    /// The same for what takes a claim back: it has to be on disk before the bytes it speaks of
-    /// change, so this waits for it.
-    pub(crate) fn take_back(&self, job: JobId, entries: Vec<Entry>) {
-        let (sender, done) = mpsc::channel();
-        self.send(Errand::Append { job, entries, done: Some(sender) });
-        // A disk that hangs takes no new bytes either.
-        let _ = done.recv_timeout(LONGEST_WAIT);
+    /// The same for what takes a claim back: it has to be on disk before the bytes it speaks of change.
+    /// Answered by [`Happening::Retracted`] when it is, or when the journal was given up.
+    pub(crate) fn retract(&self, job: JobId, number: u64, entries: Vec<Entry>) {
+        self.send(Errand::Append { job, entries, retraction: Some(number) });
     }
 
     /// Answered by [`Happening::JournalWritten`] once everything appended for the job so far is written, or
@@ -154,13 +152,15 @@ impl Worker {
                 Errand::Adopt { job, journal } => {
                     self.books.insert(job, Book::new(*journal));
                 }
-                Errand::Append { job, entries, done } => {
+                Errand::Append { job, entries, retraction } => {
                     let is_written = self.write(job, |book| book.append(entries));
-                    if !is_written && done.is_some() {
-                        self.burn(job);
+                    if !is_written && retraction.is_some() {
+                        self.give_up_journal(job);
                     }
                     self.answer_reports();
-                    drop(done); // whoever waits goes on
+                    if let Some(number) = retraction {
+                        self.outbox.tell(Happening::Retracted { job, number });
+                    }
                 }
                 Errand::Close { job } => drop(self.books.remove(&job)),
                 Errand::Mark { job, number } => {
@@ -247,7 +247,7 @@ impl Worker {
     }
 
     /// A journal that claims what no longer holds is worse than none.
-    fn burn(&mut self, job: JobId) {
+    fn give_up_journal(&mut self, job: JobId) {
         let book = self.books.remove(&job);
         match self.spool.drop_journal(job) {
             Ok(()) => warn!(%job, "its journal is given up: after a crash it begins anew"),
@@ -258,9 +258,6 @@ impl Worker {
         }
     }
 }
-
-/// A sync of a few bytes takes longer than this only where nothing can be written at all.
-const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
 #[cfg(test)]
 mod tests {

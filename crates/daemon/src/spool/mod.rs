@@ -5,4 +5,5 @@ pub(crate) mod load_error;
 pub(crate) mod load_queue;
 pub(crate) mod record_thread;
 pub(crate) mod resume;
+pub(crate) mod retractions;
 pub(crate) mod state_thread;
