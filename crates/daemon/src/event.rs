@@ -10,7 +10,7 @@ use bergamot_types::JobId;
 use bergamot_writer::Done;
 use tokio::sync::mpsc;
 
-use crate::control::call::Question;
+use crate::control::call::Call;
 use crate::disk::directories::Opened;
 use crate::feeds::poll::FeedNews;
 use crate::intake::url_client::Fetched;
@@ -26,8 +26,8 @@ use bergamot_jobs::probes::JobSample;
 pub(crate) enum Happening {
     /// An NZB is in the spool.
     Accepted(Box<Record>),
-    /// Somebody wants something of the daemon.
-    Asked(Question),
+    /// A control interface asks something.
+    Called(Call),
     /// A job that is gone has left the disk, or could not.
     Cleared {
         job: JobId,

@@ -439,7 +439,7 @@ impl Daemon {
     fn on(&mut self, happening: Happening) {
         match happening {
             Happening::Accepted(record) => drop(self.on_accepted(*record)),
-            Happening::Asked(question) => question.put(self),
+            Happening::Called(call) => call.answer(self),
             Happening::Cleared { job, and_record, result } => {
                 self.on_cleared(job, and_record, &result);
             }

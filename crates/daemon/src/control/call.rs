@@ -1,42 +1,155 @@
-//! What the control interfaces want of the daemon.
+//! [`Call`]: the closed list of what control interfaces ask of the main loop, each with the way its answer
+//! goes back. Made in the task of a request, answered in the main loop.
 
-use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
+use bergamot_config::{Config, Listed};
+use bergamot_feed::{CallId, FeedId, FeedSettings, Judge, Reply as FeedReply};
+use bergamot_jobs::{Part, Pause, Record};
+use bergamot_newsgroups::{Extent, Failure, Headers, Need};
 use bergamot_rpc::Refusal;
+use bergamot_rpc::feeds::{Feed, FeedChoice, FeedError, FeedRetry};
+use bergamot_rpc::metrics::Measured;
+use bergamot_rpc::newsgroup::{Group, GroupQuery};
+use bergamot_rpc::targets::Target;
+use bergamot_rpc::view::{
+    Config as ConfigView, Explanation, File, Job, Listing, Page, Quota, Reload, Server, Status,
+    Volume,
+};
+use bergamot_rpc::wish::{Edit, Place, Shelf, Which};
+use bergamot_types::{ByteRate, GroupName, JobId, ServerId, Url};
+use bergamot_writer::Root;
 use tokio::sync::oneshot;
 
 use crate::event::{Happening, Outbox};
+use crate::intake::url_client::Web;
+use crate::jobs::edit::Edited;
+use crate::jobs::merge_split::Joining;
 use crate::run::Daemon;
-
-/// Something to be done in the loop, where everything else stands still.
-pub(crate) struct Question(Box<dyn FnOnce(&mut Daemon) + Send>);
-
-impl Question {
-    pub(crate) fn put(self, daemon: &mut Daemon) {
-        (self.0)(daemon);
-    }
-}
-
-impl fmt::Debug for Question {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Question")
-    }
-}
+use crate::views::servers::Files;
 
 /// Comes true when what was changed is on disk.
 pub(crate) type Promise = oneshot::Receiver<Result<(), String>>;
 pub(crate) type Waiter = oneshot::Sender<Result<(), String>>;
 
-pub(crate) async fn ask<T: Send + 'static>(
+/// Where an answer goes. The caller may have gone away meanwhile.
+#[derive(Debug)]
+pub(crate) struct Reply<T>(oneshot::Sender<T>);
+
+/// A row is a call: its parameters, the type of its answer, and how the main loop finds that.
+macro_rules! calls {
+    ($($name:ident { $($parameter:ident: $type:ty),* } -> $answer:ty = |$daemon:pat_param| $body:expr;)*) => {
+        #[derive(Debug)]
+        pub(crate) enum Call {
+            $($name { $($parameter: $type,)* reply: Reply<$answer> },)*
+        }
+
+        impl Call {
+            pub(crate) fn answer(self, daemon: &mut Daemon) {
+                match self {
+                    $(Self::$name { $($parameter,)* reply } => {
+                        let $daemon = daemon;
+                        let answer: $answer = $body;
+                        let _ = reply.0.send(answer);
+                    })*
+                }
+            }
+        }
+    };
+}
+
+calls! {
+    // The queue and the history
+    Status {} -> Status = |daemon| daemon.status();
+    Page { shelf: Shelf, which: Which } -> Page<Job> = |daemon| daemon.page(shelf, &which);
+    Listing { shelf: Shelf, which: Which } -> Listing = |daemon| daemon.listing(shelf, &which);
+    Listed { shelf: Shelf, jobs: Vec<JobId> } -> Vec<Job> = |daemon| daemon.listed(shelf, &jobs);
+    Job { job: JobId } -> Result<Job, Refusal> = |daemon| daemon.one_job(job);
+    AllFiles {} -> Vec<File> = |daemon| daemon.file_views();
+    Files { job: JobId } -> Result<Files, Refusal> = |daemon| daemon.files_of(job);
+    JobsOfFiles { files: Vec<u64> } -> Vec<JobId> = |daemon| daemon.jobs_of_files(&files);
+    Explain { job: Option<JobId> } -> Result<Explanation, Refusal> = |daemon| match job {
+        None => Ok(daemon.explain_queue()),
+        Some(job) => daemon.explain_job(job),
+    };
+    Accept { record: Box<Record>, at_top: bool } -> Vec<Promise> =
+        |daemon| accept(daemon, *record, at_top);
+    Edit { jobs: Vec<JobId>, edit: Edit, root: Option<Arc<Root>> } -> Vec<Edited> =
+        |daemon| daemon.edit(&jobs, &edit, root.as_ref());
+    Split { job: JobId, files: Vec<u32>, name: String } -> Result<Joining, Refusal> =
+        |daemon| daemon.split(job, files, name);
+    Merge { jobs: Vec<JobId> } -> Result<Joining, Refusal> = |daemon| daemon.merge(&jobs);
+    // Pauses, rates, scans
+    Pause { pause: Pause } -> Promise = |daemon| daemon.pause(&pause);
+    Resume { parts: Vec<Part> } -> Promise = |daemon| daemon.resume(&parts);
+    ResumeIn { after: Duration } -> Promise = |daemon| daemon.resume_in(after);
+    SetRate { rate: Option<ByteRate> } -> Promise = |daemon| daemon.set_rate(rate);
+    Scan {} -> Promise = |daemon| daemon.scan_now();
+    Survey {} -> () = |daemon| daemon.survey();
+    // Servers and what came from them
+    Servers {} -> Vec<Server> = |daemon| daemon.server_views();
+    SwitchServers { switches: Vec<(ServerId, bool)> } -> Result<Promise, Refusal> =
+        |daemon| daemon.switch_servers(&switches);
+    ForgetSwitches { places: Vec<usize> } -> Promise = |daemon| daemon.forget_switches(&places);
+    ConfiguredServer { place: ServerId } -> Result<Arc<bergamot_net::Server>, Refusal> =
+        |daemon| daemon.configured(place);
+    Volumes {} -> Vec<Volume> = |daemon| daemon.volume_views();
+    ResetVolumes { server: Option<ServerId>, only_custom: bool } -> Result<(), Refusal> =
+        |daemon| daemon.reset_volumes(server, only_custom);
+    Quotas {} -> Vec<Quota> = |daemon| daemon.quota_views();
+    // The configuration
+    Config {} -> ConfigView = |daemon| daemon.config_view();
+    ListedConfig {} -> Vec<Listed> = |daemon| daemon.config.listed.clone();
+    Apply { config: Box<Config> } -> Result<Reload, Refusal> = |daemon| daemon.apply(*config);
+    Readiness {} -> (PathBuf, bool) = |daemon| {
+        let config = &daemon.config;
+        (config.directories.state.clone(), !config.servers.is_empty())
+    };
+    Measure {} -> Measured = |daemon| daemon.measure();
+    Targets {} -> Vec<Target> = |daemon| daemon.target_views();
+    // Feeds
+    Feeds {} -> Vec<Feed> = |daemon| daemon.feed_views();
+    FeedErrors {} -> Vec<FeedError> = |daemon| daemon.feed_error_views();
+    FetchFeeds { feed: Option<FeedChoice> } -> Result<(), Refusal> =
+        |daemon| daemon.fetch_feeds(feed.as_ref());
+    RetryFeed { feed: FeedChoice } -> Result<(FeedRetry, Vec<Promise>), Refusal> =
+        |daemon| daemon.retry_feed(&feed);
+    Rss {} -> String = |daemon| daemon.rss();
+    ChosenFeed { choice: FeedChoice } -> Result<(FeedId, FeedSettings), Refusal> =
+        |daemon| daemon.chosen_settings(&choice);
+    FeedJudge { feed: FeedId } -> Option<Judge> = |daemon| daemon.feeds.machine.judge(feed);
+    BeginFeedPreview { url: Url } -> Result<(CallId, Web), Refusal> =
+        |daemon| daemon.begin_feed_preview(&url);
+    EndFeedPreview { call: CallId, answer: Box<FeedReply> } -> FeedReply =
+        |daemon| daemon.end_feed_preview(call, *answer);
+    // Newsgroups
+    ListGroups { query: GroupQuery } -> oneshot::Receiver<Result<Page<Group>, Failure>> =
+        |daemon| daemon.list_groups(query);
+    AskForGroup { group: GroupName, need: Need } -> oneshot::Receiver<Result<(), Failure>> =
+        |daemon| daemon.ask_for_group(&group, need);
+    KnownHeaders { group: GroupName } -> Option<(Arc<Headers>, Extent, String)> =
+        |daemon| daemon.known_headers(&group);
+}
+
+fn accept(daemon: &mut Daemon, record: Record, at_top: bool) -> Vec<Promise> {
+    let job = record.id;
+    let mut promises = daemon.on_accepted(record);
+    if at_top {
+        let moved = daemon.edit(&[job], &Edit::Move(Place::Top), None);
+        promises.extend(moved.into_iter().filter_map(|moved| moved.ok().flatten()));
+    }
+    promises
+}
+
+/// Sends a call to the main loop and waits for its answer.
+pub(crate) async fn ask<T>(
     outbox: &Outbox,
-    question: impl FnOnce(&mut Daemon) -> T + Send + 'static,
+    call: impl FnOnce(Reply<T>) -> Call,
 ) -> Result<T, Refusal> {
     let (sender, answer) = oneshot::channel();
-    let question = move |daemon: &mut Daemon| {
-        // Whoever asked may have left meanwhile.
-        let _ = sender.send(question(daemon));
-    };
-    outbox.tell(Happening::Asked(Question(Box::new(question))));
+    outbox.tell(Happening::Called(call(Reply(sender))));
     answer.await.map_err(|_| Refusal::Stopping)
 }
 

@@ -23,8 +23,8 @@ use bergamot_rpc::view::{
     Readiness, Reload, Status, Volume,
 };
 use bergamot_rpc::wish::{
-    Certificates, Content, DiskTrial, Edit, LogQuery, NewJob, NewServer, Part, Pause, Place,
-    ServerProbe, Setting, Shelf, Which,
+    Certificates, Content, DiskTrial, Edit, LogQuery, NewJob, NewServer, Part, Pause, ServerProbe,
+    Setting, Shelf, Which,
 };
 use bergamot_rpc::{Control, Refusal, view};
 use bergamot_store::StoreError;
@@ -32,7 +32,7 @@ use bergamot_types::{ByteRate, JobId, MessageId, ServerId};
 use bergamot_writer::Root;
 use tokio::sync::{Mutex, Semaphore, mpsc};
 
-use crate::control::call::{ask, kept};
+use crate::control::call::{Call, Reply, ask, kept};
 use crate::disk::directories::Roots;
 use crate::disk::disk_info::Places;
 use crate::disk::mount_guard::MountGuard;
@@ -43,7 +43,6 @@ use crate::intake::new_job::{Reception, Wishes};
 use crate::jobs::edit::Edited;
 use crate::jobs::merge_split::Joining;
 use crate::logging::recent::LogBook;
-use crate::run::Daemon;
 use crate::settings::JobSettings;
 use crate::shared::Current;
 use crate::views::counters;
@@ -68,11 +67,8 @@ pub(crate) struct Handle {
 }
 
 impl Handle {
-    pub(crate) async fn ask<T: Send + 'static>(
-        &self,
-        question: impl FnOnce(&mut Daemon) -> T + Send + 'static,
-    ) -> Result<T, Refusal> {
-        ask(&self.outbox, question).await
+    pub(crate) async fn ask<T>(&self, call: impl FnOnce(Reply<T>) -> Call) -> Result<T, Refusal> {
+        ask(&self.outbox, call).await
     }
 
     /// Changes the configuration file and takes up what it says then.
@@ -84,7 +80,7 @@ impl Handle {
         let path = self.config.clone();
         let edited = aside(move || edit(&path, &Environment::of_process())).await?;
         let config = edited.map_err(refusal_of)?;
-        self.ask(move |daemon| daemon.apply(config)).await??;
+        self.ask(|reply| Call::Apply { config: Box::new(config), reply }).await??;
         Ok(())
     }
 
@@ -109,33 +105,33 @@ impl Handle {
 
 impl Control for Handle {
     async fn status(&self) -> Result<Status, Refusal> {
-        let status = self.ask(|daemon| daemon.status()).await?;
+        let status = self.ask(|reply| Call::Status { reply }).await?;
         Ok(self.with_disks(status).await)
     }
 
     async fn queue(&self, which: Which) -> Result<Page<Job>, Refusal> {
-        self.ask(move |daemon| daemon.page(Shelf::Queue, &which)).await
+        self.ask(|reply| Call::Page { shelf: Shelf::Queue, which, reply }).await
     }
 
     async fn history(&self, which: Which) -> Result<Page<Job>, Refusal> {
-        self.ask(move |daemon| daemon.page(Shelf::History, &which)).await
+        self.ask(|reply| Call::Page { shelf: Shelf::History, which, reply }).await
     }
 
     async fn list(&self, shelf: Shelf, which: Which) -> Result<Listing, Refusal> {
-        self.ask(move |daemon| daemon.listing(shelf, &which)).await
+        self.ask(|reply| Call::Listing { shelf, which, reply }).await
     }
 
     async fn listed(&self, shelf: Shelf, jobs: Vec<JobId>) -> Result<Vec<Job>, Refusal> {
-        self.ask(move |daemon| daemon.listed(shelf, &jobs)).await
+        self.ask(|reply| Call::Listed { shelf, jobs, reply }).await
     }
 
     async fn job(&self, id: JobId) -> Result<Job, Refusal> {
-        self.ask(move |daemon| daemon.one_job(id)).await?
+        self.ask(|reply| Call::Job { job: id, reply }).await?
     }
 
     async fn files(&self, job: Option<JobId>) -> Result<Vec<File>, Refusal> {
-        let Some(job) = job else { return self.ask(|daemon| daemon.file_views()).await };
-        match self.ask(move |daemon| daemon.files_of(job)).await?? {
+        let Some(job) = job else { return self.ask(|reply| Call::AllFiles { reply }).await };
+        match self.ask(|reply| Call::Files { job, reply }).await?? {
             Files::Known(files) => Ok(files),
             Files::InSpool { first, record } => {
                 let reception = self.reception.clone();
@@ -148,7 +144,7 @@ impl Control for Handle {
     }
 
     async fn jobs_of_files(&self, files: Vec<u64>) -> Result<Vec<JobId>, Refusal> {
-        self.ask(move |daemon| daemon.jobs_of_files(&files)).await
+        self.ask(|reply| Call::JobsOfFiles { files, reply }).await
     }
 
     async fn add(&self, new: NewJob) -> Result<JobId, Refusal> {
@@ -171,16 +167,8 @@ impl Control for Handle {
         };
         let record = aside(receive).await??;
         let id = record.id;
-        let promises = self
-            .ask(move |daemon| {
-                let mut promises = daemon.on_accepted(record);
-                if at_top {
-                    let moved = daemon.edit(&[id], &Edit::Move(Place::Top), None);
-                    promises.extend(moved.into_iter().filter_map(|moved| moved.ok().flatten()));
-                }
-                promises
-            })
-            .await?;
+        let promises =
+            self.ask(|reply| Call::Accept { record: Box::new(record), at_top, reply }).await?;
         for promise in promises {
             // The job is taken, whatever becomes of that.
             let _ = kept(promise).await;
@@ -197,7 +185,7 @@ impl Control for Handle {
             Edit::SetCategory(category) => Some(self.destination(category.clone()).await?),
             _ => None,
         };
-        let edited = self.ask(move |daemon| daemon.edit(&jobs, &edit, root.as_ref())).await?;
+        let edited = self.ask(|reply| Call::Edit { jobs, edit, root, reply }).await?;
         let mut results = Vec::with_capacity(edited.len());
         for edited in edited {
             results.push(settled(edited).await);
@@ -206,35 +194,35 @@ impl Control for Handle {
     }
 
     async fn split(&self, job: JobId, files: Vec<u32>, name: String) -> Result<JobId, Refusal> {
-        joined(self.ask(move |daemon| daemon.split(job, files, name)).await??).await
+        joined(self.ask(|reply| Call::Split { job, files, name, reply }).await??).await
     }
 
     async fn merge(&self, jobs: Vec<JobId>) -> Result<(), Refusal> {
-        joined(self.ask(move |daemon| daemon.merge(&jobs)).await??).await.map(drop)
+        joined(self.ask(|reply| Call::Merge { jobs, reply }).await??).await.map(drop)
     }
 
     async fn pause(&self, pause: Pause) -> Result<(), Refusal> {
-        kept(self.ask(move |daemon| daemon.pause(&pause)).await?).await
+        kept(self.ask(|reply| Call::Pause { pause, reply }).await?).await
     }
 
     async fn resume(&self, parts: Vec<Part>) -> Result<(), Refusal> {
-        kept(self.ask(move |daemon| daemon.resume(&parts)).await?).await
+        kept(self.ask(|reply| Call::Resume { parts, reply }).await?).await
     }
 
     async fn resume_in(&self, pause: Duration) -> Result<(), Refusal> {
-        kept(self.ask(move |daemon| daemon.resume_in(pause)).await?).await
+        kept(self.ask(|reply| Call::ResumeIn { after: pause, reply }).await?).await
     }
 
     async fn limit(&self, rate: Option<ByteRate>) -> Result<(), Refusal> {
-        kept(self.ask(move |daemon| daemon.set_rate(rate)).await?).await
+        kept(self.ask(|reply| Call::SetRate { rate, reply }).await?).await
     }
 
     async fn servers(&self) -> Result<Vec<view::Server>, Refusal> {
-        self.ask(|daemon| daemon.server_views()).await
+        self.ask(|reply| Call::Servers { reply }).await
     }
 
     async fn switch_servers(&self, switches: Vec<(ServerId, bool)>) -> Result<(), Refusal> {
-        kept(self.ask(move |daemon| daemon.switch_servers(&switches)).await??).await
+        kept(self.ask(|reply| Call::SwitchServers { switches, reply }).await??).await
     }
 
     async fn test_server(&self, probe: ServerProbe) -> Result<(), Refusal> {
@@ -260,7 +248,7 @@ impl Control for Handle {
         let is_switch = |setting: &&Setting| (setting.table, setting.key) == ("server", "active");
         let switches = settings.iter().filter(is_switch).filter_map(|setting| setting.number);
         let switches: Vec<_> = switches.collect();
-        let running = self.ask(|daemon| daemon.config.listed.clone()).await?;
+        let running = self.ask(|reply| Call::ListedConfig { reply }).await?;
         self.edit_config(move |path, environment| {
             config::save(path, environment, &running, &settings)
         })
@@ -268,16 +256,16 @@ impl Control for Handle {
         if switches.is_empty() {
             return Ok(());
         }
-        kept(self.ask(move |daemon| daemon.forget_switches(&switches)).await?).await
+        kept(self.ask(|reply| Call::ForgetSwitches { places: switches, reply }).await?).await
     }
 
     async fn check_server(&self, place: ServerId) -> Result<(), Refusal> {
-        let server = self.ask(move |daemon| daemon.configured(place)).await??;
+        let server = self.ask(|reply| Call::ConfiguredServer { place, reply }).await??;
         try_out(server, LONGEST_TEST).await
     }
 
     async fn volumes(&self) -> Result<Vec<Volume>, Refusal> {
-        self.ask(|daemon| daemon.volume_views()).await
+        self.ask(|reply| Call::Volumes { reply }).await
     }
 
     async fn reset_volumes(
@@ -285,11 +273,11 @@ impl Control for Handle {
         server: Option<ServerId>,
         only_custom: bool,
     ) -> Result<(), Refusal> {
-        self.ask(move |daemon| daemon.reset_volumes(server, only_custom)).await?
+        self.ask(|reply| Call::ResetVolumes { server, only_custom, reply }).await?
     }
 
     async fn targets(&self) -> Result<Vec<Target>, Refusal> {
-        self.ask(|daemon| daemon.target_views()).await
+        self.ask(|reply| Call::Targets { reply }).await
     }
 
     async fn disks(&self) -> Result<Vec<Disk>, Refusal> {
@@ -308,7 +296,7 @@ impl Control for Handle {
         }
         let grounds = self.grounds.clone();
         aside(move || meant.iter().for_each(|path| grounds.accept(path))).await?;
-        self.ask(|daemon| daemon.survey()).await
+        self.ask(|reply| Call::Survey { reply }).await
     }
 
     async fn test_disk(&self, trial: DiskTrial) -> Result<DiskSpeed, Refusal> {
@@ -316,15 +304,11 @@ impl Control for Handle {
     }
 
     async fn quotas(&self) -> Result<Vec<Quota>, Refusal> {
-        self.ask(|daemon| daemon.quota_views()).await
+        self.ask(|reply| Call::Quotas { reply }).await
     }
 
     async fn explain(&self, job: Option<JobId>) -> Result<Explanation, Refusal> {
-        self.ask(move |daemon| match job {
-            None => Ok(daemon.explain_queue()),
-            Some(job) => daemon.explain_job(job),
-        })
-        .await?
+        self.ask(|reply| Call::Explain { job, reply }).await?
     }
 
     async fn log(&self, query: LogQuery) -> Result<Vec<LogLine>, Refusal> {
@@ -343,7 +327,7 @@ impl Control for Handle {
     }
 
     async fn config(&self) -> Result<Config, Refusal> {
-        self.ask(|daemon| daemon.config_view()).await
+        self.ask(|reply| Call::Config { reply }).await
     }
 
     async fn reload(&self) -> Result<Reload, Refusal> {
@@ -351,15 +335,15 @@ impl Control for Handle {
         let path = self.config.clone();
         let read = aside(move || config::Config::read(&path, &Environment::of_process())).await?;
         let config = read.map_err(|error| Refusal::Invalid(error.to_string()))?;
-        self.ask(move |daemon| daemon.apply(config)).await?
+        self.ask(|reply| Call::Apply { config: Box::new(config), reply }).await?
     }
 
     async fn scan(&self) -> Result<(), Refusal> {
-        kept(self.ask(|daemon| daemon.scan_now()).await?).await
+        kept(self.ask(|reply| Call::Scan { reply }).await?).await
     }
 
     async fn feeds(&self) -> Result<Vec<Feed>, Refusal> {
-        self.ask(|daemon| daemon.feed_views()).await
+        self.ask(|reply| Call::Feeds { reply }).await
     }
 
     async fn feed_items(&self, feed: FeedChoice) -> Result<Vec<FeedItem>, Refusal> {
@@ -371,11 +355,11 @@ impl Control for Handle {
     }
 
     async fn fetch_feeds(&self, feed: Option<FeedChoice>) -> Result<(), Refusal> {
-        self.ask(move |daemon| daemon.fetch_feeds(feed.as_ref())).await?
+        self.ask(|reply| Call::FetchFeeds { feed, reply }).await?
     }
 
     async fn retry_feed(&self, feed: FeedChoice) -> Result<FeedRetry, Refusal> {
-        let (retried, promises) = self.ask(move |daemon| daemon.retry_feed(&feed)).await??;
+        let (retried, promises) = self.ask(|reply| Call::RetryFeed { feed, reply }).await??;
         for promise in promises {
             kept(promise).await?;
         }
@@ -383,11 +367,11 @@ impl Control for Handle {
     }
 
     async fn feed_errors(&self) -> Result<Vec<FeedError>, Refusal> {
-        self.ask(|daemon| daemon.feed_error_views()).await
+        self.ask(|reply| Call::FeedErrors { reply }).await
     }
 
     async fn rss(&self) -> Result<String, Refusal> {
-        self.ask(|daemon| daemon.rss()).await
+        self.ask(|reply| Call::Rss { reply }).await
     }
 
     async fn groups(&self, query: GroupQuery) -> Result<Page<Group>, Refusal> {
@@ -407,7 +391,7 @@ impl Control for Handle {
     }
 
     async fn measure(&self) -> Result<Measured, Refusal> {
-        let measured = self.ask(|daemon| daemon.measure()).await?;
+        let measured = self.ask(|reply| Call::Measure { reply }).await?;
         let status = self.with_disks(measured.status).await;
         let process = aside(counters::process).await?;
         Ok(Measured { status, process, ..measured })
@@ -418,11 +402,7 @@ impl Control for Handle {
         if let Some(thread) = self.outbox.died() {
             return Ok(Readiness::Broken { thread: thread.to_owned() });
         }
-        let asked = self.ask(|daemon| {
-            let state = daemon.config.directories.state.clone();
-            (state, !daemon.config.servers.is_empty())
-        });
-        let (state, has_servers) = asked.await?;
+        let (state, has_servers) = self.ask(|reply| Call::Readiness { reply }).await?;
         let state_is_writable = self.places.is_writable(state).await;
         Ok(match (state_is_writable, has_servers) {
             (false, _) => Readiness::StateUnwritable,

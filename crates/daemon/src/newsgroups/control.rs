@@ -17,13 +17,13 @@ use bergamot_types::{GroupName, JobId};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use crate::control::call::ask;
+use crate::control::call::Call;
 use crate::control::handle::{Handle, aside};
 use crate::views::newsgroups::{header_page, post_nzb, post_page, refusal_of};
 
 impl Handle {
     pub(crate) async fn list_groups(&self, query: GroupQuery) -> Result<Page<Group>, Refusal> {
-        let waiting = ask(&self.outbox, move |daemon| daemon.list_groups(query)).await?;
+        let waiting = self.ask(|reply| Call::ListGroups { query, reply }).await?;
         answered(waiting).await
     }
 
@@ -74,10 +74,10 @@ impl Handle {
         need: Need,
     ) -> Result<(Arc<Headers>, Extent, String), Refusal> {
         let asked = group.clone();
-        let waiting = ask(&self.outbox, move |daemon| daemon.ask_for_group(&asked, need)).await?;
+        let waiting = self.ask(|reply| Call::AskForGroup { group: asked, need, reply }).await?;
         answered(waiting).await?;
         let asked = group.clone();
-        let known = ask(&self.outbox, move |daemon| daemon.known_headers(&asked)).await?;
+        let known = self.ask(|reply| Call::KnownHeaders { group: asked, reply }).await?;
         // There may be no room for a group beside others that are asked for.
         known.ok_or_else(|| Refusal::Unavailable(format!("the headers of {group} were dropped")))
     }

@@ -1,8 +1,8 @@
 //! What can be seen of the feeds, and tried out.
 
 use bergamot_feed::{
-    Document, Fate, FeedId, FeedSettings, JobOptions, Judge, Judged, Outcome, PollError, Reply,
-    Rules, State, Verdict,
+    CallId, Document, Fate, FeedId, FeedSettings, JobOptions, Judge, Judged, Outcome, PollError,
+    Reply, Rules, State, Verdict,
 };
 use bergamot_jobs::Record;
 use bergamot_net::http::Reach;
@@ -14,10 +14,12 @@ use bergamot_rpc::feeds::{
 use bergamot_types::Url;
 
 use crate::clock;
+use crate::control::call::Call;
 use crate::control::call::Promise;
 use crate::control::handle::{Handle, aside};
 use crate::feeds::client;
 use crate::feeds::poll::dupe_mode;
+use crate::intake::url_client::Web;
 use crate::intake::url_fetch::item_of;
 use crate::periodic::Poll;
 use crate::run::Daemon;
@@ -120,22 +122,37 @@ impl Daemon {
         };
         self.feeds.machine.ids().find(is_it).ok_or(Refusal::NoSuchFeed(shown))
     }
+
+    pub(crate) fn chosen_settings(
+        &self,
+        choice: &FeedChoice,
+    ) -> Result<(FeedId, FeedSettings), Refusal> {
+        let id = self.chosen(choice)?;
+        let settings = self.feeds.machine.settings(id).cloned().ok_or(Refusal::Stopping)?;
+        Ok((id, settings))
+    }
+
+    pub(crate) fn begin_feed_preview(&mut self, url: &Url) -> Result<(CallId, Web), Refusal> {
+        let call = self.feeds.machine.begin_look(clock::now().date, url);
+        let call = call.map_err(|refusal| Refusal::Unavailable(refusal.to_string()))?;
+        Ok((call, self.web.clone()))
+    }
+
+    pub(crate) fn end_feed_preview(&mut self, call: CallId, reply: Reply) -> Reply {
+        self.feeds.machine.end_look(clock::now().date, call, &reply, &mut self.chance);
+        self.tell_feeds();
+        reply
+    }
 }
 
 impl Handle {
     /// What a feed offers, with what would become of it.
     pub(crate) async fn look_at_feed(&self, choice: FeedChoice) -> Result<Vec<FeedItem>, Refusal> {
-        let (id, settings) = self
-            .ask(move |daemon| {
-                let id = daemon.chosen(&choice)?;
-                let settings = daemon.feeds.machine.settings(id).cloned();
-                settings.map(|settings| (id, settings)).ok_or(Refusal::Stopping)
-            })
-            .await??;
+        let (id, settings) = self.ask(|reply| Call::ChosenFeed { choice, reply }).await??;
         let reach = if settings.allow_private { Reach::Anywhere } else { Reach::FirstAnywhere };
         let reply = self.look(settings.url, reach).await?;
         let document = document_of(reply)?;
-        let judge = self.ask(move |daemon| daemon.feeds.machine.judge(id)).await?;
+        let judge = self.ask(|reply| Call::FeedJudge { feed: id, reply }).await?;
         let judge = judge.ok_or(Refusal::Stopping)?;
         aside(move || item_views(&judge, document)).await
     }
@@ -152,25 +169,13 @@ impl Handle {
     /// One call, within what its host allows.
     async fn look(&self, url: Url, reach: Reach) -> Result<Reply, Refusal> {
         let asked = url.clone();
-        let (call, web) = self
-            .ask(move |daemon| {
-                let call = daemon.feeds.machine.begin_look(clock::now().date, &asked);
-                let call = call.map_err(|refusal| Refusal::Unavailable(refusal.to_string()))?;
-                Ok((call, daemon.web.clone()))
-            })
-            .await??;
+        let (call, web) = self.ask(|reply| Call::BeginFeedPreview { url: asked, reply }).await??;
         // Even if whoever asked leaves meanwhile, the host has to be free again.
         let handle = self.clone();
         let looking = tokio::spawn(async move {
             let reply = client::look(web.client(), &url, reach).await;
-            handle
-                .ask(move |daemon| {
-                    let now = clock::now().date;
-                    daemon.feeds.machine.end_look(now, call, &reply, &mut daemon.chance);
-                    daemon.tell_feeds();
-                    reply
-                })
-                .await
+            let answer = Box::new(reply);
+            handle.ask(|reply| Call::EndFeedPreview { call, answer, reply }).await
         });
         looking.await.map_err(|_| Refusal::Stopping)?
     }

@@ -274,6 +274,7 @@ impl Daemon {
 }
 
 /// The files of a job, or where they are to be read.
+#[derive(Debug)]
 pub(crate) enum Files {
     Known(Vec<File>),
     /// The job waits for its turn; its first file has this number.
