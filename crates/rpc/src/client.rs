@@ -15,7 +15,7 @@ use bergamot_types::Secret;
 use serde_json::{Value, json};
 use thiserror::Error;
 
-use crate::hub::Position;
+use crate::event_hub::Position;
 
 /// A daemon that can be asked.
 #[derive(Debug)]

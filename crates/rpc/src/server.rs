@@ -22,21 +22,21 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 use tracing::{debug, warn};
 
-use crate::admission::Rules;
-use crate::body::{BodyBudget, RequestBudgets};
-use crate::brake::Brake;
-use crate::counts::Counts;
-use crate::framing::Framed;
-use crate::guests::{Guests, Place};
-use crate::http::{Connection, Http, LARGEST_HEADERS, Peer, ambiguous};
-use crate::hub::Hub;
-use crate::lines::Session;
-use crate::service::Service;
+use crate::call::counts::Counts;
+use crate::call::service::Service;
+use crate::event_hub::Hub;
+use crate::http::body::{BodyBudget, RequestBudgets};
+use crate::http::framing::Framed;
+use crate::http::handler::{Connection, Http, LARGEST_HEADERS, Peer, ambiguous};
+use crate::http::login_throttle::Brake;
 use crate::settings::Settings;
-use crate::socket::Socket;
-use crate::spares::{Loan, Spares};
-use crate::stopped::Stopped;
-use crate::timed::Timed;
+use crate::shutdown::Stopped;
+use crate::socket::admission::Rules;
+use crate::socket::connection_limit::{Guests, Place};
+use crate::socket::idle_timeout::Timed;
+use crate::socket::line_session::Session;
+use crate::socket::reserved_fds::{Loan, Spares};
+use crate::socket::unix_socket::Socket;
 
 /// Listens until it is stopped or dropped.
 #[derive(Debug)]

@@ -8,8 +8,8 @@ use bergamot_api::metrics::Measured;
 use bergamot_api::metrics::PastSums;
 use bergamot_api::view::Status;
 
+use crate::dialect::nzbget::{Outcome, VERSION};
 use crate::metrics::page::Page;
-use crate::nzbget::{Outcome, VERSION};
 
 pub(super) fn write(page: &mut Page, measured: &Measured) {
     page.gauge("nzbget_version", "Always 1; the version is its label.")

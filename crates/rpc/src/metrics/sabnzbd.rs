@@ -3,8 +3,8 @@
 use bergamot_api::metrics::Measured;
 use bergamot_api::view::Server;
 
+use crate::dialect::sabnzbd::VERSION;
 use crate::metrics::page::Page;
-use crate::sab::VERSION;
 
 pub(super) fn write(page: &mut Page, measured: &Measured) {
     let status = &measured.status;

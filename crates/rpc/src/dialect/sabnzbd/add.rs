@@ -1,0 +1,84 @@
+//! NZBs from clients: `addfile`, `addurl`, `addlocalfile`.
+
+use bergamot_api::Control;
+use bergamot_api::request::{Content, NewJob};
+use bergamot_api::view::{DupeMode, Parameter};
+use bergamot_types::Secret;
+use serde_json::json;
+
+use crate::call::bounds;
+use crate::dialect::sabnzbd::error::Complaint;
+use crate::dialect::sabnzbd::mode::{Answer, Call, answer};
+use crate::dialect::sabnzbd::params::Given;
+use crate::dialect::sabnzbd::queue_edit::{POST_PROCESSING, category, post_processing};
+use crate::dialect::sabnzbd::words::{self, FORCE};
+
+pub(super) async fn add_file<C: Control>(mut call: Call<'_, C>) -> Answer {
+    let upload = call.given.upload.take().ok_or(Complaint::NoFile)?;
+    let new = wanted(&call.given, &upload.file_name, Content::Nzb(upload.content))?;
+    added(call, new).await
+}
+
+pub(super) async fn add_url<C: Control>(call: Call<'_, C>) -> Answer {
+    let address = call.given.optional("name").ok_or(Complaint::ExpectsOne)?;
+    let url = bounds::url(address.trim())?;
+    let new = wanted(&call.given, "", Content::Url(url))?;
+    added(call, new).await
+}
+
+pub(super) async fn add_local_file<C: Control>(call: Call<'_, C>) -> Answer {
+    let path = bounds::path(call.given.optional("name").ok_or(Complaint::NoFile)?)?;
+    let name = path.rsplit('/').next().unwrap_or_default().to_owned();
+    let new = wanted(&call.given, &name, Content::Local(path))?;
+    added(call, new).await
+}
+
+async fn added<C: Control>(call: Call<'_, C>, new: NewJob) -> Answer {
+    let is_local = matches!(new.content, Content::Local(_));
+    let job = call.control.add(new).await.map_err(|refusal| match refusal {
+        crate::Refusal::Invalid(_) if is_local => Complaint::NoSuchFile,
+        refusal => refusal.into(),
+    })?;
+    answer(&json!({ "status": true, "nzo_ids": [words::nzo_id(job)] }))
+}
+
+fn wanted(given: &Given, file_name: &str, content: Content) -> Result<NewJob, Complaint> {
+    let name = given.optional("nzbname").unwrap_or(file_name);
+    // Nobody loses an NZB over a priority that is none.
+    let priority = given.number("priority").unwrap_or(DEFAULT);
+    let post_processing = post_processing(given.text("pp"));
+    let parameter = |level| Parameter { name: POST_PROCESSING.to_owned(), value: level };
+    Ok(NewJob {
+        name: bounds::name(name)?,
+        content,
+        category: category(given.optional("cat").or(given.optional("category")))?,
+        priority: priority_of(priority),
+        at_top: false,
+        // Whoever adds a job that is stopped wants nothing of it yet.
+        paused: matches!(priority, PAUSED | STOP),
+        dupe_key: String::new(),
+        dupe_score: 0,
+        dupe_mode: DupeMode::Score,
+        password: given.optional("password").map(Secret::new),
+        parameters: bounds::parameters(post_processing.map(parameter).into_iter().collect())?,
+        auto_category: false,
+    })
+}
+
+/// None is that of the category.
+pub(super) fn priority_of(number: i32) -> Option<i32> {
+    match number {
+        2.. => Some(FORCE),
+        1 => Some(HIGH),
+        0 => Some(0),
+        -1 => Some(-HIGH),
+        _ => None,
+    }
+}
+
+/// That of the category.
+pub(super) const DEFAULT: i32 = -100;
+pub(super) const PAUSED: i32 = -2;
+pub(super) const STOP: i32 = -4;
+/// As NZBGet has it for the same word.
+const HIGH: i32 = 50;

@@ -1,0 +1,524 @@
+//! HTTP/1.1: one request, from its headers to its answer.
+//!
+//! In this order: from which page, by whom, to which place, and only then what. Until it is known who
+//! asks, not a byte of a body is read.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bergamot_api::Control;
+use bergamot_api::view::Readiness;
+use bytes::Bytes;
+use hyper::body::Incoming;
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::{Method, Request, Response, StatusCode};
+use tokio::time::{Instant, sleep};
+
+use crate::access::{Access, Caller};
+use crate::call::fault::Fault;
+use crate::call::service::{Asked, Params, Service};
+use crate::codec::chunked_reply::{Beginning, Pieces};
+use crate::codec::json_rpc::Envelope;
+use crate::codec::reply::Format;
+use crate::codec::shape::Shape;
+use crate::codec::xml_rpc;
+use crate::event_hub::Position;
+use crate::http::auth::{self, Credentials};
+use crate::http::body::{Answer, BodyBudget, BodyError, BodyReader, RequestBudgets};
+use crate::http::login_throttle::{Brake, LONGEST_WAIT};
+use crate::http::origin_check::{self, Barred};
+use crate::http::route::{Place, Protocol, Route, query_pairs, query_params};
+use crate::metrics::{self, Flavour, MetricsAccess};
+use crate::settings::Settings;
+use crate::shutdown::Stopped;
+use crate::socket::connection_limit;
+
+/// What all requests over HTTP share.
+pub(crate) struct Http<C> {
+    pub(crate) settings: Settings,
+    pub(crate) service: Arc<Service<C>>,
+    pub(crate) brake: Brake,
+    pub(crate) bodies: RequestBudgets,
+    pub(crate) strangers: BodyBudget,
+    pub(crate) stopped: Stopped,
+}
+
+/// The other end of a connection.
+#[derive(Clone, Debug)]
+pub(crate) enum Peer {
+    Tcp(SocketAddr),
+    /// Whom the kernel vouches for.
+    Unix(Caller),
+}
+
+/// A connection: its other end, and its place among all of them.
+pub(crate) struct Connection<'a> {
+    pub(crate) peer: Peer,
+    pub(crate) place: &'a connection_limit::Place,
+}
+
+/// Why somebody is not believed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Unproven {
+    /// Too many logins wait to be compared.
+    TooMany,
+    Wrong,
+}
+
+pub(crate) type Reply = Response<Answer>;
+
+impl<C: Control> Http<C> {
+    pub(crate) async fn answer(
+        &self,
+        connection: &Connection<'_>,
+        request: Request<Incoming>,
+    ) -> Reply {
+        // Where it ends is only known to its reader, so nothing may follow it.
+        let is_last = request.headers().contains_key(header::TRANSFER_ENCODING);
+        let reply = self.answer_request(connection, request).await;
+        if is_last { closing(reply) } else { reply }
+    }
+
+    async fn answer_request(
+        &self,
+        connection: &Connection<'_>,
+        request: Request<Incoming>,
+    ) -> Reply {
+        if size_of_headers(request.headers()) > LARGEST_HEADERS {
+            return closing(empty(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE));
+        }
+        let mut allowed_origin = None;
+        let reply = match self.admitted(&connection.peer, &request) {
+            Ok(origin) => {
+                allowed_origin = origin;
+                self.answer_admitted(connection, request, allowed_origin.is_some()).await
+            }
+            Err(barred) => refused(&barred),
+        };
+        with_headers(reply, allowed_origin)
+    }
+
+    /// No web page can reach the Unix socket.
+    fn admitted(&self, peer: &Peer, request: &Request<Incoming>) -> Result<Option<String>, Barred> {
+        match peer {
+            Peer::Tcp(_) => {
+                origin_check::check(&self.settings, request.method(), request.headers())
+            }
+            Peer::Unix(_) => Ok(None),
+        }
+    }
+
+    async fn answer_admitted(
+        &self,
+        connection: &Connection<'_>,
+        request: Request<Incoming>,
+        from_allowed_origin: bool,
+    ) -> Reply {
+        let route = Route::of(request.uri().path());
+        match (request.method(), &route.place) {
+            (&Method::OPTIONS, _) if from_allowed_origin => empty(StatusCode::NO_CONTENT),
+            (&Method::GET | &Method::HEAD, Place::Health) => plain(StatusCode::OK, "ok\n"),
+            (&Method::GET | &Method::HEAD, Place::Ready) => {
+                connection.place.on_health_check();
+                self.readiness().await
+            }
+            (&Method::GET, Place::Metrics)
+                if self.settings.metrics.access == MetricsAccess::Open =>
+            {
+                self.metrics(request.headers()).await
+            }
+            (&Method::GET | &Method::POST, Place::Sab) => {
+                self.answer_sab(connection, route.credentials, request).await
+            }
+            (&Method::GET | &Method::POST, _) => {
+                match self.caller(connection, route.credentials, request.headers()).await {
+                    Ok(caller) => {
+                        self.answer_caller(connection, &caller, route.place, request).await
+                    }
+                    Err(reply) => *reply,
+                }
+            }
+            _ => {
+                let mut reply = empty(StatusCode::METHOD_NOT_ALLOWED);
+                let allowed = HeaderValue::from_static("GET, POST");
+                reply.headers_mut().insert(header::ALLOW, allowed);
+                closing(reply)
+            }
+        }
+    }
+
+    /// Without a server it waits for one, and whoever adds it has to get in; so that is only told.
+    async fn readiness(&self) -> Reply {
+        match self.service.control.readiness().await {
+            Ok(Readiness::Broken { thread }) => plain(
+                StatusCode::SERVICE_UNAVAILABLE,
+                format!("not ready: internal.panic: the thread {thread} has died; stopping\n"),
+            ),
+            Ok(Readiness::StateUnwritable) => plain(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "not ready: the state directory cannot be written to\n",
+            ),
+            Ok(Readiness::NoServers) => {
+                plain(StatusCode::OK, "ready, but no server is configured\n")
+            }
+            Ok(Readiness::Ready) => plain(StatusCode::OK, "ready\n"),
+            Err(_) => plain(StatusCode::SERVICE_UNAVAILABLE, "not ready: stopping\n"),
+        }
+    }
+
+    async fn metrics(&self, headers: &HeaderMap) -> Reply {
+        let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
+        let flavour = Flavour::wanted(accept.unwrap_or_default());
+        match self.service.control.measure().await {
+            Ok(measured) => {
+                let requests = self.service.counts.requests();
+                let compat = &self.settings.metrics.compat;
+                let text = metrics::write(&measured, &requests, compat, flavour);
+                whole(text, flavour.content_type())
+            }
+            Err(_) => empty(StatusCode::SERVICE_UNAVAILABLE),
+        }
+    }
+
+    /// Who asks; or what they are told instead. (Boxed, for it is large and rare.)
+    async fn caller(
+        &self,
+        connection: &Connection<'_>,
+        in_url: Option<Credentials>,
+        headers: &HeaderMap,
+    ) -> Result<Caller, Box<Reply>> {
+        let address = match &connection.peer {
+            Peer::Unix(caller) => return Ok(caller.clone()),
+            Peer::Tcp(address) => address.ip().to_canonical(),
+        };
+        if let Some(caller) = auth::caller_without_password(&self.settings, headers, address) {
+            return Ok(caller);
+        }
+        match auth::credentials(in_url, headers) {
+            Some(given) => self.checked(connection, &given, address).await,
+            None => Err(Box::new(unauthorized())),
+        }
+    }
+
+    async fn checked(
+        &self,
+        connection: &Connection<'_>,
+        given: &Credentials,
+        address: IpAddr,
+    ) -> Result<Caller, Box<Reply>> {
+        self.proven(connection, given, address).await.map_err(|unproven| {
+            Box::new(match unproven {
+                Unproven::TooMany => too_many(LONGEST_WAIT),
+                Unproven::Wrong => unauthorized(),
+            })
+        })
+    }
+
+    /// The one place where secrets are looked at.
+    pub(crate) async fn proven(
+        &self,
+        connection: &Connection<'_>,
+        given: &Credentials,
+        address: IpAddr,
+    ) -> Result<Caller, Unproven> {
+        if let Some(wait) = self.brake.wait(Instant::now(), address, given) {
+            if !connection.place.on_wait() {
+                return Err(Unproven::TooMany);
+            }
+            sleep(wait).await;
+            // One that was replaced is told only now: told at once, a guesser would come back at once.
+            if !connection.place.on_waited() {
+                return Err(Unproven::TooMany);
+            }
+        }
+        match auth::caller(&self.settings, given, address) {
+            Some(caller) => {
+                self.brake.on_success(given);
+                Ok(caller)
+            }
+            None => {
+                self.brake.on_failure(Instant::now(), address, given);
+                tracing::warn!(%address, "wrong login");
+                Err(Unproven::Wrong)
+            }
+        }
+    }
+
+    async fn answer_caller(
+        &self,
+        connection: &Connection<'_>,
+        caller: &Caller,
+        place: Place,
+        request: Request<Incoming>,
+    ) -> Reply {
+        if request.method() == Method::GET && !connection.place.on_call() {
+            return busy();
+        }
+        match (place, request.method()) {
+            (Place::Events, &Method::GET) => self.events(caller, request.headers()),
+            (Place::Feed, &Method::GET) => self.feed(caller).await,
+            (Place::Metrics, &Method::GET)
+                if self.settings.metrics.access != MetricsAccess::Off =>
+            {
+                match caller.access {
+                    Access::Add => empty(StatusCode::FORBIDDEN),
+                    Access::Restricted | Access::Control => self.metrics(request.headers()).await,
+                }
+            }
+            (Place::Rpc(protocol, Some(method)), &Method::GET) => {
+                let query = request.uri().query().unwrap_or_default();
+                self.called_by_get(caller, protocol, &method, query).await
+            }
+            (Place::Rpc(Protocol::JsonP, _) | Place::Events, _) => {
+                closing(empty(StatusCode::METHOD_NOT_ALLOWED))
+            }
+            (Place::Rpc(protocol, _), &Method::POST) => {
+                self.called_by_post(connection, caller, protocol, request).await
+            }
+            _ => closing(empty(StatusCode::NOT_FOUND)),
+        }
+    }
+
+    fn events(&self, caller: &Caller, headers: &HeaderMap) -> Reply {
+        if caller.access < Access::Restricted {
+            return empty(StatusCode::FORBIDDEN);
+        }
+        let last = headers.get("last-event-id").and_then(|id| id.to_str().ok());
+        let since = last.and_then(|id| id.rsplit_once('/')).and_then(|(boot, sequence)| {
+            Some(Position { boot: boot.to_owned(), sequence: sequence.parse().ok()? })
+        });
+        let watcher = self.service.hub.watch(since.as_ref());
+        let mut reply = Response::new(Answer::events(watcher, self.stopped.clone()));
+        set_type(&mut reply, "text/event-stream");
+        reply
+    }
+
+    async fn feed(&self, caller: &Caller) -> Reply {
+        if caller.access < Access::Restricted {
+            return empty(StatusCode::FORBIDDEN);
+        }
+        match self.service.control.rss().await {
+            Ok(text) => whole(text.into_bytes(), "application/rss+xml; charset=utf-8"),
+            Err(_) => empty(StatusCode::SERVICE_UNAVAILABLE),
+        }
+    }
+
+    async fn called_by_get(
+        &self,
+        caller: &Caller,
+        protocol: Protocol,
+        method: &str,
+        query: &str,
+    ) -> Reply {
+        let mut pairs = query_pairs(query);
+        let callback = match protocol {
+            Protocol::JsonP if pairs.is_empty() => None,
+            Protocol::JsonP => Some(pairs.remove(0).1),
+            Protocol::Json | Protocol::Xml => None,
+        };
+        if protocol == Protocol::JsonP && !callback.as_deref().is_some_and(is_function_name) {
+            return plain(StatusCode::BAD_REQUEST, "the callback is no name of a function\n");
+        }
+        let format = if protocol == Protocol::Xml { Format::Xml } else { Format::Json };
+        let asked = Asked { caller, format, by_get: true };
+        let outcome =
+            self.service.call(&asked, method, Params::Parsed(query_params(method, pairs))).await;
+        let (answer, kind) = match (protocol, callback) {
+            (Protocol::Xml, _) => (xml_rpc::response(outcome), XML_TYPE),
+            (_, None) => (Envelope::bare(method).around(outcome), JSON_TYPE),
+            (_, Some(callback)) => {
+                let answer = Envelope::bare(method).around(outcome);
+                (answer.between(format!("{callback}(").as_bytes(), b")"), "application/javascript")
+            }
+        };
+        let pieces = Pieces::of(|mut outlet| async {
+            outlet.put(answer).await?;
+            Ok(outlet)
+        });
+        sent(pieces, kind).await
+    }
+
+    async fn called_by_post(
+        &self,
+        connection: &Connection<'_>,
+        caller: &Caller,
+        protocol: Protocol,
+        request: Request<Incoming>,
+    ) -> Reply {
+        if is_compressed(request.headers()) {
+            return closing(empty(StatusCode::UNSUPPORTED_MEDIA_TYPE));
+        }
+        let place = connection.place;
+        if !place.on_body(caller.is_authenticated) {
+            return busy();
+        }
+        let shape = if protocol == Protocol::Xml { Shape::xml() } else { Shape::json() };
+        let body = BodyReader::new(request.into_body(), place);
+        let held = match self.bodies.read(body, shape).await {
+            Ok(held) => held,
+            Err(error) => return unread(&error, protocol),
+        };
+        if !place.on_call() {
+            return busy();
+        }
+        let (service, caller) = (self.service.clone(), caller.clone());
+        let is_xml = protocol == Protocol::Xml;
+        let (format, kind) =
+            if is_xml { (Format::Xml, XML_TYPE) } else { (Format::Json, JSON_TYPE) };
+        let pieces = Pieces::of(move |mut outlet| async move {
+            let text = &held.bytes;
+            let asked = Asked { caller: &caller, format, by_get: false };
+            match format {
+                Format::Json => service.answer_body(&asked, text, &mut outlet).await?,
+                Format::Xml => service.answer_xml(&asked, text, &mut outlet).await?,
+            }
+            Ok(outlet)
+        });
+        sent(pieces, kind).await
+    }
+}
+
+/// Whatever is short says how long it is; the rest of the others is written as it is taken.
+async fn sent(pieces: Pieces<'static>, kind: &'static str) -> Reply {
+    let answer = match pieces.beginning().await {
+        Ok(Beginning::Nothing) => return empty(StatusCode::NO_CONTENT),
+        Ok(Beginning::Whole(text)) => Answer::Whole(text),
+        Ok(Beginning::Long(first, more)) => Answer::Long { first, more: Box::new(more) },
+        Err(_) => return closing(empty(StatusCode::SERVICE_UNAVAILABLE)),
+    };
+    let mut reply = Response::new(answer);
+    set_type(&mut reply, kind);
+    reply
+}
+
+/// The reader of HTTP looks only now and then whether it has too much.
+fn size_of_headers(headers: &HeaderMap) -> usize {
+    headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum()
+}
+
+pub(crate) fn is_compressed(headers: &HeaderMap) -> bool {
+    headers.get(header::CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity")
+}
+
+fn is_function_name(text: &str) -> bool {
+    let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '.');
+    !text.is_empty() && text.len() <= LONGEST_CALLBACK && text.chars().all(good)
+}
+
+fn unread(error: &BodyError, protocol: Protocol) -> Reply {
+    match error {
+        BodyError::Broken => closing(empty(StatusCode::BAD_REQUEST)),
+        BodyError::NoRoom => busy(),
+        BodyError::TooSlow => closing(empty(StatusCode::REQUEST_TIMEOUT)),
+        BodyError::Shape(excess) => {
+            let fault = Err(Fault::from(*excess));
+            closing(match protocol {
+                Protocol::Xml => whole(xml_rpc::response(fault).text, XML_TYPE),
+                _ => whole(Envelope::unknown().around(fault).text, JSON_TYPE),
+            })
+        }
+        BodyError::TooLarge(limit) => {
+            let answer = Envelope::unknown().around(Err(Fault::TooLarge { limit: *limit }));
+            let mut reply = whole(answer.text, JSON_TYPE);
+            *reply.status_mut() = StatusCode::PAYLOAD_TOO_LARGE;
+            closing(reply)
+        }
+    }
+}
+
+/// All places or all memory for requests are in use.
+pub(crate) fn busy() -> Reply {
+    closing(empty(StatusCode::SERVICE_UNAVAILABLE))
+}
+
+pub(crate) fn too_many(wait: Duration) -> Reply {
+    let mut reply = empty(StatusCode::TOO_MANY_REQUESTS);
+    let seconds = HeaderValue::from(wait.as_secs());
+    reply.headers_mut().insert(header::RETRY_AFTER, seconds);
+    closing(reply)
+}
+
+/// Nobody can say where such a request ends.
+pub(crate) fn ambiguous() -> Reply {
+    closing(empty(StatusCode::BAD_REQUEST))
+}
+
+/// Clients take a 401 for a wrong password, and nothing else.
+fn unauthorized() -> Reply {
+    let mut reply = empty(StatusCode::UNAUTHORIZED);
+    let challenge = HeaderValue::from_static(r#"Basic realm="bergamot", charset="UTF-8""#);
+    reply.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+    closing(reply)
+}
+
+fn refused(barred: &Barred) -> Reply {
+    let status = match barred {
+        Barred::NoHost => StatusCode::BAD_REQUEST,
+        Barred::Host(_) | Barred::Origin(_) => StatusCode::FORBIDDEN,
+    };
+    closing(plain(status, format!("{barred}\n")))
+}
+
+pub(crate) fn whole(text: Vec<u8>, kind: &'static str) -> Reply {
+    let mut reply = Response::new(Answer::Whole(text.into()));
+    set_type(&mut reply, kind);
+    reply
+}
+
+pub(crate) fn plain(status: StatusCode, text: impl Into<Bytes>) -> Reply {
+    let mut reply = Response::new(Answer::Whole(text.into()));
+    *reply.status_mut() = status;
+    set_type(&mut reply, "text/plain; charset=utf-8");
+    reply
+}
+
+pub(crate) fn empty(status: StatusCode) -> Reply {
+    let mut reply = Response::new(Answer::Whole(Bytes::new()));
+    *reply.status_mut() = status;
+    reply
+}
+
+/// The rest of what was sent is not worth reading.
+pub(crate) fn closing(mut reply: Reply) -> Reply {
+    reply.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    reply
+}
+
+fn set_type(reply: &mut Reply, kind: &'static str) {
+    reply.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+}
+
+/// An answer is for whoever asked, to be read as what it is, and kept nowhere.
+fn with_headers(mut reply: Reply, allowed_origin: Option<String>) -> Reply {
+    let headers = reply.headers_mut();
+    for (name, value) in SAFETY {
+        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+    }
+    let origin = allowed_origin.and_then(|origin| HeaderValue::try_from(origin).ok());
+    if let Some(origin) = origin {
+        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        headers.insert(header::VARY, HeaderValue::from_static("Origin"));
+        for (name, value) in CROSS_ORIGIN {
+            headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+    }
+    reply
+}
+
+pub(crate) const JSON_TYPE: &str = "application/json";
+const XML_TYPE: &str = "text/xml";
+const SAFETY: [(&str, &str); 5] = [
+    ("cache-control", "no-store"),
+    ("content-security-policy", "default-src 'none'; frame-ancestors 'none'"),
+    ("referrer-policy", "no-referrer"),
+    ("x-content-type-options", "nosniff"),
+    ("x-frame-options", "DENY"),
+];
+const CROSS_ORIGIN: [(&str, &str); 3] = [
+    ("access-control-allow-headers", "Authorization, Content-Type, X-Authorization"),
+    ("access-control-allow-methods", "GET, POST, OPTIONS"),
+    ("access-control-max-age", "86400"),
+];
+pub(crate) const LARGEST_HEADERS: usize = 64 << 10;
+const LONGEST_CALLBACK: usize = 64;
