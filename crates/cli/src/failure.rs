@@ -6,7 +6,7 @@ use bergamot_rpc::ClientError;
 use bergamot_types::Shown;
 use thiserror::Error;
 
-use super::exit::Exit;
+use crate::exit::Exit;
 
 #[derive(Debug, Error)]
 pub(crate) enum Failure {

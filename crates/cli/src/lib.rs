@@ -13,62 +13,43 @@
 
 #![forbid(unsafe_code)]
 
-mod add;
 mod arguments;
+mod client;
 mod clock;
-mod columns;
+mod commands;
 mod demo;
 mod doctor;
 mod exit;
-mod explain;
 mod failure;
-mod feeds;
-mod fields;
-mod groups;
-mod health;
 mod import;
-mod limit;
-mod list;
-mod live;
-mod log;
-mod look;
 mod offline;
-#[cfg(test)]
-mod pages;
-mod place;
-mod program;
-mod rpc;
-mod seen;
-mod server;
-mod session;
-mod show;
-mod status;
-mod steer;
-mod storage;
-mod targets;
-mod wait;
-mod watch;
-mod words;
+mod terminal;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use bergamot_config::identity;
+use bergamot_config::{Config, ConfigError, Environment, show_time};
+
 use arguments::FeedsCommand;
+use arguments::Once;
+pub use arguments::program::{
+    Arguments, Command as ProgramCommand, ConfigCommand, Run, completions,
+};
 pub use arguments::{Command, Options};
+use client::endpoint::{Place, Places};
+use client::session::{Form, Session};
+use commands::job::{add, edit as steer, list, show, wait};
+use commands::{
+    explain, feeds, groups, health, limit, log, rpc, server, status, storage, targets, watch,
+};
 pub use demo::{Settings as DemoSettings, run as demo};
 pub use exit::Exit;
 use failure::Failure;
 pub use import::{Import, Told as Imported, run as import};
-use look::Look;
 pub use offline::{Offline, OfflineJob, OfflineSpool};
-use place::{Place, Places};
-pub use program::{Arguments, Command as ProgramCommand, ConfigCommand, Run, completions};
-use session::{Form, Session};
-
-use crate::arguments::Once;
-use bergamot_config::identity;
-use bergamot_config::{Config, ConfigError, Environment, show_time};
+use terminal::style::Look;
 
 /// Does what is said, and tells what goes wrong.
 pub fn run(options: Options, command: &Command, offline: &dyn Offline) -> Exit {

@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use bergamot_config::Config;
 use bergamot_storage::Reserve;
 use bergamot_store::KnownMounts;
 use bergamot_types::ByteCount;
@@ -14,7 +15,6 @@ use rustix::fs::{FallocateFlags, fallocate, statvfs};
 use rustix::io::Errno;
 
 use super::Finding;
-use bergamot_config::Config;
 
 pub(super) fn examine(config: &Config) -> Vec<Finding> {
     let directories = &config.directories;

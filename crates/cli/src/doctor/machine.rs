@@ -2,13 +2,13 @@
 
 use std::net::{Ipv6Addr, UdpSocket};
 
+use bergamot_config::{Config, memory_budget};
 use bergamot_types::{ByteCount, UnixTime};
 use chrono::{DateTime, SecondsFormat};
 use rustix::process::{Resource, getegid, geteuid, getrlimit};
 
 use super::Finding;
 use crate::clock;
-use bergamot_config::{Config, memory_budget};
 
 /// `remark` is what there is to say of who asks.
 pub(super) fn examine(config: &Config, remark: Option<&str>) -> Vec<Finding> {

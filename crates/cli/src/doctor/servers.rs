@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bergamot_config::Config;
 use bergamot_net::{
     Encryption, Errand, ErrandError, IpVersion, Recall, Server, ServerSettings, TlsAgreement,
 };
@@ -15,7 +16,6 @@ use tokio::time::timeout;
 use super::Finding;
 use super::machine::spoken_date;
 use crate::clock;
-use bergamot_config::Config;
 
 pub(super) fn examine(config: &Config) -> anyhow::Result<Vec<Finding>> {
     if config.servers.is_empty() {

@@ -7,13 +7,13 @@ use bergamot_types::Shown;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::arguments::FeedsCommand;
-use super::columns::{Cell, Columns, flexible, left, right};
-use super::failure::Failure;
-use super::look::{Look, Tint};
-use super::seen::{Moment, read};
-use super::session::{Form, Session};
-use super::words;
+use crate::arguments::FeedsCommand;
+use crate::client::response::{Moment, read};
+use crate::client::session::{Form, Session};
+use crate::failure::Failure;
+use crate::terminal::columns::{Cell, Columns, flexible, left, right};
+use crate::terminal::format;
+use crate::terminal::style::{Look, Tint};
 
 #[derive(Clone, Debug, Deserialize)]
 struct Feed {
@@ -63,7 +63,7 @@ impl Retried {
     }
 }
 
-pub(super) fn feeds(session: &mut Session, command: &FeedsCommand) -> Result<(), Failure> {
+pub(crate) fn feeds(session: &mut Session, command: &FeedsCommand) -> Result<(), Failure> {
     match command {
         FeedsCommand::Errors => errors(session),
         FeedsCommand::Fetch { feed } => {
@@ -130,7 +130,7 @@ fn list_page(feeds: &[Feed], look: Look) -> String {
             Shown(&feed.url).to_string().into(),
             feed.seen.to_string().into(),
             feed.wanted.to_string().into(),
-            words::span(feed.interval).into(),
+            format::span(feed.interval).into(),
             ago(feed.last_fetched, look).into(),
             ahead(feed.next_due, look).into(),
             state(feed),
@@ -175,7 +175,7 @@ fn items_page(items: &[Item], look: Look) -> String {
             Cell::tinted(tint, Shown(&item.verdict).to_string()),
             item.rule.map_or(String::new(), |rule| rule.to_string()).into(),
             Shown(&item.fate).to_string().into(),
-            item.size.map_or(String::new(), words::size).into(),
+            item.size.map_or(String::new(), format::size).into(),
             ago(item.published, look).into(),
             Shown(item.category.as_deref().unwrap_or_default()).to_string().into(),
             Shown(&item.title).to_string().into(),
@@ -209,14 +209,14 @@ fn errors_page(errors: &[Trouble], look: Look) -> String {
 
 fn ago(moment: Option<Moment>, look: Look) -> String {
     let seconds = moment.map(|moment| look.now.0.saturating_sub(moment.0.0).max(0).unsigned_abs());
-    seconds.map_or("-".to_owned(), words::span)
+    seconds.map_or("-".to_owned(), format::span)
 }
 
 fn ahead(moment: Option<Moment>, look: Look) -> String {
     let seconds = moment.map(|moment| moment.0.0.saturating_sub(look.now.0).max(0).unsigned_abs());
     seconds.map_or("-".to_owned(), |seconds| match seconds {
         0 => "now".to_owned(),
-        seconds => words::span(seconds),
+        seconds => format::span(seconds),
     })
 }
 

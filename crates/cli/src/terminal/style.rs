@@ -10,16 +10,16 @@ use bergamot_config::machine_zone;
 
 /// Everything pages depend on beside what they show.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Look {
+pub(crate) struct Look {
     /// Columns of the terminal; none where there is no terminal, and nothing is cut.
-    pub(super) width: Option<usize>,
-    pub(super) colours: bool,
-    pub(super) now: UnixTime,
-    pub(super) zone: Zone,
+    pub(crate) width: Option<usize>,
+    pub(crate) colours: bool,
+    pub(crate) now: UnixTime,
+    pub(crate) zone: Zone,
 }
 
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(super) enum Tint {
+pub(crate) enum Tint {
     Bad,
     Busy,
     Faint,
@@ -32,7 +32,7 @@ pub(super) enum Tint {
 
 impl Look {
     /// Of standard output. `NO_COLOR` is heeded if it holds anything (no-color.org).
-    pub(super) fn of_this_terminal(now: UnixTime) -> Self {
+    pub(crate) fn of_this_terminal(now: UnixTime) -> Self {
         let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let is_terminal = std::io::stdout().is_terminal();
         let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
@@ -44,7 +44,7 @@ impl Look {
         }
     }
 
-    pub(super) fn tint(self, tint: Tint, text: &str) -> String {
+    pub(crate) fn tint(self, tint: Tint, text: &str) -> String {
         let code = match tint {
             Tint::Bad => "31",
             Tint::Busy => "36",
@@ -60,17 +60,17 @@ impl Look {
         }
     }
 
-    pub(super) fn date(self, at: UnixTime) -> String {
+    pub(crate) fn date(self, at: UnixTime) -> String {
         self.zone.written(at)
     }
 
-    pub(super) fn date_to_the_second(self, at: UnixTime) -> String {
+    pub(crate) fn date_to_the_second(self, at: UnixTime) -> String {
         self.zone.written_to_the_second(at)
     }
 }
 
 /// Columns and lines of the terminal at standard output.
-pub(super) fn terminal_size() -> (usize, usize) {
+pub(crate) fn terminal_size() -> (usize, usize) {
     let size = rustix::termios::tcgetwinsize(std::io::stdout());
     size.ok()
         .map(|size| (usize::from(size.ws_col), usize::from(size.ws_row)))
@@ -79,12 +79,12 @@ pub(super) fn terminal_size() -> (usize, usize) {
 }
 
 /// Columns a text takes.
-pub(super) fn width_of(text: &str) -> usize {
+pub(crate) fn width_of(text: &str) -> usize {
     text.width()
 }
 
 /// At most so many columns of it, with a mark where it was cut.
-pub(super) fn cut(text: &str, columns: usize) -> String {
+pub(crate) fn cut(text: &str, columns: usize) -> String {
     if text.width() <= columns {
         return text.to_owned();
     }
@@ -115,7 +115,7 @@ const USUAL_SIZE: (usize, usize) = (80, 24);
 
 #[cfg(test)]
 impl Look {
-    pub(super) fn plain(width: usize) -> Self {
+    pub(crate) fn plain(width: usize) -> Self {
         Self {
             width: Some(width),
             colours: false,

@@ -5,14 +5,14 @@ use std::io::Write;
 use bergamot_types::Shown;
 use serde_json::json;
 
-use super::arguments::Options;
-use super::exit::Exit;
-use super::failure::Failure;
-use super::places;
+use crate::arguments::Options;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::places;
 
 /// The loop answers, and what it is told can be written down. No other disk is asked for anything: a
 /// share that hangs is no reason to start the daemon anew. No login is needed, so none goes anywhere.
-pub(super) fn health(options: Options) -> Result<(), Failure> {
+pub(crate) fn health(options: Options) -> Result<(), Failure> {
     let (json, quiet) = (options.json, options.quiet);
     let (mut client, _) = places(options)?.and_port_without_login().reach()?;
     let ready = client.readiness()?;

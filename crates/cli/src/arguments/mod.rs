@@ -1,14 +1,18 @@
 //! What can be said to a daemon on the command line.
 
+pub(crate) mod program;
+#[cfg(test)]
+mod reference;
+
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use bergamot_config::{Config, Environment, time};
 use bergamot_types::ByteCount;
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::place::Place;
-use bergamot_config::{Config, Environment, time};
+use crate::client::endpoint::Place;
 
 /// How to reach the daemon, and how to tell what it says.
 #[derive(Clone, Debug, Args)]
@@ -17,19 +21,19 @@ pub struct Options {
     /// Where the daemon is: PATH, unix:PATH, tcp://HOST:PORT or http://USER:PASSWORD@HOST:PORT;
     /// without it BERGAMOT_HOST, then what the file of BERGAMOT_CONFIG says, then BERGAMOT_SOCKET, then what bergamot.toml here says, then the usual sockets
     #[arg(short = 'H', long, global = true, value_name = "PLACE")]
-    pub(super) host: Option<Place>,
+    pub(crate) host: Option<Place>,
     /// The configuration of the daemon, to look up its socket there
     #[arg(id = "config", short = 'c', long = "config", global = true, value_name = "FILE")]
-    pub(super) config: Option<PathBuf>,
+    pub(crate) config: Option<PathBuf>,
     /// Print what the daemon answers as JSON, unchanged
     #[arg(long, global = true)]
-    pub(super) json: bool,
+    pub(crate) json: bool,
     /// Print ids only, or nothing
     #[arg(short, long, global = true, conflicts_with = "json")]
-    pub(super) quiet: bool,
+    pub(crate) quiet: bool,
     /// Give up after this time, as in "90 s" or 2h
     #[arg(long, global = true, value_name = "TIME", value_parser = length_of_time)]
-    pub(super) timeout: Option<Duration>,
+    pub(crate) timeout: Option<Duration>,
 }
 
 #[derive(Clone, Debug, Subcommand)]
@@ -157,41 +161,41 @@ pub enum Command {
 pub struct Add {
     /// Files, URLs, or - for standard input
     #[arg(required = true, value_name = "FILE|URL|-")]
-    pub(super) sources: Vec<String>,
+    pub(crate) sources: Vec<String>,
     /// What to call the job
     #[arg(long)]
-    pub(super) name: Option<String>,
+    pub(crate) name: Option<String>,
     #[arg(short = 'C', long)]
-    pub(super) category: Option<String>,
+    pub(crate) category: Option<String>,
     /// Higher goes first; 900 and more even while downloads are paused
     #[arg(short, long, allow_negative_numbers = true)]
-    pub(super) priority: Option<i32>,
+    pub(crate) priority: Option<i32>,
     /// Before others of its priority
     #[arg(long)]
-    pub(super) top: bool,
+    pub(crate) top: bool,
     /// Paused, until somebody resumes it
     #[arg(long)]
-    pub(super) paused: bool,
+    pub(crate) paused: bool,
     /// Of its archives
     #[arg(long)]
-    pub(super) password: Option<String>,
+    pub(crate) password: Option<String>,
     /// Wait until it has ended; the exit code says how
     #[arg(short, long)]
-    pub(super) wait: bool,
+    pub(crate) wait: bool,
 }
 
 #[derive(Clone, Debug, Args)]
 pub struct List {
     /// Only jobs with this in their names
-    pub(super) search: Option<String>,
+    pub(crate) search: Option<String>,
     #[arg(short = 'C', long)]
-    pub(super) category: Option<String>,
+    pub(crate) category: Option<String>,
     /// Begin after so many jobs
     #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(super) offset: usize,
+    pub(crate) offset: usize,
     /// At most so many jobs; 100 unless ids or JSON are printed
     #[arg(short = 'n', long, value_name = "N")]
-    pub(super) limit: Option<usize>,
+    pub(crate) limit: Option<usize>,
 }
 
 #[derive(Clone, Debug, Subcommand)]
@@ -290,24 +294,24 @@ pub enum GroupCommand {
 
 #[derive(Clone, Debug, Args)]
 pub struct PostChoice {
-    pub(super) group: String,
+    pub(crate) group: String,
     /// Only posts with all of these words
-    pub(super) words: Vec<String>,
+    pub(crate) words: Vec<String>,
     /// This post alone, with its files
     #[arg(long)]
-    pub(super) post: Option<String>,
+    pub(crate) post: Option<String>,
     /// Only posts of which nothing is missing
     #[arg(long)]
-    pub(super) complete: bool,
+    pub(crate) complete: bool,
     /// Begin after so many posts
     #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(super) offset: usize,
+    pub(crate) offset: usize,
     /// At most so many posts
     #[arg(short = 'n', long, value_name = "N", default_value_t = 100)]
-    pub(super) limit: usize,
+    pub(crate) limit: usize,
     /// Wait for what the server has now, instead of showing what is known
     #[arg(long)]
-    pub(super) latest: bool,
+    pub(crate) latest: bool,
 }
 
 #[derive(Clone, Debug, Subcommand)]
@@ -326,53 +330,53 @@ pub enum ServerCommand {
 #[derive(Clone, Debug, Args)]
 pub struct TestServer {
     /// The name of a configured server, or a host
-    pub(super) server: String,
+    pub(crate) server: String,
     #[arg(long)]
-    pub(super) port: Option<u16>,
+    pub(crate) port: Option<u16>,
     /// Without encryption
     #[arg(long)]
-    pub(super) plain: bool,
+    pub(crate) plain: bool,
     #[arg(long, requires = "password_file")]
-    pub(super) username: Option<String>,
+    pub(crate) username: Option<String>,
     /// The file that holds the password
     #[arg(long, value_name = "FILE", requires = "username")]
-    pub(super) password_file: Option<PathBuf>,
+    pub(crate) password_file: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, Args)]
 pub struct AddServer {
     /// What to call it, for good
-    pub(super) name: String,
+    pub(crate) name: String,
     /// Where it is found
     #[arg(id = "news_host", value_name = "HOST")]
-    pub(super) host: String,
+    pub(crate) host: String,
     /// 563 with TLS, 119 without, unless it is said
     #[arg(long)]
-    pub(super) port: Option<u16>,
+    pub(crate) port: Option<u16>,
     #[arg(long, value_parser = ["tls", "starttls", "none"])]
-    pub(super) encryption: Option<String>,
+    pub(crate) encryption: Option<String>,
     #[arg(long)]
-    pub(super) username: Option<String>,
+    pub(crate) username: Option<String>,
     /// Read the password from standard input
     #[arg(long, requires = "username")]
-    pub(super) password_stdin: bool,
+    pub(crate) password_stdin: bool,
     /// The file that holds the password
     #[arg(long, value_name = "FILE", requires = "username", conflicts_with = "password_stdin")]
-    pub(super) password_file: Option<PathBuf>,
+    pub(crate) password_file: Option<PathBuf>,
     #[arg(long)]
-    pub(super) connections: Option<u16>,
+    pub(crate) connections: Option<u16>,
     /// 0 is asked first; a higher one only for what those below do not have
     #[arg(long)]
-    pub(super) level: Option<u32>,
+    pub(crate) level: Option<u32>,
     /// Downloads do not wait for it when it is out of order
     #[arg(long)]
-    pub(super) optional: bool,
+    pub(crate) optional: bool,
     /// Days for which it keeps articles
     #[arg(long, value_name = "DAYS")]
-    pub(super) retention: Option<u32>,
+    pub(crate) retention: Option<u32>,
     /// Do not connect to it to see whether it accepts the login
     #[arg(long)]
-    pub(super) unchecked: bool,
+    pub(crate) unchecked: bool,
 }
 
 #[derive(Clone, Debug, Subcommand)]
@@ -399,7 +403,7 @@ pub enum Whereto {
 
 /// Bytes per second, or none.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct RateLimit(pub(super) Option<u64>);
+pub struct RateLimit(pub(crate) Option<u64>);
 
 impl FromStr for RateLimit {
     type Err = String;

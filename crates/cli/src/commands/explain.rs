@@ -3,14 +3,14 @@
 use bergamot_types::Shown;
 use serde_json::json;
 
-use super::columns::{Columns, left, right};
-use super::failure::Failure;
-use super::look::{Look, Tint};
-use super::seen::{Evidence, Explanation, read};
-use super::session::Session;
-use super::words;
+use crate::client::response::{Evidence, Explanation, read};
+use crate::client::session::Session;
+use crate::failure::Failure;
+use crate::terminal::columns::{Columns, left, right};
+use crate::terminal::format;
+use crate::terminal::style::{Look, Tint};
 
-pub(super) fn explain(session: &mut Session, job: Option<u32>) -> Result<(), Failure> {
+pub(crate) fn explain(session: &mut Session, job: Option<u32>) -> Result<(), Failure> {
     let answer = match job {
         Some(job) => session.ask("job.explain", json!({ "job": job }))?,
         None => session.ask("queue.explain", json!({}))?,
@@ -19,7 +19,7 @@ pub(super) fn explain(session: &mut Session, job: Option<u32>) -> Result<(), Fai
 }
 
 /// What keeps everything from being downloaded, if something does.
-pub(super) fn hindrance(session: &mut Session) -> Result<Option<String>, Failure> {
+pub(crate) fn hindrance(session: &mut Session) -> Result<Option<String>, Failure> {
     let explanation: Explanation = read(&session.ask("queue.explain", json!({}))?)?;
     let goes_on = GOES_ON.contains(&explanation.code.as_str());
     Ok((!goes_on).then(|| Shown(&explanation.sentence).to_string()))
@@ -44,10 +44,10 @@ fn page(explanation: &Explanation, look: Look) -> String {
 fn told(evidence: &Evidence) -> (String, String) {
     let Some(value) = evidence.value else { return (String::new(), evidence.fact.clone()) };
     match evidence.fact.as_str() {
-        "bytes per second" => (words::rate(value as u64), String::new()),
-        "bytes" => (words::size(value as u64), String::new()),
+        "bytes per second" => (format::rate(value as u64), String::new()),
+        "bytes" => (format::size(value as u64), String::new()),
         fact => match fact.strip_prefix("bytes ") {
-            Some(rest) => (words::size(value as u64), rest.to_owned()),
+            Some(rest) => (format::size(value as u64), rest.to_owned()),
             None => (value.to_string(), fact.to_owned()),
         },
     }

@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use super::failure::Failure;
-use super::session::Session;
+use crate::client::session::Session;
+use crate::failure::Failure;
 
-pub(super) fn rpc(session: &mut Session, method: &str, words: &[String]) -> Result<(), Failure> {
+pub(crate) fn rpc(session: &mut Session, method: &str, words: &[String]) -> Result<(), Failure> {
     let answer = session.ask(method, params(words)?)?;
     session.out.json(&answer)
 }

@@ -5,27 +5,27 @@ use std::io::{self, StdoutLock, Write};
 use bergamot_rpc::{Client, Events};
 use serde_json::Value;
 
-use super::failure::Failure;
-use super::look::Look;
-use super::place::Place;
+use crate::client::endpoint::Place;
+use crate::failure::Failure;
+use crate::terminal::style::Look;
 
 #[derive(Debug)]
-pub(super) struct Session {
+pub(crate) struct Session {
     client: Client,
     place: Place,
-    pub(super) out: Output,
+    pub(crate) out: Output,
 }
 
 /// Standard output, in the form that was asked for.
 #[derive(Debug)]
-pub(super) struct Output {
+pub(crate) struct Output {
     to: StdoutLock<'static>,
-    pub(super) form: Form,
-    pub(super) look: Look,
+    pub(crate) form: Form,
+    pub(crate) look: Look,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Form {
+pub(crate) enum Form {
     /// What the daemon answers, unchanged.
     Json,
     People,
@@ -34,23 +34,23 @@ pub(super) enum Form {
 }
 
 impl Session {
-    pub(super) fn new(client: Client, place: Place, form: Form, look: Look) -> Self {
+    pub(crate) fn new(client: Client, place: Place, form: Form, look: Look) -> Self {
         Self { client, place, out: Output { to: io::stdout().lock(), form, look } }
     }
 
-    pub(super) fn ask(&mut self, method: &str, params: Value) -> Result<Value, Failure> {
+    pub(crate) fn ask(&mut self, method: &str, params: Value) -> Result<Value, Failure> {
         Ok(self.client.call(method, params)?)
     }
 
     /// What happens from now on, over a connection of its own.
-    pub(super) fn events(&self) -> Result<Events, Failure> {
+    pub(crate) fn events(&self) -> Result<Events, Failure> {
         Ok(self.place.connect()?.subscribe(None)?)
     }
 }
 
 impl Output {
     /// An answer as it came, or the page people get of it.
-    pub(super) fn answer(
+    pub(crate) fn answer(
         &mut self,
         answer: &Value,
         page: impl FnOnce(Look) -> Result<String, Failure>,
@@ -66,7 +66,7 @@ impl Output {
     }
 
     /// On a line of its own for programs, spread out for people.
-    pub(super) fn json(&mut self, value: &Value) -> Result<(), Failure> {
+    pub(crate) fn json(&mut self, value: &Value) -> Result<(), Failure> {
         let text = match self.look.width {
             Some(_) => serde_json::to_string_pretty(value)?,
             None => value.to_string(),
@@ -74,7 +74,7 @@ impl Output {
         self.text(&format!("{text}\n"))
     }
 
-    pub(super) fn text(&mut self, text: &str) -> Result<(), Failure> {
+    pub(crate) fn text(&mut self, text: &str) -> Result<(), Failure> {
         self.to.write_all(text.as_bytes())?;
         Ok(self.to.flush()?)
     }

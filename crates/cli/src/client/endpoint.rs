@@ -6,13 +6,13 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use bergamot_config::control_socket as socket;
+use bergamot_config::{Config, Control, Socket};
 use bergamot_rpc::{Client, ClientError};
 use bergamot_types::Secret;
 use thiserror::Error;
 
-use super::failure::Failure;
-use bergamot_config::control_socket as socket;
-use bergamot_config::{Config, Control, Socket};
+use crate::failure::Failure;
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Place {
@@ -96,7 +96,7 @@ impl fmt::Display for Place {
 }
 
 impl Place {
-    pub(super) fn connect(&self) -> Result<Client, ClientError> {
+    pub(crate) fn connect(&self) -> Result<Client, ClientError> {
         match self {
             Self::Socket(path) => Client::connect_socket(path),
             Self::Http { host, login } => Ok(Client::over_tcp(host.clone(), login.clone())),
@@ -121,7 +121,7 @@ impl From<Place> for Places {
 
 impl Places {
     /// If nobody says: what a configuration says, or where daemons usually are.
-    pub(super) fn usual(
+    pub(crate) fn usual(
         environment: impl Fn(&str) -> Option<String>,
         config: Option<&Config>,
     ) -> Self {
@@ -140,14 +140,14 @@ impl Places {
     }
 
     /// The port as well, for a question that wants no login. Not every volume takes a socket.
-    pub(super) fn and_port_without_login(mut self) -> Self {
+    pub(crate) fn and_port_without_login(mut self) -> Self {
         let port = self.port.take().map(|host| Place::Http { host, login: None });
         self.all.extend(port);
         self
     }
 
     /// The first place where somebody answers.
-    pub(super) fn reach(&self) -> Result<(Client, Place), Failure> {
+    pub(crate) fn reach(&self) -> Result<(Client, Place), Failure> {
         let mut tried = Vec::new();
         for place in &self.all {
             match place.connect() {

@@ -3,16 +3,16 @@
 use bergamot_types::Shown;
 use serde_json::json;
 
-use super::columns::{Cell, Columns, flexible, left, right};
-use super::failure::Failure;
-use super::fields::Fields;
-use super::list::{name, state, words_of};
-use super::look::{Look, Tint};
-use super::seen::{File, Job, Probe, read};
-use super::session::Session;
-use super::words;
+use crate::client::response::{File, Job, Probe, read};
+use crate::client::session::Session;
+use crate::commands::job::list::{name, state, words_of};
+use crate::failure::Failure;
+use crate::terminal::columns::{Cell, Columns, flexible, left, right};
+use crate::terminal::fields::Fields;
+use crate::terminal::format;
+use crate::terminal::style::{Look, Tint};
 
-pub(super) fn show(session: &mut Session, job: u32, files: bool) -> Result<(), Failure> {
+pub(crate) fn show(session: &mut Session, job: u32, files: bool) -> Result<(), Failure> {
     let method = if files { "job.files" } else { "job.get" };
     let answer = session.ask(method, json!({ "job": job }))?;
     session.out.answer(&answer, |look| match files {
@@ -39,10 +39,10 @@ fn job_page(job: &Job, look: Look) -> String {
     if job.priority != 0 {
         fields.push("priority", job.priority.to_string());
     }
-    fields.push("size", words::size(job.size));
+    fields.push("size", format::size(job.size));
     if job.ended.is_none() {
-        let done = words::percent(job.remaining, job.size);
-        fields.push("done", format!("{done}, {} left", words::size(job.remaining)));
+        let done = format::percent(job.remaining, job.size);
+        fields.push("done", format!("{done}, {} left", format::size(job.remaining)));
         fields.push("files", format!("{}, {} left", job.files, job.remaining_files));
     } else {
         fields.push("files", job.files.to_string());
@@ -54,7 +54,7 @@ fn job_page(job: &Job, look: Look) -> String {
     }
     fields.push("added", when(job.added.0, look));
     if job.download_seconds > 0 {
-        fields.push("downloaded in", words::span(job.download_seconds));
+        fields.push("downloaded in", format::span(job.download_seconds));
     }
     fields.push_if_any("from", job.url.as_deref().map(text));
     fields.push_if_any("files are in", job.working_directory.as_deref().map(text));
@@ -91,7 +91,7 @@ fn health(job: &Job) -> Cell {
 }
 
 fn when(at: bergamot_types::UnixTime, look: Look) -> String {
-    format!("{}, {}", look.date(at), words::ago(look.now, at))
+    format!("{}, {}", look.date(at), format::ago(look.now, at))
 }
 
 fn files_page(files: &[File], look: Look) -> String {
@@ -100,8 +100,8 @@ fn files_page(files: &[File], look: Look) -> String {
         let state = if file.paused { "paused".to_owned() } else { words_of(&file.state) };
         table.push([
             Shown(&file.name).to_string().into(),
-            words::size(file.size).into(),
-            words::percent(file.remaining, file.size).into(),
+            format::size(file.size).into(),
+            format::percent(file.remaining, file.size).into(),
             state.into(),
         ]);
     }
@@ -112,8 +112,8 @@ fn files_page(files: &[File], look: Look) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::super::list::tests::job;
     use super::*;
+    use crate::commands::job::list::tests::job;
 
     #[test]
     fn a_job_is_told_in_full() {

@@ -2,16 +2,16 @@
 
 use bergamot_types::{ByteCount, ByteRate, UnixTime};
 
-pub(super) fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     ByteCount(bytes).to_string()
 }
 
-pub(super) fn rate(bytes: u64) -> String {
+pub(crate) fn rate(bytes: u64) -> String {
     ByteRate(bytes).to_string()
 }
 
 /// In its two largest units.
-pub(super) fn span(seconds: u64) -> String {
+pub(crate) fn span(seconds: u64) -> String {
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
     match seconds {
         0..60 => format!("{seconds} s"),
@@ -29,7 +29,7 @@ fn two(large: u64, large_unit: &str, small: u64, small_unit: &str) -> String {
 }
 
 /// In one unit is enough for what is over.
-pub(super) fn ago(now: UnixTime, at: UnixTime) -> String {
+pub(crate) fn ago(now: UnixTime, at: UnixTime) -> String {
     let seconds = u64::try_from(now.0.saturating_sub(at.0)).unwrap_or(0);
     match seconds {
         0..10 => "just now".to_owned(),
@@ -41,13 +41,13 @@ pub(super) fn ago(now: UnixTime, at: UnixTime) -> String {
 }
 
 /// How long it takes at this rate; nobody knows without one.
-pub(super) fn time_left(bytes: u64, rate: u64) -> Option<String> {
+pub(crate) fn time_left(bytes: u64, rate: u64) -> Option<String> {
     let seconds = bytes.checked_div(rate)?;
     (seconds < ABSURD).then(|| span(seconds))
 }
 
 /// Never 100 before all is there, and nothing where nobody knows of how much.
-pub(super) fn percent(remaining: u64, size: u64) -> String {
+pub(crate) fn percent(remaining: u64, size: u64) -> String {
     if size == 0 {
         return "-".to_owned();
     }
@@ -55,20 +55,20 @@ pub(super) fn percent(remaining: u64, size: u64) -> String {
 }
 
 /// How much of it is there.
-pub(super) fn thousandths(remaining: u64, size: u64) -> u16 {
+pub(crate) fn thousandths(remaining: u64, size: u64) -> u16 {
     let done = u128::from(size.saturating_sub(remaining)) * 1000;
     done.checked_div(size.into()).map_or(1000, |done| done as u16)
 }
 
 /// A bar of so many columns, in steps of an eighth of one.
-pub(super) fn bar(thousandths: u16, columns: usize) -> String {
+pub(crate) fn bar(thousandths: u16, columns: usize) -> String {
     let eighths = columns * 8 * usize::from(thousandths.min(1000)) / 1000;
     let part = EIGHTHS[eighths % 8];
     let drawn = eighths / 8 + part.chars().count();
     format!("{}{part}{}", "█".repeat(eighths / 8), "·".repeat(columns - drawn))
 }
 
-pub(super) fn count(number: u64, one: &str, many: &str) -> String {
+pub(crate) fn count(number: u64, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 

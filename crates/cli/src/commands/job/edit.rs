@@ -5,15 +5,15 @@ use std::time::Duration;
 use bergamot_types::Shown;
 use serde_json::{Value, json};
 
-use super::arguments::Whereto;
-use super::exit::Exit;
-use super::explain;
-use super::failure::Failure;
-use super::seen::{JobResult, Results, read};
-use super::session::Session;
-use super::words;
+use crate::arguments::Whereto;
+use crate::client::response::{JobResult, Results, read};
+use crate::client::session::Session;
+use crate::commands::explain;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::terminal::format;
 
-pub(super) fn pause(
+pub(crate) fn pause(
     session: &mut Session,
     jobs: &[u32],
     time: Option<Duration>,
@@ -24,13 +24,13 @@ pub(super) fn pause(
     let params = json!({ "seconds": time.map(|time| time.as_secs().max(1)) });
     let answer = session.ask("queue.pause", params)?;
     let until = match time {
-        Some(time) => format!("for {}", words::span(time.as_secs().max(1))),
+        Some(time) => format!("for {}", format::span(time.as_secs().max(1))),
         None => "until `bergamot resume`".to_owned(),
     };
     session.out.answer(&answer, |_| Ok(format!("Downloads are paused {until}.\n")))
 }
 
-pub(super) fn resume(session: &mut Session, jobs: &[u32]) -> Result<(), Failure> {
+pub(crate) fn resume(session: &mut Session, jobs: &[u32]) -> Result<(), Failure> {
     if !jobs.is_empty() {
         return edit(session, "job.resume", json!({ "jobs": jobs }), "resumed");
     }
@@ -44,7 +44,7 @@ pub(super) fn resume(session: &mut Session, jobs: &[u32]) -> Result<(), Failure>
     })
 }
 
-pub(super) fn move_job(
+pub(crate) fn move_job(
     session: &mut Session,
     job: u32,
     place: Whereto,
@@ -72,12 +72,12 @@ fn place_of(place: Whereto, other: Option<u32>) -> Result<Value, Failure> {
     })
 }
 
-pub(super) fn retry(session: &mut Session, jobs: &[u32], anew: bool) -> Result<(), Failure> {
+pub(crate) fn retry(session: &mut Session, jobs: &[u32], anew: bool) -> Result<(), Failure> {
     let method = if anew { "job.redownload" } else { "job.retry" };
     edit(session, method, json!({ "jobs": jobs }), "in the queue again")
 }
 
-pub(super) fn remove(
+pub(crate) fn remove(
     session: &mut Session,
     jobs: &[u32],
     keep_files: bool,
@@ -99,7 +99,7 @@ fn edit(session: &mut Session, method: &str, params: Value, done: &str) -> Resul
     let refused: Vec<_> = results.iter().filter(|result| !result.ok).collect();
     session.out.answer(&answer, |_| Ok(successes(&results, done)))?;
     for result in &refused {
-        super::complain(&Shown(&result.error).to_string());
+        crate::complain(&Shown(&result.error).to_string());
     }
     match refused.first() {
         Some(result) => Err(Failure::Told(Exit::of_error(&result.code))),

@@ -6,12 +6,12 @@ use std::time::Duration;
 use bergamot_types::Shown;
 use serde_json::{Value, json};
 
-use super::failure::Failure;
-use super::look::{Look, Tint};
-use super::seen::{LogLine, read};
-use super::session::{Form, Session};
+use crate::client::response::{LogLine, read};
+use crate::client::session::{Form, Session};
+use crate::failure::Failure;
+use crate::terminal::style::{Look, Tint};
 
-pub(super) fn log(
+pub(crate) fn log(
     session: &mut Session,
     lines: usize,
     job: Option<u32>,

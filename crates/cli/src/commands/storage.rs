@@ -3,15 +3,15 @@
 use bergamot_types::Shown;
 use serde_json::json;
 
-use super::arguments::StorageCommand;
-use super::columns::{Cell, Columns, flexible, left, right};
-use super::failure::Failure;
-use super::look::{Look, Tint};
-use super::seen::{Disk, read};
-use super::session::Session;
-use super::words;
+use crate::arguments::StorageCommand;
+use crate::client::response::{Disk, read};
+use crate::client::session::Session;
+use crate::failure::Failure;
+use crate::terminal::columns::{Cell, Columns, flexible, left, right};
+use crate::terminal::format;
+use crate::terminal::style::{Look, Tint};
 
-pub(super) fn storage(session: &mut Session, command: &StorageCommand) -> Result<(), Failure> {
+pub(crate) fn storage(session: &mut Session, command: &StorageCommand) -> Result<(), Failure> {
     match command {
         StorageCommand::Accept { path } => {
             let path = path.as_ref().map(|path| path.to_string_lossy().into_owned());
@@ -38,9 +38,9 @@ fn page(disks: &[Disk], look: Look) -> String {
         };
         table.push([
             Shown(&disk.path).to_string().into(),
-            words::size(disk.free).into(),
-            words::size(disk.total).into(),
-            words::size(disk.reserve).into(),
+            format::size(disk.free).into(),
+            format::size(disk.total).into(),
+            format::size(disk.reserve).into(),
             state,
         ]);
     }

@@ -6,16 +6,16 @@ use anyhow::Context;
 use bergamot_types::Shown;
 use serde_json::{Value, json};
 
-use super::arguments::{AddServer, ServerCommand, TestServer};
-use super::columns::{Cell, Columns, flexible, left, right};
-use super::exit::Exit;
-use super::failure::Failure;
-use super::look::{Look, Tint};
-use super::seen::{Server, read};
-use super::session::{Form, Session};
-use super::words;
+use crate::arguments::{AddServer, ServerCommand, TestServer};
+use crate::client::response::{Server, read};
+use crate::client::session::{Form, Session};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::terminal::columns::{Cell, Columns, flexible, left, right};
+use crate::terminal::format;
+use crate::terminal::style::{Look, Tint};
 
-pub(super) fn server(session: &mut Session, command: &ServerCommand) -> Result<(), Failure> {
+pub(crate) fn server(session: &mut Session, command: &ServerCommand) -> Result<(), Failure> {
     match command {
         ServerCommand::Add(new) => add(session, new),
         ServerCommand::List => list(session),
@@ -164,8 +164,8 @@ fn page(servers: &[Server], look: Look) -> String {
             format!("{}:{}{lock}", Shown(&server.host), server.port).into(),
             server.level.to_string().into(),
             format!("{} of {}", server.open, server.connections).into(),
-            words::rate(server.rate).into(),
-            words::size(server.downloaded).into(),
+            format::rate(server.rate).into(),
+            format::size(server.downloaded).into(),
             state(server, look),
         ]);
     }
@@ -185,7 +185,7 @@ fn state(server: &Server, look: Look) -> Cell {
     };
     let left = server.rests_until.map(|until| until.0.0.saturating_sub(look.now.0));
     let rest = left.and_then(|left| u64::try_from(left).ok()).filter(|left| *left > 0);
-    let until = rest.map_or(String::new(), |left| format!(", rests {}", words::span(left)));
+    let until = rest.map_or(String::new(), |left| format!(", rests {}", format::span(left)));
     Cell::tinted(Tint::Bad, format!("{}{until}", Shown(trouble)))
 }
 

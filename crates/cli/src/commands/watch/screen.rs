@@ -7,14 +7,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use bergamot_types::Shown;
 use serde_json::Value;
 
-use super::columns::{Cell, Columns, flexible, left, right};
-use super::list::{name, state, state_words};
-use super::look::{Look, Tint};
-use super::seen::{Job, Page, State, Status, read};
-use super::{status, words};
+use crate::client::response::{Job, Page, State, Status, read};
+use crate::commands::job::list::{name, state, state_words};
+use crate::commands::status;
+use crate::terminal::columns::{Cell, Columns, flexible, left, right};
+use crate::terminal::format;
+use crate::terminal::style::{Look, Tint};
 
 #[derive(Clone, Debug)]
-pub(super) struct Live {
+pub(crate) struct Live {
     status: Status,
     jobs: Page<Job>,
     names: BTreeMap<u32, String>, // also of jobs that have left the list before their end is told
@@ -23,7 +24,7 @@ pub(super) struct Live {
 
 /// What an event calls for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Effect {
+pub(crate) enum Effect {
     /// The lists have changed in a way the event alone does not tell.
     AskAgain,
     Nothing,
@@ -31,7 +32,7 @@ pub(super) enum Effect {
 }
 
 impl Live {
-    pub(super) fn new(status: Status, jobs: Page<Job>) -> Self {
+    pub(crate) fn new(status: Status, jobs: Page<Job>) -> Self {
         let pauses = [
             ("download", &status.download_paused),
             ("post", &status.post_paused),
@@ -45,7 +46,7 @@ impl Live {
     }
 
     /// What the daemon says when it is asked again.
-    pub(super) fn renew(&mut self, status: Status, jobs: Page<Job>) {
+    pub(crate) fn renew(&mut self, status: Status, jobs: Page<Job>) {
         (self.status, self.jobs) = (status, jobs);
         self.remember_names();
     }
@@ -57,7 +58,7 @@ impl Live {
         }
     }
 
-    pub(super) fn handle_event(&mut self, delivery: &Value) -> Effect {
+    pub(crate) fn handle_event(&mut self, delivery: &Value) -> Effect {
         let event = &delivery["event"];
         match event["is"].as_str() {
             Some("log") => Effect::Nothing,
@@ -93,7 +94,7 @@ impl Live {
     }
 
     /// What a delivery means, in a line for those who cannot see the picture.
-    pub(super) fn line(&self, delivery: &Value, look: Look) -> Option<String> {
+    pub(crate) fn line(&self, delivery: &Value, look: Look) -> Option<String> {
         let event = &delivery["event"];
         let text = |name: &str| Shown(event[name].as_str().unwrap_or_default()).to_string();
         Some(match event["is"].as_str() {
@@ -119,7 +120,7 @@ impl Live {
     }
 
     /// The line of a job that ended, which stays when the picture goes on.
-    pub(super) fn ending(&self, delivery: &Value, look: Look) -> Option<String> {
+    pub(crate) fn ending(&self, delivery: &Value, look: Look) -> Option<String> {
         let event = &delivery["event"];
         let state: State = read(event.get("state")?).ok()?;
         state.exit()?;
@@ -142,7 +143,7 @@ impl Live {
     }
 
     /// At most so many lines.
-    pub(super) fn picture(&self, look: Look, lines: usize) -> String {
+    pub(crate) fn picture(&self, look: Look, lines: usize) -> String {
         let room = lines.saturating_sub(FRAME);
         let mut table =
             Columns::new([right(""), flexible(""), left(""), right(""), right(""), left("")]);
@@ -168,8 +169,8 @@ impl Live {
             return format!("Nothing to download.{paused}");
         }
         let queue = status::queue(&self.status);
-        let rate = look.tint(Tint::Title, &words::rate(self.status.rate));
-        let limit = self.status.limit.map(|limit| format!(" of {}", words::rate(limit)));
+        let rate = look.tint(Tint::Title, &format::rate(self.status.rate));
+        let limit = self.status.limit.map(|limit| format!(" of {}", format::rate(limit)));
         let limit = limit.unwrap_or_default();
         format!("{rate}{limit}  queue: {queue}{paused}")
     }
@@ -177,14 +178,14 @@ impl Live {
     fn row(&self, job: &Job, look: Look) -> [Cell; 6] {
         let is_running = !job.paused && !matches!(job.state, State::Queued);
         let columns = if look.width.is_some_and(|width| width < NARROW) { 10 } else { 24 };
-        let done = words::thousandths(job.remaining, job.size);
-        let bar = if is_running { words::bar(done, columns) } else { " ".repeat(columns) };
+        let done = format::thousandths(job.remaining, job.size);
+        let bar = if is_running { format::bar(done, columns) } else { " ".repeat(columns) };
         [
             job.id.to_string().into(),
             name(job).into(),
             Cell::tinted(Tint::Busy, bar),
-            words::percent(job.remaining, job.size).into(),
-            format!("{} left", words::size(job.remaining)).into(),
+            format::percent(job.remaining, job.size).into(),
+            format!("{} left", format::size(job.remaining)).into(),
             state(job),
         ]
     }
@@ -203,9 +204,9 @@ const NARROW: usize = 90;
 mod tests {
     use serde_json::json;
 
-    use super::super::list::tests::job;
-    use super::super::status::tests::sample;
     use super::*;
+    use crate::commands::job::list::tests::job;
+    use crate::commands::status::tests::sample;
 
     fn live() -> Live {
         let running = job(7, "Ubuntu", json!({ "is": "downloading" }));

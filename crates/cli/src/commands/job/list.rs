@@ -3,16 +3,16 @@
 use bergamot_types::Shown;
 use serde_json::{Value, json};
 
-use super::arguments::List;
-use super::columns::{Cell, Columns, flexible, left, right};
-use super::explain;
-use super::failure::Failure;
-use super::look::{Look, Tint};
-use super::seen::{Job, Page, State, read};
-use super::session::{Form, Session};
-use super::words;
+use crate::arguments::List;
+use crate::client::response::{Job, Page, State, read};
+use crate::client::session::{Form, Session};
+use crate::commands::explain;
+use crate::failure::Failure;
+use crate::terminal::columns::{Cell, Columns, flexible, left, right};
+use crate::terminal::format;
+use crate::terminal::style::{Look, Tint};
 
-pub(super) fn queue(session: &mut Session, list: &List) -> Result<(), Failure> {
+pub(crate) fn queue(session: &mut Session, list: &List) -> Result<(), Failure> {
     let answer = session.ask("queue.list", params(list, session.out.form))?;
     let hindrance = match session.out.form {
         Form::People => explain::hindrance(session)?,
@@ -24,7 +24,7 @@ pub(super) fn queue(session: &mut Session, list: &List) -> Result<(), Failure> {
     })
 }
 
-pub(super) fn history(session: &mut Session, list: &List) -> Result<(), Failure> {
+pub(crate) fn history(session: &mut Session, list: &List) -> Result<(), Failure> {
     let answer = session.ask("history.list", params(list, session.out.form))?;
     told(session, &answer, list, history_page)
 }
@@ -73,8 +73,8 @@ fn queue_page(jobs: &Page<Job>, list: &List, look: Look) -> String {
             name(job).into(),
             category(job),
             if job.priority == 0 { "".into() } else { job.priority.to_string().into() },
-            words::size(job.size).into(),
-            words::percent(job.remaining, job.size).into(),
+            format::size(job.size).into(),
+            format::percent(job.remaining, job.size).into(),
             state(job),
         ]);
     }
@@ -94,8 +94,8 @@ fn history_page(jobs: &Page<Job>, list: &List, look: Look) -> String {
             job.id.to_string().into(),
             name(job).into(),
             category(job),
-            words::size(job.size).into(),
-            ended.map_or("".into(), |ended| words::ago(look.now, ended.at.0).into()),
+            format::size(job.size).into(),
+            ended.map_or("".into(), |ended| format::ago(look.now, ended.at.0).into()),
             state(job),
         ]);
     }
@@ -128,16 +128,16 @@ fn category(job: &Job) -> Cell {
 }
 
 /// What people call it, if they called it anything.
-pub(super) fn name(job: &Job) -> String {
+pub(crate) fn name(job: &Job) -> String {
     if job.name.is_empty() { "(unnamed)".to_owned() } else { Shown(&job.name).to_string() }
 }
 
-pub(super) fn state(job: &Job) -> Cell {
+pub(crate) fn state(job: &Job) -> Cell {
     let (tint, text) = state_words(&job.state, job.paused);
     Cell::tinted(tint, text)
 }
 
-pub(super) fn state_words(state: &State, paused: bool) -> (Tint, String) {
+pub(crate) fn state_words(state: &State, paused: bool) -> (Tint, String) {
     match state {
         State::Queued | State::Downloading if paused => (Tint::Uneasy, "paused".to_owned()),
         State::Queued => (Tint::Plain, "queued".to_owned()),
@@ -153,14 +153,14 @@ pub(super) fn state_words(state: &State, paused: bool) -> (Tint, String) {
 }
 
 /// A word for programs, for people.
-pub(super) fn words_of(word: &str) -> String {
+pub(crate) fn words_of(word: &str) -> String {
     Shown(&word.replace(['-', '_'], " ")).to_string()
 }
 
 const A_FEW_SCREENS: usize = 100;
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
 
     pub(crate) fn job(id: u32, name: &str, state: Value) -> Job {

@@ -9,16 +9,16 @@ use base64::engine::general_purpose::STANDARD;
 use bergamot_rpc::ClientError;
 use serde_json::{Map, Value, json};
 
-use super::arguments::Add;
-use super::exit::Exit;
-use super::failure::Failure;
-use super::list::{name, state_words};
-use super::seen::{Job, State, read};
-use super::session::{Form, Session};
-use super::wait::{detail, wait};
-use super::words;
+use crate::arguments::Add;
+use crate::client::response::{Job, State, read};
+use crate::client::session::{Form, Session};
+use crate::commands::job::list::{name, state_words};
+use crate::commands::job::wait::{detail, wait};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::terminal::format;
 
-pub(super) fn add(session: &mut Session, add: &Add) -> Result<(), Failure> {
+pub(crate) fn add(session: &mut Session, add: &Add) -> Result<(), Failure> {
     if add.name.is_some() && add.sources.len() > 1 {
         return Err(Failure::Usage("one name does not fit several jobs".to_owned()));
     }
@@ -32,7 +32,7 @@ pub(super) fn add(session: &mut Session, add: &Add) -> Result<(), Failure> {
             }
             Err(failure) if concerns_all(&failure) => return Err(failure),
             Err(failure) => {
-                super::complain(&failure.message().unwrap_or_default());
+                crate::complain(&failure.message().unwrap_or_default());
                 failure.exit()
             }
         };
@@ -59,7 +59,7 @@ fn add_one(session: &mut Session, add: &Add, source: &str) -> Result<(u32, Exit)
 
 /// What became of a job that was just given. What is refused as a copy or as unreadable ends at once,
 /// and is known by its id all the same; `is_awaited`: somebody else tells that.
-pub(super) fn tell(
+pub(crate) fn tell(
     session: &mut Session,
     answer: &Value,
     id: u32,
@@ -75,7 +75,7 @@ pub(super) fn tell(
     Ok(job.state.exit().unwrap_or(Exit::Ok))
 }
 
-pub(super) fn id_of(answer: &Value) -> u32 {
+pub(crate) fn id_of(answer: &Value) -> u32 {
     answer["job"].as_u64().and_then(|id| u32::try_from(id).ok()).unwrap_or_default()
 }
 
@@ -88,8 +88,8 @@ fn told(job: &Job) -> String {
             format!("Job {} is not begun: {name}, {state}{}\n", job.id, detail(job))
         }
         (_, None) => {
-            let files = words::count(job.files.into(), "file", "files");
-            format!("Job {} is added: {name}, {} in {files}.\n", job.id, words::size(job.size))
+            let files = format::count(job.files.into(), "file", "files");
+            format!("Job {} is added: {name}, {} in {files}.\n", job.id, format::size(job.size))
         }
     }
 }
@@ -160,8 +160,8 @@ const LARGEST_NZB: u64 = 140 << 20;
 mod tests {
     use serde_json::json;
 
-    use super::super::list::tests::job;
     use super::*;
+    use crate::commands::job::list::tests::job;
 
     #[test]
     fn files_name_their_jobs_and_urls_do_not() {

@@ -4,17 +4,17 @@ use bergamot_types::Shown;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::add::{id_of, tell};
-use super::arguments::{GroupCommand, PostChoice};
-use super::columns::{Cell, Columns, flexible, left, right};
-use super::exit::Exit;
-use super::failure::Failure;
-use super::look::{Look, Tint};
-use super::seen::{Moment, Page, read};
-use super::session::{Form, Session};
-use super::words;
+use crate::arguments::{GroupCommand, PostChoice};
+use crate::client::response::{Moment, Page, read};
+use crate::client::session::{Form, Session};
+use crate::commands::job::add::{id_of, tell};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::terminal::columns::{Cell, Columns, flexible, left, right};
+use crate::terminal::format;
+use crate::terminal::style::{Look, Tint};
 
-pub(super) fn groups(session: &mut Session, command: &GroupCommand) -> Result<(), Failure> {
+pub(crate) fn groups(session: &mut Session, command: &GroupCommand) -> Result<(), Failure> {
     match command {
         GroupCommand::List { pattern, after, limit } => {
             let params = json!({ "pattern": pattern, "after": after, "limit": limit });
@@ -125,7 +125,7 @@ fn headers_page(page: &Headers, look: Look) -> String {
     for header in &page.items {
         table.push([
             header.number.to_string().into(),
-            words::size(header.bytes).into(),
+            format::size(header.bytes).into(),
             posted(header.date, look),
             short(&header.poster).into(),
             Shown(&header.subject).to_string().into(),
@@ -189,7 +189,7 @@ fn posts_page(page: &Page<Post>, offset: usize, look: Look) -> String {
     for post in &page.items {
         table.push([
             Shown(&post.post).to_string().into(),
-            words::size(post.bytes).into(),
+            format::size(post.bytes).into(),
             posted(post.date, look),
             counted(post.present_files.into(), post.expected_files.into()).into(),
             completeness(post),
@@ -210,7 +210,7 @@ fn files_page(files: &[PostFile], look: Look) -> String {
     for file in files {
         table.push([
             Shown(file.name.as_deref().unwrap_or("(unnamed)")).to_string().into(),
-            words::size(file.bytes).into(),
+            format::size(file.bytes).into(),
             counted(file.present.into(), file.expected.into()).into(),
         ]);
     }
@@ -222,7 +222,7 @@ fn completeness(post: &Post) -> Cell {
         return Cell::tinted(Tint::Good, "yes");
     }
     let left = post.expected_articles.saturating_sub(post.present_articles);
-    let share = words::percent(left, post.expected_articles);
+    let share = format::percent(left, post.expected_articles);
     match post.present_files < post.expected_files {
         true => Cell::tinted(Tint::Uneasy, "files missing"),
         false => Cell::tinted(Tint::Uneasy, share),
@@ -234,7 +234,7 @@ fn counted(present: u64, expected: u64) -> String {
 }
 
 fn posted(date: Option<Moment>, look: Look) -> Cell {
-    date.map_or("".into(), |date| words::ago(look.now, date.0).into())
+    date.map_or("".into(), |date| format::ago(look.now, date.0).into())
 }
 
 /// The name of a poster without the address, which is seldom theirs.

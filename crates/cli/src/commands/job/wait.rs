@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use bergamot_types::Shown;
 use serde_json::{Value, json};
 
-use super::exit::Exit;
-use super::failure::Failure;
-use super::list::{name, state_words};
-use super::seen::{Job, read};
-use super::session::{Form, Session};
+use crate::client::response::{Job, read};
+use crate::client::session::{Form, Session};
+use crate::commands::job::list::{name, state_words};
+use crate::exit::Exit;
+use crate::failure::Failure;
 
 /// Returns when all have ended; the failure is that of the first that did not do well.
-pub(super) fn wait(session: &mut Session, jobs: &[u32]) -> Result<(), Failure> {
+pub(crate) fn wait(session: &mut Session, jobs: &[u32]) -> Result<(), Failure> {
     // Before the first look, so that nothing happens unseen between the two.
     let events = session.events()?;
     let mut waiting: BTreeSet<u32> = jobs.iter().copied().collect();
@@ -70,7 +70,7 @@ fn look_at(
         let exit = match session.ask("job.get", json!({ "job": id })) {
             Ok(answer) => told(session, &answer)?,
             Err(failure) if failure.exit() == Exit::NoSuchJob => {
-                super::complain(&failure.message().unwrap_or_default());
+                crate::complain(&failure.message().unwrap_or_default());
                 Some(Exit::NoSuchJob)
             }
             Err(failure) => return Err(failure),
@@ -103,7 +103,7 @@ fn told(session: &mut Session, answer: &Value) -> Result<Option<Exit>, Failure> 
 }
 
 /// Where its files are, or why there are none.
-pub(super) fn detail(job: &Job) -> String {
+pub(crate) fn detail(job: &Job) -> String {
     let reason = job.ended.as_ref().and_then(|ended| ended.reason.as_deref());
     match (job.state.exit(), reason) {
         (Some(Exit::Ok), _) => format!(", in {}", Shown(&job.destination)),

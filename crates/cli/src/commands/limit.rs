@@ -3,15 +3,15 @@
 use bergamot_types::Shown;
 use serde_json::{Value, json};
 
-use super::arguments::RateLimit;
-use super::columns::{Cell, Columns, left, right};
-use super::failure::Failure;
-use super::look::{Look, Tint};
-use super::seen::{Quota, read};
-use super::session::Session;
-use super::words;
+use crate::arguments::RateLimit;
+use crate::client::response::{Quota, read};
+use crate::client::session::Session;
+use crate::failure::Failure;
+use crate::terminal::columns::{Cell, Columns, left, right};
+use crate::terminal::format;
+use crate::terminal::style::{Look, Tint};
 
-pub(super) fn limit(session: &mut Session, rate: Option<RateLimit>) -> Result<(), Failure> {
+pub(crate) fn limit(session: &mut Session, rate: Option<RateLimit>) -> Result<(), Failure> {
     let answer = match rate {
         Some(RateLimit(rate)) => session.ask("limits.set", json!({ "rate": rate }))?,
         None => session.ask("limits.get", json!({}))?,
@@ -21,12 +21,12 @@ pub(super) fn limit(session: &mut Session, rate: Option<RateLimit>) -> Result<()
 
 fn limit_page(answer: &Value) -> String {
     match answer["rate"].as_u64() {
-        Some(rate) => format!("{}\n", words::rate(rate)),
+        Some(rate) => format!("{}\n", format::rate(rate)),
         None => "No limit.\n".to_owned(),
     }
 }
 
-pub(super) fn quota(session: &mut Session) -> Result<(), Failure> {
+pub(crate) fn quota(session: &mut Session) -> Result<(), Failure> {
     let answer = session.ask("quota.get", json!({}))?;
     session.out.answer(&answer, |look| Ok(quota_page(&read::<Vec<Quota>>(&answer)?, look)))
 }
@@ -46,7 +46,7 @@ fn quota_page(quotas: &[Quota], look: Look) -> String {
     ];
     let mut table = Columns::new(heads);
     for quota in quotas {
-        let used = words::thousandths(quota.limit.saturating_sub(quota.used), quota.limit);
+        let used = format::thousandths(quota.limit.saturating_sub(quota.used), quota.limit);
         let tint = if quota.reached { Tint::Bad } else { Tint::Good };
         table.push([
             quota
@@ -55,9 +55,9 @@ fn quota_page(quotas: &[Quota], look: Look) -> String {
                 .map_or("all servers".to_owned(), |name| Shown(name).to_string())
                 .into(),
             Shown(&quota.period).to_string().into(),
-            words::size(quota.used).into(),
-            words::size(quota.limit).into(),
-            Cell::tinted(tint, words::bar(used, BAR)),
+            format::size(quota.used).into(),
+            format::size(quota.limit).into(),
+            Cell::tinted(tint, format::bar(used, BAR)),
             format!("{} %", used / 10).into(),
             quota.renews.map_or("".into(), |renews| look.date(renews.0).into()),
         ]);

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use clap::CommandFactory;
 
-use super::exit::MEANINGS;
-use crate::program::Arguments;
+use crate::arguments::program::Arguments;
+use crate::exit::MEANINGS;
 
 fn reference() -> String {
     let mut program = Arguments::command().term_width(WIDTH);

@@ -1,5 +1,7 @@
 //! `watch`
 
+mod screen;
+
 use std::sync::mpsc::{Receiver, RecvError, sync_channel};
 use std::thread;
 use std::time::Duration;
@@ -7,14 +9,14 @@ use std::time::Duration;
 use bergamot_rpc::{ClientError, Events};
 use serde_json::{Value, json};
 
-use super::failure::Failure;
-use super::live::{Effect, Live};
-use super::look::{Look, terminal_size};
-use super::seen::{Job, Page, Status, read};
-use super::session::{Form, Session};
+use crate::client::response::{Job, Page, Status, read};
+use crate::client::session::{Form, Session};
+use crate::commands::watch::screen::{Effect, Live};
+use crate::failure::Failure;
+use crate::terminal::style::{Look, terminal_size};
 
 /// Until somebody interrupts it, or the daemon ends.
-pub(super) fn watch(session: &mut Session) -> Result<(), Failure> {
+pub(crate) fn watch(session: &mut Session) -> Result<(), Failure> {
     let events = session.events()?;
     match (session.out.form, session.out.look.width) {
         (Form::Json, _) => events_as_they_come(session, events),

@@ -1,17 +1,17 @@
 //! Tables that line up.
 
-use super::look::{Look, Tint, cut, width_of};
+use crate::terminal::style::{Look, Tint, cut, width_of};
 
 /// Rows under their heads. A column in which nothing stands is left out; if the rest is too wide,
 /// the flexible one gives way.
 #[derive(Clone, Debug)]
-pub(super) struct Columns {
+pub(crate) struct Columns {
     heads: Vec<Head>,
     rows: Vec<Vec<Cell>>,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Head {
+pub(crate) struct Head {
     title: &'static str,
     fit: Fit,
 }
@@ -24,20 +24,20 @@ enum Fit {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Cell {
+pub(crate) struct Cell {
     text: String,
     tint: Tint,
 }
 
-pub(super) fn flexible(title: &'static str) -> Head {
+pub(crate) fn flexible(title: &'static str) -> Head {
     Head { title, fit: Fit::Flexible }
 }
 
-pub(super) fn left(title: &'static str) -> Head {
+pub(crate) fn left(title: &'static str) -> Head {
     Head { title, fit: Fit::Left }
 }
 
-pub(super) fn right(title: &'static str) -> Head {
+pub(crate) fn right(title: &'static str) -> Head {
     Head { title, fit: Fit::Right }
 }
 
@@ -48,21 +48,21 @@ impl<T: Into<String>> From<T> for Cell {
 }
 
 impl Cell {
-    pub(super) fn tinted(tint: Tint, text: impl Into<String>) -> Self {
+    pub(crate) fn tinted(tint: Tint, text: impl Into<String>) -> Self {
         Self { text: text.into(), tint }
     }
 }
 
 impl Columns {
-    pub(super) fn new(heads: impl IntoIterator<Item = Head>) -> Self {
+    pub(crate) fn new(heads: impl IntoIterator<Item = Head>) -> Self {
         Self { heads: heads.into_iter().collect(), rows: Vec::new() }
     }
 
-    pub(super) fn push(&mut self, row: impl IntoIterator<Item = Cell>) {
+    pub(crate) fn push(&mut self, row: impl IntoIterator<Item = Cell>) {
         self.rows.push(row.into_iter().collect());
     }
 
-    pub(super) fn page(&self, look: Look) -> String {
+    pub(crate) fn page(&self, look: Look) -> String {
         let widths = self.widths(look.width);
         let titles: Vec<_> =
             self.heads.iter().map(|head| Cell::tinted(Tint::Faint, head.title)).collect();

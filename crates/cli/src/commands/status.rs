@@ -3,15 +3,15 @@
 use bergamot_types::Shown;
 use serde_json::json;
 
-use super::columns::Cell;
-use super::failure::Failure;
-use super::fields::Fields;
-use super::look::{Look, Tint};
-use super::seen::{Disk, Paused, Reload, Server, Status, read};
-use super::session::{Form, Session};
-use super::words;
+use crate::client::response::{Disk, Paused, Reload, Server, Status, read};
+use crate::client::session::{Form, Session};
+use crate::failure::Failure;
+use crate::terminal::columns::Cell;
+use crate::terminal::fields::Fields;
+use crate::terminal::format;
+use crate::terminal::style::{Look, Tint};
 
-pub(super) fn status(session: &mut Session) -> Result<(), Failure> {
+pub(crate) fn status(session: &mut Session) -> Result<(), Failure> {
     let answer = session.ask("system.status", json!({}))?;
     let servers: Vec<Server> = match session.out.form {
         Form::People => read(&session.ask("servers.list", json!({}))?)?,
@@ -20,17 +20,17 @@ pub(super) fn status(session: &mut Session) -> Result<(), Failure> {
     session.out.answer(&answer, |look| Ok(page(&read(&answer)?, &servers, look)))
 }
 
-pub(super) fn reload(session: &mut Session) -> Result<(), Failure> {
+pub(crate) fn reload(session: &mut Session) -> Result<(), Failure> {
     let answer = session.ask("config.reload", json!({}))?;
     session.out.answer(&answer, |_| Ok(reload_page(&read(&answer)?)))
 }
 
-pub(super) fn scan(session: &mut Session) -> Result<(), Failure> {
+pub(crate) fn scan(session: &mut Session) -> Result<(), Failure> {
     let answer = session.ask("watch.scan", json!({}))?;
     session.out.answer(&answer, |_| Ok("The watch folder was looked at.\n".to_owned()))
 }
 
-pub(super) fn stop(session: &mut Session) -> Result<(), Failure> {
+pub(crate) fn stop(session: &mut Session) -> Result<(), Failure> {
     let answer = session.ask("system.shutdown", json!({}))?;
     session.out.answer(&answer, |_| Ok("The daemon stops.\n".to_owned()))
 }
@@ -38,7 +38,7 @@ pub(super) fn stop(session: &mut Session) -> Result<(), Failure> {
 fn page(status: &Status, servers: &[Server], look: Look) -> String {
     let title = look.tint(Tint::Title, &format!("bergamot {}", Shown(&status.version)));
     let mut fields = Fields::new();
-    let running = words::ago(status.now.0, status.started.0);
+    let running = format::ago(status.now.0, status.started.0);
     fields.push("started", format!("{}, {running}", look.date(status.started.0)));
     fields.push("downloads", doing(status, look));
     let pauses = [("after download", &status.post_paused), ("watch folder", &status.scan_paused)];
@@ -46,11 +46,11 @@ fn page(status: &Status, servers: &[Server], look: Look) -> String {
         fields.push_if_any(name, paused.as_ref().map(|paused| pause(paused, look)));
     }
     fields.push("queue", queue(status));
-    fields.push("limit", status.limit.map_or("none".to_owned(), words::rate));
+    fields.push("limit", status.limit.map_or("none".to_owned(), format::rate));
     fields.push("connections", status.connections.to_string());
-    fields.push("today", words::size(status.downloaded_today));
-    fields.push("this month", words::size(status.downloaded_this_month));
-    fields.push("since the start", words::size(status.downloaded));
+    fields.push("today", format::size(status.downloaded_today));
+    fields.push("this month", format::size(status.downloaded_this_month));
+    fields.push("since the start", format::size(status.downloaded));
     fields.push("complete", disk(&status.complete_disk));
     fields.push("incomplete", disk(&status.incomplete_disk));
     for server in servers.iter().filter(|server| server.active) {
@@ -69,22 +69,22 @@ fn doing(status: &Status, look: Look) -> Cell {
     match &status.download_paused {
         Some(paused) => pause(paused, look),
         None if status.quota_reached => Cell::tinted(Tint::Uneasy, "the quota is reached"),
-        None if status.rate > 0 => Cell::tinted(Tint::Busy, words::rate(status.rate)),
+        None if status.rate > 0 => Cell::tinted(Tint::Busy, format::rate(status.rate)),
         None if status.jobs == 0 => "nothing to do".into(),
         None => "nothing comes just now; `bergamot explain` says why".into(),
     }
 }
 
-pub(super) fn pause(paused: &Paused, look: Look) -> Cell {
+pub(crate) fn pause(paused: &Paused, look: Look) -> Cell {
     let until = paused.until.map(|until| format!(", until {}", look.date(until.0)));
     let text = format!("paused by {}{}", Shown(&paused.by), until.unwrap_or_default());
     Cell::tinted(Tint::Uneasy, text)
 }
 
-pub(super) fn queue(status: &Status) -> String {
-    let jobs = words::count(status.jobs as u64, "job", "jobs");
-    let left = words::size(status.remaining);
-    match words::time_left(status.remaining, status.rate) {
+pub(crate) fn queue(status: &Status) -> String {
+    let jobs = format::count(status.jobs as u64, "job", "jobs");
+    let left = format::size(status.remaining);
+    match format::time_left(status.remaining, status.rate) {
         _ if status.jobs == 0 => "empty".to_owned(),
         Some(time) => format!("{jobs}, {left} left, {time}"),
         None => format!("{jobs}, {left} left"),
@@ -96,7 +96,7 @@ fn disk(disk: &Disk) -> Cell {
         return Cell::tinted(Tint::Bad, Shown(trouble).to_string());
     }
     let tint = if disk.free < LITTLE { Tint::Uneasy } else { Tint::Plain };
-    let (free, total) = (words::size(disk.free), words::size(disk.total));
+    let (free, total) = (format::size(disk.free), format::size(disk.total));
     Cell::tinted(tint, format!("{free} of {total} free in {}", Shown(&disk.path)))
 }
 
@@ -119,7 +119,7 @@ fn reload_page(reload: &Reload) -> String {
 const LITTLE: u64 = 10_000_000_000;
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use serde_json::Value;
 
     use super::*;

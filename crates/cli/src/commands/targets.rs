@@ -4,12 +4,12 @@ use bergamot_types::Shown;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::columns::{Cell, Columns, flexible, left, right};
-use super::failure::Failure;
-use super::look::{Look, Tint};
-use super::seen::{Moment, read};
-use super::session::Session;
-use super::words;
+use crate::client::response::{Moment, read};
+use crate::client::session::Session;
+use crate::failure::Failure;
+use crate::terminal::columns::{Cell, Columns, flexible, left, right};
+use crate::terminal::format;
+use crate::terminal::style::{Look, Tint};
 
 #[derive(Clone, Debug, Deserialize)]
 struct Target {
@@ -23,7 +23,7 @@ struct Target {
     failures: u32,
 }
 
-pub(super) fn targets(session: &mut Session) -> Result<(), Failure> {
+pub(crate) fn targets(session: &mut Session) -> Result<(), Failure> {
     let answer = session.ask("targets.list", json!({}))?;
     let targets: Vec<Target> = read(&answer)?;
     session.out.answer(&answer, |look| Ok(page(&targets, look)))
@@ -50,7 +50,7 @@ fn page(targets: &[Target], look: Look) -> String {
 fn interval(milliseconds: u64) -> String {
     match milliseconds {
         0..1000 => format!("{milliseconds} ms"),
-        _ => words::span(milliseconds / 1000),
+        _ => format::span(milliseconds / 1000),
     }
 }
 
@@ -61,7 +61,7 @@ fn next(target: &Target, look: Look) -> String {
         _ if !target.enabled => "off".to_owned(),
         None => "-".to_owned(),
         Some(0) => "now".to_owned(),
-        Some(seconds) => words::span(seconds),
+        Some(seconds) => format::span(seconds),
     }
 }
 
