@@ -6,11 +6,12 @@ use std::time::Duration;
 use bergamot_types::{ByteRate, JobId, ServerId};
 use thiserror::Error;
 
-use crate::feeds::{Feed, FeedChoice, FeedError, FeedItem, FeedRetry, FeedTrial};
+use crate::feeds::{Feed, FeedChoice, FeedError, FeedItem, FeedPreview, FeedRetry};
 use crate::metrics::Measured;
 use crate::newsgroup::{Group, GroupQuery, HeaderPage, HeaderQuery, PostJob, PostPage, PostQuery};
 use crate::request::{
-    DiskTrial, Edit, LogQuery, NewJob, NewServer, Part, Pause, ServerProbe, Setting, Shelf, Which,
+    DiskTest, Edit, JobFilter, JobList, LogQuery, NewJob, NewServer, Part, Pause, ServerProbe,
+    Setting,
 };
 use crate::targets::Target;
 use crate::view::{
@@ -26,23 +27,23 @@ pub trait Control: Send + Sync + 'static {
     fn status(&self) -> impl Future<Output = Result<Status, Refusal>> + Send;
 
     /// The queue, in its order.
-    fn queue(&self, which: Which) -> impl Future<Output = Result<Page<Job>, Refusal>> + Send;
+    fn queue(&self, which: JobFilter) -> impl Future<Output = Result<Page<Job>, Refusal>> + Send;
 
     /// Jobs that ended, the newest first.
-    fn history(&self, which: Which) -> impl Future<Output = Result<Page<Job>, Refusal>> + Send;
+    fn history(&self, which: JobFilter) -> impl Future<Output = Result<Page<Job>, Refusal>> + Send;
 
     /// The same lists as far as they fit an answer at once, and what else is on them.
     fn list(
         &self,
-        shelf: Shelf,
-        which: Which,
+        list: JobList,
+        which: JobFilter,
     ) -> impl Future<Output = Result<Listing, Refusal>> + Send;
 
     /// Jobs of a listing as they are by now. Whatever left the queue is told of as it ended; only what
     /// is forgotten altogether, or back in the queue, is left out.
     fn listed(
         &self,
-        shelf: Shelf,
+        list: JobList,
         jobs: Vec<JobId>,
     ) -> impl Future<Output = Result<Vec<Job>, Refusal>> + Send;
 
@@ -138,10 +139,8 @@ pub trait Control: Send + Sync + 'static {
     ) -> impl Future<Output = Result<(), Refusal>> + Send;
 
     /// Writes to a directory that jobs are written to, and leaves nothing there.
-    fn test_disk(
-        &self,
-        trial: DiskTrial,
-    ) -> impl Future<Output = Result<DiskSpeed, Refusal>> + Send;
+    fn test_disk(&self, trial: DiskTest)
+    -> impl Future<Output = Result<DiskSpeed, Refusal>> + Send;
 
     /// Of all servers together first, then of each that has one.
     fn quotas(&self) -> impl Future<Output = Result<Vec<Quota>, Refusal>> + Send;
@@ -183,7 +182,7 @@ pub trait Control: Send + Sync + 'static {
     /// The same for a feed that is not configured.
     fn preview_feed(
         &self,
-        trial: FeedTrial,
+        trial: FeedPreview,
     ) -> impl Future<Output = Result<Vec<FeedItem>, Refusal>> + Send;
 
     /// Reads one feed or all of them now, whatever their pace; returns when that has begun.

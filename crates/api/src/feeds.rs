@@ -66,7 +66,7 @@ pub struct FeedItem {
     pub verdict: FeedVerdict,
     /// The line of the rule that decided.
     pub rule: Option<u32>,
-    pub fate: FeedFate,
+    pub fate: FeedItemState,
     /// Of the job that it becomes.
     pub category: Option<String>,
     pub priority: Option<i32>,
@@ -87,7 +87,7 @@ pub enum FeedVerdict {
 /// What has become of an item.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum FeedFate {
+pub enum FeedItemState {
     Backlog,
     Failed,
     Ignored,
@@ -127,7 +127,7 @@ pub enum FeedChoice {
 
 /// A feed that is only tried out.
 #[derive(Clone, Debug)]
-pub struct FeedTrial {
+pub struct FeedPreview {
     pub name: String,
     pub url: Url,
     pub rules: String,

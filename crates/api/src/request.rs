@@ -9,7 +9,7 @@ use crate::view::{DupeMode, Parameter};
 
 /// Some of the jobs of a list.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Which {
+pub struct JobFilter {
     pub offset: usize,
     /// All, if there is none.
     pub limit: Option<usize>,
@@ -22,7 +22,7 @@ pub struct Which {
 
 /// Where a job is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Shelf {
+pub enum JobList {
     History,
     Queue,
 }
@@ -209,7 +209,7 @@ pub enum Certificates {
 
 /// A disk to be tried out.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct DiskTrial {
+pub struct DiskTest {
     /// A directory.
     pub path: String,
     /// What is written at once, in bytes.

@@ -30,11 +30,24 @@ mod shutdown;
 mod socket;
 
 pub use access::Access;
-pub use bergamot_api::request as wish;
-pub use bergamot_api::{Control, Event, Refusal, feeds, newsgroup, targets, view};
+pub use bergamot_api::{Control, Event, Refusal, newsgroup, request, targets, view};
 pub use call::registry::markdown;
 pub use client::{Client, ClientError, Events, Ready};
 pub use dialect::sabnzbd::markdown as sab_markdown;
 pub use event_hub::{Content, Delivery, Hub, Position, Watcher};
-pub use server::{Doors, Server, StartError};
+pub use server::{InheritedSockets, Server, StartError};
 pub use settings::{Settings, Token, User};
+
+/// Names that the daemon still uses for what is in `bergamot_api::feeds`.
+pub mod feeds {
+    pub use bergamot_api::feeds::*;
+    pub use bergamot_api::feeds::{FeedItemState as FeedFate, FeedPreview as FeedTrial};
+}
+
+/// Names that the daemon still uses for what is in `bergamot_api::request`.
+pub mod wish {
+    pub use bergamot_api::request::*;
+    pub use bergamot_api::request::{DiskTest as DiskTrial, JobFilter as Which, JobList as Shelf};
+}
+
+pub use server::InheritedSockets as Doors;

@@ -4,9 +4,9 @@ use tokio::sync::watch;
 
 /// Cheap to clone; each waits for itself.
 #[derive(Clone, Debug)]
-pub(crate) struct Stopped(watch::Receiver<bool>);
+pub(crate) struct ShutdownSignal(watch::Receiver<bool>);
 
-impl Stopped {
+impl ShutdownSignal {
     pub(crate) fn channel() -> (watch::Sender<bool>, Self) {
         let (sender, receiver) = watch::channel(false);
         (sender, Self(receiver))

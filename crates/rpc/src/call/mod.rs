@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use bergamot_api::Control;
-use bergamot_api::request::{Shelf, Which};
+use bergamot_api::request::{JobFilter, JobList};
 use bergamot_api::view::{Job, Listing, Page};
 use bergamot_types::Shown;
 use serde::{Deserialize, Serialize};
@@ -38,34 +38,34 @@ impl<C: Control> Call<'_, C> {
     /// Jobs of the queue or the history, as many as there are of those wanted.
     pub(crate) async fn answer_jobs(
         &self,
-        shelf: Shelf,
-        which: Which,
+        list: JobList,
+        which: JobFilter,
         wanted: fn(&Job) -> bool,
         write: impl Fn(Format, &mut Vec<u8>, &Job) + Send + 'static,
     ) -> Result<Reply, Fault> {
-        let listing = self.control.list(shelf, which).await?;
-        Ok(self.reply_of(shelf, listing, wanted, write))
+        let listing = self.control.list(list, which).await?;
+        Ok(self.reply_of(list, listing, wanted, write))
     }
 
     pub(crate) async fn answer_jobs_page(
         &self,
-        shelf: Shelf,
-        which: Which,
+        list: JobList,
+        which: JobFilter,
     ) -> Result<Reply, Fault> {
-        let listing = self.control.list(shelf, which).await?;
+        let listing = self.control.list(list, which).await?;
         let total = listing.total;
-        let items = self.reply_of(shelf, listing, |_| true, Format::append);
+        let items = self.reply_of(list, listing, |_| true, Format::append);
         Ok(self.format.page(total, items))
     }
 
     fn reply_of(
         &self,
-        shelf: Shelf,
+        list: JobList,
         listing: Listing,
         wanted: fn(&Job) -> bool,
         write: impl Fn(Format, &mut Vec<u8>, &Job) + Send + 'static,
     ) -> Reply {
-        let (first, more) = MoreJobs::of(self.shared.clone(), shelf, listing, wanted);
+        let (first, more) = MoreJobs::of(self.shared.clone(), list, listing, wanted);
         LongList::reply(self.format, first, more, write)
     }
 }

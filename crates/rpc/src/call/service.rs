@@ -20,7 +20,7 @@ pub(crate) struct Service<C> {
 }
 
 /// A call as its way in understood it.
-pub(crate) struct Asked<'a> {
+pub(crate) struct CallContext<'a> {
     pub(crate) caller: &'a Caller,
     pub(crate) format: Format,
     /// By a link, a script or a picture on some page; such calls must not change anything.
@@ -49,7 +49,7 @@ impl<'a> Params<'a> {
     }
 }
 
-impl Asked<'_> {
+impl CallContext<'_> {
     /// Whether the method may be called by this caller, in this way, with parameters of that size.
     pub(crate) fn permit(&self, entry: &Entry, size: usize) -> Result<(), Fault> {
         entry.permit(self.caller)?;
@@ -64,7 +64,7 @@ impl Asked<'_> {
 impl<C: Control> Service<C> {
     pub(crate) async fn call(
         &self,
-        asked: &Asked<'_>,
+        asked: &CallContext<'_>,
         method: &str,
         params: Params<'_>,
     ) -> Result<Reply, Fault> {
@@ -76,14 +76,14 @@ impl<C: Control> Service<C> {
 
     async fn call_entry(
         &self,
-        asked: &Asked<'_>,
+        asked: &CallContext<'_>,
         entry: &'static Entry,
         params: Params<'_>,
     ) -> Result<Reply, Fault> {
         asked.permit(entry, params.size())?;
         let params = params.parse()?;
         let control = self.control.as_ref();
-        let Asked { caller, format, .. } = *asked;
+        let CallContext { caller, format, .. } = *asked;
         let call = Call { entry, control, shared: &self.control, caller, format, params };
         registry::dispatch(entry, call).await
     }

@@ -16,23 +16,23 @@ use tokio::sync::mpsc;
 use crate::codec::reply::Reply;
 
 /// Where an answer is written to.
-pub(crate) struct Outlet {
+pub(crate) struct ChunkWriter {
     buffer: Vec<u8>,
     pieces: mpsc::Sender<Bytes>,
 }
 
 /// What comes out at the other end.
-pub(crate) struct Pieces<'a> {
+pub(crate) struct ChunkedReply<'a> {
     writing: Option<Writing<'a>>,
     pieces: mpsc::Receiver<Bytes>,
-    cut: Option<Cut>,
+    cut: Option<Aborted>,
 }
 
-type Writing<'a> = Pin<Box<dyn Future<Output = Result<(), Cut>> + Send + 'a>>;
+type Writing<'a> = Pin<Box<dyn Future<Output = Result<(), Aborted>> + Send + 'a>>;
 
 /// An answer ended before its end. What is out already cannot be taken back, so it must not look whole.
 #[derive(Debug, Error)]
-pub(crate) enum Cut {
+pub(crate) enum Aborted {
     #[error("the reader has left")]
     Left,
     #[error(transparent)]
@@ -41,18 +41,18 @@ pub(crate) enum Cut {
 
 /// How an answer begins, which tells how it is framed.
 pub(crate) enum Beginning<'a> {
-    Long(Bytes, Pieces<'a>),
+    Long(Bytes, ChunkedReply<'a>),
     Nothing,
     Whole(Bytes),
 }
 
-impl Outlet {
+impl ChunkWriter {
     pub(crate) fn write(&mut self, text: &[u8]) {
         self.buffer.extend_from_slice(text);
     }
 
     /// All of a reply, as it is made.
-    pub(crate) async fn put(&mut self, reply: Reply) -> Result<(), Cut> {
+    pub(crate) async fn put(&mut self, reply: Reply) -> Result<(), Aborted> {
         let Reply { mut text, rest, tail } = reply;
         if self.buffer.is_empty() {
             self.buffer = text;
@@ -69,39 +69,39 @@ impl Outlet {
     }
 
     /// Waits for the reader if there is much.
-    pub(crate) async fn let_out(&mut self) -> Result<(), Cut> {
+    pub(crate) async fn let_out(&mut self) -> Result<(), Aborted> {
         if self.buffer.len() < LARGEST_PIECE {
             return Ok(());
         }
         self.send().await
     }
 
-    async fn send(&mut self) -> Result<(), Cut> {
+    async fn send(&mut self) -> Result<(), Aborted> {
         let piece = std::mem::take(&mut self.buffer);
-        self.pieces.send(piece.into()).await.map_err(|_| Cut::Left)
+        self.pieces.send(piece.into()).await.map_err(|_| Aborted::Left)
     }
 }
 
-impl<'a> Pieces<'a> {
+impl<'a> ChunkedReply<'a> {
     /// Of what the function writes.
-    pub(crate) fn of<F>(write: impl FnOnce(Outlet) -> F) -> Self
+    pub(crate) fn of<F>(write: impl FnOnce(ChunkWriter) -> F) -> Self
     where
-        F: Future<Output = Result<Outlet, Cut>> + Send + 'a,
+        F: Future<Output = Result<ChunkWriter, Aborted>> + Send + 'a,
     {
         let (sender, pieces) = mpsc::channel(1);
-        let written = write(Outlet { buffer: Vec::new(), pieces: sender });
+        let written = write(ChunkWriter { buffer: Vec::new(), pieces: sender });
         let writing = async {
-            let mut outlet = written.await?;
-            if outlet.buffer.is_empty() { Ok(()) } else { outlet.send().await }
+            let mut chunks = written.await?;
+            if chunks.buffer.is_empty() { Ok(()) } else { chunks.send().await }
         };
         Self { writing: Some(Box::pin(writing)), pieces, cut: None }
     }
 
-    pub(crate) async fn next(&mut self) -> Option<Result<Bytes, Cut>> {
+    pub(crate) async fn next(&mut self) -> Option<Result<Bytes, Aborted>> {
         poll_fn(|context| self.poll_next(context)).await
     }
 
-    pub(crate) async fn beginning(mut self) -> Result<Beginning<'a>, Cut> {
+    pub(crate) async fn beginning(mut self) -> Result<Beginning<'a>, Aborted> {
         let first = self.next().await.transpose()?;
         Ok(match (first, &self.writing) {
             (None, _) => Beginning::Nothing,
@@ -113,7 +113,7 @@ impl<'a> Pieces<'a> {
     pub(crate) fn poll_next(
         &mut self,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Bytes, Cut>>> {
+    ) -> Poll<Option<Result<Bytes, Aborted>>> {
         if let Some(writing) = &mut self.writing
             && let Poll::Ready(written) = writing.as_mut().poll(context)
         {
@@ -154,12 +154,12 @@ mod tests {
         }
     }
 
-    fn pieces(end: u64, breaks: bool) -> Pieces<'static> {
+    fn pieces(end: u64, breaks: bool) -> ChunkedReply<'static> {
         let numbers = Numbers { next: 0, end, breaks };
         let reply = LongList::reply(Format::Json, vec![0], numbers, Format::append);
-        Pieces::of(|mut outlet| async move {
-            outlet.put(reply.between(b"{", b"}")).await?;
-            Ok(outlet)
+        ChunkedReply::of(|mut chunks| async move {
+            chunks.put(reply.between(b"{", b"}")).await?;
+            Ok(chunks)
         })
     }
 
@@ -178,7 +178,7 @@ mod tests {
         }
         let numbers: Vec<_> = (0..=100_000).map(|number| number.to_string()).collect();
         assert_eq!(String::from_utf8(text).unwrap(), format!("{{[{}]}}", numbers.join(",")));
-        let silent = Pieces::of(|outlet| async { Ok(outlet) }).beginning().await;
+        let silent = ChunkedReply::of(|chunks| async { Ok(chunks) }).beginning().await;
         assert!(matches!(silent, Ok(Beginning::Nothing)));
     }
 
@@ -206,7 +206,7 @@ mod tests {
                 other => break other,
             }
         };
-        assert!(matches!(last, Some(Err(Cut::Refused(Refusal::Stopping)))));
+        assert!(matches!(last, Some(Err(Aborted::Refused(Refusal::Stopping)))));
     }
 
     #[test]

@@ -6,8 +6,8 @@ use bergamot_api::Control;
 
 use crate::call::fault::{Fault, FaultIn};
 use crate::call::registry::{Dialect, dialect_of};
-use crate::call::service::{Asked, LARGEST_USUAL, Params, Service};
-use crate::codec::chunked_reply::{Cut, Outlet};
+use crate::call::service::{CallContext, LARGEST_USUAL, Params, Service};
+use crate::codec::chunked_reply::{Aborted, ChunkWriter};
 use crate::codec::json::{Json, Malformed, Source};
 use crate::codec::reply::{Format, Reply};
 use crate::codec::shape::Shape;
@@ -150,45 +150,45 @@ impl<C: Control> Service<C> {
     /// NZBGet send none.
     pub(crate) async fn answer_body(
         &self,
-        asked: &Asked<'_>,
+        asked: &CallContext<'_>,
         text: &[u8],
-        outlet: &mut Outlet,
-    ) -> Result<(), Cut> {
+        chunks: &mut ChunkWriter,
+    ) -> Result<(), Aborted> {
         match Message::parse(text) {
-            Err(fault) => outlet.put(Envelope::unknown().around(Err(fault))).await,
+            Err(fault) => chunks.put(Envelope::unknown().around(Err(fault))).await,
             Ok(Message::One(one)) => match self.answer_one(asked, one, false).await {
-                Some(answer) => outlet.put(answer).await,
+                Some(answer) => chunks.put(answer).await,
                 None => Ok(()),
             },
-            Ok(Message::Batch(batch)) => self.answer_batch(asked, batch, outlet).await,
+            Ok(Message::Batch(batch)) => self.answer_batch(asked, batch, chunks).await,
         }
     }
 
     /// One after another, each when the one before is out.
     pub(crate) async fn answer_batch(
         &self,
-        asked: &Asked<'_>,
+        asked: &CallContext<'_>,
         batch: Vec<Source<'_>>,
-        outlet: &mut Outlet,
-    ) -> Result<(), Cut> {
+        chunks: &mut ChunkWriter,
+    ) -> Result<(), Aborted> {
         let mut is_begun = false;
         for one in batch {
             if let Some(answer) = self.answer_one(asked, one, true).await {
-                outlet.write(if is_begun { b"," } else { b"[" });
+                chunks.write(if is_begun { b"," } else { b"[" });
                 is_begun = true;
-                outlet.put(answer).await?;
-                outlet.let_out().await?;
+                chunks.put(answer).await?;
+                chunks.let_out().await?;
             }
         }
         if is_begun {
-            outlet.write(b"]");
+            chunks.write(b"]");
         }
         Ok(())
     }
 
     async fn answer_one(
         &self,
-        asked: &Asked<'_>,
+        asked: &CallContext<'_>,
         source: Source<'_>,
         may_be_silent: bool,
     ) -> Option<Reply> {
@@ -201,7 +201,7 @@ impl<C: Control> Service<C> {
 
     pub(crate) async fn answer_request(
         &self,
-        asked: &Asked<'_>,
+        asked: &CallContext<'_>,
         request: Request<'_>,
         may_be_silent: bool,
     ) -> Option<Reply> {

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::vec;
 
-use bergamot_api::request::Shelf;
+use bergamot_api::request::JobList;
 use bergamot_api::view::{Job, Listing};
 use bergamot_api::{Control, Refusal};
 use bergamot_types::JobId;
@@ -38,7 +38,7 @@ impl<T> Source<T> for NoMore {
 /// The rest of the queue or of the history, asked for some jobs at a time.
 pub(crate) struct MoreJobs<C> {
     control: Arc<C>,
-    shelf: Shelf,
+    list: JobList,
     ids: vec::IntoIter<JobId>,
     wanted: fn(&Job) -> bool,
 }
@@ -49,7 +49,7 @@ impl<C: Control> Source<Job> for MoreJobs<C> {
         if ids.is_empty() {
             return Ok(None);
         }
-        let mut jobs = self.control.listed(self.shelf, ids).await?;
+        let mut jobs = self.control.listed(self.list, ids).await?;
         jobs.retain(self.wanted);
         Ok(Some(jobs))
     }
@@ -59,13 +59,13 @@ impl<C: Control> MoreJobs<C> {
     /// The jobs that are there already, and where the others come from.
     pub(crate) fn of(
         control: Arc<C>,
-        shelf: Shelf,
+        list: JobList,
         listing: Listing,
         wanted: fn(&Job) -> bool,
     ) -> (Vec<Job>, Self) {
         let Listing { mut first, rest, .. } = listing;
         first.retain(wanted);
-        (first, Self { control, shelf, ids: rest.into_iter(), wanted })
+        (first, Self { control, list, ids: rest.into_iter(), wanted })
     }
 }
 

@@ -4,8 +4,8 @@ use bergamot_api::Control;
 
 use crate::call::fault::Fault;
 use crate::call::registry::{self, Entry, Method};
-use crate::call::service::{Asked, LARGEST_USUAL, Params, Service};
-use crate::codec::chunked_reply::{Cut, Outlet};
+use crate::call::service::{CallContext, LARGEST_USUAL, Params, Service};
+use crate::codec::chunked_reply::{Aborted, ChunkWriter};
 use crate::codec::json::Json;
 use crate::codec::nzb_methods::names_an_nzb_method;
 use crate::codec::reply::{Format, Reply};
@@ -15,10 +15,10 @@ use crate::codec::xml_writer::{write_text, write_value};
 impl<C: Control> Service<C> {
     pub(crate) async fn answer_xml(
         &self,
-        asked: &Asked<'_>,
+        asked: &CallContext<'_>,
         text: &[u8],
-        outlet: &mut Outlet,
-    ) -> Result<(), Cut> {
+        chunks: &mut ChunkWriter,
+    ) -> Result<(), Aborted> {
         let permit = |method: &str| {
             let entry = registry::find(method)?;
             asked.permit(entry, size_to_permit(entry, text)?)
@@ -26,7 +26,7 @@ impl<C: Control> Service<C> {
         let outcome = match read_call(text, permit) {
             Ok(call) if call.method.eq_ignore_ascii_case("system.multicall") => {
                 match calls_of(call) {
-                    Ok(calls) => return self.multicall(asked, calls, outlet).await,
+                    Ok(calls) => return self.multicall(asked, calls, chunks).await,
                     Err(fault) => Err(fault),
                 }
             }
@@ -35,35 +35,39 @@ impl<C: Control> Service<C> {
             }
             Err(fault) => Err(fault),
         };
-        outlet.put(response(outcome)).await
+        chunks.put(response(outcome)).await
     }
 
     /// Each result in a list of its own, unless it is one; a fault as its struct. One after another, each
     /// when the one before is out.
     async fn multicall(
         &self,
-        asked: &Asked<'_>,
+        asked: &CallContext<'_>,
         calls: Vec<Json<'_>>,
-        outlet: &mut Outlet,
-    ) -> Result<(), Cut> {
+        chunks: &mut ChunkWriter,
+    ) -> Result<(), Aborted> {
         let [begin, _, end] = Format::Xml.brackets();
-        outlet.write(format!("{HEAD}{RESULT}").as_bytes());
-        outlet.write(begin);
+        chunks.write(format!("{HEAD}{RESULT}").as_bytes());
+        chunks.write(begin);
         for call in calls {
             let result = match self.call_of_many(asked, call).await {
                 Ok(result) if result.text.starts_with(begin) => result,
                 Ok(result) => result.between(begin, end),
                 Err(fault) => fault_value(&fault),
             };
-            outlet.put(result).await?;
-            outlet.let_out().await?;
+            chunks.put(result).await?;
+            chunks.let_out().await?;
         }
-        outlet.write(end);
-        outlet.write(END_OF_RESULT.as_bytes());
+        chunks.write(end);
+        chunks.write(END_OF_RESULT.as_bytes());
         Ok(())
     }
 
-    async fn call_of_many(&self, asked: &Asked<'_>, mut call: Json<'_>) -> Result<Reply, Fault> {
+    async fn call_of_many(
+        &self,
+        asked: &CallContext<'_>,
+        mut call: Json<'_>,
+    ) -> Result<Reply, Fault> {
         let params = call.take("params").unwrap_or(Json::Null);
         match call.take("methodName") {
             // One within the other could go on for ever.

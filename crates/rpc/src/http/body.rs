@@ -14,13 +14,13 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::call::service::{LARGEST, LARGEST_USUAL};
-use crate::codec::chunked_reply::{Cut, Pieces};
+use crate::codec::chunked_reply::{Aborted, ChunkedReply};
 use crate::codec::nzb_methods::{NzbMethods, names_an_nzb_method};
 use crate::codec::shape::{Excess, Shape};
 use crate::event_hub::{Content, Delivery, Watcher};
 use crate::http::body_pace::BodyPace;
-use crate::shutdown::Stopped;
-use crate::socket::connection_limit::Place;
+use crate::shutdown::ShutdownSignal;
+use crate::socket::connection_limit::Slot;
 
 /// Memory for requests that are being read, of all clients together.
 #[derive(Clone, Debug)]
@@ -68,12 +68,12 @@ pub(crate) enum BodyError {
 pub(crate) struct BodyReader<'a> {
     body: Incoming,
     pace: BodyPace,
-    place: &'a Place,
+    slot: &'a Slot,
 }
 
 impl<'a> BodyReader<'a> {
-    pub(crate) fn new(body: Incoming, place: &'a Place) -> Self {
-        Self { body, pace: BodyPace::new(Instant::now()), place }
+    pub(crate) fn new(body: Incoming, slot: &'a Slot) -> Self {
+        Self { body, pace: BodyPace::new(Instant::now()), slot }
     }
 
     fn claimed(&self) -> u64 {
@@ -87,7 +87,7 @@ impl<'a> BodyReader<'a> {
         let frame = frame.map_err(|_| BodyError::Broken)?;
         let length = frame.data_ref().map_or(0, Bytes::len);
         if self.pace.on_data(Instant::now(), length) {
-            self.place.on_progress();
+            self.slot.on_progress();
         }
         Ok(Some(frame))
     }
@@ -106,7 +106,7 @@ impl BodyBudget {
 
     /// For those who may yet prove who they are, with a key that comes behind an NZB. They share little
     /// room, so that they take none from the others.
-    pub(crate) fn for_strangers() -> Self {
+    pub(crate) fn for_unauthenticated() -> Self {
         Self::of(STRANGERS, SMALL_PIECE)
     }
 
@@ -261,7 +261,7 @@ fn check_length(bytes: &[u8], claimed: u64) -> Result<(), BodyError> {
 /// What we answer: all of it, or as much as there is by now.
 pub(crate) enum Answer {
     Whole(Bytes),
-    Long { first: Bytes, more: Box<Pieces<'static>> },
+    Long { first: Bytes, more: Box<ChunkedReply<'static>> },
     Events(Pin<Box<dyn Future<Output = Option<NextEvent>> + Send>>),
 }
 
@@ -269,20 +269,20 @@ pub(crate) enum Answer {
 pub(crate) struct NextEvent {
     text: Bytes,
     watcher: Watcher,
-    stopped: Stopped,
+    stopped: ShutdownSignal,
 }
 
 impl Answer {
     /// A comment comes first: curl and some proxies keep even the head to themselves until there is
     /// something to read.
-    pub(crate) fn events(watcher: Watcher, stopped: Stopped) -> Self {
+    pub(crate) fn events(watcher: Watcher, stopped: ShutdownSignal) -> Self {
         let first = NextEvent { text: Bytes::from_static(COMMENT), watcher, stopped };
         Self::Events(Box::pin(async { Some(first) }))
     }
 }
 
 /// None when the server stops.
-async fn next_event(mut watcher: Watcher, mut stopped: Stopped) -> Option<NextEvent> {
+async fn next_event(mut watcher: Watcher, mut stopped: ShutdownSignal) -> Option<NextEvent> {
     let next = tokio::select! {
         next = timeout(SIGN_OF_LIFE, watcher.next()) => next,
         () = stopped.wait() => return None,
@@ -306,7 +306,7 @@ fn server_sent_event(delivery: &Delivery) -> String {
 
 impl Body for Answer {
     type Data = Bytes;
-    type Error = Cut;
+    type Error = Aborted;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,

@@ -17,8 +17,8 @@ use tokio::time::{Instant, sleep};
 
 use crate::access::{Access, Caller};
 use crate::call::fault::Fault;
-use crate::call::service::{Asked, Params, Service};
-use crate::codec::chunked_reply::{Beginning, Pieces};
+use crate::call::service::{CallContext, Params, Service};
+use crate::codec::chunked_reply::{Beginning, ChunkedReply};
 use crate::codec::json_rpc::Envelope;
 use crate::codec::reply::Format;
 use crate::codec::shape::Shape;
@@ -26,22 +26,22 @@ use crate::codec::xml_rpc;
 use crate::event_hub::Position;
 use crate::http::auth::{self, Credentials};
 use crate::http::body::{Answer, BodyBudget, BodyError, BodyReader, RequestBudgets};
-use crate::http::login_throttle::{Brake, LONGEST_WAIT};
-use crate::http::origin_check::{self, Barred};
-use crate::http::route::{Place, Protocol, Route, query_pairs, query_params};
+use crate::http::login_throttle::{LONGEST_WAIT, LoginThrottle};
+use crate::http::origin_check::{self, Rejected};
+use crate::http::route::{Endpoint, Protocol, Route, query_pairs, query_params};
 use crate::metrics::{self, Flavour, MetricsAccess};
 use crate::settings::Settings;
-use crate::shutdown::Stopped;
+use crate::shutdown::ShutdownSignal;
 use crate::socket::connection_limit;
 
 /// What all requests over HTTP share.
 pub(crate) struct Http<C> {
     pub(crate) settings: Settings,
     pub(crate) service: Arc<Service<C>>,
-    pub(crate) brake: Brake,
+    pub(crate) throttle: LoginThrottle,
     pub(crate) bodies: RequestBudgets,
-    pub(crate) strangers: BodyBudget,
-    pub(crate) stopped: Stopped,
+    pub(crate) unauthenticated: BodyBudget,
+    pub(crate) stopped: ShutdownSignal,
 }
 
 /// The other end of a connection.
@@ -55,7 +55,7 @@ pub(crate) enum Peer {
 /// A connection: its other end, and its place among all of them.
 pub(crate) struct Connection<'a> {
     pub(crate) peer: Peer,
-    pub(crate) place: &'a connection_limit::Place,
+    pub(crate) slot: &'a connection_limit::Slot,
 }
 
 /// Why somebody is not believed.
@@ -100,7 +100,11 @@ impl<C: Control> Http<C> {
     }
 
     /// No web page can reach the Unix socket.
-    fn admitted(&self, peer: &Peer, request: &Request<Incoming>) -> Result<Option<String>, Barred> {
+    fn admitted(
+        &self,
+        peer: &Peer,
+        request: &Request<Incoming>,
+    ) -> Result<Option<String>, Rejected> {
         match peer {
             Peer::Tcp(_) => {
                 origin_check::check(&self.settings, request.method(), request.headers())
@@ -116,25 +120,25 @@ impl<C: Control> Http<C> {
         from_allowed_origin: bool,
     ) -> Reply {
         let route = Route::of(request.uri().path());
-        match (request.method(), &route.place) {
+        match (request.method(), &route.endpoint) {
             (&Method::OPTIONS, _) if from_allowed_origin => empty(StatusCode::NO_CONTENT),
-            (&Method::GET | &Method::HEAD, Place::Health) => plain(StatusCode::OK, "ok\n"),
-            (&Method::GET | &Method::HEAD, Place::Ready) => {
-                connection.place.on_health_check();
+            (&Method::GET | &Method::HEAD, Endpoint::Health) => plain(StatusCode::OK, "ok\n"),
+            (&Method::GET | &Method::HEAD, Endpoint::Ready) => {
+                connection.slot.on_health_check();
                 self.readiness().await
             }
-            (&Method::GET, Place::Metrics)
+            (&Method::GET, Endpoint::Metrics)
                 if self.settings.metrics.access == MetricsAccess::Open =>
             {
                 self.metrics(request.headers()).await
             }
-            (&Method::GET | &Method::POST, Place::Sab) => {
+            (&Method::GET | &Method::POST, Endpoint::Sab) => {
                 self.answer_sab(connection, route.credentials, request).await
             }
             (&Method::GET | &Method::POST, _) => {
                 match self.caller(connection, route.credentials, request.headers()).await {
                     Ok(caller) => {
-                        self.answer_caller(connection, &caller, route.place, request).await
+                        self.answer_caller(connection, &caller, route.endpoint, request).await
                     }
                     Err(reply) => *reply,
                 }
@@ -222,23 +226,23 @@ impl<C: Control> Http<C> {
         given: &Credentials,
         address: IpAddr,
     ) -> Result<Caller, Unproven> {
-        if let Some(wait) = self.brake.wait(Instant::now(), address, given) {
-            if !connection.place.on_wait() {
+        if let Some(wait) = self.throttle.wait(Instant::now(), address, given) {
+            if !connection.slot.on_wait() {
                 return Err(Unproven::TooMany);
             }
             sleep(wait).await;
             // One that was replaced is told only now: told at once, a guesser would come back at once.
-            if !connection.place.on_waited() {
+            if !connection.slot.on_waited() {
                 return Err(Unproven::TooMany);
             }
         }
         match auth::caller(&self.settings, given, address) {
             Some(caller) => {
-                self.brake.on_success(given);
+                self.throttle.on_success(given);
                 Ok(caller)
             }
             None => {
-                self.brake.on_failure(Instant::now(), address, given);
+                self.throttle.on_failure(Instant::now(), address, given);
                 tracing::warn!(%address, "wrong login");
                 Err(Unproven::Wrong)
             }
@@ -249,16 +253,16 @@ impl<C: Control> Http<C> {
         &self,
         connection: &Connection<'_>,
         caller: &Caller,
-        place: Place,
+        endpoint: Endpoint,
         request: Request<Incoming>,
     ) -> Reply {
-        if request.method() == Method::GET && !connection.place.on_call() {
+        if request.method() == Method::GET && !connection.slot.on_call() {
             return busy();
         }
-        match (place, request.method()) {
-            (Place::Events, &Method::GET) => self.events(caller, request.headers()),
-            (Place::Feed, &Method::GET) => self.feed(caller).await,
-            (Place::Metrics, &Method::GET)
+        match (endpoint, request.method()) {
+            (Endpoint::Events, &Method::GET) => self.events(caller, request.headers()),
+            (Endpoint::Feed, &Method::GET) => self.feed(caller).await,
+            (Endpoint::Metrics, &Method::GET)
                 if self.settings.metrics.access != MetricsAccess::Off =>
             {
                 match caller.access {
@@ -266,14 +270,14 @@ impl<C: Control> Http<C> {
                     Access::Restricted | Access::Control => self.metrics(request.headers()).await,
                 }
             }
-            (Place::Rpc(protocol, Some(method)), &Method::GET) => {
+            (Endpoint::Rpc(protocol, Some(method)), &Method::GET) => {
                 let query = request.uri().query().unwrap_or_default();
                 self.called_by_get(caller, protocol, &method, query).await
             }
-            (Place::Rpc(Protocol::JsonP, _) | Place::Events, _) => {
+            (Endpoint::Rpc(Protocol::JsonP, _) | Endpoint::Events, _) => {
                 closing(empty(StatusCode::METHOD_NOT_ALLOWED))
             }
-            (Place::Rpc(protocol, _), &Method::POST) => {
+            (Endpoint::Rpc(protocol, _), &Method::POST) => {
                 self.called_by_post(connection, caller, protocol, request).await
             }
             _ => closing(empty(StatusCode::NOT_FOUND)),
@@ -321,7 +325,7 @@ impl<C: Control> Http<C> {
             return plain(StatusCode::BAD_REQUEST, "the callback is no name of a function\n");
         }
         let format = if protocol == Protocol::Xml { Format::Xml } else { Format::Json };
-        let asked = Asked { caller, format, by_get: true };
+        let asked = CallContext { caller, format, by_get: true };
         let outcome =
             self.service.call(&asked, method, Params::Parsed(query_params(method, pairs))).await;
         let (answer, kind) = match (protocol, callback) {
@@ -332,9 +336,9 @@ impl<C: Control> Http<C> {
                 (answer.between(format!("{callback}(").as_bytes(), b")"), "application/javascript")
             }
         };
-        let pieces = Pieces::of(|mut outlet| async {
-            outlet.put(answer).await?;
-            Ok(outlet)
+        let pieces = ChunkedReply::of(|mut chunks| async {
+            chunks.put(answer).await?;
+            Ok(chunks)
         });
         sent(pieces, kind).await
     }
@@ -349,38 +353,38 @@ impl<C: Control> Http<C> {
         if is_compressed(request.headers()) {
             return closing(empty(StatusCode::UNSUPPORTED_MEDIA_TYPE));
         }
-        let place = connection.place;
-        if !place.on_body(caller.is_authenticated) {
+        let slot = connection.slot;
+        if !slot.on_body(caller.is_authenticated) {
             return busy();
         }
         let shape = if protocol == Protocol::Xml { Shape::xml() } else { Shape::json() };
-        let body = BodyReader::new(request.into_body(), place);
+        let body = BodyReader::new(request.into_body(), slot);
         let held = match self.bodies.read(body, shape).await {
             Ok(held) => held,
             Err(error) => return unread(&error, protocol),
         };
-        if !place.on_call() {
+        if !slot.on_call() {
             return busy();
         }
         let (service, caller) = (self.service.clone(), caller.clone());
         let is_xml = protocol == Protocol::Xml;
         let (format, kind) =
             if is_xml { (Format::Xml, XML_TYPE) } else { (Format::Json, JSON_TYPE) };
-        let pieces = Pieces::of(move |mut outlet| async move {
+        let pieces = ChunkedReply::of(move |mut chunks| async move {
             let text = &held.bytes;
-            let asked = Asked { caller: &caller, format, by_get: false };
+            let asked = CallContext { caller: &caller, format, by_get: false };
             match format {
-                Format::Json => service.answer_body(&asked, text, &mut outlet).await?,
-                Format::Xml => service.answer_xml(&asked, text, &mut outlet).await?,
+                Format::Json => service.answer_body(&asked, text, &mut chunks).await?,
+                Format::Xml => service.answer_xml(&asked, text, &mut chunks).await?,
             }
-            Ok(outlet)
+            Ok(chunks)
         });
         sent(pieces, kind).await
     }
 }
 
 /// Whatever is short says how long it is; the rest of the others is written as it is taken.
-async fn sent(pieces: Pieces<'static>, kind: &'static str) -> Reply {
+async fn sent(pieces: ChunkedReply<'static>, kind: &'static str) -> Reply {
     let answer = match pieces.beginning().await {
         Ok(Beginning::Nothing) => return empty(StatusCode::NO_CONTENT),
         Ok(Beginning::Whole(text)) => Answer::Whole(text),
@@ -452,10 +456,10 @@ fn unauthorized() -> Reply {
     closing(reply)
 }
 
-fn refused(barred: &Barred) -> Reply {
+fn refused(barred: &Rejected) -> Reply {
     let status = match barred {
-        Barred::NoHost => StatusCode::BAD_REQUEST,
-        Barred::Host(_) | Barred::Origin(_) => StatusCode::FORBIDDEN,
+        Rejected::NoHost => StatusCode::BAD_REQUEST,
+        Rejected::Host(_) | Rejected::Origin(_) => StatusCode::FORBIDDEN,
     };
     closing(plain(status, format!("{barred}\n")))
 }

@@ -15,10 +15,10 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::http::auth::Credentials;
-use crate::socket::client_network::household;
+use crate::socket::client_network::client_network;
 
 #[derive(Debug, Default)]
-pub(crate) struct Brake {
+pub(crate) struct LoginThrottle {
     table: Mutex<Table>,
     /// Its key is random and of this process alone.
     hasher: RandomState,
@@ -26,14 +26,14 @@ pub(crate) struct Brake {
 
 #[derive(Debug, Default)]
 struct Table {
-    records: HashMap<Who, Record>,
+    records: HashMap<Key, Record>,
     /// Keyed hashes of credentials that were right; the secrets themselves are not kept. A collision
     /// lets a guess be compared without its wait, no more.
     known: VecDeque<u64>,
 }
 
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
-enum Who {
+enum Key {
     Address(IpAddr),
     Account(Vec<u8>),
 }
@@ -54,7 +54,7 @@ impl Record {
     }
 }
 
-impl Brake {
+impl LoginThrottle {
     /// How long these credentials wait before they are compared.
     pub(crate) fn wait(
         &self,
@@ -106,10 +106,10 @@ impl Brake {
 }
 
 /// The address first. A key is no account: whoever guesses at one says nothing of whose it is.
-fn keys(address: IpAddr, given: &Credentials) -> impl Iterator<Item = Who> {
+fn keys(address: IpAddr, given: &Credentials) -> impl Iterator<Item = Key> {
     let cut = |account: &[u8]| account[..account.len().min(LONGEST_ACCOUNT)].to_vec();
-    let account = given.account().map(|account| Who::Account(cut(account)));
-    std::iter::once(Who::Address(household(address))).chain(account)
+    let account = given.account().map(|account| Key::Account(cut(account)));
+    std::iter::once(Key::Address(client_network(address))).chain(account)
 }
 
 const FREE_FAILURES: u32 = 5;
@@ -137,72 +137,72 @@ mod tests {
 
     #[test]
     fn waits_double_up_to_five_seconds_and_are_forgotten() {
-        let (brake, start) = (Brake::default(), Instant::now());
+        let (throttle, start) = (LoginThrottle::default(), Instant::now());
         let address = IpAddr::from([10, 0, 0, 1]);
         let elsewhere = IpAddr::from([10, 0, 0, 2]);
         for _ in 0..4 {
-            brake.on_failure(start, address, &login("ann:x"));
+            throttle.on_failure(start, address, &login("ann:x"));
         }
-        assert_eq!(brake.wait(start, address, &login("ann:y")), None);
+        assert_eq!(throttle.wait(start, address, &login("ann:y")), None);
         for wait in [1, 2, 4, 5, 5] {
-            brake.on_failure(start, address, &login("ann:x"));
+            throttle.on_failure(start, address, &login("ann:x"));
             let expected = Some(Duration::from_secs(wait));
-            assert_eq!(brake.wait(start, address, &login("ann:y")), expected);
+            assert_eq!(throttle.wait(start, address, &login("ann:y")), expected);
         }
         // From elsewhere, the account waits; with another account, the address does.
-        assert!(brake.wait(start, elsewhere, &login("ann:y")).is_some());
-        assert!(brake.wait(start, address, &login("bob:y")).is_some());
-        assert!(brake.wait(start, elsewhere, &login("bob:y")).is_none());
+        assert!(throttle.wait(start, elsewhere, &login("ann:y")).is_some());
+        assert!(throttle.wait(start, address, &login("bob:y")).is_some());
+        assert!(throttle.wait(start, elsewhere, &login("bob:y")).is_none());
         let later = start + FORGOTTEN_AFTER + Duration::from_secs(1);
-        assert_eq!(brake.wait(later, address, &login("ann:y")), None);
+        assert_eq!(throttle.wait(later, address, &login("ann:y")), None);
     }
 
     #[test]
     fn credentials_that_were_right_before_never_wait() {
-        let (brake, start) = (Brake::default(), Instant::now());
+        let (throttle, start) = (LoginThrottle::default(), Instant::now());
         let address = IpAddr::from([10, 0, 0, 1]);
-        brake.on_success(&login("ann:right"));
-        brake.on_success(&key("right"));
+        throttle.on_success(&login("ann:right"));
+        throttle.on_success(&key("right"));
         for _ in 0..100 {
-            brake.on_failure(start, address, &login("ann:wrong"));
+            throttle.on_failure(start, address, &login("ann:wrong"));
         }
-        assert_eq!(brake.wait(start, address, &login("ann:right")), None);
-        assert_eq!(brake.wait(start, address, &key("right")), None);
+        assert_eq!(throttle.wait(start, address, &login("ann:right")), None);
+        assert_eq!(throttle.wait(start, address, &key("right")), None);
         // What they are used for does not help guesses, nor does a part of them.
-        brake.on_success(&login("ann:right"));
+        throttle.on_success(&login("ann:right"));
         for guess in [login("ann:wrong"), login("right:ann"), login("ann:"), key("ann:right")] {
-            assert_eq!(brake.wait(start, address, &guess), Some(LONGEST_WAIT));
+            assert_eq!(throttle.wait(start, address, &guess), Some(LONGEST_WAIT));
         }
-        brake.on_failure(start, address, &login("ann:right"));
-        assert_eq!(brake.wait(start, address, &login("ann:right")), Some(LONGEST_WAIT));
+        throttle.on_failure(start, address, &login("ann:right"));
+        assert_eq!(throttle.wait(start, address, &login("ann:right")), Some(LONGEST_WAIT));
     }
 
     #[test]
     fn a_key_waits_only_for_wrong_ones_from_the_same_network() {
-        let (brake, start) = (Brake::default(), Instant::now());
+        let (throttle, start) = (LoginThrottle::default(), Instant::now());
         let address = |text: &str| -> IpAddr { text.parse().unwrap() };
         for host in 1..=5u16 {
             let guesser = IpAddr::from([0x2001, 0xdb8, 0, 1, 0, 0, 0, host]);
-            brake.on_failure(start, guesser, &key("a"));
-            brake.on_failure(start, [10, 0, 0, 1].into(), &key("a"));
+            throttle.on_failure(start, guesser, &key("a"));
+            throttle.on_failure(start, [10, 0, 0, 1].into(), &key("a"));
         }
         for waiting in ["2001:db8:0:1::77", "10.0.0.1"] {
-            let wait = brake.wait(start, address(waiting), &key("b"));
+            let wait = throttle.wait(start, address(waiting), &key("b"));
             assert_eq!(wait, Some(FIRST_WAIT), "{waiting}");
         }
         for other in ["2001:db8:0:2::77", "10.0.0.2", "127.0.0.1"] {
-            assert_eq!(brake.wait(start, address(other), &key("b")), None, "{other}");
+            assert_eq!(throttle.wait(start, address(other), &key("b")), None, "{other}");
         }
     }
 
     #[test]
     fn many_addresses_and_names_do_not_grow_the_tables() {
-        let (brake, now) = (Brake::default(), Instant::now());
+        let (throttle, now) = (LoginThrottle::default(), Instant::now());
         for n in 0..5000u32 {
-            brake.on_failure(now, IpAddr::from(n.to_be_bytes()), &login(&format!("{n}:x")));
-            brake.on_success(&login(&format!("{n}:y")));
+            throttle.on_failure(now, IpAddr::from(n.to_be_bytes()), &login(&format!("{n}:x")));
+            throttle.on_success(&login(&format!("{n}:y")));
         }
-        let table = brake.table.lock().expect("nobody panicked");
+        let table = throttle.table.lock().expect("nobody panicked");
         assert!(table.records.len() <= LARGEST_TABLE && table.known.len() <= MOST_KNOWN);
     }
 }

@@ -10,7 +10,7 @@ use crate::settings::Settings;
 
 /// Why a request is not even looked at.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) enum Barred {
+pub(crate) enum Rejected {
     Host(String),
     NoHost,
     Origin(String),
@@ -21,10 +21,10 @@ pub(crate) fn check(
     settings: &Settings,
     method: &Method,
     headers: &HeaderMap,
-) -> Result<Option<String>, Barred> {
-    let host = headers.get(HOST).and_then(|host| host.to_str().ok()).ok_or(Barred::NoHost)?;
+) -> Result<Option<String>, Rejected> {
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok()).ok_or(Rejected::NoHost)?;
     if headers.get_all(HOST).iter().count() > 1 || !is_good_host(settings, host) {
-        return Err(Barred::Host(host.chars().take(LONGEST_SHOWN).collect()));
+        return Err(Rejected::Host(host.chars().take(LONGEST_SHOWN).collect()));
     }
     match headers.get(ORIGIN) {
         Some(origin) => {
@@ -34,7 +34,7 @@ pub(crate) fn check(
             match (listed, own) {
                 (true, _) => Ok(Some(origin.to_owned())),
                 (false, true) => Ok(None),
-                _ => Err(Barred::Origin(origin.chars().take(LONGEST_SHOWN).collect())),
+                _ => Err(Rejected::Origin(origin.chars().take(LONGEST_SHOWN).collect())),
             }
         }
         None => from_own_page(method, headers).map(|()| None),
@@ -42,13 +42,13 @@ pub(crate) fn check(
 }
 
 /// Pictures and links carry no origin, but browsers tell what kind of page they are on.
-fn from_own_page(method: &Method, headers: &HeaderMap) -> Result<(), Barred> {
+fn from_own_page(method: &Method, headers: &HeaderMap) -> Result<(), Rejected> {
     let site = headers.get(SEC_FETCH_SITE).map(|site| site.as_bytes());
     let typed_by_a_person = site == Some(b"none") && method == Method::GET;
     if matches!(site, None | Some(b"same-origin")) || typed_by_a_person {
         return Ok(());
     }
-    Err(Barred::Origin("another page".to_owned()))
+    Err(Rejected::Origin("another page".to_owned()))
 }
 
 /// An address, a name of this network, or one that is listed. A page cannot give itself such a name.
@@ -67,7 +67,7 @@ fn without_port(host: &str) -> &str {
     }
 }
 
-impl std::fmt::Display for Barred {
+impl std::fmt::Display for Rejected {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Host(host) => {
@@ -90,7 +90,7 @@ mod tests {
 
     use super::*;
 
-    fn checked(lines: &[(&'static str, &'static str)]) -> Result<Option<String>, Barred> {
+    fn checked(lines: &[(&'static str, &'static str)]) -> Result<Option<String>, Rejected> {
         let settings = Settings {
             allowed_hosts: vec!["news.example".to_owned()],
             allowed_origins: vec!["moz-extension://abc".to_owned()],
@@ -111,9 +111,9 @@ mod tests {
             assert_eq!(checked(&[("host", host)]), Ok(None), "{host}");
         }
         for host in ["evil.example", "evil.example:6789", "", "a@b", "127.0.0.1.evil.example"] {
-            assert_eq!(checked(&[("host", host)]), Err(Barred::Host(host.to_owned())), "{host}");
+            assert_eq!(checked(&[("host", host)]), Err(Rejected::Host(host.to_owned())), "{host}");
         }
-        assert_eq!(checked(&[]), Err(Barred::NoHost));
+        assert_eq!(checked(&[]), Err(Rejected::NoHost));
     }
 
     #[test]

@@ -10,11 +10,11 @@ use crate::http::auth::Credentials;
 pub(crate) struct Route {
     /// `/user:password/…`, as some clients have it.
     pub(crate) credentials: Option<Credentials>,
-    pub(crate) place: Place,
+    pub(crate) endpoint: Endpoint,
 }
 
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) enum Place {
+pub(crate) enum Endpoint {
     Events,
     Feed,
     Health,
@@ -50,24 +50,24 @@ impl Route {
                 break;
             }
         }
-        let place = match (parts.next(), parts.next(), parts.next()) {
-            (Some("api"), None, None) => Place::Sab,
-            (Some("events"), None, None) => Place::Events,
-            (Some("rss" | "feed"), None, None) => Place::Feed,
-            (Some("healthz"), None, None) => Place::Health,
-            (Some("metrics"), None, None) => Place::Metrics,
-            (Some("readyz"), None, None) => Place::Ready,
+        let endpoint = match (parts.next(), parts.next(), parts.next()) {
+            (Some("api"), None, None) => Endpoint::Sab,
+            (Some("events"), None, None) => Endpoint::Events,
+            (Some("rss" | "feed"), None, None) => Endpoint::Feed,
+            (Some("healthz"), None, None) => Endpoint::Health,
+            (Some("metrics"), None, None) => Endpoint::Metrics,
+            (Some("readyz"), None, None) => Endpoint::Ready,
             (Some("jsonrpc"), method, None) => rpc(Protocol::Json, method),
             (Some("jsonprpc"), method, None) => rpc(Protocol::JsonP, method),
             (Some("xmlrpc"), method, None) => rpc(Protocol::Xml, method),
-            _ => Place::Nowhere,
+            _ => Endpoint::Nowhere,
         };
-        Self { credentials, place }
+        Self { credentials, endpoint }
     }
 }
 
-fn rpc(protocol: Protocol, method: Option<&str>) -> Place {
-    Place::Rpc(protocol, method.map(text))
+fn rpc(protocol: Protocol, method: Option<&str>) -> Endpoint {
+    Endpoint::Rpc(protocol, method.map(text))
 }
 
 /// Parameters of a call by GET; the names count only in the native dialect.
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn every_form_of_the_paths_leads_to_its_place() {
-        let rpc = |method: Option<&str>| Place::Rpc(Protocol::Json, method.map(str::to_owned));
+        let rpc = |method: Option<&str>| Endpoint::Rpc(Protocol::Json, method.map(str::to_owned));
         for path in [
             "/jsonrpc",
             "/nzbget/jsonrpc",
@@ -121,19 +121,19 @@ mod tests {
             "/a%3Ab/nzbget/jsonrpc",
         ] {
             let route = Route::of(path);
-            assert_eq!(route.place, rpc(None), "{path}");
+            assert_eq!(route.endpoint, rpc(None), "{path}");
             let expected = path.contains('a').then(|| Credentials::login(b"a:b")).flatten();
             assert_eq!(route.credentials, expected, "{path}");
         }
         for path in ["/api", "/api/", "/sabnzbd/api", "/sabnzbd/api/", "/a:b/sabnzbd/api"] {
-            assert_eq!(Route::of(path).place, Place::Sab, "{path}");
+            assert_eq!(Route::of(path).endpoint, Endpoint::Sab, "{path}");
         }
-        assert_eq!(Route::of("/jsonrpc/status").place, rpc(Some("status")));
+        assert_eq!(Route::of("/jsonrpc/status").endpoint, rpc(Some("status")));
         assert_eq!(Route::of("/a:b%2Fc/xmlrpc").credentials, Credentials::login(b"a:b/c"));
         for path in
             ["/", "", "/nzbget", "/jsonrpc/a/b", "/etc/passwd", "/../jsonrpc", "/a:b/c:d/jsonrpc"]
         {
-            assert_eq!(Route::of(path).place, Place::Nowhere, "{path}");
+            assert_eq!(Route::of(path).endpoint, Endpoint::Nowhere, "{path}");
         }
     }
 

@@ -16,7 +16,7 @@ use std::net::IpAddr;
 
 use bergamot_types::SplitMix;
 
-use crate::socket::client_network::household;
+use crate::socket::client_network::client_network;
 
 #[derive(Debug)]
 pub(crate) struct Admission {
@@ -114,7 +114,7 @@ impl Admission {
 
     /// A place for a new connection; none if all that could make room are held.
     pub(crate) fn connect(&mut self, source: Option<IpAddr>) -> Option<Seat> {
-        let source = source.map(household);
+        let source = source.map(client_network);
         let evicted = match self.needed_room(source) {
             Room::Free => None,
             Room::Evict(number) => {
@@ -291,13 +291,13 @@ mod tests {
         Some(IpAddr::from([192, 0, 2, last]))
     }
 
-    fn seat(admission: &mut Admission, source: u8) -> Seat {
+    fn admit(admission: &mut Admission, source: u8) -> Seat {
         admission.connect(address(source)).expect("a connection can be evicted")
     }
 
     /// One that has been authenticated and is between two requests.
     fn authenticated(admission: &mut Admission, source: u8) -> u64 {
-        let number = seat(admission, source).number;
+        let number = admit(admission, source).number;
         assert!(admission.on_body(number, true) && admission.on_call(number));
         admission.on_answered(number);
         number
@@ -328,21 +328,21 @@ mod tests {
     #[test]
     fn one_address_has_a_quarter_of_the_places_without_a_login() {
         let mut admission = Admission::new(Rules::for_network(128));
-        let flood: Vec<_> = (0..100).map(|_| seat(&mut admission, 1)).collect();
-        assert!(flood[..32].iter().all(|seat| seat.evicted.is_none()));
+        let flood: Vec<_> = (0..100).map(|_| admit(&mut admission, 1)).collect();
+        assert!(flood[..32].iter().all(|admit| admit.evicted.is_none()));
         assert_eq!(flood[32].evicted, Some(flood[0].number), "its own oldest makes room");
         assert_eq!(admission.connections.len(), 32);
-        assert_eq!(seat(&mut admission, 2).evicted, None);
+        assert_eq!(admit(&mut admission, 2).evicted, None);
     }
 
     #[test]
     fn half_sent_bodies_without_a_login_make_room() {
         let mut admission = Admission::new(Rules::for_network(128));
         for source in 0..200 {
-            let number = seat(&mut admission, source).number;
+            let number = admit(&mut admission, source).number;
             assert!(admission.on_body(number, false));
         }
-        let health = seat(&mut admission, 250);
+        let health = admit(&mut admission, 250);
         assert!(health.evicted.is_some());
         admission.on_health_check(health.number);
     }
@@ -350,11 +350,11 @@ mod tests {
     #[test]
     fn a_body_that_makes_progress_is_not_the_first_to_go() {
         let mut admission = Admission::new(Rules::for_network(128));
-        let upload = seat(&mut admission, 1).number;
+        let upload = admit(&mut admission, 1).number;
         assert!(admission.on_body(upload, false));
         for _ in 0..200 {
             admission.on_progress(upload);
-            assert_ne!(seat(&mut admission, 1).evicted, Some(upload));
+            assert_ne!(admit(&mut admission, 1).evicted, Some(upload));
         }
     }
 
@@ -364,7 +364,7 @@ mod tests {
         let known: Vec<_> = (0..32).map(|_| authenticated(&mut admission, 1)).collect();
         for source in 0..=255 {
             for _ in 0..10 {
-                let number = seat(&mut admission, source).number;
+                let number = admit(&mut admission, source).number;
                 assert!(admission.on_body(number, false));
             }
         }
@@ -374,10 +374,10 @@ mod tests {
     #[test]
     fn the_address_with_the_most_connections_makes_room() {
         let mut admission = Admission::new(Rules::for_network(128));
-        let single = seat(&mut admission, 1).number;
+        let single = admit(&mut admission, 1).number;
         for source in 2..=5 {
             for _ in 0..40 {
-                seat(&mut admission, source);
+                admit(&mut admission, source);
             }
         }
         assert!(admission.connections.contains_key(&single));
@@ -389,18 +389,18 @@ mod tests {
         let calls: Vec<_> = (0..120).map(|_| authenticated(&mut admission, 1)).collect();
         assert!(calls.iter().all(|number| admission.on_call(*number)));
         for _ in 0..20 {
-            let late = seat(&mut admission, 1).number;
+            let late = admit(&mut admission, 1).number;
             assert!(!admission.on_call(late) && !admission.on_body(late, true));
             admission.on_health_check(late);
             admission.on_answered(late);
         }
         admission.on_answered(calls[0]);
-        let next = seat(&mut admission, 1).number;
+        let next = admit(&mut admission, 1).number;
         assert!(admission.on_call(next));
     }
 
     fn waiter(admission: &mut Admission, source: u8) -> u64 {
-        let number = seat(admission, source).number;
+        let number = admit(admission, source).number;
         assert!(admission.on_wait(number));
         number
     }
@@ -416,7 +416,7 @@ mod tests {
         assert_eq!(waiting(&admission), 24);
         // Flooded with new connections, those that wait are not evicted.
         for _ in 0..100 {
-            seat(&mut admission, 1);
+            admit(&mut admission, 1);
         }
         assert!(first.iter().all(|number| admission.on_waited(*number)));
         for source in 1..=200 {
@@ -475,8 +475,8 @@ mod tests {
         let held = authenticated(&mut admission, 1);
         assert!(admission.on_call(held));
         for _ in 0..6 {
-            assert_eq!(seat(&mut admission, 2).evicted, None);
+            assert_eq!(admit(&mut admission, 2).evicted, None);
         }
-        assert!(seat(&mut admission, 3).evicted.is_some());
+        assert!(admit(&mut admission, 3).evicted.is_some());
     }
 }

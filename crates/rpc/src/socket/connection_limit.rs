@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use crate::socket::admission::{Admission, Rules};
 
 #[derive(Debug)]
-pub(crate) struct Guests(Mutex<List>);
+pub(crate) struct ConnectionLimit(Mutex<List>);
 
 #[derive(Debug)]
 struct List {
@@ -21,30 +21,30 @@ struct List {
 
 /// The place of one connection, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Place {
-    guests: Arc<Guests>,
+pub(crate) struct Slot {
+    limit: Arc<ConnectionLimit>,
     number: u64,
 }
 
-impl Guests {
+impl ConnectionLimit {
     pub(crate) fn new(rules: Rules) -> Arc<Self> {
         let list = List { admission: Admission::new(rules), leave: HashMap::new() };
         Arc::new(Self(Mutex::new(list)))
     }
 
     /// A place, and a receiver that ends when the connection is evicted; none if there is no room.
-    pub(crate) fn seat(
+    pub(crate) fn admit(
         self: &Arc<Self>,
         source: Option<IpAddr>,
-    ) -> Option<(Place, oneshot::Receiver<()>)> {
+    ) -> Option<(Slot, oneshot::Receiver<()>)> {
         let mut list = self.list();
-        let seat = list.admission.connect(source)?;
-        if let Some(evicted) = seat.evicted {
+        let admit = list.admission.connect(source)?;
+        if let Some(evicted) = admit.evicted {
             list.leave.remove(&evicted);
         }
         let (leave, must_leave) = oneshot::channel();
-        list.leave.insert(seat.number, leave);
-        Some((Place { guests: self.clone(), number: seat.number }, must_leave))
+        list.leave.insert(admit.number, leave);
+        Some((Slot { limit: self.clone(), number: admit.number }, must_leave))
     }
 
     fn list(&self) -> MutexGuard<'_, List> {
@@ -52,45 +52,45 @@ impl Guests {
     }
 }
 
-impl Place {
+impl Slot {
     /// See [`Admission::on_body`].
     pub(crate) fn on_body(&self, is_authenticated: bool) -> bool {
-        self.guests.list().admission.on_body(self.number, is_authenticated)
+        self.limit.list().admission.on_body(self.number, is_authenticated)
     }
 
     /// See [`Admission::on_progress`].
     pub(crate) fn on_progress(&self) {
-        self.guests.list().admission.on_progress(self.number);
+        self.limit.list().admission.on_progress(self.number);
     }
 
     /// See [`Admission::on_call`].
     pub(crate) fn on_call(&self) -> bool {
-        self.guests.list().admission.on_call(self.number)
+        self.limit.list().admission.on_call(self.number)
     }
 
     /// See [`Admission::on_health_check`].
     pub(crate) fn on_health_check(&self) {
-        self.guests.list().admission.on_health_check(self.number);
+        self.limit.list().admission.on_health_check(self.number);
     }
 
     /// See [`Admission::on_wait`].
     pub(crate) fn on_wait(&self) -> bool {
-        self.guests.list().admission.on_wait(self.number)
+        self.limit.list().admission.on_wait(self.number)
     }
 
     /// See [`Admission::on_waited`].
     pub(crate) fn on_waited(&self) -> bool {
-        self.guests.list().admission.on_waited(self.number)
+        self.limit.list().admission.on_waited(self.number)
     }
 
     pub(crate) fn on_answered(&self) {
-        self.guests.list().admission.on_answered(self.number);
+        self.limit.list().admission.on_answered(self.number);
     }
 }
 
-impl Drop for Place {
+impl Drop for Slot {
     fn drop(&mut self) {
-        let mut list = self.guests.list();
+        let mut list = self.limit.list();
         list.admission.disconnect(self.number);
         list.leave.remove(&self.number);
     }

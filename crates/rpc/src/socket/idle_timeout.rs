@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
 /// Ends with an error when nothing is read or written for too long, or what we write is not taken.
-pub(crate) struct Timed<S> {
+pub(crate) struct IdleTimeout<S> {
     stream: S,
     first: Bytes, // read already, to find out what is spoken
     idle_limit: Option<Duration>,
@@ -20,7 +20,7 @@ pub(crate) struct Timed<S> {
     writing: bool,
 }
 
-impl<S> Timed<S> {
+impl<S> IdleTimeout<S> {
     pub(crate) fn new(stream: S, first: Bytes, idle_limit: Option<Duration>) -> Self {
         let idle = Box::pin(sleep(idle_limit.unwrap_or_default()));
         let stalled = Box::pin(sleep(WRITE_LIMIT));
@@ -64,7 +64,7 @@ impl<S> Timed<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Timed<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for IdleTimeout<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -85,7 +85,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Timed<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Timed<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for IdleTimeout<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -10,19 +10,19 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use crate::access::Caller;
 use crate::call::fault::Fault;
 use crate::call::registry::{self, Entry, Method};
-use crate::call::service::{Asked, LARGEST, Params, Service};
-use crate::codec::chunked_reply::Pieces;
+use crate::call::service::{CallContext, LARGEST, Params, Service};
+use crate::codec::chunked_reply::ChunkedReply;
 use crate::codec::json::{Json, Source};
 use crate::codec::json_rpc::{Envelope, Message, Request};
 use crate::codec::reply::{Format, Reply};
 use crate::event_hub::{Delivery, Position, Watcher};
-use crate::socket::connection_limit::Place;
+use crate::socket::connection_limit::Slot;
 
 /// One connection. Requests are answered in their order; events come between the answers.
 pub(crate) struct Session<'a, C> {
     pub(crate) service: &'a Service<C>,
     pub(crate) caller: &'a Caller,
-    pub(crate) place: &'a Place,
+    pub(crate) slot: &'a Slot,
     pub(crate) watcher: Option<Watcher>,
 }
 
@@ -52,9 +52,9 @@ impl<C: Control> Session<'_, C> {
                     writer.write_all(&line_of(notification(&delivery))).await?;
                 }
                 Next::Line(line) => {
-                    self.place.on_call(); // never refused on the socket
+                    self.slot.on_call(); // never refused on the socket
                     let answered = self.answer(&line, &mut writer).await;
-                    self.place.on_answered();
+                    self.slot.on_answered();
                     answered?;
                 }
                 Next::TooLong => {
@@ -83,9 +83,9 @@ impl<C: Control> Session<'_, C> {
             Err(fault) => Envelope::unknown().around(Err(fault)),
             Ok(Message::Batch(batch)) => {
                 let (service, asked) = (self.service, self.asked());
-                let pieces = Pieces::of(|mut outlet| async move {
-                    service.answer_batch(&asked, batch, &mut outlet).await?;
-                    Ok(outlet)
+                let pieces = ChunkedReply::of(|mut chunks| async move {
+                    service.answer_batch(&asked, batch, &mut chunks).await?;
+                    Ok(chunks)
                 });
                 return write_line(pieces, writer).await;
             }
@@ -94,9 +94,9 @@ impl<C: Control> Session<'_, C> {
                 None => return Ok(()),
             },
         };
-        let pieces = Pieces::of(|mut outlet| async {
-            outlet.put(answer).await?;
-            Ok(outlet)
+        let pieces = ChunkedReply::of(|mut chunks| async {
+            chunks.put(answer).await?;
+            Ok(chunks)
         });
         write_line(pieces, writer).await
     }
@@ -119,8 +119,8 @@ impl<C: Control> Session<'_, C> {
         }
     }
 
-    fn asked(&self) -> Asked<'_> {
-        Asked { caller: self.caller, format: Format::Json, by_get: false }
+    fn asked(&self) -> CallContext<'_> {
+        CallContext { caller: self.caller, format: Format::Json, by_get: false }
     }
 
     fn subscribe(&mut self, entry: &Entry, params: Params<'_>) -> Result<Reply, Fault> {
@@ -171,7 +171,7 @@ fn line_of(answer: Reply) -> Vec<u8> {
 
 /// An answer that breaks off breaks the connection, so that nobody takes it for whole.
 async fn write_line(
-    mut pieces: Pieces<'_>,
+    mut pieces: ChunkedReply<'_>,
     writer: &mut (impl AsyncWrite + Unpin),
 ) -> io::Result<()> {
     let mut is_begun = false;

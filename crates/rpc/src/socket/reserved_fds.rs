@@ -9,7 +9,7 @@ use tracing::{debug, warn};
 
 /// Some that are open for nothing, so that each can make room for a connection.
 #[derive(Debug)]
-pub(crate) struct Spares {
+pub(crate) struct ReservedFds {
     files: Mutex<Vec<File>>,
     wanted: usize,
     is_told: AtomicBool, // once is enough
@@ -17,19 +17,19 @@ pub(crate) struct Spares {
 
 /// Brings one back when it is dropped, if it can.
 #[derive(Debug)]
-pub(crate) struct Loan(Arc<Spares>);
+pub(crate) struct BorrowedFd(Arc<ReservedFds>);
 
-impl Spares {
+impl ReservedFds {
     pub(crate) fn new(wanted: usize) -> Arc<Self> {
         let is_told = AtomicBool::new(false);
-        let spares = Self { files: Mutex::default(), wanted, is_told };
-        spares.replenish();
-        Arc::new(spares)
+        let reserved_fds = Self { files: Mutex::default(), wanted, is_told };
+        reserved_fds.replenish();
+        Arc::new(reserved_fds)
     }
 
     /// What to do about a connection that could not be taken: try again at once if there is room now, and
     /// hold on to what is returned as long as the connection lasts.
-    pub(crate) fn make_room(self: &Arc<Self>, error: &io::Error) -> Option<Loan> {
+    pub(crate) fn make_room(self: &Arc<Self>, error: &io::Error) -> Option<BorrowedFd> {
         if !is_exhaustion(error) {
             return None;
         }
@@ -38,7 +38,7 @@ impl Spares {
         } else {
             warn!("resource.fd_limit: {error}; some are kept for control");
         }
-        self.files().pop().map(|_| Loan(self.clone()))
+        self.files().pop().map(|_| BorrowedFd(self.clone()))
     }
 
     fn replenish(&self) {
@@ -55,7 +55,7 @@ impl Spares {
     }
 }
 
-impl Drop for Loan {
+impl Drop for BorrowedFd {
     fn drop(&mut self) {
         self.0.replenish();
     }
@@ -73,12 +73,12 @@ mod tests {
     #[test]
     fn each_spare_makes_room_for_one_until_that_is_gone() {
         let full = io::Error::from_raw_os_error(rustix::io::Errno::MFILE.raw_os_error());
-        let spares = Spares::new(2);
-        let loans = [spares.make_room(&full), spares.make_room(&full)];
-        assert!(loans.iter().all(Option::is_some));
-        assert!(spares.make_room(&full).is_none(), "all are lent");
-        drop(loans);
-        assert!(spares.make_room(&full).is_some());
-        assert!(spares.make_room(&io::ErrorKind::ConnectionAborted.into()).is_none());
+        let reserved_fds = ReservedFds::new(2);
+        let borrowed = [reserved_fds.make_room(&full), reserved_fds.make_room(&full)];
+        assert!(borrowed.iter().all(Option::is_some));
+        assert!(reserved_fds.make_room(&full).is_none(), "all are lent");
+        drop(borrowed);
+        assert!(reserved_fds.make_room(&full).is_some());
+        assert!(reserved_fds.make_room(&io::ErrorKind::ConnectionAborted.into()).is_none());
     }
 }

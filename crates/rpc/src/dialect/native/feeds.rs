@@ -1,7 +1,7 @@
 //! `feeds.*`
 
 use bergamot_api::Control;
-use bergamot_api::feeds::{FeedChoice, FeedTrial};
+use bergamot_api::feeds::{FeedChoice, FeedPreview};
 use serde::Deserialize;
 
 use crate::call::Call;
@@ -17,12 +17,12 @@ pub(crate) async fn list<C: Control>(mut call: Call<'_, C>) -> Result<Reply, Fau
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Which {
+struct JobFilter {
     feed: FeedChoice,
 }
 
 pub(crate) async fn items<C: Control>(mut call: Call<'_, C>) -> Result<Reply, Fault> {
-    let Which { feed } = call.named()?;
+    let JobFilter { feed } = call.named()?;
     call.answer(&call.control.feed_items(feed).await?)
 }
 
@@ -40,7 +40,7 @@ struct Preview {
 
 pub(crate) async fn preview<C: Control>(mut call: Call<'_, C>) -> Result<Reply, Fault> {
     let Preview { url, rules, category, priority, paused } = call.named()?;
-    let trial = FeedTrial {
+    let trial = FeedPreview {
         name: "preview".to_owned(),
         url: bounds::url(&url)?,
         rules,
@@ -66,7 +66,7 @@ pub(crate) async fn fetch<C: Control>(mut call: Call<'_, C>) -> Result<Reply, Fa
 }
 
 pub(crate) async fn retry<C: Control>(mut call: Call<'_, C>) -> Result<Reply, Fault> {
-    let Which { feed } = call.named()?;
+    let JobFilter { feed } = call.named()?;
     call.answer(&call.control.retry_feed(feed).await?)
 }
 

@@ -1,7 +1,7 @@
 //! `history.*`
 
 use bergamot_api::Control;
-use bergamot_api::request::{Edit, HistoryEdit, Shelf, Which};
+use bergamot_api::request::{Edit, HistoryEdit, JobFilter, JobList};
 use serde::Deserialize;
 
 use crate::call::Call;
@@ -23,8 +23,8 @@ struct List {
 
 pub(crate) async fn list<C: Control>(mut call: Call<'_, C>) -> Result<Reply, Fault> {
     let List { offset, limit, category, search, hidden } = call.named()?;
-    let which = Which { offset, limit, category, search, hidden };
-    call.answer_jobs_page(Shelf::History, which).await
+    let which = JobFilter { offset, limit, category, search, hidden };
+    call.answer_jobs_page(JobList::History, which).await
 }
 
 #[derive(Deserialize)]

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use bergamot_api::Control;
-use bergamot_api::request::{Content, Edit, NewJob, Part, Pause, Shelf, SortKey, Which};
+use bergamot_api::request::{Content, Edit, JobFilter, JobList, NewJob, Part, Pause, SortKey};
 use bergamot_api::view::{DupeMode, Parameter};
 use bergamot_types::Secret;
 use serde::{Deserialize, Serialize};
@@ -27,8 +27,8 @@ struct List {
 
 pub(crate) async fn list<C: Control>(mut call: Call<'_, C>) -> Result<Reply, Fault> {
     let List { offset, limit, category, search } = call.named()?;
-    let which = Which { offset, limit, category, search, hidden: false };
-    call.answer_jobs_page(Shelf::Queue, which).await
+    let which = JobFilter { offset, limit, category, search, hidden: false };
+    call.answer_jobs_page(JobList::Queue, which).await
 }
 
 #[derive(Deserialize)]

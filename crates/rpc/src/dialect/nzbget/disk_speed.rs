@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bergamot_api::Control;
-use bergamot_api::request::DiskTrial;
+use bergamot_api::request::DiskTest;
 use bergamot_api::view::DiskSpeed;
 use bergamot_types::ByteCount;
 use serde::{Serialize, Serializer};
@@ -34,7 +34,7 @@ pub(crate) async fn test_disk_speed<C: Control>(mut call: Call<'_, C>) -> Result
     let kibibytes = bounded("WriteBuffer", SMALLEST_BUFFER, LARGEST_BUFFER)?;
     let gibibytes = bounded("MaxFileSize", 1, LARGEST_FILE)?;
     let seconds = bounded("Timeout", 1, LONGEST)?;
-    let trial = DiskTrial {
+    let trial = DiskTest {
         path,
         buffer: (kibibytes << 10) as usize,
         most: ByteCount(gibibytes << 30),

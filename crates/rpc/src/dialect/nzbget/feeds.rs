@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bergamot_api::Control;
-use bergamot_api::feeds::{FeedChoice, FeedFate, FeedItem, FeedTrial, FeedVerdict};
+use bergamot_api::feeds::{FeedChoice, FeedItem, FeedItemState, FeedPreview, FeedVerdict};
 use bergamot_api::view::DupeMode;
 use serde::{Serialize, Serializer};
 
@@ -48,14 +48,15 @@ fn verdict(verdict: FeedVerdict) -> &'static str {
     }
 }
 
-fn status(fate: FeedFate) -> &'static str {
+fn status(fate: FeedItemState) -> &'static str {
     match fate {
-        FeedFate::Backlog => "BACKLOG",
-        FeedFate::Taken | FeedFate::Wanted => "FETCHED",
-        FeedFate::New => "NEW",
-        FeedFate::Failed | FeedFate::Ignored | FeedFate::Repeated | FeedFate::WithoutNzb => {
-            "UNKNOWN"
-        }
+        FeedItemState::Backlog => "BACKLOG",
+        FeedItemState::Taken | FeedItemState::Wanted => "FETCHED",
+        FeedItemState::New => "NEW",
+        FeedItemState::Failed
+        | FeedItemState::Ignored
+        | FeedItemState::Repeated
+        | FeedItemState::WithoutNzb => "UNKNOWN",
     }
 }
 
@@ -88,7 +89,7 @@ pub(crate) async fn preview_feed<C: Control>(mut call: Call<'_, C>) -> Result<Re
     let minutes = u64::try_from(arguments.integer("Interval")?).ok().filter(|it| *it > 0);
     arguments.text("FeedFilter")?; // scripts, which there are not
     let all = arguments.bool_or("IncludeNonMatching", false)?;
-    let trial = FeedTrial {
+    let trial = FeedPreview {
         name,
         url: match url.as_ref() {
             // Whoever edits a feed that is configured does not know its keys.

@@ -1,7 +1,7 @@
 //! `listgroups`, and the two older lists that are parts of it.
 
 use bergamot_api::Control;
-use bergamot_api::request::{Shelf, Which};
+use bergamot_api::request::{JobFilter, JobList};
 use bergamot_api::view::{Job, JobState};
 use bergamot_queue::Stage;
 use serde::{Serialize, Serializer};
@@ -68,8 +68,8 @@ fn stage_of(job: &Job) -> Option<Stage> {
 
 pub(crate) async fn list_groups<C: Control>(call: Call<'_, C>) -> Result<Reply, Fault> {
     call.answer_jobs(
-        Shelf::Queue,
-        Which::default(),
+        JobList::Queue,
+        JobFilter::default(),
         |_| true,
         |format, text, job| {
             format.append(text, &Group(job));
@@ -103,7 +103,7 @@ impl Serialize for PostJob<'_> {
 
 pub(crate) async fn post_queue<C: Control>(call: Call<'_, C>) -> Result<Reply, Fault> {
     let in_post = |job: &Job| stage_of(job).is_some();
-    call.answer_jobs(Shelf::Queue, Which::default(), in_post, |format, text, job| {
+    call.answer_jobs(JobList::Queue, JobFilter::default(), in_post, |format, text, job| {
         format.append(text, &PostJob(job));
     })
     .await
@@ -127,7 +127,7 @@ impl Serialize for UrlJob<'_> {
 
 pub(crate) async fn url_queue<C: Control>(call: Call<'_, C>) -> Result<Reply, Fault> {
     let is_url = |job: &Job| job.state == JobState::Fetching;
-    call.answer_jobs(Shelf::Queue, Which::default(), is_url, |format, text, job| {
+    call.answer_jobs(JobList::Queue, JobFilter::default(), is_url, |format, text, job| {
         format.append(text, &UrlJob(job));
     })
     .await

@@ -2,7 +2,7 @@
 
 use bergamot_api::Control;
 use bergamot_api::metrics::Ending;
-use bergamot_api::request::{Shelf, Which};
+use bergamot_api::request::{JobFilter, JobList};
 use bergamot_api::view::Job;
 use serde::{Serialize, Serializer};
 
@@ -69,9 +69,9 @@ impl Serialize for Past<'_> {
 
 pub(crate) async fn history<C: Control>(mut call: Call<'_, C>) -> Result<Reply, Fault> {
     let hidden = call.arguments()?.bool_or("Hidden", false)?;
-    let which = Which { hidden, ..Which::default() };
+    let which = JobFilter { hidden, ..JobFilter::default() };
     call.answer_jobs(
-        Shelf::History,
+        JobList::History,
         which,
         |_| true,
         |format, text, job| {

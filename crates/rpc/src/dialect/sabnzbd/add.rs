@@ -7,51 +7,51 @@ use bergamot_types::Secret;
 use serde_json::json;
 
 use crate::call::bounds;
-use crate::dialect::sabnzbd::error::Complaint;
+use crate::dialect::sabnzbd::error::SabError;
 use crate::dialect::sabnzbd::mode::{Answer, Call, answer};
-use crate::dialect::sabnzbd::params::Given;
+use crate::dialect::sabnzbd::params::Params;
 use crate::dialect::sabnzbd::queue_edit::{POST_PROCESSING, category, post_processing};
 use crate::dialect::sabnzbd::words::{self, FORCE};
 
 pub(super) async fn add_file<C: Control>(mut call: Call<'_, C>) -> Answer {
-    let upload = call.given.upload.take().ok_or(Complaint::NoFile)?;
-    let new = wanted(&call.given, &upload.file_name, Content::Nzb(upload.content))?;
+    let upload = call.params.upload.take().ok_or(SabError::NoFile)?;
+    let new = wanted(&call.params, &upload.file_name, Content::Nzb(upload.content))?;
     added(call, new).await
 }
 
 pub(super) async fn add_url<C: Control>(call: Call<'_, C>) -> Answer {
-    let address = call.given.optional("name").ok_or(Complaint::ExpectsOne)?;
+    let address = call.params.optional("name").ok_or(SabError::ExpectsOne)?;
     let url = bounds::url(address.trim())?;
-    let new = wanted(&call.given, "", Content::Url(url))?;
+    let new = wanted(&call.params, "", Content::Url(url))?;
     added(call, new).await
 }
 
 pub(super) async fn add_local_file<C: Control>(call: Call<'_, C>) -> Answer {
-    let path = bounds::path(call.given.optional("name").ok_or(Complaint::NoFile)?)?;
+    let path = bounds::path(call.params.optional("name").ok_or(SabError::NoFile)?)?;
     let name = path.rsplit('/').next().unwrap_or_default().to_owned();
-    let new = wanted(&call.given, &name, Content::Local(path))?;
+    let new = wanted(&call.params, &name, Content::Local(path))?;
     added(call, new).await
 }
 
 async fn added<C: Control>(call: Call<'_, C>, new: NewJob) -> Answer {
     let is_local = matches!(new.content, Content::Local(_));
     let job = call.control.add(new).await.map_err(|refusal| match refusal {
-        crate::Refusal::Invalid(_) if is_local => Complaint::NoSuchFile,
+        crate::Refusal::Invalid(_) if is_local => SabError::NoSuchFile,
         refusal => refusal.into(),
     })?;
     answer(&json!({ "status": true, "nzo_ids": [words::nzo_id(job)] }))
 }
 
-fn wanted(given: &Given, file_name: &str, content: Content) -> Result<NewJob, Complaint> {
-    let name = given.optional("nzbname").unwrap_or(file_name);
+fn wanted(params: &Params, file_name: &str, content: Content) -> Result<NewJob, SabError> {
+    let name = params.optional("nzbname").unwrap_or(file_name);
     // Nobody loses an NZB over a priority that is none.
-    let priority = given.number("priority").unwrap_or(DEFAULT);
-    let post_processing = post_processing(given.text("pp"));
+    let priority = params.number("priority").unwrap_or(DEFAULT);
+    let post_processing = post_processing(params.text("pp"));
     let parameter = |level| Parameter { name: POST_PROCESSING.to_owned(), value: level };
     Ok(NewJob {
         name: bounds::name(name)?,
         content,
-        category: category(given.optional("cat").or(given.optional("category")))?,
+        category: category(params.optional("cat").or(params.optional("category")))?,
         priority: priority_of(priority),
         at_top: false,
         // Whoever adds a job that is stopped wants nothing of it yet.
@@ -59,7 +59,7 @@ fn wanted(given: &Given, file_name: &str, content: Content) -> Result<NewJob, Co
         dupe_key: String::new(),
         dupe_score: 0,
         dupe_mode: DupeMode::Score,
-        password: given.optional("password").map(Secret::new),
+        password: params.optional("password").map(Secret::new),
         parameters: bounds::parameters(post_processing.map(parameter).into_iter().collect())?,
         auto_category: false,
     })

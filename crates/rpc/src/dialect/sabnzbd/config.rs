@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::call::fault::Fault;
 use crate::dialect::sabnzbd::add::DEFAULT;
-use crate::dialect::sabnzbd::error::Complaint;
+use crate::dialect::sabnzbd::error::SabError;
 use crate::dialect::sabnzbd::mode::{Answer, Call, answer};
 
 pub(super) async fn config<C: Control>(call: Call<'_, C>) -> Answer {
@@ -18,10 +18,10 @@ pub(super) async fn config<C: Control>(call: Call<'_, C>) -> Answer {
         "sorters": [],
         "rss": {},
     });
-    let section = call.given.text("section");
-    let config = match (whole.get(section), call.given.text("keyword")) {
+    let section = call.params.text("section");
+    let config = match (whole.get(section), call.params.text("keyword")) {
         (None, _) if section.is_empty() => whole,
-        (None, _) => return Err(Complaint::NoSuchItem),
+        (None, _) => return Err(SabError::NoSuchItem),
         (Some(values), "") => json!({ section: values }),
         (Some(values), keyword) => json!({ section: one_of(values, keyword)? }),
     };
@@ -29,7 +29,7 @@ pub(super) async fn config<C: Control>(call: Call<'_, C>) -> Answer {
 }
 
 /// A value of a section, or the item of that name where it is a list.
-fn one_of(values: &Value, keyword: &str) -> Result<Value, Complaint> {
+fn one_of(values: &Value, keyword: &str) -> Result<Value, SabError> {
     let found = match values {
         Value::Array(items) => {
             let item = items.iter().find(|item| item["name"] == keyword);
@@ -37,7 +37,7 @@ fn one_of(values: &Value, keyword: &str) -> Result<Value, Complaint> {
         }
         values => values.get(keyword).map(|value| json!({ keyword: value })),
     };
-    found.ok_or(Complaint::NoSuchItem)
+    found.ok_or(SabError::NoSuchItem)
 }
 
 /// Sonarr takes flags for numbers as well as for words, and lists only for lists.
@@ -145,11 +145,11 @@ pub(super) async fn scripts<C: Control>(_: Call<'_, C>) -> Answer {
 }
 
 pub(super) async fn not_settable<C: Control>(_: Call<'_, C>) -> Answer {
-    Err(Complaint::Fault(Fault::NotSettable))
+    Err(SabError::Fault(Fault::NotSettable))
 }
 
 pub(super) async fn not_implemented<C: Control>(_: Call<'_, C>) -> Answer {
-    Err(Complaint::NotImplemented)
+    Err(SabError::NotImplemented)
 }
 
 const HIDDEN: &str = "***";

@@ -7,7 +7,7 @@ use crate::call::fault::Fault;
 
 /// Clients compare some of these texts, so the first ones are SABnzbd's own, to the letter.
 #[derive(Debug, Error)]
-pub(super) enum Complaint {
+pub(super) enum SabError {
     #[error("API Key Incorrect")]
     KeyIncorrect,
     #[error("API Key Required")]
@@ -30,7 +30,7 @@ pub(super) enum Complaint {
     Fault(Fault),
 }
 
-impl From<Fault> for Complaint {
+impl From<Fault> for SabError {
     fn from(fault: Fault) -> Self {
         match fault {
             Fault::Refused(refusal) => refusal.into(),
@@ -39,7 +39,7 @@ impl From<Fault> for Complaint {
     }
 }
 
-impl From<Refusal> for Complaint {
+impl From<Refusal> for SabError {
     fn from(refusal: Refusal) -> Self {
         match refusal {
             Refusal::NoSuchJob(_) => Self::NoSuchItem,

@@ -5,7 +5,7 @@ use bergamot_api::view::{File, FileState};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::dialect::sabnzbd::error::Complaint;
+use crate::dialect::sabnzbd::error::SabError;
 use crate::dialect::sabnzbd::mode::{Answer, Call, answer};
 use crate::dialect::sabnzbd::words;
 
@@ -21,7 +21,7 @@ struct ListedFile {
 }
 
 pub(super) async fn files<C: Control>(call: Call<'_, C>) -> Answer {
-    let job = words::job_of(call.given.value()?).ok_or(Complaint::NoSuchItem)?;
+    let job = words::job_of(call.params.value()?).ok_or(SabError::NoSuchItem)?;
     let now = call.control.status().await?.now;
     let files = call.control.files(Some(job)).await?;
     let listed = |file: &File| ListedFile {

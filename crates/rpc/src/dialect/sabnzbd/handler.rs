@@ -12,9 +12,9 @@ use crate::call::fault::Fault;
 use crate::call::registry::Effect;
 use crate::call::service::LARGEST;
 use crate::dialect::sabnzbd::VERSION;
-use crate::dialect::sabnzbd::error::Complaint;
+use crate::dialect::sabnzbd::error::SabError;
 use crate::dialect::sabnzbd::mode::{self, Call, Mode};
-use crate::dialect::sabnzbd::params::{Form, Given};
+use crate::dialect::sabnzbd::params::{Form, Params};
 use crate::http::auth::{self, Credentials};
 use crate::http::body::{BodyError, BodyReader, Held};
 use crate::http::handler::{
@@ -33,7 +33,7 @@ struct Admitted {
 /// Why a request is not looked at any further.
 enum Refused {
     Busy,
-    Complaint(Complaint),
+    SabError(SabError),
     Unread(BodyError),
     TooManyWait,
 }
@@ -41,7 +41,7 @@ enum Refused {
 impl Refused {
     /// They have said nothing of who they are.
     fn is_silence(&self) -> bool {
-        matches!(self, Self::Complaint(Complaint::KeyRequired))
+        matches!(self, Self::SabError(SabError::KeyRequired))
     }
 }
 
@@ -58,7 +58,7 @@ impl<C: Control> Http<C> {
         match self.answered_sab(connection, in_url, request).await {
             Ok(text) => whole(text, JSON_TYPE),
             // With any other status Sonarr tells people that nobody is there.
-            Err(Refused::Complaint(complaint)) => whole(written(&complaint), JSON_TYPE),
+            Err(Refused::SabError(error_text)) => whole(written(&error_text), JSON_TYPE),
             Err(Refused::Busy) => busy(),
             Err(Refused::TooManyWait) => too_many(LONGEST_WAIT),
             Err(Refused::Unread(error)) => unread(&error),
@@ -73,22 +73,22 @@ impl<C: Control> Http<C> {
     ) -> Result<Vec<u8>, Refused> {
         let (head, body) = request.into_parts();
         let by_get = head.method == Method::GET;
-        let given = Given::in_query(head.uri.query().unwrap_or_default());
-        let admitted = self.admitted_sab(connection, in_url, &head.headers, &given).await;
-        let (given, admitted, _held) = match by_get {
-            true => (given, admitted, Held::default()),
-            false => self.with_body(connection, &head.headers, given, admitted, body).await?,
+        let params = Params::in_query(head.uri.query().unwrap_or_default());
+        let admitted = self.admitted_sab(connection, in_url, &head.headers, &params).await;
+        let (params, admitted, _held) = match by_get {
+            true => (params, admitted, Held::default()),
+            false => self.with_body(connection, &head.headers, params, admitted, body).await?,
         };
-        if let Some(text) = self.answered_to_anybody(connection, &given).await? {
+        if let Some(text) = self.answered_to_anybody(connection, &params).await? {
             return Ok(text);
         }
         let Admitted { caller, deliberate } = admitted?;
-        let mode = mode::find(&given)?;
+        let mode = mode::find(&params)?;
         permitted(mode, &caller, deliberate || !by_get)?;
-        if !connection.place.on_call() {
+        if !connection.slot.on_call() {
             return Err(Refused::Busy);
         }
-        let call = Call { control: self.service.control.as_ref(), caller: &caller, given };
+        let call = Call { control: self.service.control.as_ref(), caller: &caller, params };
         let outcome = mode::dispatch(mode, call).await;
         self.service.counts.mode(mode.row(), outcome.is_ok());
         Ok(outcome?)
@@ -100,12 +100,12 @@ impl<C: Control> Http<C> {
         &self,
         connection: &Connection<'_>,
         headers: &HeaderMap,
-        given: Given,
+        params: Params,
         admitted: Result<Admitted, Refused>,
         body: Incoming,
-    ) -> Result<(Given, Result<Admitted, Refused>, Held), Refused> {
-        let place = connection.place;
-        let mut body = BodyReader::new(body, place);
+    ) -> Result<(Params, Result<Admitted, Refused>, Held), Refused> {
+        let slot = connection.slot;
+        let mut body = BodyReader::new(body, slot);
         // Who has not said anything yet may do so in the form; a wrong key stays wrong.
         let admitted = match admitted {
             Err(refused) if !refused.is_silence() => return Err(refused),
@@ -119,29 +119,29 @@ impl<C: Control> Http<C> {
         };
         let (mut held, mut admitted) = (Held::default(), admitted);
         if admitted.is_err() {
-            place.on_body(false);
-            self.strangers.read_up_to(&mut held, &mut body, TELLING, limit).await?;
-            let told = given.with_fields(&form, &held.bytes);
+            slot.on_body(false);
+            self.unauthenticated.read_up_to(&mut held, &mut body, TELLING, limit).await?;
+            let told = params.with_fields(&form, &held.bytes);
             admitted = self.admitted_sab(connection, None, headers, &told).await;
         }
         match admitted {
             Ok(Admitted { ref caller, .. }) => {
-                if !place.on_body(caller.is_authenticated) {
+                if !slot.on_body(caller.is_authenticated) {
                     return Err(Refused::Busy);
                 }
                 held.leave_room();
                 self.bodies.with_nzb().read_up_to(&mut held, &mut body, usize::MAX, limit).await?;
             }
             Err(refused) if refused.is_silence() => {
-                let (all, limit) = (usize::MAX, LARGEST_OF_STRANGERS);
-                self.strangers.read_up_to(&mut held, &mut body, all, limit).await?;
-                let told = given.with_fields(&form, &held.bytes);
+                let (all, limit) = (usize::MAX, LARGEST_UNAUTHENTICATED);
+                self.unauthenticated.read_up_to(&mut held, &mut body, all, limit).await?;
+                let told = params.with_fields(&form, &held.bytes);
                 admitted = self.admitted_sab(connection, None, headers, &told).await;
             }
             Err(refused) => return Err(refused),
         }
-        let given = given.with_form(&form, std::mem::take(&mut held.bytes));
-        Ok((given, admitted, held))
+        let params = params.with_form(&form, std::mem::take(&mut held.bytes));
+        Ok((params, admitted, held))
     }
 
     async fn admitted_sab(
@@ -149,7 +149,7 @@ impl<C: Control> Http<C> {
         connection: &Connection<'_>,
         in_url: Option<Credentials>,
         headers: &HeaderMap,
-        given: &Given,
+        params: &Params,
     ) -> Result<Admitted, Refused> {
         let address = match &connection.peer {
             Peer::Unix(caller) => return Ok(Admitted { caller: caller.clone(), deliberate: true }),
@@ -157,17 +157,17 @@ impl<C: Control> Http<C> {
         };
         if let Some(caller) = auth::caller_without_password(&self.settings, headers, address) {
             // Whoever gives a key that is right means it, and has the right of that key.
-            let given = in_parameters(given).or(in_url);
-            let proven = given.and_then(|given| auth::caller(&self.settings, &given, address));
+            let params = in_parameters(params).or(in_url);
+            let proven = params.and_then(|params| auth::caller(&self.settings, &params, address));
             let deliberate = proven.is_some();
             return Ok(Admitted { caller: proven.unwrap_or(caller), deliberate });
         }
-        if let Some(credentials) = in_parameters(given).or(in_url) {
+        if let Some(credentials) = in_parameters(params).or(in_url) {
             let caller = self.proven_sab(connection, &credentials, address).await?;
             return Ok(Admitted { caller, deliberate: true });
         }
         let credentials = auth::credentials(None, headers);
-        let credentials = credentials.ok_or(Complaint::KeyRequired)?;
+        let credentials = credentials.ok_or(SabError::KeyRequired)?;
         let caller = self.proven_sab(connection, &credentials, address).await?;
         // A browser adds a login by itself once it knows it, but never a token.
         let deliberate = matches!(credentials, Credentials::Token(_));
@@ -182,7 +182,7 @@ impl<C: Control> Http<C> {
     ) -> Result<Caller, Refused> {
         self.proven(connection, credentials, address).await.map_err(|unproven| match unproven {
             Unproven::TooMany => Refused::TooManyWait,
-            Unproven::Wrong => Complaint::KeyIncorrect.into(),
+            Unproven::Wrong => SabError::KeyIncorrect.into(),
         })
     }
 
@@ -190,10 +190,10 @@ impl<C: Control> Http<C> {
     async fn answered_to_anybody(
         &self,
         connection: &Connection<'_>,
-        given: &Given,
+        params: &Params,
     ) -> Result<Option<Vec<u8>>, Refused> {
         let peer = &connection.peer;
-        let (name, value) = match (given.text("mode"), given.optional("key"), peer) {
+        let (name, value) = match (params.text("mode"), params.optional("key"), peer) {
             ("version", ..) => ("version", VERSION),
             ("auth", Some(key), Peer::Tcp(address)) => {
                 let key = Credentials::Token(key.as_bytes().to_vec());
@@ -202,7 +202,7 @@ impl<C: Control> Http<C> {
                 let known = match known {
                     Ok(caller) if caller.access == Access::Add => "nzbkey",
                     Ok(_) => "apikey",
-                    Err(Refused::Complaint(_)) => "badkey",
+                    Err(Refused::SabError(_)) => "badkey",
                     Err(refused) => return Err(refused),
                 };
                 ("auth", known)
@@ -214,28 +214,28 @@ impl<C: Control> Http<C> {
     }
 }
 
-fn permitted(mode: &Mode, caller: &Caller, may_change: bool) -> Result<(), Complaint> {
+fn permitted(mode: &Mode, caller: &Caller, may_change: bool) -> Result<(), SabError> {
     if caller.access < mode.access {
-        return Err(Complaint::KeyIncorrect);
+        return Err(SabError::KeyIncorrect);
     }
     if mode.effect == Effect::Changes && !may_change {
-        return Err(Complaint::KeyRequired);
+        return Err(SabError::KeyRequired);
     }
     Ok(())
 }
 
-fn in_parameters(given: &Given) -> Option<Credentials> {
-    if let Some(key) = given.optional("apikey") {
+fn in_parameters(params: &Params) -> Option<Credentials> {
+    if let Some(key) = params.optional("apikey") {
         return Some(Credentials::Token(key.as_bytes().to_vec()));
     }
-    let bytes = |name| given.text(name).as_bytes().to_vec();
+    let bytes = |name| params.text(name).as_bytes().to_vec();
     let password = bytes("ma_password");
     let login = Credentials::Login { name: bytes("ma_username"), password };
-    given.optional("ma_password").map(|_| login)
+    params.optional("ma_password").map(|_| login)
 }
 
-fn written(complaint: &Complaint) -> Vec<u8> {
-    let error = serde_json::json!({ "status": false, "error": complaint.to_string() });
+fn written(error_text: &SabError) -> Vec<u8> {
+    let error = serde_json::json!({ "status": false, "error": error_text.to_string() });
     error.to_string().into_bytes()
 }
 
@@ -244,10 +244,10 @@ fn unread(error: &BodyError) -> Reply {
         BodyError::Broken => closing(empty(StatusCode::BAD_REQUEST)),
         BodyError::NoRoom => busy(),
         BodyError::TooSlow => closing(empty(StatusCode::REQUEST_TIMEOUT)),
-        BodyError::Shape(excess) => whole(written(&Complaint::Fault((*excess).into())), JSON_TYPE),
+        BodyError::Shape(excess) => whole(written(&SabError::Fault((*excess).into())), JSON_TYPE),
         BodyError::TooLarge(limit) => {
-            let complaint = Complaint::Fault(Fault::TooLarge { limit: *limit });
-            let mut reply = whole(written(&complaint), JSON_TYPE);
+            let error_text = SabError::Fault(Fault::TooLarge { limit: *limit });
+            let mut reply = whole(written(&error_text), JSON_TYPE);
             *reply.status_mut() = StatusCode::PAYLOAD_TOO_LARGE;
             closing(reply)
         }
@@ -260,9 +260,9 @@ impl From<BodyError> for Refused {
     }
 }
 
-impl From<Complaint> for Refused {
-    fn from(complaint: Complaint) -> Self {
-        Self::Complaint(complaint)
+impl From<SabError> for Refused {
+    fn from(error_text: SabError) -> Self {
+        Self::SabError(error_text)
     }
 }
 
@@ -271,4 +271,4 @@ const TELLING: usize = 64 << 10;
 /// Room for all ids that a call may name; each value is copied more than once while it is decoded.
 const LARGEST_URLENCODED: usize = 1 << 20;
 /// An NZB of some 100,000 articles.
-const LARGEST_OF_STRANGERS: usize = 16 << 20;
+const LARGEST_UNAUTHENTICATED: usize = 16 << 20;

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::codec::reply::Format;
 use crate::dialect::sabnzbd::VERSION;
-use crate::dialect::sabnzbd::error::Complaint;
+use crate::dialect::sabnzbd::error::SabError;
 use crate::dialect::sabnzbd::mode::{Answer, Call, answer, done};
 use crate::dialect::sabnzbd::params::jobs;
 use crate::dialect::sabnzbd::parts::{Parts, write_list};
@@ -170,12 +170,12 @@ struct Head {
 }
 
 pub(super) async fn history<C: Control>(call: Call<'_, C>) -> Answer {
-    let given = &call.given;
-    let (filter, window) = (Filter::of(given), Window::of(given));
-    let failed_only = given.flag("failed_only");
+    let params = &call.params;
+    let (filter, window) = (Filter::of(params), Window::of(params));
+    let failed_only = params.flag("failed_only");
     let mut print = 0;
     let (mut ppslots, mut noofslots, mut slots) = (0, 0, Vec::new());
-    each(call.control, given.flag("archive"), |job| {
+    each(call.control, params.flag("archive"), |job| {
         print = fingerprint(print, &job);
         ppslots += usize::from(job.ended.is_none());
         let status = past_status(&job);
@@ -188,7 +188,7 @@ pub(super) async fn history<C: Control>(call: Call<'_, C>) -> Answer {
     })
     .await?;
     let last_history_update = print >> 1; // clients may hold it in a signed number
-    if given.number("last_history_update") == Some(last_history_update) {
+    if params.number("last_history_update") == Some(last_history_update) {
         return answer(&json!({ "history": false }));
     }
     let volumes = call.control.volumes().await?;
@@ -217,7 +217,7 @@ async fn each<C: Control>(
     control: &C,
     hidden: bool,
     mut take: impl FnMut(Job),
-) -> Result<(), Complaint> {
+) -> Result<(), SabError> {
     let mut parts = Parts::default();
     let mut in_post = Vec::new();
     Parts::default()
@@ -255,14 +255,14 @@ fn fingerprint(before: u32, job: &Job) -> u32 {
 }
 
 pub(super) async fn delete<C: Control>(call: Call<'_, C>) -> Answer {
-    let found = match call.given.value()? {
+    let found = match call.params.value()? {
         "all" => with_status(call.control, None).await?,
         "failed" => with_status(call.control, Some("Failed")).await?,
         "completed" => with_status(call.control, Some("Completed")).await?,
-        _ => jobs(&call.given.list("value")),
+        _ => jobs(&call.params.list("value")),
     };
     // Files go only where both are said: they cannot be had back.
-    let edit = match (call.given.text("archive"), call.given.text("del_files")) {
+    let edit = match (call.params.text("archive"), call.params.text("del_files")) {
         ("0", "1") => HistoryEdit::Delete,
         _ => HistoryEdit::Hide,
     };
@@ -273,17 +273,17 @@ pub(super) async fn delete<C: Control>(call: Call<'_, C>) -> Answer {
 }
 
 pub(super) async fn mark_as_completed<C: Control>(call: Call<'_, C>) -> Answer {
-    call.given.value()?;
-    let jobs = jobs(&call.given.list("value"));
+    call.params.value()?;
+    let jobs = jobs(&call.params.list("value"));
     if jobs.is_empty() {
-        return Err(Complaint::NoSuchItem);
+        return Err(SabError::NoSuchItem);
     }
     changed(call.control, jobs, Edit::History(HistoryEdit::Mark(Mark::Success))).await?;
     done()
 }
 
 pub(super) async fn retry<C: Control>(call: Call<'_, C>) -> Answer {
-    let job = words::job_of(call.given.value()?).ok_or(Complaint::NoSuchItem)?;
+    let job = words::job_of(call.params.value()?).ok_or(SabError::NoSuchItem)?;
     let outcomes = call.control.edit(vec![job], Edit::History(HistoryEdit::Retry)).await?;
     match outcomes.into_iter().next().unwrap_or(Err(Refusal::NoSuchJob(job))) {
         Ok(()) => answer(&json!({ "status": true, "nzo_id": words::nzo_id(job) })),
@@ -309,7 +309,7 @@ pub(super) async fn retry_all<C: Control>(call: Call<'_, C>) -> Answer {
 async fn with_status<C: Control>(
     control: &C,
     status: Option<&str>,
-) -> Result<Vec<JobId>, Complaint> {
+) -> Result<Vec<JobId>, SabError> {
     let mut jobs = Vec::new();
     each(control, false, |job| {
         if job.ended.is_some() && status.is_none_or(|status| past_status(&job) == status) {

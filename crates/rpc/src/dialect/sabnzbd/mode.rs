@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use crate::access::{Access, Caller};
 use crate::call::registry::Effect;
-use crate::dialect::sabnzbd::error::Complaint;
-use crate::dialect::sabnzbd::params::Given;
+use crate::dialect::sabnzbd::error::SabError;
+use crate::dialect::sabnzbd::params::Params;
 use crate::dialect::sabnzbd::{
     add, config, files, history, queue, queue_edit, status, steering, volumes,
 };
@@ -27,17 +27,17 @@ pub(super) struct Mode {
 pub(super) struct Call<'a, C> {
     pub(super) control: &'a C,
     pub(super) caller: &'a Caller,
-    pub(super) given: Given,
+    pub(super) params: Params,
 }
 
 /// JSON.
-pub(super) type Answer = Result<Vec<u8>, Complaint>;
+pub(super) type Answer = Result<Vec<u8>, SabError>;
 
-pub(super) fn find(given: &Given) -> Result<&'static Mode, Complaint> {
-    let (mode, name) = (given.text("mode"), given.text("name"));
+pub(super) fn find(params: &Params) -> Result<&'static Mode, SabError> {
+    let (mode, name) = (params.text("mode"), params.text("name"));
     let of_mode = || MODES.iter().filter(|row| row.mode.eq_ignore_ascii_case(mode));
     let named = of_mode().find(|row| !row.name.is_empty() && row.name.eq_ignore_ascii_case(name));
-    named.or_else(|| of_mode().find(|row| row.name.is_empty())).ok_or(Complaint::NotImplemented)
+    named.or_else(|| of_mode().find(|row| row.name.is_empty())).ok_or(SabError::NotImplemented)
 }
 
 impl Mode {

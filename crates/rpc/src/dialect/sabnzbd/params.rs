@@ -2,14 +2,14 @@
 
 use bergamot_types::JobId;
 
-use crate::dialect::sabnzbd::error::Complaint;
+use crate::dialect::sabnzbd::error::SabError;
 use crate::dialect::sabnzbd::multipart::{self, Part};
 use crate::dialect::sabnzbd::words;
 use crate::http::route::query_pairs;
 
 /// Where a name is given twice, as in the query and in the form, the first one counts.
 #[derive(Default)]
-pub(super) struct Given {
+pub(super) struct Params {
     pairs: Vec<(String, String)>,
     pub(super) upload: Option<Upload>,
 }
@@ -37,7 +37,7 @@ impl Form {
     }
 }
 
-impl Given {
+impl Params {
     pub(super) fn in_query(query: &str) -> Self {
         Self { pairs: query_pairs(query), upload: None }
     }
@@ -57,7 +57,7 @@ impl Given {
 
     /// The whole form, with its file. The bytes stay where they are, for there may be many.
     pub(super) fn with_form(&self, form: &Form, mut body: Vec<u8>) -> Self {
-        let mut given = self.with_fields(form, &body);
+        let mut params = self.with_fields(form, &body);
         if let Form::Multipart(boundary) = form {
             let mut files = multipart::parts(&body, boundary).into_iter();
             let is_upload = |part: &Part| UPLOADS.contains(&part.name.as_str());
@@ -66,10 +66,10 @@ impl Given {
             {
                 body.truncate(content.end);
                 body.drain(..content.start);
-                given.upload = Some(Upload { file_name, content: body });
+                params.upload = Some(Upload { file_name, content: body });
             }
         }
-        given
+        params
     }
 
     /// Empty where it is not given.
@@ -92,13 +92,13 @@ impl Given {
     }
 
     /// What most modes are about.
-    pub(super) fn value(&self) -> Result<&str, Complaint> {
-        self.optional("value").ok_or(Complaint::ExpectsOne)
+    pub(super) fn value(&self) -> Result<&str, SabError> {
+        self.optional("value").ok_or(SabError::ExpectsOne)
     }
 
-    pub(super) fn two_values(&self) -> Result<(&str, &str), Complaint> {
+    pub(super) fn two_values(&self) -> Result<(&str, &str), SabError> {
         let both = self.optional("value").zip(self.optional("value2"));
-        both.ok_or(Complaint::ExpectsTwo)
+        both.ok_or(SabError::ExpectsTwo)
     }
 
     /// Words of a list with commas.
@@ -112,8 +112,8 @@ impl Given {
 pub(crate) fn read_form(bytes: &[u8]) {
     let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(0);
     let form = Form::of(std::str::from_utf8(&bytes[..end]).ok());
-    let given = Given::in_query("mode=addfile").with_form(&form, bytes[end..].to_vec());
-    let _ = (jobs(&given.list("value")), given.two_values().is_ok());
+    let params = Params::in_query("mode=addfile").with_form(&form, bytes[end..].to_vec());
+    let _ = (jobs(&params.list("value")), params.two_values().is_ok());
 }
 
 /// Each of the jobs named once; what is no id names none.
@@ -143,13 +143,13 @@ mod tests {
 
     #[test]
     fn the_query_counts_before_the_form() {
-        let given = Given::in_query("mode=queue&apikey=a%26b");
-        let given = given.with_form(&Form::of(None), b"mode=history&value=x+y".to_vec());
+        let params = Params::in_query("mode=queue&apikey=a%26b");
+        let params = params.with_form(&Form::of(None), b"mode=history&value=x+y".to_vec());
         assert_eq!(
-            [given.text("mode"), given.text("apikey"), given.text("value")],
+            [params.text("mode"), params.text("apikey"), params.text("value")],
             ["queue", "a&b", "x y"]
         );
-        assert_eq!((given.text("nothing"), given.optional("nothing")), ("", None));
+        assert_eq!((params.text("nothing"), params.optional("nothing")), ("", None));
     }
 
     #[test]
@@ -157,9 +157,9 @@ mod tests {
         let body = "--b\r\nContent-Disposition: form-data; name=\"nzbfile\"; filename=\"a.nzb\"\r\n\r\n<nzb/>\r\n\
             --b\r\nContent-Disposition: form-data; name=\"apikey\"\r\n\r\nkey\r\n--b--\r\n";
         let form = Form::of(Some("multipart/form-data; boundary=b"));
-        let given = Given::default().with_form(&form, body.as_bytes().to_vec());
-        assert_eq!(given.text("apikey"), "key");
-        let upload = given.upload.expect("a file");
+        let params = Params::default().with_form(&form, body.as_bytes().to_vec());
+        assert_eq!(params.text("apikey"), "key");
+        let upload = params.upload.expect("a file");
         assert_eq!(
             (upload.file_name.as_str(), upload.content.as_slice()),
             ("a.nzb", &b"<nzb/>"[..])
@@ -169,9 +169,9 @@ mod tests {
     #[test]
     fn ids_are_counted_once_and_bounded() {
         let ids = "SABnzbd_nzo_7, SABnzbd_nzo_8,x,SABnzbd_nzo_7";
-        let given = Given::in_query(&format!("value={ids}"));
-        assert_eq!(jobs(&given.list("value")), [JobId(7), JobId(8)]);
-        let many = Given::in_query(&format!("value={}", "x,".repeat(MOST_IDS + 1)));
+        let params = Params::in_query(&format!("value={ids}"));
+        assert_eq!(jobs(&params.list("value")), [JobId(7), JobId(8)]);
+        let many = Params::in_query(&format!("value={}", "x,".repeat(MOST_IDS + 1)));
         assert_eq!(many.list("value").len(), MOST_IDS);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::future::Future;
 
 use bergamot_api::Refusal;
-use bergamot_api::request::Which;
+use bergamot_api::request::JobFilter;
 use bergamot_api::view::{Job, Page};
 
 use crate::codec::reply::Reply;
@@ -42,14 +42,14 @@ impl Parts {
 
     pub(super) async fn each<F>(
         &mut self,
-        ask: impl FnOnce(Which) -> F,
+        ask: impl FnOnce(JobFilter) -> F,
         hidden: bool,
         take: impl FnMut(Job),
     ) -> Result<(), Refusal>
     where
         F: Future<Output = Result<Page<Job>, Refusal>>,
     {
-        let Page { items, .. } = ask(Which { hidden, ..Which::default() }).await?;
+        let Page { items, .. } = ask(JobFilter { hidden, ..JobFilter::default() }).await?;
         items.into_iter().filter(|job| self.is_new(job)).for_each(take);
         Ok(())
     }

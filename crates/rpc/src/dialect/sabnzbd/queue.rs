@@ -109,7 +109,7 @@ pub(super) async fn queue<C: Control>(call: Call<'_, C>) -> Answer {
     let state = call.control.status().await?;
     let facts = call.control.config().await?.facts;
     let quotas = call.control.quotas().await?;
-    let (filter, window) = (Filter::of(&call.given), Window::of(&call.given));
+    let (filter, window) = (Filter::of(&call.params), Window::of(&call.params));
     let mut extract = Extract::default();
     let take = |job| extract.take(job, &filter, &window);
     Parts::default().each(|which| call.control.queue(which), false, take).await?;

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::call::bounds;
 use crate::dialect::sabnzbd::add::{DEFAULT, PAUSED, STOP, priority_of};
-use crate::dialect::sabnzbd::error::Complaint;
+use crate::dialect::sabnzbd::error::SabError;
 use crate::dialect::sabnzbd::mode::{Answer, Call, answer, done};
 use crate::dialect::sabnzbd::params::jobs;
 use crate::dialect::sabnzbd::parts::Parts;
@@ -16,39 +16,39 @@ use crate::dialect::sabnzbd::queued::is_in_queue;
 use crate::dialect::sabnzbd::words;
 
 pub(super) async fn delete<C: Control>(call: Call<'_, C>) -> Answer {
-    let found = match call.given.value()? {
+    let found = match call.params.value()? {
         "all" => found(call.control, "").await?,
-        _ => jobs(&call.given.list("value")),
+        _ => jobs(&call.params.list("value")),
     };
     deleted(call, found).await
 }
 
 pub(super) async fn purge<C: Control>(call: Call<'_, C>) -> Answer {
-    let found = found(call.control, call.given.text("search")).await?;
+    let found = found(call.control, call.params.text("search")).await?;
     deleted(call, found).await
 }
 
 async fn deleted<C: Control>(call: Call<'_, C>, jobs: Vec<JobId>) -> Answer {
     // What is kept is kept with its job, which no client of this dialect sees any more.
-    let delete = if call.given.text("del_files") == "0" { Delete::Park } else { Delete::Finally };
+    let delete = if call.params.text("del_files") == "0" { Delete::Park } else { Delete::Finally };
     edited(call.control, jobs, Edit::Delete(delete)).await
 }
 
 pub(super) async fn pause<C: Control>(call: Call<'_, C>) -> Answer {
-    call.given.value()?;
-    edited(call.control, jobs(&call.given.list("value")), Edit::Pause).await
+    call.params.value()?;
+    edited(call.control, jobs(&call.params.list("value")), Edit::Pause).await
 }
 
 pub(super) async fn resume<C: Control>(call: Call<'_, C>) -> Answer {
-    call.given.value()?;
-    edited(call.control, jobs(&call.given.list("value")), Edit::Resume).await
+    call.params.value()?;
+    edited(call.control, jobs(&call.params.list("value")), Edit::Resume).await
 }
 
 pub(super) async fn set_priority<C: Control>(call: Call<'_, C>) -> Answer {
-    let (_, number) = call.given.two_values()?;
-    let number: i32 = number.trim().parse().map_err(|_| Complaint::ExpectsInteger)?;
-    let jobs = jobs(&call.given.list("value"));
-    let first = *jobs.first().ok_or(Complaint::NoSuchItem)?;
+    let (_, number) = call.params.two_values()?;
+    let number: i32 = number.trim().parse().map_err(|_| SabError::ExpectsInteger)?;
+    let jobs = jobs(&call.params.list("value"));
+    let first = *jobs.first().ok_or(SabError::NoSuchItem)?;
     match number {
         PAUSED => changed(call.control, jobs, Edit::Pause).await?,
         // It ends with what has come, and is not deleted.
@@ -63,10 +63,7 @@ pub(super) async fn set_priority<C: Control>(call: Call<'_, C>) -> Answer {
 }
 
 /// Each job gets that of its category.
-async fn set_default_priorities<C: Control>(
-    control: &C,
-    jobs: Vec<JobId>,
-) -> Result<(), Complaint> {
+async fn set_default_priorities<C: Control>(control: &C, jobs: Vec<JobId>) -> Result<(), SabError> {
     let categories = control.config().await?.facts.categories;
     for job in jobs {
         let name = control.job(job).await?.category.unwrap_or_default();
@@ -78,39 +75,39 @@ async fn set_default_priorities<C: Control>(
 }
 
 pub(super) async fn rename<C: Control>(call: Call<'_, C>) -> Answer {
-    let (id, name) = call.given.two_values()?;
-    let job = words::job_of(id).ok_or(Complaint::NoSuchItem)?;
+    let (id, name) = call.params.two_values()?;
+    let job = words::job_of(id).ok_or(SabError::NoSuchItem)?;
     changed(call.control, vec![job], Edit::SetName(bounds::name(name)?)).await?;
-    if let Some(password) = call.given.optional("value3") {
+    if let Some(password) = call.params.optional("value3") {
         set_parameter(call.control, job, "*Unpack:Password", password).await?;
     }
     done()
 }
 
 pub(super) async fn sort<C: Control>(call: Call<'_, C>) -> Answer {
-    let by = match call.given.text("sort") {
+    let by = match call.params.text("sort") {
         "name" => SortKey::Name,
         "size" => SortKey::Size,
         "remaining" => SortKey::Left,
         "priority" => SortKey::Priority,
         "cat" | "category" => SortKey::Category,
-        "" => return Err(Complaint::ExpectsTwo),
-        _ => return Err(Complaint::NotImplemented),
+        "" => return Err(SabError::ExpectsTwo),
+        _ => return Err(SabError::NotImplemented),
     };
-    let descending = call.given.text("dir").eq_ignore_ascii_case("desc");
+    let descending = call.params.text("dir").eq_ignore_ascii_case("desc");
     changed(call.control, Vec::new(), Edit::Sort { by, descending }).await?;
     done()
 }
 
 pub(super) async fn delete_files<C: Control>(call: Call<'_, C>) -> Answer {
-    let (id, _) = call.given.two_values()?;
-    let job = words::job_of(id).ok_or(Complaint::NoSuchItem)?;
+    let (id, _) = call.params.two_values()?;
+    let job = words::job_of(id).ok_or(SabError::NoSuchItem)?;
     let wanted: Vec<u64> =
-        call.given.list("value2").into_iter().filter_map(words::file_of).collect();
+        call.params.list("value2").into_iter().filter_map(words::file_of).collect();
     let listed = call.control.files(Some(job)).await?;
     let found = || listed.iter().filter(|file| wanted.contains(&file.id));
     if found().next().is_none() {
-        return Err(Complaint::NoSuchItem);
+        return Err(SabError::NoSuchItem);
     }
     let files = found().map(|file| file.index).collect();
     changed(call.control, vec![job], Edit::Files { files, what: FileEdit::Delete }).await?;
@@ -119,14 +116,14 @@ pub(super) async fn delete_files<C: Control>(call: Call<'_, C>) -> Answer {
 }
 
 pub(super) async fn switch<C: Control>(call: Call<'_, C>) -> Answer {
-    let (id, to) = call.given.two_values()?;
-    let job = words::job_of(id).ok_or(Complaint::NoSuchItem)?;
+    let (id, to) = call.params.two_values()?;
+    let job = words::job_of(id).ok_or(SabError::NoSuchItem)?;
     let queue = queue(call.control).await?;
     let place = |job: JobId| queue.iter().position(|known| known.id == job);
-    let from = place(job).ok_or(Complaint::NoSuchItem)?;
+    let from = place(job).ok_or(SabError::NoSuchItem)?;
     let to = match to.trim().parse::<usize>() {
         Ok(place) => place.min(queue.len() - 1),
-        Err(_) => words::job_of(to).and_then(place).ok_or(Complaint::NoSuchItem)?,
+        Err(_) => words::job_of(to).and_then(place).ok_or(SabError::NoSuchItem)?,
     };
     let target = queue[to].id;
     let place = if to < from { Place::Before(target) } else { Place::After(target) };
@@ -139,35 +136,35 @@ pub(super) async fn switch<C: Control>(call: Call<'_, C>) -> Answer {
 }
 
 pub(super) async fn change_category<C: Control>(call: Call<'_, C>) -> Answer {
-    let (id, name) = call.given.two_values()?;
-    let job = words::job_of(id).ok_or(Complaint::NoSuchItem)?;
+    let (id, name) = call.params.two_values()?;
+    let job = words::job_of(id).ok_or(SabError::NoSuchItem)?;
     changed(call.control, vec![job], Edit::SetCategory(category(Some(name))?)).await?;
     done()
 }
 
 pub(super) async fn change_script<C: Control>(call: Call<'_, C>) -> Answer {
-    let (id, script) = call.given.two_values()?;
-    let job = words::job_of(id).ok_or(Complaint::NoSuchItem)?;
+    let (id, script) = call.params.two_values()?;
+    let job = words::job_of(id).ok_or(SabError::NoSuchItem)?;
     call.control.job(job).await?;
     if script.eq_ignore_ascii_case("none") || script.eq_ignore_ascii_case("default") {
         done()
     } else {
-        Err(Complaint::NotImplemented)
+        Err(SabError::NotImplemented)
     }
 }
 
 pub(super) async fn change_options<C: Control>(call: Call<'_, C>) -> Answer {
-    let (id, level) = call.given.two_values()?;
-    let job = words::job_of(id).ok_or(Complaint::NoSuchItem)?;
-    let level = post_processing(level).ok_or(Complaint::ExpectsInteger)?;
+    let (id, level) = call.params.two_values()?;
+    let job = words::job_of(id).ok_or(SabError::NoSuchItem)?;
+    let level = post_processing(level).ok_or(SabError::ExpectsInteger)?;
     set_parameter(call.control, job, POST_PROCESSING, &level).await?;
     done()
 }
 
 pub(super) async fn change_complete_action<C: Control>(call: Call<'_, C>) -> Answer {
-    match call.given.text("value").to_ascii_lowercase().as_str() {
+    match call.params.text("value").to_ascii_lowercase().as_str() {
         "" | "none" => done(),
-        _ => Err(Complaint::NotImplemented),
+        _ => Err(SabError::NotImplemented),
     }
 }
 
@@ -178,12 +175,12 @@ pub(super) fn post_processing(text: &str) -> Option<String> {
 
 /// What a client asked for, or nothing: that is all that is done.
 pub(super) fn unpack_options(job: &Job) -> &str {
-    let given = job.parameters.iter().find(|parameter| parameter.name == POST_PROCESSING);
-    given.map_or("0", |parameter| parameter.value.as_str())
+    let params = job.parameters.iter().find(|parameter| parameter.name == POST_PROCESSING);
+    params.map_or("0", |parameter| parameter.value.as_str())
 }
 
 /// `*` and `Default` are SABnzbd's words for none.
-pub(super) fn category(name: Option<&str>) -> Result<Option<String>, Complaint> {
+pub(super) fn category(name: Option<&str>) -> Result<Option<String>, SabError> {
     let name = name.filter(|name| *name != "*" && !name.eq_ignore_ascii_case("default"));
     Ok(bounds::category(name.unwrap_or_default())?)
 }
@@ -204,7 +201,7 @@ pub(super) async fn changed<C: Control>(
     control: &C,
     jobs: Vec<JobId>,
     edit: Edit,
-) -> Result<(), Complaint> {
+) -> Result<(), SabError> {
     let mut outcomes = control.edit(jobs, edit).await?;
     match outcomes.iter().any(Result::is_ok) || outcomes.is_empty() {
         true => Ok(()),
@@ -217,7 +214,7 @@ async fn set_parameter<C: Control>(
     job: JobId,
     name: &str,
     value: &str,
-) -> Result<(), Complaint> {
+) -> Result<(), SabError> {
     let parameter = Parameter { name: name.to_owned(), value: value.to_owned() };
     bounds::parameters(vec![parameter.clone()])?;
     changed(control, vec![job], Edit::SetParameter(parameter)).await
@@ -230,7 +227,7 @@ struct Brief {
     priority: i32,
 }
 
-async fn queue<C: Control>(control: &C) -> Result<Vec<Brief>, Complaint> {
+async fn queue<C: Control>(control: &C) -> Result<Vec<Brief>, SabError> {
     let mut jobs = Vec::new();
     let take = |job: Job| {
         if is_in_queue(&job) {
@@ -241,7 +238,7 @@ async fn queue<C: Control>(control: &C) -> Result<Vec<Brief>, Complaint> {
     Ok(jobs)
 }
 
-async fn found<C: Control>(control: &C, search: &str) -> Result<Vec<JobId>, Complaint> {
+async fn found<C: Control>(control: &C, search: &str) -> Result<Vec<JobId>, SabError> {
     let search = search.to_lowercase();
     let queue = queue(control).await?;
     let found = queue.iter().filter(|job| job.name.to_lowercase().contains(&search));
@@ -249,7 +246,7 @@ async fn found<C: Control>(control: &C, search: &str) -> Result<Vec<JobId>, Comp
 }
 
 /// -1 where it is none, as SABnzbd has it.
-async fn place_of<C: Control>(control: &C, job: JobId) -> Result<i64, Complaint> {
+async fn place_of<C: Control>(control: &C, job: JobId) -> Result<i64, SabError> {
     let place = queue(control).await?.iter().position(|known| known.id == job);
     Ok(place.and_then(|place| i64::try_from(place).ok()).unwrap_or(-1))
 }

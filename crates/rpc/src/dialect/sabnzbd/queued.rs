@@ -6,7 +6,7 @@ use bergamot_queue::Stage;
 use bergamot_types::UnixTime;
 use serde::Serialize;
 
-use crate::dialect::sabnzbd::params::{Given, jobs};
+use crate::dialect::sabnzbd::params::{Params, jobs};
 use crate::dialect::sabnzbd::queue_edit::unpack_options;
 use crate::dialect::sabnzbd::words;
 
@@ -119,14 +119,14 @@ pub(super) struct Filter {
 }
 
 impl Filter {
-    pub(super) fn of(given: &Given) -> Self {
-        let lower = |name| given.list(name).into_iter().map(str::to_lowercase).collect::<Vec<_>>();
+    pub(super) fn of(params: &Params) -> Self {
+        let lower = |name| params.list(name).into_iter().map(str::to_lowercase).collect::<Vec<_>>();
         let mut categories = lower("cat");
         categories.extend(lower("category"));
-        let numbers = given.list("priority").into_iter().filter_map(|text| text.parse().ok());
-        let ids = given.list("nzo_ids");
+        let numbers = params.list("priority").into_iter().filter_map(|text| text.parse().ok());
+        let ids = params.list("nzo_ids");
         Self {
-            search: given.text("search").to_lowercase(),
+            search: params.text("search").to_lowercase(),
             categories,
             statuses: lower("status"),
             priorities: numbers.collect(),
@@ -154,9 +154,9 @@ pub(super) struct Window {
 }
 
 impl Window {
-    pub(super) fn of(given: &Given) -> Self {
-        let start = given.number("start").unwrap_or(0);
-        Self { start, limit: given.number("limit").unwrap_or(0) }
+    pub(super) fn of(params: &Params) -> Self {
+        let start = params.number("start").unwrap_or(0);
+        Self { start, limit: params.number("limit").unwrap_or(0) }
     }
 
     pub(super) fn has(&self, place: usize) -> bool {

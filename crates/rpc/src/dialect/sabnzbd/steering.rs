@@ -7,7 +7,7 @@ use bergamot_api::{Control, Refusal};
 use bergamot_types::ByteRate;
 
 use crate::call::fault::Fault;
-use crate::dialect::sabnzbd::error::Complaint;
+use crate::dialect::sabnzbd::error::SabError;
 use crate::dialect::sabnzbd::mode::{Answer, Call, done};
 
 pub(super) async fn pause<C: Control>(call: Call<'_, C>) -> Answer {
@@ -19,7 +19,7 @@ pub(super) async fn pause_post<C: Control>(call: Call<'_, C>) -> Answer {
 }
 
 pub(super) async fn pause_for<C: Control>(call: Call<'_, C>) -> Answer {
-    let minutes: u64 = call.given.value()?.trim().parse().map_err(|_| Complaint::ExpectsInteger)?;
+    let minutes: u64 = call.params.value()?.trim().parse().map_err(|_| SabError::ExpectsInteger)?;
     match minutes {
         0 => resume(call).await,
         _ => {
@@ -46,16 +46,16 @@ pub(super) async fn resume_post<C: Control>(call: Call<'_, C>) -> Answer {
 }
 
 pub(super) async fn limit_speed<C: Control>(call: Call<'_, C>) -> Answer {
-    let value = call.given.text("value");
+    let value = call.params.text("value");
     let line = call.control.config().await?.facts.rate_limit;
     call.control.limit(speed(value, line)?).await?;
     done()
 }
 
 /// None is no limit. Small numbers are percents, larger ones bytes a second.
-fn speed(text: &str, line: u64) -> Result<Option<ByteRate>, Complaint> {
+fn speed(text: &str, line: u64) -> Result<Option<ByteRate>, SabError> {
     let text = text.trim();
-    let wrong = || Complaint::Fault(Fault::parameter(format!("{text:?} is no rate")));
+    let wrong = || SabError::Fault(Fault::parameter(format!("{text:?} is no rate")));
     let (digits, factor) = match text.char_indices().next_back() {
         None => return Ok(None),
         Some((at, 'k' | 'K')) => (&text[..at], Some(1 << 10)),
@@ -92,10 +92,10 @@ pub(super) async fn read_feeds<C: Control>(call: Call<'_, C>) -> Answer {
 }
 
 pub(super) async fn unblock_server<C: Control>(call: Call<'_, C>) -> Answer {
-    let name = call.given.value()?;
+    let name = call.params.value()?;
     let servers = call.control.servers().await?;
     let server = servers.iter().find(|server| server.name == name || server.host == name);
-    let server = server.ok_or(Complaint::NoSuchItem)?;
+    let server = server.ok_or(SabError::NoSuchItem)?;
     call.control.switch_servers(vec![(server.id, true)]).await?;
     done()
 }
