@@ -1,4 +1,4 @@
-//! All that can be asked of the daemon.
+//! [`Control`]: the trait that the daemon implements and all dialects call; [`Refusal`]: its error.
 
 use std::future::Future;
 use std::time::Duration;
@@ -39,8 +39,8 @@ pub trait Control: Send + Sync + 'static {
         which: JobFilter,
     ) -> impl Future<Output = Result<Listing, Refusal>> + Send;
 
-    /// Jobs of a listing as they are by now. Whatever left the queue is told of as it ended; only what
-    /// is forgotten altogether, or back in the queue, is left out.
+    /// The current state of jobs of a listing. A job that has left the queue is returned as it ended; a job
+    /// that was deleted without a trace, or is back in the queue, is left out.
     fn listed(
         &self,
         list: JobList,
@@ -85,7 +85,7 @@ pub trait Control: Send + Sync + 'static {
 
     fn resume(&self, parts: Vec<Part>) -> impl Future<Output = Result<(), Refusal>> + Send;
 
-    /// Ends by itself, after that time, whatever a person has paused.
+    /// Ends every pause set by a user after that time.
     fn resume_in(&self, pause: Duration) -> impl Future<Output = Result<(), Refusal>> + Send;
 
     /// The limit of all servers together; none lifts it.
@@ -98,7 +98,7 @@ pub trait Control: Send + Sync + 'static {
         switches: Vec<(ServerId, bool)>,
     ) -> impl Future<Output = Result<(), Refusal>> + Send;
 
-    /// Connects and logs in; the refusal says what went wrong.
+    /// Connects and logs in; the refusal names the failure.
     fn test_server(&self, probe: ServerProbe) -> impl Future<Output = Result<(), Refusal>> + Send;
 
     /// The same for a server as it is configured.
@@ -153,7 +153,7 @@ pub trait Control: Send + Sync + 'static {
 
     fn log(&self, query: LogQuery) -> impl Future<Output = Result<Vec<LogLine>, Refusal>> + Send;
 
-    /// Somebody else wants to say something there.
+    /// Appends a line of a client to the log.
     fn write_log(
         &self,
         kind: crate::view::LogKind,
@@ -168,7 +168,7 @@ pub trait Control: Send + Sync + 'static {
     /// Reads the configuration file again and applies what can be applied.
     fn reload(&self) -> impl Future<Output = Result<Reload, Refusal>> + Send;
 
-    /// Looks into the watch folder now; returns when that look has ended.
+    /// Scans the watch folder now; returns when the scan has ended.
     fn scan(&self) -> impl Future<Output = Result<(), Refusal>> + Send;
 
     fn feeds(&self) -> impl Future<Output = Result<Vec<Feed>, Refusal>> + Send;
@@ -185,7 +185,7 @@ pub trait Control: Send + Sync + 'static {
         trial: FeedPreview,
     ) -> impl Future<Output = Result<Vec<FeedItem>, Refusal>> + Send;
 
-    /// Reads one feed or all of them now, whatever their pace; returns when that has begun.
+    /// Reads one feed or all of them now, before they are due; returns when that has begun.
     fn fetch_feeds(
         &self,
         feed: Option<FeedChoice>,
@@ -259,7 +259,7 @@ pub enum Refusal {
     /// An option of the configuration that cannot be changed from here.
     #[error("{option} cannot be set: {why}")]
     NotSettable { option: String, why: String },
-    /// A news server does not accept the login, or wants one.
+    /// A news server rejects the login, or requires one.
     #[error("{0}")]
     ServerLogin(String),
     /// The disk or a server is in the way; it may work later.

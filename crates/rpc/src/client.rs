@@ -1,7 +1,7 @@
-//! The other end, for programs that ask one thing and end.
+//! [`Client`]: a blocking client of the control socket or of HTTP, for the command line.
 //!
-//! It blocks: a command line has nothing else to do. Over the Unix socket it speaks lines of JSON,
-//! over TCP a request of HTTP for each call.
+//! It owns its connection and runs on the calling thread. Over the Unix socket it exchanges lines of JSON, over TCP it
+//! sends one HTTP request per call.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -40,7 +40,7 @@ enum EventLines {
     Http(BufReader<TcpStream>),
 }
 
-/// What `/readyz` says.
+/// The response of `/readyz`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Ready {
     pub is_ready: bool,
@@ -57,7 +57,7 @@ pub enum ClientError {
     Broken(#[from] io::Error),
     #[error("the login is refused")]
     LoginRefused,
-    /// What the daemon says; `code` is for programs.
+    /// The daemon's error; `code` is stable, for programs.
     #[error("{message}")]
     Refused { code: String, number: i64, message: String, data: Value },
     #[error("HTTP status {}", told(*.0))]
@@ -66,7 +66,7 @@ pub enum ClientError {
     NotUnderstood,
 }
 
-/// A status in words, where people can do something about it.
+/// The status, with a hint where the user can act on it.
 fn told(status: u16) -> String {
     match status {
         429 => "429: too many wrong logins came before this one; wait a little".to_owned(),
@@ -126,7 +126,7 @@ impl Client {
         Ok(Events(EventLines::Socket(Box::new(self))))
     }
 
-    /// Where it asks, for people.
+    /// The address of the daemon, for messages.
     pub fn place(&self) -> String {
         match &self.way {
             Way::Socket { path, .. } => path.display().to_string(),
@@ -237,7 +237,7 @@ fn authorization(login: Option<&(String, Secret)>) -> String {
     })
 }
 
-/// What matters of the headers; the length of what follows is not always told.
+/// The status of the response; the length of the body is not always announced.
 struct Head {
     status: u16,
     length: Option<u64>,
@@ -298,6 +298,6 @@ fn result_of(mut answer: Value) -> Result<Value, ClientError> {
 
 /// A listing of a hundred thousand jobs is a few hundred megabytes.
 const LONGEST_ANSWER: u64 = 1 << 30;
-/// Of one who says how it is.
+/// The timeout of a health check.
 const LONGEST_WORD: u64 = 1 << 12;
 const WRITE_LIMIT: Duration = Duration::from_secs(60);

@@ -1,7 +1,7 @@
-//! Events, from the one who knows of them to all who watch.
+//! [`Hub`]: the ring of the latest events, shared by the daemon's loop (which publishes) and the tasks of subscribers.
 //!
-//! One ring holds the latest events of all watchers. Whoever publishes never waits, and whoever reads
-//! too slowly finds a gap, named by its numbers, where the ring has gone on without them.
+//! Publishing never waits. A subscriber that reads too slowly is sent a gap with the sequence numbers of the events that
+//! the ring has dropped meanwhile.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,7 +19,7 @@ pub struct Hub(Arc<Shared>);
 struct Shared {
     boot: String,
     ring: Mutex<Ring>,
-    latest: watch::Sender<u64>, // wakes who waits
+    latest: watch::Sender<u64>, // wakes the subscribers
 }
 
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ struct Ring {
     last: u64, // the number of the newest; the first ever is 1
 }
 
-/// The last event somebody has seen.
+/// The last event that a subscriber has received.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Position {
@@ -36,12 +36,12 @@ pub struct Position {
     pub sequence: u64,
 }
 
-/// One who watches; lives in the task of their connection.
+/// One subscriber; owned by the task of its connection.
 #[derive(Debug)]
 pub struct Watcher {
     hub: Hub,
     next: u64,
-    lost_since: Option<u64>, // a gap that is still to be told
+    lost_since: Option<u64>, // a gap that is still to be delivered
     latest: watch::Receiver<u64>,
 }
 
@@ -66,7 +66,7 @@ pub enum Content {
 }
 
 impl Hub {
-    /// `boot` tells this start of the daemon from all others.
+    /// `boot` identifies this start of the daemon.
     pub fn new(boot: impl Into<String>) -> Self {
         let (latest, _) = watch::channel(0);
         Self(Arc::new(Shared { boot: boot.into(), ring: Mutex::default(), latest }))
@@ -89,7 +89,7 @@ impl Hub {
         &self.0.boot
     }
 
-    /// Whether anybody would hear of an event.
+    /// Whether an event would be delivered to any subscriber.
     pub fn is_watched(&self) -> bool {
         self.0.latest.receiver_count() > 0
     }
@@ -108,7 +108,7 @@ impl Hub {
             Some(Position { boot, sequence }) if *boot == self.0.boot && *sequence <= last => {
                 (sequence + 1, None)
             }
-            // Of another start: nothing that it saw is known any more.
+            // A position of an earlier start: its events are gone.
             Some(_) => (last + 1, Some(0)),
         };
         Watcher { hub: self.clone(), next, lost_since, latest }

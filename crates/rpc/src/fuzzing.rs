@@ -1,4 +1,4 @@
-//! The codecs by themselves, for tests that feed them anything at all.
+//! Entry points for the fuzz targets: each function runs one codec on arbitrary bytes.
 
 use crate::codec::json::Json;
 use crate::codec::json_rpc::{Message, Request};

@@ -1,16 +1,16 @@
-//! The control socket and HTTP.
+//! The control interfaces: the Unix socket and HTTP, with three dialects.
 //!
-//! The only crate that knows the wire names: it turns what clients of three dialects say into calls of
-//! one trait, [`Control`], and the answers into what each of them expects.
+//! It translates requests of the native dialect, NZBGet's and SABnzbd's into calls of one trait,
+//! [`Control`](bergamot_api::Control), and the results into the responses of each dialect. No other crate knows wire names.
 //!
-//! - [`Control`]: all that can be asked of the daemon; [`Refusal`]: why it did not
-//! - [`view`]: what can be seen of it, in the shapes of the native dialect
-//! - [`wish`]: what can be wanted of it; [`newsgroup`]: both, for newsgroups
-//! - [`metrics`]: what can be measured of it
-//! - [`Server`], [`Settings`]: the ways in, and who may come
-//! - [`Hub`], [`Event`]: what watchers are told, as it happens
-//! - [`Client`]: the other end, for the command line
-//! - [`markdown`]: the tables of `docs/rpc.md`, made from the registry of methods
+//! - [`Server`], [`Settings`]: listeners, users and tokens
+//! - [`Hub`]: the ring of events for subscribers
+//! - [`metrics`]: the page of `/metrics`
+//! - [`Client`]: a blocking client, for the command line
+//! - [`markdown`], [`sab_markdown`]: the tables of `docs/rpc.md`, generated from the tables of methods
+//!
+//! Folders: `socket` accepts connections and speaks lines of JSON, `http` checks and routes requests, `codec` reads and
+//! writes JSON-RPC and XML-RPC, `call` finds a method and checks access, `dialect` has the handlers.
 
 #![forbid(unsafe_code)]
 

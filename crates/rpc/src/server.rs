@@ -1,4 +1,4 @@
-//! Listeners and connections.
+//! [`Server`]: the listeners; it owns one task for each, which spawns one task for each connection.
 
 use std::convert::Infallible;
 use std::io;
@@ -54,7 +54,7 @@ pub struct InheritedSockets {
     pub http: Vec<std::net::TcpListener>,
 }
 
-/// Why nobody can be listened to.
+/// Why the server cannot start.
 #[derive(Debug, Error)]
 pub enum StartError {
     #[error("another daemon answers at {}", .0.display())]
@@ -81,7 +81,7 @@ impl Server {
         Self::start_with(settings, InheritedSockets::default(), control, hub).await
     }
 
-    /// The same with sockets that somebody has opened for us.
+    /// The same with sockets that were opened by the service manager.
     pub async fn start_with<C: Control>(
         settings: Settings,
         inherited: InheritedSockets,
@@ -143,7 +143,7 @@ impl Server {
         self.socket.as_deref()
     }
 
-    /// Takes nobody in any more; answers that are under way have a second to get out.
+    /// Accepts no more connections; responses being sent have one second to finish.
     pub async fn stop(mut self) {
         let _ = self.stop.send(true);
         for listener in self.listeners.drain(..) {
@@ -160,7 +160,7 @@ impl Drop for Server {
     }
 }
 
-/// Where there are few descriptors, each way in takes an eighth of them at most.
+/// Where file descriptors are few, each listener takes an eighth of them at most.
 fn places_within(descriptors: u64, most: usize) -> usize {
     usize::try_from(descriptors / 8).unwrap_or(most).clamp(LEAST_PLACES, most)
 }
@@ -208,7 +208,7 @@ impl<C: Control> Acceptor<C> {
                 continue;
             };
             let borrowed = borrowed.take();
-            // Where nobody can go, the connection is closed at once: that is answer enough.
+            // Without a free slot the connection is closed at once.
             let Some((slot, must_leave)) = self.over_tcp.admit(Some(address.ip())) else {
                 continue;
             };
@@ -216,7 +216,7 @@ impl<C: Control> Acceptor<C> {
             connections.spawn(async move {
                 tokio::select! {
                     () = acceptor.serve_tcp_stream(stream, address, &slot) => {}
-                    _ = must_leave => debug!(%address, "sent away: all places are taken"),
+                    _ = must_leave => debug!(%address, "closed an idle connection: too many connections"),
                 }
                 drop(borrowed); // now that the stream is gone
             });
@@ -243,7 +243,7 @@ impl<C: Control> Acceptor<C> {
             connections.spawn(async move {
                 tokio::select! {
                     () = acceptor.serve_unix_stream(stream, &socket, &slot) => {}
-                    _ = must_leave => debug!("sent away from the socket: all places are taken"),
+                    _ = must_leave => debug!("closed an idle connection of the control socket: too many connections"),
                 }
                 drop(borrowed);
             });
@@ -266,7 +266,7 @@ impl<C: Control> Acceptor<C> {
         };
         *borrowed = borrowed.take().or_else(|| self.reserved_fds.make_room(&error));
         if borrowed.is_none() {
-            debug!(%error, "a connection could not be taken");
+            debug!(%error, "accept failed");
             sleep(ACCEPT_RETRY_DELAY).await;
         }
         None
@@ -280,7 +280,9 @@ impl<C: Control> Acceptor<C> {
 
     async fn serve_unix_stream(&self, mut stream: UnixStream, socket: &Socket, slot: &Slot) {
         let Some(caller) = socket.caller(&stream) else {
-            warn!("somebody without the right to it has opened the control socket");
+            warn!(
+                "refused a connection to the control socket: its user is neither the daemon's, root nor in control.socket_group"
+            );
             return;
         };
         let Ok(Ok(first)) = timeout(IDLE_LIMIT, first_bytes(&mut stream)).await else { return };
@@ -296,7 +298,7 @@ impl<C: Control> Acceptor<C> {
             () = stopped.wait() => Ok(()),
         };
         if let Err(error) = ended {
-            debug!(%error, "a session ended early");
+            debug!(%error, "session ended with an error");
         }
     }
 
@@ -338,12 +340,12 @@ impl<C: Control> Acceptor<C> {
             }
         };
         if let Err(error) = ended {
-            debug!(%error, "a connection ended early");
+            debug!(%error, "connection ended with an error");
         }
     }
 }
 
-/// What tells lines of JSON from HTTP, with blanks before it left out.
+/// The first bytes, without leading blanks: they distinguish lines of JSON from HTTP.
 async fn first_bytes(stream: &mut UnixStream) -> io::Result<Bytes> {
     let mut buffer = [0; 4096];
     loop {
@@ -361,10 +363,10 @@ async fn finish(mut connections: JoinSet<()>) {
         timeout(SHUTDOWN_GRACE, async { while connections.join_next().await.is_some() {} }).await;
 }
 
-/// Each of them costs a descriptor and some memory, and few households have so many programs.
+/// Each connection costs a descriptor and some memory; few installations have more clients.
 const MOST_OVER_TCP: usize = 128;
 const LEAST_PLACES: usize = 8;
-/// Apart from the others, so that whoever sits at the machine gets in whatever comes from the network.
+/// A limit of its own, so that local clients can connect whatever comes from the network.
 const MOST_OVER_SOCKET: usize = 128;
 /// Enough to find out what is wrong, and few beside the 64 that the smallest systems give.
 const RESERVED_FDS: usize = 8;

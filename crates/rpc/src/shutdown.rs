@@ -1,4 +1,4 @@
-//! The word that all connections listen for.
+//! [`ShutdownSignal`]: tells the tasks of all connections that the server stops.
 
 use tokio::sync::watch;
 

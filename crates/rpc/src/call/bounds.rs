@@ -1,4 +1,4 @@
-//! How long and how large what people give may be.
+//! Checks of values that clients send: length, size and range. Pure functions.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use bergamot_types::Url;
 
 use crate::call::fault::Fault;
 
-/// Of a job or an NZB. What characters may be in it is for the gate of names to say.
+/// The name of a job or an NZB. Which characters are allowed is checked by `SafeName`.
 pub(crate) fn name(text: &str) -> Result<String, Fault> {
     short("the name", text, LONGEST_NAME)
 }
@@ -115,7 +115,7 @@ const LONGEST_HOST: usize = 253; // RFC 1035, section 2.3.4
 const LONGEST_VALUE: usize = 8192;
 const MOST_PARAMETERS: usize = 100;
 const HIGHEST_PRIORITY: i64 = 1000;
-/// A person waits for it, and a connection without traffic is closed after 60.
+/// A user waits for the result, and an idle connection is closed after 60 seconds.
 const LONGEST_PROBE: Duration = Duration::from_secs(45);
 
 #[cfg(test)]

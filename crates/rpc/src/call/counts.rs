@@ -1,4 +1,4 @@
-//! How often each method was called.
+//! [`Counts`]: how often each method was called, for `/metrics`; shared by the tasks of all connections.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -46,7 +46,7 @@ impl Counts {
         });
         let modes = sabnzbd::mode_names().zip(&self.modes);
         let modes = modes.map(|(mode, count)| count.requests("sabnzbd", mode));
-        // Several rows of a mode are one to those who read.
+        // Rows of one mode are reported as one.
         let mut all: Vec<Requests> = Vec::new();
         for requests in methods.chain(modes) {
             match all

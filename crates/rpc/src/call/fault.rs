@@ -1,4 +1,4 @@
-//! Why a call has no result, as each dialect says it.
+//! [`Fault`]: why a call has no result, with the codes and numbers of each dialect.
 
 use bergamot_api::Refusal;
 use bergamot_types::InvalidUrl;
@@ -110,7 +110,7 @@ impl Fault {
             Self::NotHere(_) | Self::NotSettable | Self::Refused(_) => 3,
             Self::Unsafe(_) => 4,
             Self::AccessDenied { .. } => 401,
-            // Whoever sends such things has no dialect yet.
+            // Requests without a method belong to no dialect.
             Self::InvalidRequest(_)
             | Self::Malformed(_)
             | Self::MalformedXml(_)

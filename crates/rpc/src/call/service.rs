@@ -1,4 +1,4 @@
-//! What all ways in lead to.
+//! [`Service`]: dispatches calls of all protocols; one instance, shared by the tasks of all connections.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub(crate) struct Service<C> {
     pub(crate) counts: Counts,
 }
 
-/// A call as its way in understood it.
+/// What the protocol knows of a call besides method and parameters.
 pub(crate) struct CallContext<'a> {
     pub(crate) caller: &'a Caller,
     pub(crate) format: Format,

@@ -1,8 +1,7 @@
-//! The way of an answer to its reader: piece by piece, and never more than the reader takes.
+//! [`ChunkedReply`]: a response that is written in chunks while it is sent, in the task of its connection.
 //!
-//! What writes an answer and what sends it take turns in one task. The writer waits while two pieces are
-//! on their way, so an answer of any length takes little memory, and whoever reads slowly waits for
-//! itself alone.
+//! The writer waits while two chunks are queued, so a response of any length takes little memory, and a slow client delays
+//! only its own response.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -21,7 +20,7 @@ pub(crate) struct ChunkWriter {
     pieces: mpsc::Sender<Bytes>,
 }
 
-/// What comes out at the other end.
+/// The chunks as the connection sends them.
 pub(crate) struct ChunkedReply<'a> {
     writing: Option<Writing<'a>>,
     pieces: mpsc::Receiver<Bytes>,
@@ -33,13 +32,13 @@ type Writing<'a> = Pin<Box<dyn Future<Output = Result<(), Aborted>> + Send + 'a>
 /// An answer ended before its end. What is out already cannot be taken back, so it must not look whole.
 #[derive(Debug, Error)]
 pub(crate) enum Aborted {
-    #[error("the reader has left")]
+    #[error("the client closed the connection")]
     Left,
     #[error(transparent)]
     Refused(#[from] Refusal),
 }
 
-/// How an answer begins, which tells how it is framed.
+/// The first chunk: it decides whether the length is announced.
 pub(crate) enum Beginning<'a> {
     Long(Bytes, ChunkedReply<'a>),
     Nothing,
@@ -127,7 +126,7 @@ impl<'a> ChunkedReply<'a> {
     }
 }
 
-/// Smaller answers are whole, and say how long they are. A reader has three of these at most: one being
+/// Responses that fit one chunk announce their length. A client holds three chunks at most: one being
 /// sent, one on its way and one being written.
 const LARGEST_PIECE: usize = 128 << 10;
 

@@ -1,8 +1,7 @@
-//! JSON of strangers.
+//! [`Json`]: a parsed JSON value of a request, borrowed from the request's bytes.
 //!
-//! Stricter than most parsers: a key that occurs twice is an error, for two readers of such a text
-//! would see two different requests. Strings are borrowed from the text, so that the base64 of a
-//! large NZB is not copied on its way in.
+//! Stricter than most parsers: a duplicate key is an error, because two parsers could read two different requests from it.
+//! Strings are borrowed, so that the base64 text of a large NZB is not copied.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -94,7 +93,7 @@ impl<'a> Source<'a> {
         self.text.len()
     }
 
-    /// What it is, as far as its first character tells.
+    /// The kind of the value, from its first character.
     pub(crate) fn first(&self) -> Option<u8> {
         self.text.trim_ascii_start().bytes().next()
     }
@@ -188,7 +187,7 @@ impl Malformed {
         let line: usize =
             text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
         let told = error.to_string();
-        // serde_json ends its message with line and column; one place is enough.
+        // serde_json ends its message with line and column; the offset replaces them.
         let what = told.split(" at line ").next().unwrap_or(&told).to_owned();
         Self { what, offset: (line + error.column()).min(text.len()) }
     }

@@ -1,4 +1,4 @@
-//! JSON-RPC, as 1.1 and 2.0 and their users have it.
+//! [`Request`] and [`Envelope`]: JSON-RPC 1.1 and 2.0, single requests and batches.
 
 use std::borrow::Cow;
 
@@ -16,11 +16,11 @@ pub(crate) struct Request<'a> {
     pub(crate) method: Cow<'a, str>,
     pub(crate) params: Params<'a>,
     pub(crate) id: Option<Json<'a>>,
-    /// It said that it speaks 2.0.
+    /// The request declares version 2.0.
     pub(crate) is_2: bool,
 }
 
-/// What has to be said around a result.
+/// The fields of the response around the result.
 pub(crate) struct Envelope<'a> {
     id: Option<Json<'a>>,
     is_2: bool,
@@ -52,7 +52,7 @@ impl<'a> Message<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// Where it is none, its id is worth knowing all the same.
+    /// An error carries the id, if the request has one.
     pub(crate) fn read(source: Source<'a>) -> Result<Self, (Fault, Envelope<'a>)> {
         let malformed = |error: Malformed| (Fault::Malformed(error), Envelope::unknown());
         if source.first() != Some(b'{') {

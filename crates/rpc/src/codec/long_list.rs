@@ -1,4 +1,4 @@
-//! Lists that are written while they are sent.
+//! [`LongList`]: a list of a reply whose items are fetched and written while it is sent.
 
 use std::future::Future;
 use std::sync::Arc;

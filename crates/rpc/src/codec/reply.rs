@@ -1,8 +1,7 @@
-//! Results as text.
+//! [`Reply`]: a result as text, in JSON or XML.
 //!
-//! A queue of a hundred thousand jobs is hundreds of megabytes of answer, and nobody needs more than a
-//! little of it at a time. So of a long list only the beginning is written at once; the rest is made when
-//! there is room for it on its way out (see [`crate::codec::chunked_reply`]).
+//! A queue of a hundred thousand jobs takes hundreds of megabytes of text. So only the beginning of a long list is written
+//! at once; the rest is written while it is sent (see [`crate::codec::chunked_reply`]).
 
 use std::future::Future;
 use std::pin::Pin;

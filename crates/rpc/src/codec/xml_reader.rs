@@ -1,7 +1,7 @@
-//! Calls as XML-RPC writes them.
+//! [`read_call`]: reads an XML-RPC call into a method name and [`Json`] parameters.
 //!
-//! No document types and no entities but the five of XML itself; the depth is bounded, and so is
-//! what comes in: a body is at most as large as its route allows.
+//! No DTDs and no entities but the five predefined ones. Depth and number of values are bounded here, the size by the
+//! limit of the request body.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! XML-RPC, as Home Assistant and the scripts of NZBGet speak it.
+//! XML-RPC calls, `system.multicall` and responses, as Home Assistant and NZBGet's scripts use them.
 
 use bergamot_api::Control;
 

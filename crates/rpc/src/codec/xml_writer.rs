@@ -1,6 +1,4 @@
-//! Values as XML-RPC writes them.
-//!
-//! A serializer, so that answers need no second description beside the one for JSON.
+//! [`write_value`]: a serde serializer that writes XML-RPC values, so that results have one description for both formats.
 
 use std::fmt::{self, Display, Write as _};
 use std::io::Write as _;
@@ -133,7 +131,7 @@ impl<'a> Serializer for Typed<'a> {
         self.scalar("i4", value)
     }
 
-    /// `i8` is an extension that not every client knows, so it is used only where it must be.
+    /// `i8` is an extension that not every client supports, so it is used only for large values.
     fn serialize_i64(self, value: i64) -> Result<(), NotWritten> {
         let fits = (i64::from(i32::MIN)..=i64::from(u32::MAX)).contains(&value);
         self.scalar(if fits { "i4" } else { "i8" }, value)

@@ -1,4 +1,4 @@
-//! Who asks over HTTP.
+//! [`Credentials`] of an HTTP request, and the [`Caller`] they belong to. Pure functions of the settings.
 
 use std::net::IpAddr;
 
@@ -8,7 +8,7 @@ use crate::access::{Access, Caller};
 use crate::call::bounds;
 use crate::settings::Settings;
 
-/// What somebody says who they are.
+/// What a request presents to authenticate.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(crate) enum Credentials {
     /// As bytes, for Sonarr writes ISO 8859-1 and others UTF-8.
@@ -46,7 +46,7 @@ impl Credentials {
         Some(Self::Login { name, password })
     }
 
-    /// Under which account failures are counted; a key tells of none.
+    /// The account under which failures are counted; a token names none.
     pub(crate) fn account(&self) -> Option<&[u8]> {
         match self {
             Self::Login { name, .. } => Some(name),

@@ -1,4 +1,4 @@
-//! Bodies, in and out.
+//! Request bodies within a shared memory budget ([`BodyBudget`], [`BodyReader`]) and response bodies ([`Answer`]).
 
 use std::future::Future;
 use std::pin::Pin;
@@ -104,13 +104,13 @@ impl BodyBudget {
         Self { pieces: Arc::new(Semaphore::new(bytes / piece)), piece }
     }
 
-    /// For those who may yet prove who they are, with a key that comes behind an NZB. They share little
-    /// room, so that they take none from the others.
+    /// For requests whose key may follow the NZB in the form: not authenticated yet. They share a small budget,
+    /// so that they take no memory from authenticated requests.
     pub(crate) fn for_unauthenticated() -> Self {
         Self::of(STRANGERS, SMALL_PIECE)
     }
 
-    /// Whatever it begins like, until there are so many bytes or no more.
+    /// Reads until there are so many bytes or the body has ended.
     pub(crate) async fn read_up_to(
         &self,
         held: &mut Held,
@@ -234,7 +234,7 @@ enum Kind {
     WithNzb,
 }
 
-/// What is known of a request when so many of its bytes have come.
+/// What the first bytes of a request show.
 fn kind_of(received: usize, claimed: u64, names_nzb_method: bool) -> Kind {
     let is_announced = received >= TELLING && claimed > LARGE_FROM as u64;
     match names_nzb_method {
@@ -244,7 +244,7 @@ fn kind_of(received: usize, claimed: u64, names_nzb_method: bool) -> Kind {
     }
 }
 
-/// As soon as it can be told: from the length that was announced, or from what has come.
+/// As soon as it is known: from the announced length, or from the bytes so far.
 fn check_length(bytes: &[u8], claimed: u64) -> Result<(), BodyError> {
     let length = claimed.max(bytes.len() as u64);
     if length > LARGEST as u64 {
@@ -356,9 +356,9 @@ const OWN_MAPPING: usize = LARGEST_USUAL + MEBIBYTE;
 const SMALL_PIECE: usize = 64 << 10;
 /// The method is named within so many bytes of every request seen so far.
 const TELLING: usize = 4096;
-/// Whoever reads events passes it over.
+/// Clients ignore it (server-sent events, section 9.2.5).
 const COMMENT: &[u8] = b":\n\n";
-/// So that proxies keep a silent connection, and we notice who is gone.
+/// Keeps proxies from closing an idle connection, and detects clients that are gone.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 
 #[cfg(test)]

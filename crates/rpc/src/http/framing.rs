@@ -1,9 +1,8 @@
-//! Requests whose length can be read in two ways.
+//! [`Framed`]: a stream that detects requests with an ambiguous length, before hyper parses them.
 //!
-//! A message with `Content-Length` and `Transfer-Encoding` ends at one place for us and perhaps at another
-//! for a proxy before us, and what lies between could pass for a request of somebody else (RFC 9112, section
-//! 6.3). The reader of HTTP takes the one and forgets that there was the other, so the heads are looked at
-//! on their way to it.
+//! A request with both `Content-Length` and `Transfer-Encoding` may end at one byte for this server and at another for a
+//! proxy in front of it, so that the bytes between pass for another request (request smuggling, RFC 9112, section 6.3).
+//! hyper prefers one header and drops the other, so the request heads are scanned on their way to it.
 
 use std::io;
 use std::pin::Pin;
@@ -13,7 +12,7 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// A stream of requests whose heads are looked at.
+/// Wraps the stream of one connection and scans its request heads.
 pub(crate) struct Framed<S> {
     stream: S,
     heads: Heads,

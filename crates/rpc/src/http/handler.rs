@@ -1,7 +1,7 @@
-//! HTTP/1.1: one request, from its headers to its answer.
+//! [`Http`]: answers one HTTP/1.1 request; one instance, shared by the tasks of all connections.
 //!
-//! In this order: from which page, by whom, to which place, and only then what. Until it is known who
-//! asks, not a byte of a body is read.
+//! The order of checks is fixed: origin, credentials, path, and only then the body. Not a byte of the body is read before
+//! the client is authenticated.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -44,21 +44,21 @@ pub(crate) struct Http<C> {
     pub(crate) stopped: ShutdownSignal,
 }
 
-/// The other end of a connection.
+/// The peer of a connection.
 #[derive(Clone, Debug)]
 pub(crate) enum Peer {
     Tcp(SocketAddr),
-    /// Whom the kernel vouches for.
+    /// Authenticated by the kernel (`SO_PEERCRED`).
     Unix(Caller),
 }
 
-/// A connection: its other end, and its place among all of them.
+/// A connection: its peer, and its slot within the limit.
 pub(crate) struct Connection<'a> {
     pub(crate) peer: Peer,
     pub(crate) slot: &'a connection_limit::Slot,
 }
 
-/// Why somebody is not believed.
+/// Why credentials are rejected.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Unproven {
     /// Too many logins wait to be compared.
@@ -74,7 +74,7 @@ impl<C: Control> Http<C> {
         connection: &Connection<'_>,
         request: Request<Incoming>,
     ) -> Reply {
-        // Where it ends is only known to its reader, so nothing may follow it.
+        // The body is not read, so nothing may follow it.
         let is_last = request.headers().contains_key(header::TRANSFER_ENCODING);
         let reply = self.answer_request(connection, request).await;
         if is_last { closing(reply) } else { reply }
@@ -152,7 +152,7 @@ impl<C: Control> Http<C> {
         }
     }
 
-    /// Without a server it waits for one, and whoever adds it has to get in; so that is only told.
+    /// Without a server the daemon is ready: a server is added over this interface.
     async fn readiness(&self) -> Reply {
         match self.service.control.readiness().await {
             Ok(Readiness::Broken { thread }) => plain(
@@ -185,7 +185,7 @@ impl<C: Control> Http<C> {
         }
     }
 
-    /// Who asks; or what they are told instead. (Boxed, for it is large and rare.)
+    /// The caller, or the response instead. (Boxed: it is large and rare.)
     async fn caller(
         &self,
         connection: &Connection<'_>,
@@ -219,7 +219,7 @@ impl<C: Control> Http<C> {
         })
     }
 
-    /// The one place where secrets are looked at.
+    /// The one function that compares secrets.
     pub(crate) async fn proven(
         &self,
         connection: &Connection<'_>,
@@ -231,7 +231,7 @@ impl<C: Control> Http<C> {
                 return Err(Unproven::TooMany);
             }
             sleep(wait).await;
-            // One that was replaced is told only now: told at once, a guesser would come back at once.
+            // A replaced login is answered only now: answered at once, a guesser would retry at once.
             if !connection.slot.on_waited() {
                 return Err(Unproven::TooMany);
             }
@@ -383,7 +383,7 @@ impl<C: Control> Http<C> {
     }
 }
 
-/// Whatever is short says how long it is; the rest of the others is written as it is taken.
+/// Short responses announce their length; long ones are sent in chunks.
 async fn sent(pieces: ChunkedReply<'static>, kind: &'static str) -> Reply {
     let answer = match pieces.beginning().await {
         Ok(Beginning::Nothing) => return empty(StatusCode::NO_CONTENT),
@@ -431,7 +431,7 @@ fn unread(error: &BodyError, protocol: Protocol) -> Reply {
     }
 }
 
-/// All places or all memory for requests are in use.
+/// All slots or all memory for requests are in use.
 pub(crate) fn busy() -> Reply {
     closing(empty(StatusCode::SERVICE_UNAVAILABLE))
 }
@@ -443,7 +443,7 @@ pub(crate) fn too_many(wait: Duration) -> Reply {
     closing(reply)
 }
 
-/// Nobody can say where such a request ends.
+/// The end of such a request is ambiguous.
 pub(crate) fn ambiguous() -> Reply {
     closing(empty(StatusCode::BAD_REQUEST))
 }
@@ -493,7 +493,7 @@ fn set_type(reply: &mut Reply, kind: &'static str) {
     reply.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
 }
 
-/// An answer is for whoever asked, to be read as what it is, and kept nowhere.
+/// Responses must not be cached, sniffed or framed.
 fn with_headers(mut reply: Reply, allowed_origin: Option<String>) -> Reply {
     let headers = reply.headers_mut();
     for (name, value) in SAFETY {

@@ -1,9 +1,9 @@
-//! `Brake`: how long credentials have to wait before they are compared, so that guessing takes time.
+//! [`LoginThrottle`]: delays credentials before they are compared, to slow down guessing; shared by all connections.
 //!
-//! Wrong logins are counted by address and by account. After a few of them every login that comes from
-//! that address, or names that account, waits before it is compared, unless the same credentials have
-//! been right before: those pass at once whatever others do, so guesses lock nobody out. A login that
-//! nobody has used yet cannot be told from a guess, so it waits as a guess does, and is then compared.
+//! Wrong logins are counted by address and by account. After a few of them every login from that address, or to that
+//! account, waits before it is compared, unless the same credentials were right before: those are compared at once, so
+//! guesses cannot lock out known clients. A login that was never used before cannot be distinguished from a guess, so it
+//! waits as well and is then compared.
 
 use std::collections::hash_map::RandomState;
 use std::collections::{HashMap, VecDeque};
@@ -91,7 +91,7 @@ impl LoginThrottle {
         }
     }
 
-    /// What was counted stays: a client that knows a password must not cover for one that guesses.
+    /// The count stays: a client with a valid password must not reset it for another one that guesses.
     pub(crate) fn on_success(&self, given: &Credentials) {
         let fingerprint = self.hasher.hash_one(given);
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
@@ -105,7 +105,7 @@ impl LoginThrottle {
     }
 }
 
-/// The address first. A key is no account: whoever guesses at one says nothing of whose it is.
+/// The address first. A token belongs to no account.
 fn keys(address: IpAddr, given: &Credentials) -> impl Iterator<Item = Key> {
     let cut = |account: &[u8]| account[..account.len().min(LONGEST_ACCOUNT)].to_vec();
     let account = given.account().map(|account| Key::Account(cut(account)));

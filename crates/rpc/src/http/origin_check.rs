@@ -1,14 +1,14 @@
-//! Keeps web pages of others from using the browser of a person who may call.
+//! [`check`]: rejects requests that another web page makes a browser send (CSRF, DNS rebinding).
 //!
-//! A page can make a browser send requests to any address it can reach. Such requests say from which
-//! page they come, and to which name; neither can be forged by the page.
+//! A page can make a browser send requests to any address. The browser adds `Origin`, `Sec-Fetch-Site` and `Host`, which the
+//! page cannot forge.
 
 use hyper::Method;
 use hyper::header::{HOST, HeaderMap, HeaderName, ORIGIN};
 
 use crate::settings::Settings;
 
-/// Why a request is not even looked at.
+/// Why a request is rejected.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Rejected {
     Host(String),
@@ -41,7 +41,7 @@ pub(crate) fn check(
     }
 }
 
-/// Pictures and links carry no origin, but browsers tell what kind of page they are on.
+/// Images and links carry no origin, but browsers send `Sec-Fetch-Site`.
 fn from_own_page(method: &Method, headers: &HeaderMap) -> Result<(), Rejected> {
     let site = headers.get(SEC_FETCH_SITE).map(|site| site.as_bytes());
     let typed_by_a_person = site == Some(b"none") && method == Method::GET;

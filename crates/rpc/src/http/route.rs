@@ -1,4 +1,4 @@
-//! Which path leads where.
+//! [`Route`]: the endpoint and the credentials in the path of a request. Pure functions.
 
 use bergamot_types::percent_decode;
 

@@ -1,4 +1,4 @@
-//! Our own names.
+//! Metrics under bergamot's own names.
 
 use bergamot_api::metrics::Measured;
 use bergamot_api::view::{Quota, Server, Status};

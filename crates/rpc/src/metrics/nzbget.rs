@@ -1,6 +1,6 @@
-//! The names of frebib/nzbget-exporter, so that its dashboards work as they are.
+//! Metrics under the names of frebib/nzbget-exporter, so that its dashboards work unchanged.
 //!
-//! With its quirks: the two `active` gauges say whether something is paused, and all of them are gauges.
+//! Including its quirks: the two `active` gauges show whether something is paused, and all metrics are gauges.
 
 use std::collections::BTreeMap;
 

@@ -1,15 +1,15 @@
-//! `Admission`: decides which connections of one listener are kept when places run short.
+//! [`Admission`]: decides which connections of one listener are kept when slots run short.
 //!
-//! A pure table of connections; no sockets and no clock. Age is the number of the last sign of life, so
-//! the order of events is all it needs. Three things are promised:
+//! A pure table of connections; no sockets and no clock. Age is the number of the last activity, so the order of events is
+//! all it needs. It guarantees:
 //!
-//! - A client that has not been authenticated cannot take a place from one that has: a quarter of the
-//!   places is not given to unauthenticated connections at all.
-//! - One address has at most a quarter of the places for unauthenticated connections. Clients behind one
-//!   proxy share its address and so share that number.
-//! - A few places are never held: a newcomer can always connect and ask for its health. A connection is
-//!   held (and cannot be evicted) only while a call is carried out for it, while it sends the body of
-//!   a request whose credentials were right, or while its own credentials wait to be compared.
+//! - A client that is not authenticated cannot take a slot from one that is: a quarter of the slots is never given to
+//!   unauthenticated connections.
+//! - One address has at most a quarter of the slots for unauthenticated connections. Clients behind one proxy share its
+//!   address and so share that number.
+//! - A few slots are never held: a new client can always connect and run a health check. A connection is held (and cannot
+//!   be evicted) only while a call runs for it, while it sends the body of a request whose credentials were right, or while
+//!   its own credentials wait to be compared.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -36,7 +36,7 @@ pub(crate) struct Rules {
     per_address: usize,
     /// Of those that cannot be evicted.
     held: usize,
-    /// Of those whose credentials wait to be compared.
+    /// Connections whose credentials wait to be compared.
     waiting: usize,
     /// Of those, from one address. With the longest wait it bounds the rate of guesses.
     waiting_per_address: usize,
@@ -57,7 +57,7 @@ impl Rules {
         }
     }
 
-    /// For the Unix socket, where the kernel says who connects.
+    /// For the Unix socket, where the kernel authenticates the peer.
     pub(crate) fn for_socket(limit: usize) -> Self {
         Self {
             limit,
@@ -89,7 +89,7 @@ enum Phase {
     Call,
     /// Its credentials are compared later, for there were too many wrong ones.
     Waiting,
-    /// Its credentials waited, until a later login took their place: they will not be compared.
+    /// Its credentials waited until a later login replaced them: they will not be compared.
     Replaced,
 }
 
@@ -99,7 +99,7 @@ impl Connection {
     }
 }
 
-/// A new connection has a place.
+/// A new connection has a slot.
 #[derive(Debug, Eq, PartialEq)]
 pub(crate) struct Seat {
     pub(crate) number: u64,
@@ -112,7 +112,7 @@ impl Admission {
         Self { rules, signs: 0, random: SplitMix::seeded(0), connections: HashMap::new() }
     }
 
-    /// A place for a new connection; none if all that could make room are held.
+    /// A slot for a new connection; none if all connections that could be evicted are held.
     pub(crate) fn connect(&mut self, source: Option<IpAddr>) -> Option<Seat> {
         let source = source.map(client_network);
         let evicted = match self.needed_room(source) {
@@ -157,7 +157,7 @@ impl Admission {
     /// Its credentials have to wait before they are compared. False if there is no room for that now.
     ///
     /// If too many wait already, it replaces one of them that is drawn at random. A first login cannot be
-    /// told from a guess, so all must have the same chance: if the last to come were refused, or the first
+    /// distinguished from a guess, so all must have the same chance: if the last to come were refused, or the first
     /// replaced, a client that sends faster than the others would shut them out.
     pub(crate) fn on_wait(&mut self, number: u64) -> bool {
         if let Some(replaced) = self.waiter_to_replace(number) {
@@ -173,7 +173,7 @@ impl Admission {
         phase == Some(Phase::Waiting)
     }
 
-    /// Always allowed: places are kept for it.
+    /// Always allowed: slots are reserved for it.
     pub(crate) fn on_health_check(&mut self, number: u64) {
         self.set_phase(number, Phase::Call);
     }
@@ -447,7 +447,7 @@ mod tests {
         assert_eq!(many.iter().filter(|number| admission.on_waited(**number)).count(), 23);
     }
 
-    /// Each guesser sends its next login as soon as it is answered, so none of them leaves a place free.
+    /// Each guesser sends its next login as soon as it is answered, so none of them frees a slot.
     #[test]
     fn guesses_that_never_pause_leave_a_first_login_its_turn() {
         let mut admission = Admission::new(Rules::for_network(128));

@@ -1,8 +1,8 @@
-//! Which addresses belong to one client.
+//! [`client_network`]: the address under which connections of one client are counted.
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// The address itself, or the /64 network of an IPv6 address: whoever has one address of it has all
+/// The address itself, or the /64 network of an IPv6 address: one client usually has all of it
 /// (RFC 6177).
 pub(crate) fn client_network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {

@@ -1,5 +1,5 @@
-//! `Guests`: the open connections of one listener, shared by their tasks; [`Admission`] decides which of
-//! them are closed when places run short.
+//! [`ConnectionLimit`]: the open connections of one listener, shared by their tasks; [`Admission`] decides which of
+//! them are closed when slots run short.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -19,7 +19,7 @@ struct List {
     leave: HashMap<u64, oneshot::Sender<()>>,
 }
 
-/// The place of one connection, until it is dropped.
+/// The slot of one connection, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Slot {
     limit: Arc<ConnectionLimit>,
@@ -32,7 +32,7 @@ impl ConnectionLimit {
         Arc::new(Self(Mutex::new(list)))
     }
 
-    /// A place, and a receiver that ends when the connection is evicted; none if there is no room.
+    /// A slot, and a receiver that ends when the connection is evicted; none if there is no room.
     pub(crate) fn admit(
         self: &Arc<Self>,
         source: Option<IpAddr>,

@@ -1,4 +1,4 @@
-//! A stream that nobody can hold open by doing nothing.
+//! [`IdleTimeout`]: a stream that fails when it is idle, or when written bytes are not accepted, for too long.
 
 use std::future::Future;
 use std::io;
@@ -105,5 +105,5 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for IdleTimeout<S> {
     }
 }
 
-/// Whoever takes nothing for so long is gone, or means no good.
+/// A client that accepts no bytes for so long is gone or stalls on purpose.
 const WRITE_LIMIT: Duration = Duration::from_secs(30);

@@ -1,4 +1,4 @@
-//! JSON-RPC 2.0 by lines: one message in each, in both directions.
+//! [`Session`]: JSON-RPC 2.0 over the Unix socket, one message per line in both directions; the task of its connection runs it.
 
 use std::io;
 
@@ -34,7 +34,7 @@ enum Next {
 }
 
 impl<C: Control> Session<'_, C> {
-    /// Until the other end has said its last word, and has all its answers.
+    /// Until the client closes its side and has all responses.
     pub(crate) async fn run(
         mut self,
         stream: impl AsyncRead + AsyncWrite + Unpin,
@@ -169,7 +169,7 @@ fn line_of(answer: Reply) -> Vec<u8> {
     answer.between(b"", b"\n").text
 }
 
-/// An answer that breaks off breaks the connection, so that nobody takes it for whole.
+/// A response that cannot be completed closes the connection, so that it is not taken for complete.
 async fn write_line(
     mut pieces: ChunkedReply<'_>,
     writer: &mut (impl AsyncWrite + Unpin),
@@ -182,7 +182,7 @@ async fn write_line(
     if is_begun { writer.write_all(b"\n").await } else { Ok(()) }
 }
 
-/// For ever, if nobody watches.
+/// Never returns without a subscription.
 async fn next_event(watcher: &mut Option<Watcher>) -> Delivery {
     match watcher {
         Some(watcher) => watcher.next().await,

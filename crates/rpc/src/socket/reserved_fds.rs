@@ -1,4 +1,4 @@
-//! Descriptors for whoever wants to control the daemon, also when it has no others left.
+//! [`ReservedFds`]: open file descriptors that are given up for control connections when the process has no others left.
 
 use std::fs::File;
 use std::io;
@@ -34,9 +34,11 @@ impl ReservedFds {
             return None;
         }
         if self.is_told.swap(true, Ordering::Relaxed) {
-            debug!(%error, "no descriptor is left");
+            debug!(%error, "no file descriptor is left");
         } else {
-            warn!("resource.fd_limit: {error}; some are kept for control");
+            warn!(
+                "resource.fd_limit: {error}; reserved descriptors are used for control connections; raise the limit of open files"
+            );
         }
         self.files().pop().map(|_| BorrowedFd(self.clone()))
     }

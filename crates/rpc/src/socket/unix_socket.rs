@@ -1,4 +1,4 @@
-//! The Unix socket in the file system, and who may use it.
+//! [`Socket`]: the Unix socket in the file system; owns its file and checks the user of each connection.
 
 use std::fs;
 use std::io;
@@ -41,7 +41,7 @@ impl Socket {
         Ok((socket, listener))
     }
 
-    /// One that somebody else has made, and will take away.
+    /// A socket of the service manager, which also removes it.
     pub(crate) fn take_over(
         listener: std::os::unix::net::UnixListener,
         group: Option<u32>,
@@ -61,7 +61,7 @@ impl Socket {
     }
 
     /// The file's permissions have let them in already; between `bind` and `chmod` they may have
-    /// been wider, so whoever comes is looked at once more.
+    /// been wider, so the peer's user is checked here once more.
     pub(crate) fn caller(&self, stream: &UnixStream) -> Option<Caller> {
         let peer = stream.peer_cred().ok()?;
         let user = peer.uid();
@@ -88,7 +88,7 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
     fs::symlink_metadata(path).ok().map(|data| (data.dev(), data.ino()))
 }
 
-/// A socket that nobody answers is left over from a daemon that died.
+/// A socket on which no process listens is left over from a daemon that died.
 fn remove_stale(path: &Path) -> Result<(), StartError> {
     let failed = |source| StartError::Socket { path: path.to_owned(), source };
     let data = match fs::symlink_metadata(path) {
@@ -107,7 +107,7 @@ fn remove_stale(path: &Path) -> Result<(), StartError> {
     }
 }
 
-/// The kernel tells the first group alone; the others are to be read beside it.
+/// The kernel passes the primary group only; the others are read from `/proc`.
 fn is_member(peer: &UCred, group: u32) -> bool {
     if peer.gid() == group {
         return true;
