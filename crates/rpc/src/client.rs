@@ -45,31 +45,31 @@ enum EventLines {
 pub struct Ready {
     pub is_ready: bool,
     /// In a few words.
-    pub told: String,
+    pub text: String,
 }
 
 /// Why there is no answer.
 #[derive(Debug, Error)]
 pub enum ClientError {
-    #[error("the daemon is not reached at {at}: {source}")]
+    #[error("cannot connect to the daemon at {at}: {source}")]
     Unreachable { at: String, source: io::Error },
-    #[error("the connection broke: {0}")]
+    #[error("the connection to the daemon failed: {0}")]
     Broken(#[from] io::Error),
-    #[error("the login is refused")]
+    #[error("the daemon refused the login; check user name and password")]
     LoginRefused,
     /// The daemon's error; `code` is stable, for programs.
     #[error("{message}")]
     Refused { code: String, number: i64, message: String, data: Value },
-    #[error("HTTP status {}", told(*.0))]
+    #[error("HTTP status {}", status_text(*.0))]
     Status(u16),
-    #[error("the answer is not understood")]
+    #[error("the daemon's response is not valid")]
     NotUnderstood,
 }
 
 /// The status, with a hint where the user can act on it.
-fn told(status: u16) -> String {
+fn status_text(status: u16) -> String {
     match status {
-        429 => "429: too many wrong logins came before this one; wait a little".to_owned(),
+        429 => "429: too many wrong logins before this one; try again in a minute".to_owned(),
         other => other.to_string(),
     }
 }
@@ -201,9 +201,9 @@ fn ask_if_ready(mut stream: impl Read + Write, host: &str) -> Result<Ready, Clie
         503 => false,
         other => return Err(ClientError::Status(other)),
     };
-    let mut told = String::new();
-    stream.take(length.unwrap_or(LONGEST_WORD)).read_to_string(&mut told)?;
-    Ok(Ready { is_ready, told: told.trim().to_owned() })
+    let mut text = String::new();
+    stream.take(length.unwrap_or(LONGEST_READINESS)).read_to_string(&mut text)?;
+    Ok(Ready { is_ready, text: text.trim().to_owned() })
 }
 
 fn open_events(
@@ -298,6 +298,6 @@ fn result_of(mut answer: Value) -> Result<Value, ClientError> {
 
 /// A listing of a hundred thousand jobs is a few hundred megabytes.
 const LONGEST_ANSWER: u64 = 1 << 30;
-/// The timeout of a health check.
-const LONGEST_WORD: u64 = 1 << 12;
+/// The largest response of a health check.
+const LONGEST_READINESS: u64 = 1 << 12;
 const WRITE_LIMIT: Duration = Duration::from_secs(60);

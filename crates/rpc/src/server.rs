@@ -57,17 +57,19 @@ pub struct InheritedSockets {
 /// Why the server cannot start.
 #[derive(Debug, Error)]
 pub enum StartError {
-    #[error("another daemon answers at {}", .0.display())]
+    #[error("another daemon listens at {}", .0.display())]
     InUse(PathBuf),
     #[error("cannot listen on {address}: {source}")]
     Listen { address: SocketAddr, source: io::Error },
-    #[error("{} is there and is no socket", .0.display())]
+    #[error("{} exists and is not a socket; remove it or set control.socket", .0.display())]
     NotASocket(PathBuf),
-    #[error("{address} can be reached from other machines, and there is no password")]
+    #[error(
+        "{address} can be reached from other machines, but no password is set; add a user with a password, or listen on 127.0.0.1"
+    )]
     NoPassword { address: SocketAddr },
     #[error("the path {} has more than {limit} bytes", .path.display())]
     PathTooLong { path: PathBuf, limit: usize },
-    #[error("cannot make the socket {}: {source}", .path.display())]
+    #[error("cannot create the socket {}: {source}", .path.display())]
     Socket { path: PathBuf, source: io::Error },
 }
 

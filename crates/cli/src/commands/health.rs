@@ -16,7 +16,7 @@ pub(crate) fn health(options: Options) -> Result<(), Failure> {
     let (json, quiet) = (options.json, options.quiet);
     let (mut client, _) = places(options)?.and_port_without_login().reach()?;
     let ready = client.readiness()?;
-    let text = Shown(&ready.told).to_string();
+    let text = Shown(&ready.text).to_string();
     let page = match (json, ready.is_ready) {
         (true, is_ready) => format!("{}\n", json!({ "ready": is_ready, "told": text })),
         (false, true) => format!("The daemon runs and answers: {text}.\n"),

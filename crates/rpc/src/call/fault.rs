@@ -37,7 +37,7 @@ pub(crate) enum Fault {
     Refused(#[from] Refusal),
     #[error("the request is larger than {limit} bytes")]
     TooLarge { limit: usize },
-    #[error("{count} of them, where {limit} are allowed")]
+    #[error("{count} values, more than the limit of {limit}")]
     TooMany { count: usize, limit: usize },
     #[error("there is no method {0:?}")]
     UnknownMethod(String),

@@ -1,4 +1,4 @@
-//! One call of one method, on its way to its handler.
+//! [`Call`]: one call of one method, as its handler receives it; owned by the task of the connection.
 
 pub(crate) mod bounds;
 pub(crate) mod counts;
@@ -23,7 +23,7 @@ use crate::codec::long_list::{LongList, MoreJobs, NoMore};
 use crate::codec::reply::{Format, Reply};
 use crate::dialect::nzbget::arguments::Arguments;
 
-/// What a handler gets: whom to ask, who asks, and what for.
+/// Control, caller and parameters.
 pub(crate) struct Call<'a, C> {
     pub(crate) entry: &'static Entry,
     pub(crate) control: &'a C,
@@ -75,7 +75,7 @@ impl<'a, C> Call<'a, C> {
     pub(crate) fn named<P: Deserialize<'a>>(&mut self) -> Result<P, Fault> {
         let params = match std::mem::replace(&mut self.params, Json::Null) {
             Json::Null => Json::Object(Vec::new()),
-            // XML-RPC and GET have no other way to give names than a struct in the first place.
+            // XML-RPC and GET pass named parameters as a struct in the first position.
             Json::List(list) if list.len() <= 1 => {
                 list.into_iter().next().unwrap_or(Json::Object(Vec::new()))
             }
@@ -116,14 +116,14 @@ impl<'a, C> Call<'a, C> {
         Ok(self.format.page(page.total, items))
     }
 
-    /// Most of NZBGet's methods have nothing else to say.
+    /// `true`, the result of most of NZBGet's methods.
     pub(crate) fn done(&self) -> Result<Reply, Fault> {
         self.answer(&true)
     }
 }
 
-/// The first parameter that is missing, or that is not what the table says. Some methods take more than
-/// the table says, so this only explains why one refused.
+/// The first parameter that is missing or has not the type of the table. Some methods accept more than
+/// the table lists, so this only explains an error.
 fn wrong_parameter(entry: &Entry, fields: &[(Cow<'_, str>, Json<'_>)]) -> Option<Fault> {
     let is_known = |name: &str| entry.params.iter().any(|param| param.name == name);
     if fields.iter().any(|(name, _)| !is_known(name)) {

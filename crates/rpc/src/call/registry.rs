@@ -1,5 +1,6 @@
-//! Every method there is: the one table from which calls are dispatched and checked, and from which
-//! `rpc.discover` and `docs/rpc.md` are made.
+//! [`METHODS`]: the table of all methods of the native and NZBGet's dialects.
+//!
+//! Calls are dispatched and checked by it; `rpc.discover` and `docs/rpc.md` are generated from it.
 
 use std::fmt::Write;
 
@@ -19,12 +20,12 @@ use crate::dialect::native::{
 };
 use crate::dialect::nzbget;
 
-/// Which of the two languages a method belongs to; its name tells.
+/// The dialect of a method, derived from its name.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Dialect {
     /// Names with a dot, named parameters, numbers of 64 bits.
     Native,
-    /// Bare names, parameters by their place, numbers of 32 bits.
+    /// Names without a dot, positional parameters, 32-bit numbers.
     Nzbget,
 }
 
@@ -159,92 +160,92 @@ methods! {
     ConfigGet "config.get" Restricted Reads [], "Config",
         "The configuration in force; secrets are `***`." => config::get;
     ConfigReload "config.reload" Restricted Changes [], "Reload",
-        "Reads the configuration file again; says what is applied and what needs a restart."
+        "Reads the configuration file again; returns what is applied and what needs a restart."
         => config::reload;
     EventsSubscribe "events.subscribe" Restricted Reads [may("since", Object)], "{boot, sequence}",
-        "Events follow as notifications `events.event`; from after `since {boot, sequence}` on, if that is given. Over HTTP there is `/events` instead."
+        "Sends events as notifications `events.event`, starting after `since {boot, sequence}` if that is given. Over HTTP use `/events` instead."
         => events::only_by_line;
-    EventsUnsubscribe "events.unsubscribe" Restricted Reads [], "null", "No more events." => events::only_by_line;
+    EventsUnsubscribe "events.unsubscribe" Restricted Reads [], "null", "Ends the subscription." => events::only_by_line;
     FeedsErrors "feeds.errors" Restricted Reads [], "array of FeedError",
         "Calls to feeds that failed, the newest first." => feeds::errors;
     FeedsFetch "feeds.fetch" Restricted Changes [may("feed", Text)], "null",
         "Reads a feed, by its id or name, or all of them now." => feeds::fetch;
     FeedsItems "feeds.items" Restricted Reads [must("feed", Text)], "array of FeedItem",
-        "What a feed offers just now, and what its rules make of each item; nothing is taken." => feeds::items;
-    FeedsList "feeds.list" Restricted Reads [], "array of Feed", "The feeds and how they stand." => feeds::list;
+        "The items of a feed now, and how its rules decide each; nothing is added." => feeds::items;
+    FeedsList "feeds.list" Restricted Reads [], "array of Feed", "The feeds and their state." => feeds::list;
     FeedsPreview "feeds.preview" Restricted Changes [
             must("url", Text), may("rules", Text), may("category", Text), may("priority", Integer),
             may("paused", Boolean)
         ], "array of FeedItem", "The same for a feed and rules that are not configured." => feeds::preview;
     FeedsRetry "feeds.retry" Restricted Changes [must("feed", Text)], "{items, jobs}",
-        "Tries again what a feed has given up: items that could not become jobs, and jobs whose NZB did not come. Says how many of each."
+        "Retries what failed for a feed: items that could not become jobs, and jobs whose NZB could not be fetched. Returns the number of each."
         => feeds::retry;
     FileMove "file.move" Restricted Changes [
             must("job", Integer), must("files", Array), may("to", Text), may("by", Integer)
         ], "Results",
-        "Moves files of a job, by their places in its NZB, `to` the `top` or the `bottom`, or `by` so many places down among those that are still to come."
+        "Moves files of a job, by their index in its NZB, `to` the `top` or the `bottom`, or `by` so many positions down among the unfinished ones."
         => file::move_to;
     FileOrder "file.order" Restricted Changes [must("job", Integer), must("files", Array)], "Results",
-        "Files of a job come in the order given, before all others." => file::order;
+        "Downloads files of a job in the given order, before all others." => file::order;
     FilePause "file.pause" Restricted Changes [must("job", Integer), must("files", Array)], "Results",
-        "Pauses files of a job, by their places in its NZB." => file::pause;
+        "Pauses files of a job, by their index in its NZB." => file::pause;
     FileRemove "file.remove" Restricted Changes [must("job", Integer), must("files", Array)], "Results",
-        "Takes files out of a job." => file::remove;
+        "Removes files from a job." => file::remove;
     FileResume "file.resume" Restricted Changes [must("job", Integer), must("files", Array)], "Results",
-        "Ends the pause of files." => file::resume;
+        "Resumes files." => file::resume;
     GroupsHeaders "groups.headers" Restricted Reads [
             must("group", Text), may("below", Integer), may("limit", Integer), may("latest", Boolean)
         ], "Headers",
-        "Headers of a newsgroup, the newest first, at once as far as they are known; the group is kept fresh while it is asked for. `latest` waits for what the server has now, `below` is that of the page before."
+        "Cached headers of a newsgroup, the newest first; the group is refreshed while it is used. `latest` waits for the server's newest headers, `below` is the value of the previous page."
         => groups::headers;
     GroupsList "groups.list" Restricted Reads [
             may("pattern", Text), may("after", Text), may("limit", Integer)
         ], "Page of Group",
-        "Newsgroups that the first server has, by name: those that match a pattern with stars, or have it in their names. `after` is the last name of the page before."
+        "Newsgroups of the first server, by name: those that match a pattern with `*`, or contain it. `after` is the last name of the previous page."
         => groups::list;
     GroupsPosts "groups.posts" Restricted Reads [
             must("group", Text), may("post", Text), may("search", Text), may("complete", Boolean),
             may("offset", Integer), may("limit", Integer), may("latest", Boolean)
         ], "Page of Post",
-        "Posts made of the headers that are known, the newest first; `post` shows one with its files."
+        "Posts assembled from the cached headers, the newest first; `post` returns one with its files."
         => groups::posts;
     GroupsQueue "groups.queue" Add Changes [
             must("group", Text), must("post", Text), may("name", Text), may("category", Text),
             may("priority", Integer), may("at_top", Boolean), may("paused", Boolean)
-        ], "{job}", "Downloads a post. After the answer it outlives the process and the power."
+        ], "{job}", "Downloads a post. The job is fsynced before the call returns."
         => groups::queue;
     GroupsSearch "groups.search" Restricted Reads [
             must("group", Text), must("search", Text), may("below", Integer), may("limit", Integer)
         ], "Headers",
-        "Headers with all of these words in subject or poster, among those that are known."
+        "Cached headers with all of these words in subject or poster."
         => groups::search;
     HistoryBackup "history.backup" Restricted Changes [must("jobs", Array), must("backup", Boolean)],
         "Results",
-        "Whether jobs that were deleted count as duplicates that could take the place of another, or as deleted by a person."
+        "Whether deleted jobs count as duplicate backups that may replace another job, or as deleted by a user."
         => history::backup;
     HistoryHide "history.hide" Restricted Changes [must("jobs", Array)], "Results",
-        "Out of sight; they still count as known when duplicates are looked for." => history::hide;
+        "Hides jobs of the history; they still count in the search for duplicates." => history::hide;
     HistoryList "history.list" Restricted Reads [
             may("offset", Integer), may("limit", Integer), may("category", Text), may("search", Text),
             may("hidden", Boolean)
         ], "Page of Job", "Jobs that ended, the newest first." => history::list;
     HistoryRemove "history.remove" Restricted Changes [must("jobs", Array)], "Results",
-        "Forgets jobs that ended." => history::remove;
+        "Removes jobs from the history." => history::remove;
     JobExplain "job.explain" Restricted Reads [must("job", Integer)], "Explanation",
-        "Why a job is slow, waits or failed." => job::explain;
+        "Explains why a job is slow, waits or failed." => job::explain;
     JobFiles "job.files" Restricted Reads [must("job", Integer)], "array of File",
         "The files of a queued job, in the order in which they are downloaded." => job::files;
     JobGet "job.get" Restricted Reads [must("job", Integer)], "Job", "One job, queued or ended." => job::get;
     JobMark "job.mark" Restricted Changes [must("jobs", Array), must("mark", Text)], "Results",
         "Marks jobs of the history as `bad`, `good` or `success`." => job::mark;
     JobMerge "job.merge" Restricted Changes [must("job", Integer), must("jobs", Array)], "null",
-        "Makes `jobs` part of `job`, which may be under way; their files come behind its own, and they are gone without a trace. One of which something has come already is refused."
+        "Merges `jobs` into `job`, which may be downloading; their files are appended, and the jobs are removed. A job of which something was downloaded is refused."
         => job::merge;
     JobMove "job.move" Restricted Changes [
             must("jobs", Array), may("to", Text), may("before", Integer), may("after", Integer),
             may("by", Integer)
         ], "Results",
-        "Moves jobs `to` the `top` or the `bottom`, `before` or `after` another job, or `by` so many places down."
+        "Moves jobs `to` the `top` or the `bottom`, `before` or `after` another job, or `by` so many positions down."
         => job::move_to;
     JobPause "job.pause" Restricted Changes [must("jobs", Array)], "Results", "Pauses jobs." => job::pause;
     JobRedownload "job.redownload" Restricted Changes [must("jobs", Array)], "Results",
@@ -255,28 +256,28 @@ methods! {
         "Ends queued jobs. They go to the history, unless `without_trace`; what was downloaded is deleted, unless `keep_files`."
         => job::remove;
     JobResume "job.resume" Restricted Changes [must("jobs", Array)], "Results",
-        "Ends the pause of jobs." => job::resume;
+        "Resumes jobs." => job::resume;
     JobRetry "job.retry" Restricted Changes [must("jobs", Array)], "Results",
-        "Tries again for what is missing of jobs that failed." => job::retry;
+        "Downloads the missing articles of failed jobs again." => job::retry;
     JobSet "job.set" Restricted Changes [
             must("jobs", Array), may("name", Text), may("category", Text), may("priority", Integer),
             may("parameters", Array), may("dupe_key", Text), may("dupe_score", Integer),
             may("dupe_mode", Text)
         ], "Results",
-        "Changes what is given. An empty category is none; a parameter with an empty value is taken away."
+        "Changes the given properties. An empty category is none; a parameter with an empty value is removed."
         => job::set;
     JobSortFiles "job.sort_files" Restricted Changes [must("jobs", Array)], "Results",
         "Sorts the files of jobs by name, with recovery files last." => job::sort_all_files;
     JobSplit "job.split" Restricted Changes [
             must("job", Integer), must("files", Array), must("name", Text)
         ], "{job}",
-        "Makes files of a job, by their places in its NZB, one of their own, right behind it. Files of which something has come already are refused."
+        "Moves files of a job, by their index in its NZB, into a new job right after it. Files of which something was downloaded are refused."
         => job::split;
     LimitsGet "limits.get" Restricted Reads [], "{rate}", "Bytes per second of all servers together, or null."
         => limits::get;
     LimitsSet "limits.set" Restricted Changes [may("rate", Integer)], "{rate}",
         "Limits all servers together to so many bytes per second; null lifts the limit." => limits::set;
-    LogClear "log.clear" Restricted Changes [], "null", "Forgets the lines kept so far." => log::clear;
+    LogClear "log.clear" Restricted Changes [], "null", "Clears the log that is kept in memory." => log::clear;
     LogList "log.list" Restricted Reads [
             may("job", Integer), may("from", Integer), may("limit", Integer)
         ], "array of LogLine",
@@ -289,66 +290,66 @@ methods! {
             may("dupe_key", Text), may("dupe_score", Integer), may("dupe_mode", Text),
             may("password", Text), may("parameters", Array), may("auto_category", Boolean)
         ], "{job}",
-        "Adds an NZB, given in base64 or by URL. After the answer it outlives the process and the power."
+        "Adds an NZB, given in base64 or by URL. The job is fsynced before the call returns."
         => queue::add;
     QueueExplain "queue.explain" Restricted Reads [], "Explanation",
-        "Why the queue is as fast as it is." => queue::explain;
+        "Explains the current speed of the queue." => queue::explain;
     QueueList "queue.list" Restricted Reads [
             may("offset", Integer), may("limit", Integer), may("category", Text), may("search", Text)
         ], "Page of Job", "The queue, in its order." => queue::list;
     QueuePause "queue.pause" Restricted Changes [may("parts", Array), may("seconds", Integer)], "null",
-        "Pauses `download`, `post` or `scan`, for so many seconds or until somebody resumes; `download` if nothing is given."
+        "Pauses `download`, `post` or `scan`, for so many seconds or until `queue.resume`; `download` if nothing is given."
         => queue::pause;
     QueueResume "queue.resume" Restricted Changes [may("parts", Array)], "null",
-        "Ends the pause of the parts given, or of all." => queue::resume;
+        "Resumes the given parts, or all." => queue::resume;
     QueueSort "queue.sort" Restricted Changes [
             must("by", Text), may("descending", Boolean), may("jobs", Array)
         ], "Results",
         "Sorts the jobs given, or all, by `name`, `priority`, `category`, `size` or `left`." => queue::sort;
     QuotaGet "quota.get" Restricted Reads [], "array of Quota",
-        "What is used of the quotas: of all servers together first, then of each." => limits::quotas;
-    RpcDiscover "rpc.discover" Add Reads [], "OpenRPC document", "This list, for programs." => native::discover;
+        "The quotas and their use: of all servers together first, then of each." => limits::quotas;
+    RpcDiscover "rpc.discover" Add Reads [], "OpenRPC document", "This list as an OpenRPC document." => native::discover;
     ServersAdd "servers.add" Control Changes [
             must("name", Text), must("host", Text), may("port", Integer), may("username", Text),
             may("password", Text), may("encryption", Text), may("connections", Integer),
             may("level", Integer), may("optional", Boolean), may("retention", Integer)
-        ], "null", "Writes a server into the configuration file and takes it into use at once."
+        ], "null", "Adds a server to the configuration file and connects to it at once."
         => servers::add;
     ServersCheck "servers.check" Restricted Changes [must("server", Integer)],
-        "null", "Connects to a configured server and logs in; the error says what went wrong."
+        "null", "Connects to a configured server and logs in; the error names the failure."
         => servers::check;
-    ServersList "servers.list" Restricted Reads [], "array of Server", "The news servers and how they do."
+    ServersList "servers.list" Restricted Reads [], "array of Server", "The news servers and their state."
         => servers::list;
     ServersRemove "servers.remove" Control Changes [must("name", Text)], "null",
-        "Takes a server out of the configuration file and out of use." => servers::remove;
+        "Removes a server from the configuration file and closes its connections." => servers::remove;
     ServersReset "servers.reset" Restricted Changes [may("server", Integer), may("only_custom", Boolean)],
-        "null", "Sets the counters of one server or of all back." => servers::reset;
+        "null", "Resets the counters of one server or of all." => servers::reset;
     ServersSwitch "servers.switch" Restricted Changes [must("server", Integer), must("active", Boolean)],
-        "null", "Takes a server into use or out of it." => servers::switch;
+        "null", "Switches a server on or off." => servers::switch;
     ServersTest "servers.test" Restricted Changes [
             must("host", Text), may("port", Integer), may("tls", Boolean), may("username", Text),
             may("password", Text), may("seconds", Integer), may("certificates", Text)
         ], "null",
-        "Connects and logs in; the error says what went wrong. Hosts in private networks take control access."
+        "Connects and logs in; the error names the failure. Hosts in private networks require control access."
         => servers::test;
     ServersVolumes "servers.volumes" Restricted Reads [], "array of Volume",
-        "What came from each server over time; of all together first." => servers::volumes;
+        "Bytes downloaded from each server over time; of all together first." => servers::volumes;
     SystemListMethods "system.listMethods" Add Reads [], "array of string", "The names of all methods."
         => system::list_methods;
     SystemMulticall "system.multicall" Add Changes [must("calls", Array)], "array",
-        "Several calls in one, over XML-RPC; elsewhere there are batches." => system::only_by_xml;
+        "Several calls in one, over XML-RPC; JSON-RPC has batches instead." => system::only_by_xml;
     StorageAccept "storage.accept" Restricted Changes [may("path", Text)], "null",
-        "Takes what a configured directory, or each of them, stands on now for the right disk." => storage::accept;
+        "Accepts the disk that a configured directory, or each of them, is on now." => storage::accept;
     StorageList "storage.list" Restricted Reads [], "array of Disk",
-        "The directories that jobs are written to, and what they have left." => storage::list;
-    SystemShutdown "system.shutdown" Restricted Changes [], "null", "Ends the daemon." => system::shutdown;
-    SystemStatus "system.status" Restricted Reads [], "Status", "How it is doing." => system::status;
+        "The directories that jobs are written to, and their free space." => storage::list;
+    SystemShutdown "system.shutdown" Restricted Changes [], "null", "Stops the daemon." => system::shutdown;
+    SystemStatus "system.status" Restricted Reads [], "Status", "The state of the daemon." => system::status;
     SystemVersion "system.version" Add Reads [], "string", "The version of bergamot." => system::version;
     TargetsList "targets.list" Restricted Reads [], "array of Target",
-        "What the scheduler does again and again, with kind, interval, next due and last result; the soonest first, at most 1,000."
+        "Recurring activities of the scheduler, with kind, interval, next due and last result; the soonest first, at most 1,000."
         => targets::list;
     WatchScan "watch.scan" Restricted Changes [], "null",
-        "Looks into the watch folder now; answers when that look has ended." => system::scan;
+        "Scans the watch folder now; returns when the scan has ended." => system::scan;
 
     // NZBGet's.
     Append "append" Add Changes [
@@ -356,7 +357,7 @@ methods! {
             may("Priority", Integer), may("AddToTop", Boolean), may("AddPaused", Boolean),
             may("DupeKey", Text), may("DupeScore", Integer), may("DupeMode", Text),
             may("AutoCategory", Boolean), may("PPParameters", Array)
-        ], "int", "Adds an NZB in base64 or by URL; the order of NZBGet 12 is understood, too." => nzbget::append;
+        ], "int", "Adds an NZB in base64 or by URL; the parameter order of NZBGet 12 is also accepted." => nzbget::append;
     AppendUrl "appendurl" Add Changes [
             must("NZBFilename", Text), must("Category", Text), must("Priority", Integer),
             must("AddToTop", Boolean), must("URL", Text)
@@ -377,7 +378,7 @@ methods! {
             must("Command", Text), may("Offset", Integer), must("Param", Text), must("IDs", Array)
         ], "bool", "Changes jobs, files and history." => nzbget::edit_queue;
     EditServer "editserver" Restricted Changes [must("ID", Integer), must("Active", Boolean)], "bool",
-        "Takes servers into use or out of it; pairs may follow." => nzbget::edit_server;
+        "Switches servers on or off; more pairs may follow." => nzbget::edit_server;
     FetchFeed "fetchfeed" Restricted Changes [may("ID", Integer)], "bool", "Reads a feed now; 0 is all."
         => nzbget::fetch_feed;
     History "history" Restricted Reads [may("Hidden", Boolean)], "array", "Jobs that ended, the newest first."
@@ -400,67 +401,67 @@ methods! {
     Pause "pause" Restricted Changes [], "bool", "As `pausedownload`." => nzbget::pause_download;
     PauseDownload "pausedownload" Restricted Changes [], "bool", "Pauses the download." => nzbget::pause_download;
     PauseDownload2 "pausedownload2" Restricted Changes [], "bool", "As `pausedownload`." => nzbget::pause_download;
-    PausePost "pausepost" Restricted Changes [], "bool", "Pauses what comes after the download." => nzbget::pause_post;
+    PausePost "pausepost" Restricted Changes [], "bool", "Pauses post-processing." => nzbget::pause_post;
     PauseScan "pausescan" Restricted Changes [], "bool", "Pauses the watch folder." => nzbget::pause_scan;
     PostQueue "postqueue" Restricted Reads [may("NumberOfLogEntries", Integer)], "array",
-        "Jobs that are downloaded and not ended." => nzbget::post_queue;
+        "Jobs in post-processing." => nzbget::post_queue;
     PreviewFeed "previewfeed" Restricted Changes [
             must("ID", Integer), must("Name", Text), must("URL", Text), must("Filter", Text),
             must("Backlog", Boolean), must("PauseNzb", Boolean), must("Category", Text),
             must("Priority", Integer), must("Interval", Integer), must("FeedFilter", Text),
             may("IncludeNonMatching", Boolean), may("CacheTimeSec", Integer), may("CacheId", Text)
-        ], "array", "What a filter would take of a feed." => nzbget::preview_feed;
+        ], "array", "The items of a feed that a filter would accept." => nzbget::preview_feed;
     Rate "rate" Restricted Changes [must("Limit", Integer)], "bool", "Limits the rate to so many KiB/s; 0 lifts the limit."
         => nzbget::rate;
     ReadUrl "readurl" Restricted Changes [must("URL", Text), must("InfoName", Text)], "error",
-        "Not there: bergamot fetches NZBs, not arbitrary pages." => nzbget::no_read_url;
+        "Not supported: bergamot fetches NZBs, not arbitrary pages." => nzbget::no_read_url;
     Reload "reload" Restricted Changes [], "bool", "As `config.reload`." => nzbget::reload;
     ResetServerVolume "resetservervolume" Restricted Changes [must("ServerID", Integer), may("Counter", Text)],
-        "bool", "Sets counters back; -1 is all servers." => nzbget::reset_server_volume;
+        "bool", "Resets counters; -1 is all servers." => nzbget::reset_server_volume;
     Resume "resume" Restricted Changes [], "bool", "As `resumedownload`." => nzbget::resume_download;
-    ResumeDownload "resumedownload" Restricted Changes [], "bool", "Ends the pause of the download." => nzbget::resume_download;
+    ResumeDownload "resumedownload" Restricted Changes [], "bool", "Resumes the download." => nzbget::resume_download;
     ResumeDownload2 "resumedownload2" Restricted Changes [], "bool", "As `resumedownload`." => nzbget::resume_download;
-    ResumePost "resumepost" Restricted Changes [], "bool", "Ends the pause of what comes after the download." => nzbget::resume_post;
-    ResumeScan "resumescan" Restricted Changes [], "bool", "Ends the pause of the watch folder." => nzbget::resume_scan;
+    ResumePost "resumepost" Restricted Changes [], "bool", "Resumes post-processing." => nzbget::resume_post;
+    ResumeScan "resumescan" Restricted Changes [], "bool", "Resumes the watch folder." => nzbget::resume_scan;
     SaveConfig "saveconfig" Control Changes [may("Options", Array)], "bool",
-        "Writes options, all or none of them, into the configuration file and takes them up. What could open the machine is changed in the file alone."
+        "Writes options, all or none of them, into the configuration file and applies them. Options that could give access to the machine are changed in the file only."
         => nzbget::save_config;
-    Scan "scan" Restricted Changes [may("SyncMode", Boolean)], "bool", "Looks into the watch folder." => nzbget::scan;
+    Scan "scan" Restricted Changes [may("SyncMode", Boolean)], "bool", "Scans the watch folder." => nzbget::scan;
     ScheduleResume "scheduleresume" Restricted Changes [must("Seconds", Integer)], "bool",
-        "Pauses that are on end by themselves after so many seconds." => nzbget::schedule_resume;
+        "Ends all pauses after so many seconds." => nzbget::schedule_resume;
     ServerVolumes "servervolumes" Restricted Reads [
             may("BytesPerSeconds", Boolean), may("BytesPerMinutes", Boolean), may("BytesPerHours", Boolean),
             may("BytesPerDays", Boolean), may("ArticlesPerDays", Boolean)
-        ], "array", "What came from each server over time; of all together first." => nzbget::server_volumes;
-    Shutdown "shutdown" Restricted Changes [], "bool", "Ends the daemon." => nzbget::shutdown;
+        ], "array", "Bytes downloaded from each server over time; of all together first." => nzbget::server_volumes;
+    Shutdown "shutdown" Restricted Changes [], "bool", "Stops the daemon." => nzbget::shutdown;
     StartScript "startscript" Restricted Changes [
             must("Script", Text), must("Command", Text), must("Context", Text), may("Options", Array)
         ], "error", "There are no scripts." => nzbget::no_extensions;
     StartUpdate "startupdate" Restricted Changes [must("Branch", Text)], "error",
-        "Not there: bergamot does not update itself." => nzbget::no_update;
-    Status "status" Restricted Reads [], "struct", "How it is doing." => nzbget::status;
-    SysInfo "sysinfo" Restricted Reads [], "struct", "The system bergamot was built for." => nzbget::sys_info;
-    SystemHealth "systemhealth" Restricted Reads [], "struct", "What is wrong just now." => nzbget::system_health;
+        "Not supported: bergamot does not update itself." => nzbget::no_update;
+    Status "status" Restricted Reads [], "struct", "The state of the daemon." => nzbget::status;
+    SysInfo "sysinfo" Restricted Reads [], "struct", "The system that bergamot was built for." => nzbget::sys_info;
+    SystemHealth "systemhealth" Restricted Reads [], "struct", "Current problems." => nzbget::system_health;
     TestDiskSpeed "testdiskspeed" Restricted Changes [
             must("DirPath", Text), must("WriteBuffer", Integer), must("MaxFileSize", Integer), must("Timeout", Integer)
         ], "{SizeMB, DurationMS}",
-        "How fast a directory that jobs are written to takes data: so many KiB at once, up to so many GiB (4 at most) or seconds (30). Nothing stays there."
+        "Measures the write speed of a directory of jobs, with a buffer of so many KiB, up to so many GiB (4 at most) or seconds (30). The test file is removed."
         => nzbget::test_disk_speed;
     TestExtension "testextension" Restricted Reads [must("Entry", Text)], "error", "There are no extensions."
         => nzbget::no_extensions;
-    TestNetworkSpeed "testnetworkspeed" Restricted Changes [], "error", "Not there." => nzbget::no_speed_test;
+    TestNetworkSpeed "testnetworkspeed" Restricted Changes [], "error", "Not supported." => nzbget::no_speed_test;
     TestServer "testserver" Restricted Changes [
             must("Host", Text), must("Port", Integer), must("Username", Text), must("Password", Text),
             must("Encryption", Boolean), may("Cipher", Text), may("Timeout", Integer), may("CertLevel", Integer)
-        ], "string", "Connects and logs in; empty if that went well." => nzbget::test_server;
+        ], "string", "Connects and logs in; the result is empty on success." => nzbget::test_server;
     TestServerSpeed "testserverspeed" Restricted Changes [must("NzbURL", Text), must("ServerID", Integer)],
-        "error", "Not there." => nzbget::no_speed_test;
+        "error", "Not supported." => nzbget::no_speed_test;
     UpdateExtension "updateextension" Restricted Changes [must("URL", Text), must("Name", Text)],
         "error", "There are no extensions." => nzbget::no_extensions;
     UrlQueue "urlqueue" Restricted Reads [], "array", "NZBs that are being fetched." => nzbget::url_queue;
-    Version "version" Add Reads [], "string", "The version of NZBGet whose language this is, then our own." => nzbget::version;
+    Version "version" Add Reads [], "string", "The version of NZBGet whose API this is, then bergamot's." => nzbget::version;
     ViewFeed "viewfeed" Restricted Reads [must("ID", Integer), may("IncludeNonMatching", Boolean)], "array",
-        "What a feed offers, and what its filter takes of it." => nzbget::view_feed;
+        "The items of a feed, and which of them its filter accepts." => nzbget::view_feed;
     WriteLog "writelog" Restricted Changes [must("Kind", Text), must("Text", Text)], "bool", "Writes a line."
         => nzbget::write_log;
 }

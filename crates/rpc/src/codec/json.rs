@@ -186,9 +186,9 @@ impl Malformed {
     fn new(error: &serde_json::Error, text: &str) -> Self {
         let line: usize =
             text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
-        let told = error.to_string();
+        let message = error.to_string();
         // serde_json ends its message with line and column; the offset replaces them.
-        let what = told.split(" at line ").next().unwrap_or(&told).to_owned();
+        let what = message.split(" at line ").next().unwrap_or(&message).to_owned();
         Self { what, offset: (line + error.column()).min(text.len()) }
     }
 }

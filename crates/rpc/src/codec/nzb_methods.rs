@@ -1,7 +1,7 @@
-//! `NzbMethods`: looks for the names of methods that take an NZB while a request arrives.
+//! [`NzbMethods`]: searches a request for the names of methods that take an NZB, while it arrives.
 //!
-//! Such requests may be large, and their memory is counted apart. What is called is checked again when
-//! the request is parsed, so a name within a text does no harm.
+//! Such requests may be large and have a memory budget of their own. The method is checked again when the request is
+//! parsed, so a false match is harmless.
 
 #[derive(Debug, Default)]
 pub(crate) struct NzbMethods {

@@ -1,9 +1,8 @@
-//! `Shape`: counts the values and levels of a request while its bytes arrive, before anything is made of
-//! them.
+//! [`Shape`]: counts the values and levels of a request while its bytes arrive, before it is parsed.
 //!
-//! A value of two bytes on the wire takes some thirty in memory, so the size of a request does not bound
-//! what its parameters cost. This does, without memory of its own: it only tells text within quotes from
-//! what is outside. It accepts more than a parser would.
+//! A value of two bytes on the wire takes some thirty in memory, so the size of a request does not bound the memory of its
+//! parameters. This does, without memory of its own: it only distinguishes text within quotes from the rest, and accepts
+//! more than a parser would.
 
 use memchr::{memchr_iter, memchr2};
 use thiserror::Error;

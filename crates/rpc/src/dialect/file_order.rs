@@ -1,4 +1,4 @@
-//! The order that files of a post are best downloaded in.
+//! [`sort_files`]: orders the files of a job for the download: archives by name, recovery files last.
 
 use std::cmp::Ordering;
 

@@ -54,11 +54,11 @@ impl Held {
 pub(crate) enum BodyError {
     #[error("the connection broke")]
     Broken,
-    #[error("no memory is left for it just now")]
+    #[error("the memory for requests is in use; try again")]
     NoRoom,
     #[error("more than {0} bytes")]
     TooLarge(usize),
-    #[error("it came too slowly")]
+    #[error("the body arrived too slowly")]
     TooSlow,
     #[error(transparent)]
     Shape(#[from] Excess),
@@ -107,7 +107,7 @@ impl BodyBudget {
     /// For requests whose key may follow the NZB in the form: not authenticated yet. They share a small budget,
     /// so that they take no memory from authenticated requests.
     pub(crate) fn for_unauthenticated() -> Self {
-        Self::of(STRANGERS, SMALL_PIECE)
+        Self::of(UNAUTHENTICATED_BYTES, SMALL_PIECE)
     }
 
     /// Reads until there are so many bytes or the body has ended.
@@ -345,7 +345,7 @@ impl Body for Answer {
 /// One large NZB and some usual requests.
 const BUDGET: usize = 256 * MEBIBYTE;
 const MEBIBYTE: usize = 1 << 20;
-const STRANGERS: usize = 16 * MEBIBYTE;
+const UNAUTHENTICATED_BYTES: usize = 16 * MEBIBYTE;
 /// Four of the largest at once. With a large one, and with what is copied of their parameters, they stay
 /// within 64 MiB.
 const USUAL_TOGETHER: usize = 4 * LARGE_FROM;

@@ -1,6 +1,6 @@
-//! `BodyPace`: whether the body of a request comes fast enough to wait for the rest of it.
+//! [`BodyPace`]: whether the body of a request arrives at the minimum rate.
 //!
-//! A minimum rate rather than an idle limit, for a client that sends a byte now and then is never idle.
+//! A minimum rate instead of an idle timeout: a client that sends single bytes is never idle.
 
 use std::time::Duration;
 

@@ -202,7 +202,7 @@ mod tests {
             throttle.on_failure(now, IpAddr::from(n.to_be_bytes()), &login(&format!("{n}:x")));
             throttle.on_success(&login(&format!("{n}:y")));
         }
-        let table = throttle.table.lock().expect("nobody panicked");
+        let table = throttle.table.lock().expect("no test thread panicked");
         assert!(table.records.len() <= LARGEST_TABLE && table.known.len() <= MOST_KNOWN);
     }
 }

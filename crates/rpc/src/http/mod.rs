@@ -1,4 +1,4 @@
-//! HTTP/1.1: who may send a request, which path it is for, its body and its answer.
+//! HTTP/1.1: authentication, routing, request bodies and responses.
 
 pub(crate) mod auth;
 pub(crate) mod body;

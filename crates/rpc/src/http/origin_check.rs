@@ -44,8 +44,8 @@ pub(crate) fn check(
 /// Images and links carry no origin, but browsers send `Sec-Fetch-Site`.
 fn from_own_page(method: &Method, headers: &HeaderMap) -> Result<(), Rejected> {
     let site = headers.get(SEC_FETCH_SITE).map(|site| site.as_bytes());
-    let typed_by_a_person = site == Some(b"none") && method == Method::GET;
-    if matches!(site, None | Some(b"same-origin")) || typed_by_a_person {
+    let typed_into_browser = site == Some(b"none") && method == Method::GET;
+    if matches!(site, None | Some(b"same-origin")) || typed_into_browser {
         return Ok(());
     }
     Err(Rejected::Origin("another page".to_owned()))
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn only_names_that_no_stranger_can_have_are_hosts() {
+    fn only_names_that_no_web_page_can_have_are_hosts() {
         for host in
             ["127.0.0.1:6789", "[::1]:6789", "localhost", "nas:6789", "NEWS.example", "10.1.2.3"]
         {

@@ -1,4 +1,4 @@
-//! `config.*`
+//! `config.*`: the configuration in force.
 
 use bergamot_api::Control;
 

@@ -1,4 +1,4 @@
-//! `events.*`, where there is no connection that could carry them.
+//! `events.*` over protocols that cannot carry notifications.
 
 use bergamot_api::Control;
 

@@ -1,4 +1,4 @@
-//! `feeds.*`
+//! `feeds.*`: feeds and their items.
 
 use bergamot_api::Control;
 use bergamot_api::feeds::{FeedChoice, FeedPreview};

@@ -1,4 +1,4 @@
-//! `file.*`
+//! `file.*`: files of a queued job.
 
 use bergamot_api::Control;
 use bergamot_api::request::{Edit, FileEdit};
@@ -10,7 +10,7 @@ use crate::codec::reply::Reply;
 use crate::dialect::native::job::End;
 use crate::dialect::native::results::{MOST_JOBS, edit_all};
 
-/// Files, by their places in the NZB of a job.
+/// Files, by their index in the NZB of a job.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Files {

@@ -1,4 +1,4 @@
-//! `groups.*`
+//! `groups.*`: newsgroups, their headers and posts.
 
 use bergamot_api::Control;
 use bergamot_api::newsgroup::{GroupQuery, HeaderQuery, PostJob, PostQuery};

@@ -1,4 +1,4 @@
-//! `history.*`
+//! `history.*`: jobs that ended.
 
 use bergamot_api::Control;
 use bergamot_api::request::{Edit, HistoryEdit, JobFilter, JobList};

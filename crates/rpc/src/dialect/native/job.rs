@@ -1,4 +1,4 @@
-//! `job.*`
+//! `job.*`: one or several jobs.
 
 use bergamot_api::Control;
 use bergamot_api::request::{Delete, Edit, HistoryEdit, Place};

@@ -1,4 +1,4 @@
-//! `limits.*` and `quota.*`
+//! `limits.*` and `quota.*`: the rate limit and quotas.
 
 use bergamot_api::Control;
 use bergamot_types::ByteRate;

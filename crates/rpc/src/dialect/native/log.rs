@@ -1,4 +1,4 @@
-//! `log.*`
+//! `log.*`: lines of the log.
 
 use bergamot_api::Control;
 use bergamot_api::request::{Lines, LogQuery};

@@ -1,4 +1,4 @@
-//! The handlers of native methods: named parameters in, views out.
+//! The native dialect: named parameters in, views out.
 
 pub(crate) mod config;
 pub(crate) mod events;

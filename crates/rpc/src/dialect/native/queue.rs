@@ -1,4 +1,4 @@
-//! `queue.*`
+//! `queue.*`: the queue, and adding to it.
 
 use std::borrow::Cow;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What became of each of several jobs.
+//! [`Results`]: the result of an edit for each of several jobs.
 
 use bergamot_api::request::Edit;
 use bergamot_api::{Control, Refusal};
@@ -24,7 +24,7 @@ struct JobResult {
     error: Option<String>,
 }
 
-/// Does one thing after the other to all the jobs; the first refusal of each is what is told.
+/// Applies the edits to all jobs, one after the other; the first refusal of each job is reported.
 pub(crate) async fn edit_all<C: Control>(
     call: Call<'_, C>,
     jobs: Vec<u32>,
@@ -48,11 +48,12 @@ pub(crate) fn answer_all<C: Control>(
     jobs: Vec<JobId>,
     outcomes: Vec<Result<(), Refusal>>,
 ) -> Result<Reply, Fault> {
-    let results = jobs.into_iter().zip(outcomes).map(|(job, outcome)| told(job, outcome)).collect();
+    let results =
+        jobs.into_iter().zip(outcomes).map(|(job, outcome)| job_result(job, outcome)).collect();
     call.answer(&Results { results })
 }
 
-fn told(job: JobId, outcome: Result<(), Refusal>) -> JobResult {
+fn job_result(job: JobId, outcome: Result<(), Refusal>) -> JobResult {
     let fault = outcome.err().map(Fault::Refused);
     JobResult {
         job: job.0,
@@ -71,5 +72,5 @@ pub(crate) fn checked(jobs: Vec<u32>) -> Result<Vec<JobId>, Fault> {
     Ok(jobs.into_iter().filter(|job| seen.insert(*job)).map(JobId).collect())
 }
 
-/// More than anybody selects; the loop of the daemon does them in one go.
+/// More than any client selects; the daemon's loop applies them in one step.
 pub(crate) const MOST_JOBS: usize = 10_000;

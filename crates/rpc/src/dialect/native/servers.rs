@@ -1,4 +1,4 @@
-//! `servers.*`
+//! `servers.*`: news servers and what was downloaded from each.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! `storage.*`
+//! `storage.*`: the directories that jobs are written to.
 
 use bergamot_api::Control;
 use serde::Deserialize;

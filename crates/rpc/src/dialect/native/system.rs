@@ -1,4 +1,4 @@
-//! `system.*` and `watch.*`
+//! `system.*` and `watch.*`: the daemon as a whole.
 
 use bergamot_api::Control;
 

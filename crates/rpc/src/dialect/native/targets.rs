@@ -1,4 +1,4 @@
-//! `targets.*`
+//! `targets.*`: what the scheduler does repeatedly.
 
 use bergamot_api::Control;
 

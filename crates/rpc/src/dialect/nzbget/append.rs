@@ -1,4 +1,4 @@
-//! `append`: NZBs from everywhere, in the two orders that are in use.
+//! `append` and `appendurl`: adds an NZB, with both parameter orders that clients use.
 
 use std::borrow::Cow;
 
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn passwords_are_no_parameters_anybody_sees() {
+    fn passwords_are_not_shown_as_parameters() {
         let new = read(
             r#"["","https://x/y?apikey=1","",0,false,true,"",0,"SCORE","*Unpack:Password","hush","a","1","a","2"]"#,
         );

@@ -1,8 +1,8 @@
-//! Parameters as NZBGet takes them: by their place, and flat.
+//! [`Arguments`]: the positional parameters of a call in NZBGet's dialect, flattened.
 //!
-//! Lists within lists are read as if their brackets were not there, as clients have come to rely on:
-//! `["drone", "x"]`, `[["drone", "x"]]` and `[{"Name": "drone", "Value": "x"}]` are the same two
-//! values. What kind a value has is looked at when it is wanted, and not too closely.
+//! Nested lists are flattened, which clients rely on: `["drone", "x"]`, `[["drone", "x"]]` and
+//! `[{"Name": "drone", "Value": "x"}]` are the same two values. The type of a value is checked when it is read, and
+//! converted where that is safe.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -25,7 +25,7 @@ impl<'a> Arguments<'a> {
     pub(crate) fn flattened(params: Json<'a>) -> Result<Self, Fault> {
         let mut flat = Self::default();
         match params {
-            // `{}` is how some clients say that there are none.
+            // Some clients send `{}` for no parameters.
             Json::Object(fields) if fields.is_empty() => {}
             params => flat.append(params)?,
         }
@@ -37,7 +37,7 @@ impl<'a> Arguments<'a> {
             Json::Null => return Ok(()),
             Json::Bool(value) => Scalar::Bool(value),
             Json::Integer(value) => Scalar::Integer(value),
-            // Some languages know only one kind of number.
+            // Some languages have one type of number only.
             Json::Float(value) if value.fract() == 0.0 && value.abs() < EXACT => {
                 Scalar::Integer(value as i128)
             }

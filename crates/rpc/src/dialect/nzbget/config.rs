@@ -1,4 +1,4 @@
-//! `config`, `loadconfig` and `saveconfig`: our settings under the names clients look for.
+//! `config`, `loadconfig` and `saveconfig`: the settings under NZBGet's names.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +42,7 @@ pub(crate) async fn save_config<C: Control>(mut call: Call<'_, C>) -> Result<Rep
     call.done()
 }
 
-/// In whatever lists they lie. Unlike other parameters they are not flattened: where a value is missing,
+/// At any depth of lists. Unlike other parameters they are not flattened: where a value is missing,
 /// the name of the next option would be taken for it.
 fn read_options(params: Json<'_>, given: &mut Vec<(String, String)>) -> Result<(), Fault> {
     let mut object = match params {
@@ -88,5 +88,5 @@ fn shown(name: &str) -> String {
 
 /// As many as there can be: hundreds of servers, categories and feeds.
 const MOST_OPTIONS: usize = 10_000;
-/// Of an option that is not known.
+/// The longest name of an unknown option in an error message.
 const LONGEST_NAME: usize = 64;

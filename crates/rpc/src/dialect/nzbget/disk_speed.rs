@@ -1,4 +1,4 @@
-//! `testdiskspeed`
+//! `testdiskspeed`: writes to a directory and reports the speed.
 
 use std::time::Duration;
 
@@ -49,5 +49,5 @@ const SMALLEST_BUFFER: u64 = 4;
 const LARGEST_BUFFER: u64 = 16 << 10;
 /// In GiB; a fast disk takes that within its time.
 const LARGEST_FILE: u64 = 4;
-/// In seconds; whoever waits for an answer gives up after a minute.
+/// In seconds; clients give up after a minute.
 const LONGEST: u64 = 30;

@@ -1,4 +1,4 @@
-//! `editqueue`: a command, one parameter, and the ids it is about.
+//! `editqueue`: a command with one parameter, applied to jobs or files by their ids.
 
 use std::collections::{HashMap, HashSet};
 
@@ -102,7 +102,11 @@ impl Command {
             "category" => SortKey::Category,
             "size" => SortKey::Size,
             "left" => SortKey::Left,
-            _ => return Err(Fault::parameter("nobody can sort by that")),
+            _ => {
+                return Err(Fault::parameter(
+                    "the sort key is none of name, priority, category, size and left",
+                ));
+            }
         };
         Ok(Edit::Sort { by, descending })
     }
@@ -288,7 +292,7 @@ fn unknown(name: &str) -> Fault {
     Refusal::Impossible(format!("there is no command {name:?}")).into()
 }
 
-/// As many as anybody selects; the loop of the daemon does them in one go.
+/// More than any client selects; the daemon's loop applies them in one step.
 const MOST_IDS: usize = 10_000;
 
 #[cfg(test)]

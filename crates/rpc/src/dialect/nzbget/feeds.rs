@@ -1,4 +1,4 @@
-//! `viewfeed`, `previewfeed`, `fetchfeed`
+//! `viewfeed`, `previewfeed` and `fetchfeed`: items of feeds.
 
 use std::time::Duration;
 
@@ -92,7 +92,7 @@ pub(crate) async fn preview_feed<C: Control>(mut call: Call<'_, C>) -> Result<Re
     let trial = FeedPreview {
         name,
         url: match url.as_ref() {
-            // Whoever edits a feed that is configured does not know its keys.
+            // A client that edits a configured feed was shown its URL without the key.
             url if url.contains("***") => return Err(known_only(id)),
             url => bounds::url(url)?,
         },

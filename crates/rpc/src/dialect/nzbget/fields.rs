@@ -1,4 +1,4 @@
-//! Objects with NZBGet's names and its narrow numbers.
+//! [`Fields`]: an object with NZBGet's field names and its 32-bit numbers.
 
 use bergamot_types::UnixTime;
 use serde::Serialize;
@@ -11,7 +11,7 @@ pub(super) struct Fields<S: Serializer>(Result<S::SerializeStruct, S::Error>);
 
 impl<S: Serializer> Fields<S> {
     pub(super) fn of(to: S) -> Self {
-        // Some serializers close an object at once that is said to have no fields.
+        // Some serializers close an object at once if its length is 0.
         Self(to.serialize_struct("", 1))
     }
 
@@ -58,7 +58,7 @@ fn mebibytes(bytes: u64) -> i32 {
     narrow(bytes >> 20)
 }
 
-/// Clients read 32 bits with a sign, and some fail on more; so it is the largest they know.
+/// Clients read signed 32-bit numbers, and some fail on larger ones; so it is capped.
 pub(super) fn narrow(number: impl TryInto<i32>) -> i32 {
     number.try_into().unwrap_or(i32::MAX)
 }

@@ -1,4 +1,4 @@
-//! `listfiles`
+//! `listfiles`: the files of queued jobs.
 
 use std::collections::HashMap;
 
@@ -51,7 +51,7 @@ fn progress(file: &File) -> u64 {
 pub(crate) async fn list_files<C: Control>(mut call: Call<'_, C>) -> Result<Reply, Fault> {
     let Wanted { from, to, job } = Wanted::read(call.arguments()?)?;
     let files = match call.control.files(job).await {
-        // Of a job that ended, or is not known, nothing is left to list.
+        // A job that ended or is unknown has no files to list.
         Err(Refusal::Impossible(_) | Refusal::NoSuchJob(_)) => Vec::new(),
         files => files?,
     };

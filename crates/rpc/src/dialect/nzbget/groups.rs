@@ -1,4 +1,4 @@
-//! `listgroups`, and the two older lists that are parts of it.
+//! `listgroups`, and the older `postqueue` and `urlqueue`, which are parts of it.
 
 use bergamot_api::Control;
 use bergamot_api::request::{JobFilter, JobList};

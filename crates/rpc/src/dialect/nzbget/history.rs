@@ -1,4 +1,4 @@
-//! `history`
+//! `history`: jobs that ended, with NZBGet's field names.
 
 use bergamot_api::Control;
 use bergamot_api::metrics::Ending;
@@ -24,7 +24,7 @@ impl Past<'_> {
         self.0.ended.as_ref().is_some_and(|ended| ended.hidden)
     }
 
-    /// What is left to know of a job that was put out of sight.
+    /// The fields of a hidden job.
     fn serialize_hidden<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let job = self.0;
         let outcome = Outcome::of(job);

@@ -1,4 +1,4 @@
-//! The fields that queue and history share ("NZB fields").
+//! The fields that `listgroups` and `history` share ("NZB fields").
 
 use bergamot_api::view::{DupeMode, Job, Parameter, ServerArticles};
 use bergamot_api::wire::{shown_value, without_keys};

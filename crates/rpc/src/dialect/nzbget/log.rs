@@ -1,4 +1,4 @@
-//! `log`, `loadlog`, `writelog`, `clearlog`
+//! `log`, `loadlog`, `writelog` and `clearlog`: lines of the log.
 
 use bergamot_api::request::{Lines, LogQuery};
 use bergamot_api::view::{LogKind, LogLine};

@@ -1,8 +1,8 @@
-//! NZBGet's options and our keys: one table, read in both directions.
+//! NZBGet's options and bergamot's configuration keys: one table, read in both directions.
 //!
-//! `config` shows each option; `saveconfig` finds in the same row where it is kept. What decides where
-//! files are written, who may come in, or what a secret is read from is kept in the file alone: whoever
-//! gets hold of a password of ours must not get hold of the machine by it.
+//! `config` shows each option; `saveconfig` finds the key in the same row. Keys that decide where files are written, who
+//! may log in, or where a secret is read from can be changed in the file only: a stolen password must not give access to
+//! the machine.
 
 use bergamot_api::Refusal;
 use bergamot_api::request::{Setting, SettingValue};
@@ -30,9 +30,9 @@ struct Row<F: 'static> {
 #[derive(Clone, Copy)]
 enum Kept {
     At(&'static str, Meaning),
-    /// Changed there by people, and by nobody else.
+    /// Can be changed in the file only.
     InFile,
-    /// bergamot has nothing of the kind, and says so in NZBGet's words.
+    /// bergamot has no such option; it is shown with NZBGet's word for that.
     Nowhere,
 }
 
@@ -47,7 +47,7 @@ enum Meaning {
     /// Names with commas between them.
     Names,
     Number,
-    /// Lines, with a percent sign in place of each end.
+    /// Lines, joined with a percent sign.
     Rules,
     Secret,
     Text,
@@ -124,24 +124,27 @@ impl Known {
 }
 
 impl Meaning {
-    /// In our words; or what is expected, as the end of that sentence.
-    fn read(self, text: &str) -> Result<SettingValue, String> {
-        let one_of = |words: Vec<&str>| format!("one of {}", words.join(", "));
+    /// The value for the configuration file.
+    fn read(self, text: &str) -> Result<SettingValue, Expected> {
         let is = |word: &str| word.eq_ignore_ascii_case(text);
         match self {
             Self::Amount(unit) => match text.parse::<u64>() {
                 Ok(amount) => Ok(SettingValue::Text(format!("{amount} {unit}"))),
-                Err(_) => Err("a whole number".to_owned()),
+                Err(_) => Err(Expected::Number),
             },
             Self::Choice(words) => {
                 let found = words.iter().find(|(theirs, _)| is(theirs));
                 let found = found.map(|(_, ours)| SettingValue::Text((*ours).to_owned()));
-                found.ok_or_else(|| one_of(words.iter().map(|(theirs, _)| *theirs).collect()))
+                found.ok_or_else(|| {
+                    Expected::OneOf(words.iter().map(|(theirs, _)| *theirs).collect())
+                })
             }
             Self::Flag(words) => {
                 let found = words.iter().find(|(theirs, _)| is(theirs));
                 let found = found.map(|(_, flag)| SettingValue::Flag(*flag));
-                found.ok_or_else(|| one_of(words.iter().map(|(theirs, _)| *theirs).collect()))
+                found.ok_or_else(|| {
+                    Expected::OneOf(words.iter().map(|(theirs, _)| *theirs).collect())
+                })
             }
             Self::Names => {
                 let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
@@ -149,11 +152,27 @@ impl Meaning {
             }
             Self::Number => match text.parse() {
                 Ok(number) => Ok(SettingValue::Number(number)),
-                Err(_) => Err("a whole number".to_owned()),
+                Err(_) => Err(Expected::Number),
             },
             Self::Rules => Ok(SettingValue::Text(text.replace('%', "\n"))),
             Self::Secret => Ok(SettingValue::Secret(Secret::new(text))),
             Self::Text => Ok(SettingValue::Text(text.to_owned())),
+        }
+    }
+}
+
+/// What a value has to be, where it is something else.
+#[derive(Clone, Debug, Eq, PartialEq)]
+enum Expected {
+    Number,
+    OneOf(Vec<&'static str>),
+}
+
+impl std::fmt::Display for Expected {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Number => f.write_str("a whole number"),
+            Self::OneOf(words) => write!(f, "one of {}", words.join(", ")),
         }
     }
 }

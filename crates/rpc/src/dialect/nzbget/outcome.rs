@@ -1,8 +1,7 @@
-//! How a job came out, in NZBGet's words.
+//! [`Outcome`]: how a job ended, in NZBGet's status words.
 //!
-//! Sonarr and its kin decide by these words whether to import a job or to look for another, so a
-//! failure must never look like a success: NZBGet itself has one that does, an incomplete job
-//! without recovery files, and there we differ on purpose.
+//! Sonarr and similar programs decide by these words whether to import a job or to search for another, so a failure must
+//! never look like a success. NZBGet reports an incomplete job without recovery files as a success; this differs on purpose.
 
 use bergamot_queue::{Cause, Deletion};
 
@@ -75,12 +74,12 @@ impl Outcome {
         if ending.awaits_nzb {
             return self.status_of_url();
         }
-        self.status_by_person()
+        self.status_by_user()
             .or_else(|| self.status_by_failure())
             .unwrap_or_else(|| self.status_by_success(ending.health))
     }
 
-    fn status_by_person(&self) -> Option<&'static str> {
+    fn status_by_user(&self) -> Option<&'static str> {
         Some(match (self.mark, self.delete) {
             ("BAD", _) => "FAILURE/BAD",
             ("GOOD", _) => "SUCCESS/GOOD",
@@ -134,7 +133,7 @@ impl Outcome {
         }
     }
 
-    /// `DupStatus` and `Status` of a job that was put out of sight.
+    /// `DupStatus` and `Status` of a hidden job.
     pub(super) fn hidden_status(&self) -> (&'static str, &'static str) {
         let failed = [self.par, self.unpack, self.moved].contains(&"FAILURE")
             || ["SPACE", "PASSWORD"].contains(&self.unpack)
@@ -248,7 +247,7 @@ mod tests {
 
     fn status(outcome: &Outcome, health: u16) -> &'static str {
         outcome
-            .status_by_person()
+            .status_by_user()
             .or_else(|| outcome.status_by_failure())
             .unwrap_or_else(|| outcome.status_by_success(HealthClass::of(health, 850)))
     }

@@ -1,4 +1,4 @@
-//! `status`, and what else is said of the daemon as a whole.
+//! `status`, `version`, `sysinfo` and `systemhealth`: the state of the daemon as a whole.
 
 use bergamot_api::Control;
 use bergamot_api::view::{Server, Status};
@@ -12,12 +12,12 @@ use crate::codec::reply::Reply;
 use crate::dialect::nzbget::fields::{Fields, halves, narrow, seconds, size};
 use crate::dialect::nzbget::job_fields::each;
 
-/// Clients take the part before the first `-` for a version of NZBGet, and want 16 or more.
+/// Clients take the part before the first `-` for a version of NZBGet, and require 16 or more.
 pub(crate) const VERSION: &str = concat!("26.0-bergamot-", env!("CARGO_PKG_VERSION"));
 
-struct Told<'a>(&'a Status, &'a [Server]);
+struct StatusFields<'a>(&'a Status, &'a [Server]);
 
-impl Serialize for Told<'_> {
+impl Serialize for StatusFields<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let Self(status, servers) = self;
         let mut fields = Fields::of(to);
@@ -92,14 +92,14 @@ impl Serialize for NewsServer<'_> {
 pub(crate) async fn status<C: Control>(call: Call<'_, C>) -> Result<Reply, Fault> {
     let status = call.control.status().await?;
     let servers = call.control.servers().await?;
-    call.answer(&Told(&status, &servers))
+    call.answer(&StatusFields(&status, &servers))
 }
 
 pub(crate) async fn version<C: Control>(call: Call<'_, C>) -> Result<Reply, Fault> {
     call.answer(&VERSION)
 }
 
-/// Only what is known without asking anybody.
+/// Only values that need no request to another host.
 pub(crate) async fn sys_info<C: Control>(call: Call<'_, C>) -> Result<Reply, Fault> {
     call.answer(&json!({
         "OS": { "Name": std::env::consts::OS, "Version": "" },

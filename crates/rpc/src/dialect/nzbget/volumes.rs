@@ -1,4 +1,4 @@
-//! `servervolumes`, `resetservervolume`
+//! `servervolumes` and `resetservervolume`: downloaded bytes by server and time.
 
 use bergamot_api::Control;
 use bergamot_api::view::{DayArticles, Volume};

@@ -1,4 +1,4 @@
-//! NZBs from clients: `addfile`, `addurl`, `addlocalfile`.
+//! `addfile`, `addurl` and `addlocalfile`: adds an NZB.
 
 use bergamot_api::Control;
 use bergamot_api::request::{Content, NewJob};
@@ -8,10 +8,10 @@ use serde_json::json;
 
 use crate::call::bounds;
 use crate::dialect::sabnzbd::error::SabError;
+use crate::dialect::sabnzbd::format::{self, FORCE};
 use crate::dialect::sabnzbd::mode::{Answer, Call, answer};
 use crate::dialect::sabnzbd::params::Params;
 use crate::dialect::sabnzbd::queue_edit::{POST_PROCESSING, category, post_processing};
-use crate::dialect::sabnzbd::words::{self, FORCE};
 
 pub(super) async fn add_file<C: Control>(mut call: Call<'_, C>) -> Answer {
     let upload = call.params.upload.take().ok_or(SabError::NoFile)?;
@@ -39,12 +39,12 @@ async fn added<C: Control>(call: Call<'_, C>, new: NewJob) -> Answer {
         crate::Refusal::Invalid(_) if is_local => SabError::NoSuchFile,
         refusal => refusal.into(),
     })?;
-    answer(&json!({ "status": true, "nzo_ids": [words::nzo_id(job)] }))
+    answer(&json!({ "status": true, "nzo_ids": [format::nzo_id(job)] }))
 }
 
 fn wanted(params: &Params, file_name: &str, content: Content) -> Result<NewJob, SabError> {
     let name = params.optional("nzbname").unwrap_or(file_name);
-    // Nobody loses an NZB over a priority that is none.
+    // An invalid priority is no reason to refuse an NZB.
     let priority = params.number("priority").unwrap_or(DEFAULT);
     let post_processing = post_processing(params.text("pp"));
     let parameter = |level| Parameter { name: POST_PROCESSING.to_owned(), value: level };
@@ -54,7 +54,7 @@ fn wanted(params: &Params, file_name: &str, content: Content) -> Result<NewJob, 
         category: category(params.optional("cat").or(params.optional("category")))?,
         priority: priority_of(priority),
         at_top: false,
-        // Whoever adds a job that is stopped wants nothing of it yet.
+        // A stopped job is added paused.
         paused: matches!(priority, PAUSED | STOP),
         dupe_key: String::new(),
         dupe_score: 0,

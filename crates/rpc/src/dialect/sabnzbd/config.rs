@@ -1,4 +1,4 @@
-//! `get_config`: our settings under the names clients look for.
+//! `get_config`: the settings under SABnzbd's names.
 
 use bergamot_api::Control;
 use bergamot_api::view::{CategoryFacts, Facts, ServerFacts};
@@ -92,7 +92,7 @@ fn category_list(facts: &Facts) -> Vec<Value> {
     all.enumerate().map(|(order, category)| category_of(order, category)).collect()
 }
 
-/// Below the common directory, each is in one of its own name unless it says otherwise.
+/// A category without a directory has one of its own name below the common one.
 fn category_of(order: usize, category: &CategoryFacts) -> Value {
     let is_default = order == 0;
     let own = if is_default { "" } else { category.name.as_str() };

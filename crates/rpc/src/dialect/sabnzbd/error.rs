@@ -1,4 +1,4 @@
-//! Why there is no answer, in the words SABnzbd has for it.
+//! [`SabError`]: why a request has no result, in SABnzbd's words.
 
 use bergamot_api::Refusal;
 use thiserror::Error;

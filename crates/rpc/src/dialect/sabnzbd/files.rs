@@ -1,4 +1,4 @@
-//! `get_files`
+//! `get_files`: the files of one job.
 
 use bergamot_api::Control;
 use bergamot_api::view::{File, FileState};
@@ -6,8 +6,8 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::dialect::sabnzbd::error::SabError;
+use crate::dialect::sabnzbd::format;
 use crate::dialect::sabnzbd::mode::{Answer, Call, answer};
-use crate::dialect::sabnzbd::words;
 
 #[derive(Serialize)]
 struct ListedFile {
@@ -21,16 +21,16 @@ struct ListedFile {
 }
 
 pub(super) async fn files<C: Control>(call: Call<'_, C>) -> Answer {
-    let job = words::job_of(call.params.value()?).ok_or(SabError::NoSuchItem)?;
+    let job = format::job_of(call.params.value()?).ok_or(SabError::NoSuchItem)?;
     let now = call.control.status().await?.now;
     let files = call.control.files(Some(job)).await?;
     let listed = |file: &File| ListedFile {
         filename: file.name.clone(),
-        mbleft: words::mebibytes(file.remaining),
-        mb: words::mebibytes(file.size),
+        mbleft: format::mebibytes(file.remaining),
+        mb: format::mebibytes(file.size),
         bytes: format!("{}.00", file.size),
-        age: words::age(file.posted, now),
-        nzf_id: words::nzf_id(file.id),
+        age: format::age(file.posted, now),
+        nzf_id: format::nzf_id(file.id),
         status: status(file),
     };
     answer(&json!({ "files": files.iter().map(listed).collect::<Vec<_>>() }))

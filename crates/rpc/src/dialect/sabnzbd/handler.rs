@@ -1,4 +1,4 @@
-//! From a request over HTTP to its answer: who, what, and only then the file.
+//! Authenticates a request of SABnzbd's dialect, reads its form and dispatches its mode.
 
 use std::net::IpAddr;
 
@@ -23,14 +23,14 @@ use crate::http::handler::{
 };
 use crate::http::login_throttle::LONGEST_WAIT;
 
-/// Somebody who may call.
+/// An authenticated client.
 struct Admitted {
     caller: Caller,
     /// It was proved by what no page of others could make a browser send.
     deliberate: bool,
 }
 
-/// Why a request is not looked at any further.
+/// Why a request is rejected.
 enum Refused {
     Busy,
     SabError(SabError),
@@ -39,7 +39,7 @@ enum Refused {
 }
 
 impl Refused {
-    /// They have said nothing of who they are.
+    /// No credentials were given.
     fn is_silence(&self) -> bool {
         matches!(self, Self::SabError(SabError::KeyRequired))
     }
@@ -57,7 +57,7 @@ impl<C: Control> Http<C> {
         }
         match self.answered_sab(connection, in_url, request).await {
             Ok(text) => whole(text, JSON_TYPE),
-            // With any other status Sonarr tells people that nobody is there.
+            // With any other status Sonarr reports that the server is unreachable.
             Err(Refused::SabError(error_text)) => whole(written(&error_text), JSON_TYPE),
             Err(Refused::Busy) => busy(),
             Err(Refused::TooManyWait) => too_many(LONGEST_WAIT),
@@ -79,7 +79,7 @@ impl<C: Control> Http<C> {
             true => (params, admitted, Held::default()),
             false => self.with_body(connection, &head.headers, params, admitted, body).await?,
         };
-        if let Some(text) = self.answered_to_anybody(connection, &params).await? {
+        if let Some(text) = self.answered_without_key(connection, &params).await? {
             return Ok(text);
         }
         let Admitted { caller, deliberate } = admitted?;
@@ -94,8 +94,8 @@ impl<C: Control> Http<C> {
         Ok(outcome?)
     }
 
-    /// The rest of the request. Whoever has not said yet who they are may do so in the form: at its
-    /// beginning for as large a file as anybody, behind it for one that a little room can hold.
+    /// Reads the form. A client without credentials so far may give them there: at its beginning for a file of
+    /// any allowed size, after the file for one that fits the small budget of unauthenticated requests.
     async fn with_body(
         &self,
         connection: &Connection<'_>,
@@ -106,7 +106,7 @@ impl<C: Control> Http<C> {
     ) -> Result<(Params, Result<Admitted, Refused>, Held), Refused> {
         let slot = connection.slot;
         let mut body = BodyReader::new(body, slot);
-        // Who has not said anything yet may do so in the form; a wrong key stays wrong.
+        // Credentials may still follow in the form; wrong ones are rejected now.
         let admitted = match admitted {
             Err(refused) if !refused.is_silence() => return Err(refused),
             admitted => admitted,
@@ -121,8 +121,8 @@ impl<C: Control> Http<C> {
         if admitted.is_err() {
             slot.on_body(false);
             self.unauthenticated.read_up_to(&mut held, &mut body, TELLING, limit).await?;
-            let told = params.with_fields(&form, &held.bytes);
-            admitted = self.admitted_sab(connection, None, headers, &told).await;
+            let so_far = params.with_fields(&form, &held.bytes);
+            admitted = self.admitted_sab(connection, None, headers, &so_far).await;
         }
         match admitted {
             Ok(Admitted { ref caller, .. }) => {
@@ -135,8 +135,8 @@ impl<C: Control> Http<C> {
             Err(refused) if refused.is_silence() => {
                 let (all, limit) = (usize::MAX, LARGEST_UNAUTHENTICATED);
                 self.unauthenticated.read_up_to(&mut held, &mut body, all, limit).await?;
-                let told = params.with_fields(&form, &held.bytes);
-                admitted = self.admitted_sab(connection, None, headers, &told).await;
+                let so_far = params.with_fields(&form, &held.bytes);
+                admitted = self.admitted_sab(connection, None, headers, &so_far).await;
             }
             Err(refused) => return Err(refused),
         }
@@ -156,7 +156,7 @@ impl<C: Control> Http<C> {
             Peer::Tcp(address) => address.ip().to_canonical(),
         };
         if let Some(caller) = auth::caller_without_password(&self.settings, headers, address) {
-            // Whoever gives a key that is right means it, and has the right of that key.
+            // A valid key determines the access level, even where none is required.
             let params = in_parameters(params).or(in_url);
             let proven = params.and_then(|params| auth::caller(&self.settings, &params, address));
             let deliberate = proven.is_some();
@@ -169,7 +169,7 @@ impl<C: Control> Http<C> {
         let credentials = auth::credentials(None, headers);
         let credentials = credentials.ok_or(SabError::KeyRequired)?;
         let caller = self.proven_sab(connection, &credentials, address).await?;
-        // A browser adds a login by itself once it knows it, but never a token.
+        // A browser repeats a login automatically, but never a token.
         let deliberate = matches!(credentials, Credentials::Token(_));
         Ok(Admitted { caller, deliberate })
     }
@@ -186,8 +186,8 @@ impl<C: Control> Http<C> {
         })
     }
 
-    /// Clients ask these two before they know any key.
-    async fn answered_to_anybody(
+    /// Clients use these two modes before they have a key.
+    async fn answered_without_key(
         &self,
         connection: &Connection<'_>,
         params: &Params,

@@ -1,4 +1,4 @@
-//! `history`, and what clients do to jobs that ended.
+//! `history`, and edits of jobs that ended.
 
 use bergamot_api::request::{Edit, HistoryEdit};
 use bergamot_api::view::{Job, JobState, Mark};
@@ -12,13 +12,13 @@ use serde_json::json;
 use crate::codec::reply::Format;
 use crate::dialect::sabnzbd::VERSION;
 use crate::dialect::sabnzbd::error::SabError;
+use crate::dialect::sabnzbd::format;
+use crate::dialect::sabnzbd::merged_list::{Parts, write_list};
 use crate::dialect::sabnzbd::mode::{Answer, Call, answer, done};
 use crate::dialect::sabnzbd::params::jobs;
-use crate::dialect::sabnzbd::parts::{Parts, write_list};
 use crate::dialect::sabnzbd::queue_edit::{changed, unpack_options};
 use crate::dialect::sabnzbd::queued::{Filter, Window, category_of, is_in_queue, status};
 use crate::dialect::sabnzbd::volumes::Sums;
-use crate::dialect::sabnzbd::words;
 
 #[derive(Serialize)]
 struct Slot<'a> {
@@ -75,7 +75,7 @@ impl<'a> Slot<'a> {
             report: "",
             url: job.url.as_deref().map(without_keys).unwrap_or_default(),
             status: past_status(job),
-            nzo_id: words::nzo_id(job.id),
+            nzo_id: format::nzo_id(job.id),
             storage: storage(job),
             path: job.working_directory.as_deref().unwrap_or_else(|| storage(job)),
             script_line: "",
@@ -87,7 +87,7 @@ impl<'a> Slot<'a> {
             fail_message: fail_message(job),
             url_info: "",
             bytes: job.size,
-            size: words::units_of_bytes(job.size),
+            size: format::units_of_bytes(job.size),
             meta: None,
             series: &job.dupe_key,
             duplicate_key: &job.dupe_key,
@@ -102,7 +102,7 @@ impl<'a> Slot<'a> {
     }
 }
 
-/// A person's word counts before ours.
+/// A user's mark overrides the outcome.
 fn past_status(job: &Job) -> &'static str {
     match job.ended.as_ref().and_then(|ended| ended.mark) {
         Some(Mark::Good | Mark::Success) => "Completed",
@@ -195,10 +195,10 @@ pub(super) async fn history<C: Control>(call: Call<'_, C>) -> Answer {
     let all = volumes.iter().find(|volume| volume.server.is_none());
     let sums = all.map(Sums::of).unwrap_or_default();
     let head = Head {
-        total_size: words::units(sums.total),
-        month_size: words::units(sums.month),
-        week_size: words::units(sums.week),
-        day_size: words::units(sums.day),
+        total_size: format::units(sums.total),
+        month_size: format::units(sums.month),
+        week_size: format::units(sums.week),
+        day_size: format::units(sums.day),
         ppslots,
         noofslots,
         last_history_update,
@@ -211,8 +211,8 @@ pub(super) async fn history<C: Control>(call: Call<'_, C>) -> Answer {
     Ok(slots.await.between(&text, b"}}").text)
 }
 
-/// Jobs in post-processing, and behind them those that ended; one that ends in between is told of as it
-/// was. What a person deleted from the queue is in no history of SABnzbd.
+/// Jobs in post-processing, then those that ended; a job that ends in between is returned in its earlier
+/// state. SABnzbd's history does not contain jobs that a user deleted from the queue.
 async fn each<C: Control>(
     control: &C,
     hidden: bool,
@@ -261,7 +261,7 @@ pub(super) async fn delete<C: Control>(call: Call<'_, C>) -> Answer {
         "completed" => with_status(call.control, Some("Completed")).await?,
         _ => jobs(&call.params.list("value")),
     };
-    // Files go only where both are said: they cannot be had back.
+    // Files are deleted only if both parameters are given: that cannot be undone.
     let edit = match (call.params.text("archive"), call.params.text("del_files")) {
         ("0", "1") => HistoryEdit::Delete,
         _ => HistoryEdit::Hide,
@@ -283,10 +283,10 @@ pub(super) async fn mark_as_completed<C: Control>(call: Call<'_, C>) -> Answer {
 }
 
 pub(super) async fn retry<C: Control>(call: Call<'_, C>) -> Answer {
-    let job = words::job_of(call.params.value()?).ok_or(SabError::NoSuchItem)?;
+    let job = format::job_of(call.params.value()?).ok_or(SabError::NoSuchItem)?;
     let outcomes = call.control.edit(vec![job], Edit::History(HistoryEdit::Retry)).await?;
     match outcomes.into_iter().next().unwrap_or(Err(Refusal::NoSuchJob(job))) {
-        Ok(()) => answer(&json!({ "status": true, "nzo_id": words::nzo_id(job) })),
+        Ok(()) => answer(&json!({ "status": true, "nzo_id": format::nzo_id(job) })),
         Err(refusal) => Err(refusal.into()),
     }
 }

@@ -1,26 +1,26 @@
-//! SABnzbd's dialect: `/api?mode=…`, for programs that know no other.
+//! SABnzbd's dialect: `/api?mode=…`.
 //!
-//! One path, a mode and sometimes a name say what is wanted; parameters come in the query, in a form or
-//! beside a file. Its clients change things by GET, which no other dialect allows, so here such a call
-//! has to carry its key or password itself: what a browser adds on its own is not enough.
+//! The mode, and for some modes `name`, select the handler; parameters come in the query or in a form, which may contain an
+//! NZB. SABnzbd's clients change state by GET, which no other dialect allows, so such a request must carry its key or
+//! password itself: credentials that a browser adds automatically are not accepted.
 
 mod add;
 mod config;
+mod daemon_control;
 mod error;
 mod files;
+mod format;
 mod handler;
 mod history;
+mod merged_list;
 mod mode;
 mod multipart;
 mod params;
-mod parts;
 mod queue;
 mod queue_edit;
 mod queued;
 mod status;
-mod steering;
 mod volumes;
-mod words;
 
 pub use mode::markdown;
 pub(crate) use mode::mode_names;

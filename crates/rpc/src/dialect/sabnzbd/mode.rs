@@ -1,4 +1,4 @@
-//! Every mode there is, with who may use it and whether it changes anything.
+//! [`Mode`]: the table of modes, with access level, effect and handler.
 
 use std::fmt::Write;
 
@@ -10,20 +10,20 @@ use crate::call::registry::Effect;
 use crate::dialect::sabnzbd::error::SabError;
 use crate::dialect::sabnzbd::params::Params;
 use crate::dialect::sabnzbd::{
-    add, config, files, history, queue, queue_edit, status, steering, volumes,
+    add, config, daemon_control, files, history, queue, queue_edit, status, volumes,
 };
 
 pub(super) struct Mode {
     kind: Kind,
     pub(super) mode: &'static str,
-    /// What `name` has to say; empty is whatever the other rows of a mode do not have.
+    /// The value of `name`; empty matches any value that no other row of the mode has.
     pub(super) name: &'static str,
     pub(super) access: Access,
     pub(super) effect: Effect,
     pub(super) summary: &'static str,
 }
 
-/// What a handler gets: whom to ask, who asks, and what for.
+/// What a handler receives.
 pub(super) struct Call<'a, C> {
     pub(super) control: &'a C,
     pub(super) caller: &'a Caller,
@@ -41,7 +41,7 @@ pub(super) fn find(params: &Params) -> Result<&'static Mode, SabError> {
 }
 
 impl Mode {
-    /// Its place in the table.
+    /// Its row in the table.
     pub(super) fn row(&self) -> usize {
         self.kind as usize
     }
@@ -91,10 +91,10 @@ modes! {
     ChangeScript "change_script" "" Restricted Changes "There are no scripts, so only `None` is taken."
         => queue_edit::change_script;
     ConfigPause "config" "set_pause" Restricted Changes "Pauses for `value` minutes; 0 resumes."
-        => steering::pause_for;
+        => daemon_control::pause_for;
     ConfigSpeed "config" "speedlimit" Restricted Changes
         "`value` is a percentage of `download.rate`, or a rate like `400K` or `4M`; 0 lifts it."
-        => steering::limit_speed;
+        => daemon_control::limit_speed;
     Config "config" "" Control Changes "Keys and backups are made elsewhere: *not implemented*."
         => config::not_implemented;
     DelConfig "del_config" "" Control Changes "The configuration is changed in its file: an error."
@@ -114,8 +114,8 @@ modes! {
     History "history" "" Restricted Reads
         "Jobs that ended, behind those in post-processing; `start`, `limit`, `search`, `cat`, `status`, `nzo_ids`, `failed_only`, `archive`, `last_history_update`."
         => history::history;
-    Pause "pause" "" Restricted Changes "Pauses downloads." => steering::pause;
-    PausePp "pause_pp" "" Restricted Changes "Pauses post-processing." => steering::pause_post;
+    Pause "pause" "" Restricted Changes "Pauses downloads." => daemon_control::pause;
+    PausePp "pause_pp" "" Restricted Changes "Pauses post-processing." => daemon_control::pause_post;
     QueueAction "queue" "change_complete_action" Restricted Changes
         "Nothing is done at the end, so only that is taken." => queue_edit::change_complete_action;
     QueueDelete "queue" "delete" Restricted Changes
@@ -136,25 +136,25 @@ modes! {
     Queue "queue" "" Restricted Reads
         "The queue; `start`, `limit`, `search`, `cat`, `priority`, `status`, `nzo_ids`." => queue::queue;
     Restart "restart" "" Restricted Changes "Reads the configuration again, as `reload` does."
-        => steering::restart;
-    Resume "resume" "" Restricted Changes "Ends the pause of downloads." => steering::resume;
-    ResumePp "resume_pp" "" Restricted Changes "Ends the pause of post-processing." => steering::resume_post;
+        => daemon_control::restart;
+    Resume "resume" "" Restricted Changes "Ends the pause of downloads." => daemon_control::resume;
+    ResumePp "resume_pp" "" Restricted Changes "Ends the pause of post-processing." => daemon_control::resume_post;
     Retry "retry" "" Restricted Changes "Tries the job `value` again, under the same id." => history::retry;
     RetryAll "retry_all" "" Restricted Changes "Tries all failed jobs again." => history::retry_all;
-    RssNow "rss_now" "" Restricted Changes "Reads all feeds now." => steering::read_feeds;
+    RssNow "rss_now" "" Restricted Changes "Reads all feeds now." => daemon_control::read_feeds;
     ServerStats "server_stats" "" Restricted Reads "What came from each server, and when." => volumes::volumes;
     SetConfig "set_config" "" Control Changes "The configuration is changed in its file: an error."
         => config::not_settable;
-    Shutdown "shutdown" "" Restricted Changes "Ends the daemon." => steering::shut_down;
+    Shutdown "shutdown" "" Restricted Changes "Ends the daemon." => daemon_control::shut_down;
     StatusName "status" "unblock_server" Restricted Changes "Switches the server `value` on."
-        => steering::unblock_server;
+        => daemon_control::unblock_server;
     Status "status" "" Restricted Reads "As `fullstatus`." => status::full;
     Switch "switch" "" Restricted Changes
         "Moves the job `value` to the place of `value2`, which is an id or a number." => queue_edit::switch;
     WarningsClear "warnings" "clear" Restricted Changes "Warnings go by themselves: *not implemented*."
         => config::not_implemented;
     Warnings "warnings" "" Restricted Reads "What was wrong lately." => status::warnings;
-    WatchedNow "watched_now" "" Restricted Changes "Looks into the watch folder now." => steering::scan;
+    WatchedNow "watched_now" "" Restricted Changes "Looks into the watch folder now." => daemon_control::scan;
 }
 
 /// Of each row, in the order of the table.

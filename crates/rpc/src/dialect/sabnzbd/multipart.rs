@@ -1,4 +1,4 @@
-//! Forms with files in them (RFC 7578), as browsers and clients send NZBs.
+//! Parser of `multipart/form-data` (RFC 7578), the form in which clients upload NZBs.
 
 use std::ops::Range;
 

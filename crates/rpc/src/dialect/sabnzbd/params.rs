@@ -1,10 +1,10 @@
-//! What a client says: names and values, and perhaps a file.
+//! [`Params`]: the parameters of a request, from the query and the form, and an uploaded file.
 
 use bergamot_types::JobId;
 
 use crate::dialect::sabnzbd::error::SabError;
+use crate::dialect::sabnzbd::format;
 use crate::dialect::sabnzbd::multipart::{self, Part};
-use crate::dialect::sabnzbd::words;
 use crate::http::route::query_pairs;
 
 /// Where a name is given twice, as in the query and in the form, the first one counts.
@@ -28,7 +28,7 @@ pub(super) enum Form {
 }
 
 impl Form {
-    /// Whatever calls itself otherwise is read like a query, for many say nothing at all.
+    /// Any other content type is read like a query: many clients send none.
     pub(super) fn of(content_type: Option<&str>) -> Self {
         match content_type.and_then(multipart::boundary) {
             Some(boundary) => Self::Multipart(boundary),
@@ -42,7 +42,7 @@ impl Params {
         Self { pairs: query_pairs(query), upload: None }
     }
 
-    /// What the fields of a form say that have come so far.
+    /// With the fields of a form that have arrived so far.
     pub(super) fn with_fields(&self, form: &Form, body: &[u8]) -> Self {
         let mut pairs = self.pairs.clone();
         match form {
@@ -120,7 +120,7 @@ pub(crate) fn read_form(bytes: &[u8]) {
 pub(super) fn jobs(ids: &[&str]) -> Vec<JobId> {
     let mut jobs: Vec<JobId> = Vec::new();
     let mut seen = std::collections::HashSet::new();
-    jobs.extend(ids.iter().filter_map(|id| words::job_of(id)).filter(|job| seen.insert(job.0)));
+    jobs.extend(ids.iter().filter_map(|id| format::job_of(id)).filter(|job| seen.insert(job.0)));
     jobs
 }
 

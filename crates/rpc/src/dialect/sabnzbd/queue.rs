@@ -1,4 +1,4 @@
-//! `queue`
+//! `queue`: the queue and its totals.
 
 use bergamot_api::Control;
 use bergamot_api::view::{Facts, Job, Quota, Status};
@@ -6,10 +6,10 @@ use serde::Serialize;
 
 use crate::codec::reply::Format;
 use crate::dialect::sabnzbd::VERSION;
+use crate::dialect::sabnzbd::format;
+use crate::dialect::sabnzbd::merged_list::{Parts, write_list};
 use crate::dialect::sabnzbd::mode::{Answer, Call};
-use crate::dialect::sabnzbd::parts::{Parts, write_list};
 use crate::dialect::sabnzbd::queued::{Filter, Scene, Slot, Window, is_in_queue, left, status};
-use crate::dialect::sabnzbd::words;
 
 /// What the queue and `fullstatus` have in common.
 #[derive(Serialize)]
@@ -48,21 +48,21 @@ impl Header {
             paused: status.download_paused.is_some(),
             pause_int: minutes_left(status),
             paused_all: status.download_paused.is_some() && status.post_paused.is_some(),
-            diskspace1: words::gibibytes(incomplete.free),
-            diskspace2: words::gibibytes(complete.free),
-            diskspace1_norm: words::units(incomplete.free),
-            diskspace2_norm: words::units(complete.free),
-            diskspacetotal1: words::gibibytes(incomplete.total),
-            diskspacetotal2: words::gibibytes(complete.total),
+            diskspace1: format::gibibytes(incomplete.free),
+            diskspace2: format::gibibytes(complete.free),
+            diskspace1_norm: format::units(incomplete.free),
+            diskspace2_norm: format::units(complete.free),
+            diskspacetotal1: format::gibibytes(incomplete.total),
+            diskspacetotal2: format::gibibytes(complete.total),
             speedlimit: percent_of_line(status.limit, facts.rate_limit),
             speedlimit_abs: status.limit.unwrap_or(0).to_string(),
             have_warnings: status.warnings.len().to_string(),
             finishaction: None,
-            quota: words::units(quota.map_or(0, |quota| quota.limit)),
+            quota: format::units(quota.map_or(0, |quota| quota.limit)),
             have_quota: quota.is_some(),
-            left_quota: words::units(left),
+            left_quota: format::units(left),
             cache_art: status.cached.div_ceil(USUAL_ARTICLE).to_string(),
-            cache_size: words::units_of_bytes(status.cached),
+            cache_size: format::units_of_bytes(status.cached),
         }
     }
 }
@@ -79,7 +79,7 @@ fn minutes_left(status: &Status) -> String {
     }
 }
 
-/// Of the line, where that is known; no limit is all of it.
+/// In percent of the configured bandwidth, if there is one; no limit is 100 %.
 fn percent_of_line(limit: Option<u64>, line: u64) -> String {
     let percent = limit.map(|limit| u128::from(limit) * 100);
     let percent = percent.and_then(|limit| limit.checked_div(u128::from(line)));
@@ -124,10 +124,10 @@ pub(super) async fn queue<C: Control>(call: Call<'_, C>) -> Answer {
     Ok(slots.await.between(&head, b"}}").text)
 }
 
-/// The jobs asked for, and what is told of all of them.
+/// The jobs of the page, and the totals of all jobs.
 #[derive(Default)]
 struct Extract {
-    /// Each with its place and with what has to come until it is complete.
+    /// Each with its index and the bytes left until it is complete.
     slots: Vec<(usize, u64, Job)>,
     found: usize,
     jobs: usize,
@@ -164,19 +164,19 @@ impl Queue {
         };
         Self {
             header,
-            kbpersec: words::kibibytes(state.rate),
-            speed: words::units(state.rate),
-            mbleft: words::mebibytes(extract.left),
-            mb: words::mebibytes(extract.size),
-            sizeleft: words::units_of_bytes(extract.left),
-            size: words::units_of_bytes(extract.size),
+            kbpersec: format::kibibytes(state.rate),
+            speed: format::units(state.rate),
+            mbleft: format::mebibytes(extract.left),
+            mb: format::mebibytes(extract.size),
+            sizeleft: format::units_of_bytes(extract.left),
+            size: format::units_of_bytes(extract.size),
             noofslots_total: extract.jobs,
             noofslots: extract.found,
             start: window.start,
             limit: window.limit,
             finish: window.start.saturating_add(extract.slots.len()),
             status,
-            timeleft: words::time_left(extract.left, state.rate),
+            timeleft: format::time_left(extract.left, state.rate),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What clients do to the queue.
+//! Edits of the queue: `pause`, `resume`, `delete`, `priority`, `switch` and others.
 
 use bergamot_api::Control;
 use bergamot_api::request::{Delete, Edit, FileEdit, Place, SortKey};
@@ -9,11 +9,11 @@ use serde_json::json;
 use crate::call::bounds;
 use crate::dialect::sabnzbd::add::{DEFAULT, PAUSED, STOP, priority_of};
 use crate::dialect::sabnzbd::error::SabError;
+use crate::dialect::sabnzbd::format;
+use crate::dialect::sabnzbd::merged_list::Parts;
 use crate::dialect::sabnzbd::mode::{Answer, Call, answer, done};
 use crate::dialect::sabnzbd::params::jobs;
-use crate::dialect::sabnzbd::parts::Parts;
 use crate::dialect::sabnzbd::queued::is_in_queue;
-use crate::dialect::sabnzbd::words;
 
 pub(super) async fn delete<C: Control>(call: Call<'_, C>) -> Answer {
     let found = match call.params.value()? {
@@ -76,7 +76,7 @@ async fn set_default_priorities<C: Control>(control: &C, jobs: Vec<JobId>) -> Re
 
 pub(super) async fn rename<C: Control>(call: Call<'_, C>) -> Answer {
     let (id, name) = call.params.two_values()?;
-    let job = words::job_of(id).ok_or(SabError::NoSuchItem)?;
+    let job = format::job_of(id).ok_or(SabError::NoSuchItem)?;
     changed(call.control, vec![job], Edit::SetName(bounds::name(name)?)).await?;
     if let Some(password) = call.params.optional("value3") {
         set_parameter(call.control, job, "*Unpack:Password", password).await?;
@@ -101,9 +101,9 @@ pub(super) async fn sort<C: Control>(call: Call<'_, C>) -> Answer {
 
 pub(super) async fn delete_files<C: Control>(call: Call<'_, C>) -> Answer {
     let (id, _) = call.params.two_values()?;
-    let job = words::job_of(id).ok_or(SabError::NoSuchItem)?;
+    let job = format::job_of(id).ok_or(SabError::NoSuchItem)?;
     let wanted: Vec<u64> =
-        call.params.list("value2").into_iter().filter_map(words::file_of).collect();
+        call.params.list("value2").into_iter().filter_map(format::file_of).collect();
     let listed = call.control.files(Some(job)).await?;
     let found = || listed.iter().filter(|file| wanted.contains(&file.id));
     if found().next().is_none() {
@@ -111,19 +111,19 @@ pub(super) async fn delete_files<C: Control>(call: Call<'_, C>) -> Answer {
     }
     let files = found().map(|file| file.index).collect();
     changed(call.control, vec![job], Edit::Files { files, what: FileEdit::Delete }).await?;
-    let ids: Vec<String> = found().map(|file| words::nzf_id(file.id)).collect();
+    let ids: Vec<String> = found().map(|file| format::nzf_id(file.id)).collect();
     answer(&json!({ "status": true, "nzf_ids": ids }))
 }
 
 pub(super) async fn switch<C: Control>(call: Call<'_, C>) -> Answer {
     let (id, to) = call.params.two_values()?;
-    let job = words::job_of(id).ok_or(SabError::NoSuchItem)?;
+    let job = format::job_of(id).ok_or(SabError::NoSuchItem)?;
     let queue = queue(call.control).await?;
     let place = |job: JobId| queue.iter().position(|known| known.id == job);
     let from = place(job).ok_or(SabError::NoSuchItem)?;
     let to = match to.trim().parse::<usize>() {
         Ok(place) => place.min(queue.len() - 1),
-        Err(_) => words::job_of(to).and_then(place).ok_or(SabError::NoSuchItem)?,
+        Err(_) => format::job_of(to).and_then(place).ok_or(SabError::NoSuchItem)?,
     };
     let target = queue[to].id;
     let place = if to < from { Place::Before(target) } else { Place::After(target) };
@@ -131,20 +131,20 @@ pub(super) async fn switch<C: Control>(call: Call<'_, C>) -> Answer {
         changed(call.control, vec![job], Edit::Move(place)).await?;
     }
     let position = place_of(call.control, job).await?;
-    let priority = words::priority_number(queue[from].priority);
+    let priority = format::priority_number(queue[from].priority);
     answer(&json!({ "result": { "position": position, "priority": priority } }))
 }
 
 pub(super) async fn change_category<C: Control>(call: Call<'_, C>) -> Answer {
     let (id, name) = call.params.two_values()?;
-    let job = words::job_of(id).ok_or(SabError::NoSuchItem)?;
+    let job = format::job_of(id).ok_or(SabError::NoSuchItem)?;
     changed(call.control, vec![job], Edit::SetCategory(category(Some(name))?)).await?;
     done()
 }
 
 pub(super) async fn change_script<C: Control>(call: Call<'_, C>) -> Answer {
     let (id, script) = call.params.two_values()?;
-    let job = words::job_of(id).ok_or(SabError::NoSuchItem)?;
+    let job = format::job_of(id).ok_or(SabError::NoSuchItem)?;
     call.control.job(job).await?;
     if script.eq_ignore_ascii_case("none") || script.eq_ignore_ascii_case("default") {
         done()
@@ -155,7 +155,7 @@ pub(super) async fn change_script<C: Control>(call: Call<'_, C>) -> Answer {
 
 pub(super) async fn change_options<C: Control>(call: Call<'_, C>) -> Answer {
     let (id, level) = call.params.two_values()?;
-    let job = words::job_of(id).ok_or(SabError::NoSuchItem)?;
+    let job = format::job_of(id).ok_or(SabError::NoSuchItem)?;
     let level = post_processing(level).ok_or(SabError::ExpectsInteger)?;
     set_parameter(call.control, job, POST_PROCESSING, &level).await?;
     done()
@@ -192,11 +192,11 @@ async fn edited<C: Control>(control: &C, jobs: Vec<JobId>, edit: Edit) -> Answer
         false => control.edit(jobs.clone(), edit).await?,
     };
     let done = jobs.iter().zip(&outcomes).filter(|(_, outcome)| outcome.is_ok());
-    let ids: Vec<String> = done.map(|(job, _)| words::nzo_id(*job)).collect();
+    let ids: Vec<String> = done.map(|(job, _)| format::nzo_id(*job)).collect();
     answer(&json!({ "status": !ids.is_empty(), "nzo_ids": ids }))
 }
 
-/// Something is done to at least one of them, or the first refusal says why not.
+/// Succeeds if at least one job was changed; otherwise returns the first refusal.
 pub(super) async fn changed<C: Control>(
     control: &C,
     jobs: Vec<JobId>,
@@ -220,7 +220,7 @@ async fn set_parameter<C: Control>(
     changed(control, vec![job], Edit::SetParameter(parameter)).await
 }
 
-/// What has to be known of a job to find its place.
+/// The fields of a job that determine its position.
 struct Brief {
     id: JobId,
     name: String,
@@ -251,5 +251,5 @@ async fn place_of<C: Control>(control: &C, job: JobId) -> Result<i64, SabError> 
     Ok(place.and_then(|place| i64::try_from(place).ok()).unwrap_or(-1))
 }
 
-/// The parameter of a job that keeps what clients want of post-processing.
+/// The job parameter that keeps a client's post-processing option.
 pub(super) const POST_PROCESSING: &str = "*PostProcessing";

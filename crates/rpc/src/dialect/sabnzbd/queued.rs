@@ -1,4 +1,4 @@
-//! Jobs in the queue as SABnzbd's clients see them.
+//! [`Slot`]: a job of the queue with SABnzbd's field names.
 
 use bergamot_api::view::{Job, JobState};
 use bergamot_api::wire::is_password;
@@ -6,11 +6,11 @@ use bergamot_queue::Stage;
 use bergamot_types::UnixTime;
 use serde::Serialize;
 
+use crate::dialect::sabnzbd::format;
 use crate::dialect::sabnzbd::params::{Params, jobs};
 use crate::dialect::sabnzbd::queue_edit::unpack_options;
-use crate::dialect::sabnzbd::words;
 
-/// All fields of a slot that clients know of, of which some want every one.
+/// All fields of a slot that clients read; some require every one.
 #[derive(Serialize)]
 pub(super) struct Slot<'a> {
     index: usize,
@@ -47,24 +47,24 @@ impl<'a> Slot<'a> {
         let has_password = job.parameters.iter().any(|parameter| is_password(&parameter.name));
         Self {
             index,
-            nzo_id: words::nzo_id(job.id),
+            nzo_id: format::nzo_id(job.id),
             unpackopts: unpack_options(job),
-            priority: words::priority_name(job.priority),
+            priority: format::priority_name(job.priority),
             script: "None",
             filename: &job.name,
             labels: [],
             password: if has_password { "***" } else { "" },
             cat: category_of(job),
-            mbleft: words::mebibytes(left(job)),
-            mb: words::mebibytes(job.size),
-            size: words::units_of_bytes(job.size),
-            sizeleft: words::units_of_bytes(left(job)),
-            percentage: words::percentage(job.size, left(job)),
-            mbmissing: words::mebibytes(missing(job)),
+            mbleft: format::mebibytes(left(job)),
+            mb: format::mebibytes(job.size),
+            size: format::units_of_bytes(job.size),
+            sizeleft: format::units_of_bytes(left(job)),
+            percentage: format::percentage(job.size, left(job)),
+            mbmissing: format::mebibytes(missing(job)),
             direct_unpack: None,
             status: status(job),
-            timeleft: words::time_left(ahead, scene.rate),
-            avg_age: words::age(job.oldest_post, scene.now),
+            timeleft: format::time_left(ahead, scene.rate),
+            avg_age: format::age(job.oldest_post, scene.now),
             time_added: job.added.0,
         }
     }
@@ -75,7 +75,7 @@ pub(super) fn category_of(job: &Job) -> &str {
     job.category.as_deref().filter(|category| !category.is_empty()).unwrap_or("*")
 }
 
-/// Recovery files that nobody wants are not waited for; those of a job that is paused are.
+/// Recovery files that are held back do not count; those of a paused job do.
 pub(super) fn left(job: &Job) -> u64 {
     if job.paused { job.remaining } else { job.remaining.saturating_sub(job.paused_remaining) }
 }
@@ -138,7 +138,7 @@ impl Filter {
         let in_list = |list: &[String], text: &str| {
             list.is_empty() || list.iter().any(|known| *known == text.to_lowercase())
         };
-        let number = words::priority_number(job.priority);
+        let number = format::priority_number(job.priority);
         job.name.to_lowercase().contains(&self.search)
             && in_list(&self.categories, category_of(job))
             && in_list(&self.statuses, status)

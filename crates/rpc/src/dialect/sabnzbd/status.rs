@@ -1,4 +1,4 @@
-//! `fullstatus` and `warnings`.
+//! `fullstatus` and `warnings`: the state of the daemon as a whole.
 
 use bergamot_api::Control;
 use bergamot_api::request::{Lines, LogQuery};
@@ -6,9 +6,9 @@ use bergamot_api::view::{Facts, LogKind, Server, Status};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::dialect::sabnzbd::format;
 use crate::dialect::sabnzbd::mode::{Answer, Call, answer};
 use crate::dialect::sabnzbd::queue::Header;
-use crate::dialect::sabnzbd::words;
 
 #[derive(Serialize)]
 struct Full {
@@ -46,9 +46,8 @@ struct Warning {
     origin: &'static str,
 }
 
-/// What nobody measures here is nothing, not made up. Only that names are looked up is said without
-/// being tried: to a client anything else means that the network is broken, and whether it is shows in
-/// the trouble of each server.
+/// Values that are not measured are empty, not invented. Only DNS is reported as working without a test:
+/// clients take anything else for a broken network, and failures show up at each server.
 pub(super) async fn full<C: Control>(call: Call<'_, C>) -> Answer {
     let status = call.control.status().await?;
     let facts = call.control.config().await?.facts;
@@ -94,7 +93,7 @@ fn server_view(server: &Server, facts: &Facts) -> Value {
         "serveractive": server.active && server.trouble.is_none(),
         "servererror": server.trouble.as_deref().unwrap_or_default(),
         "serverpriority": server.level,
-        "serverbps": words::units(server.rate),
+        "serverbps": format::units(server.rate),
         "serverconnections": [],
     })
 }

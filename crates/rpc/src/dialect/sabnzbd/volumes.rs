@@ -1,4 +1,4 @@
-//! `server_stats`: what came from each server, and when.
+//! `server_stats`: downloaded bytes by server and day.
 
 use bergamot_api::Control;
 use bergamot_api::view::Volume;

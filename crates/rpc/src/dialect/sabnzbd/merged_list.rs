@@ -1,4 +1,4 @@
-//! Several lists as one.
+//! Pages over several lists that are shown as one.
 
 use std::collections::HashSet;
 use std::future::Future;
@@ -29,7 +29,7 @@ pub(super) async fn write_list<T>(items: Vec<T>, write: impl Fn(&mut Vec<u8>, &T
 /// The jobs of one list or of several, each once.
 ///
 /// A list is asked for as a whole: of one that is read in pieces a job could be missed while others leave
-/// it, and whoever misses one takes it for deleted.
+/// it, and a client that misses a job takes it for deleted.
 #[derive(Default)]
 pub(super) struct Parts {
     seen: HashSet<u32>, // what moves between two lists is in both

@@ -1,4 +1,4 @@
-//! What NZBGet has and bergamot has not.
+//! Methods of NZBGet that bergamot does not support.
 
 use bergamot_api::{Control, Refusal};
 
@@ -15,7 +15,7 @@ pub(crate) async fn check_updates<C: Control>(call: Call<'_, C>) -> Result<Reply
     call.answer(&"")
 }
 
-/// It writes the state of threads into NZBGet's log; nobody misses that here.
+/// In NZBGet it writes the state of its threads into the log.
 pub(crate) async fn dump<C: Control>(call: Call<'_, C>) -> Result<Reply, Fault> {
     call.done()
 }

@@ -1,4 +1,4 @@
-//! Pauses, the rate, and the end.
+//! Modes that control the daemon as a whole: pauses, the rate limit and shutdown.
 
 use std::time::Duration;
 
@@ -70,7 +70,7 @@ fn speed(text: &str, line: u64) -> Result<Option<ByteRate>, SabError> {
     }
     let rate = match factor {
         Some(factor) if factor > 1 || number > 100.0 => number * f64::from(factor),
-        // All of it is no limit, whatever the line.
+        // 100 % is no limit, whatever the bandwidth.
         _ if number == 0.0 || number >= 100.0 => 0.0,
         _ if line == 0 => {
             let why = "a percentage needs the rate of the line in download.rate".to_owned();

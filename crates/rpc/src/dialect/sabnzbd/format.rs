@@ -1,10 +1,10 @@
-//! How SABnzbd writes sizes, times and names.
+//! Sizes, times and ids in SABnzbd's formats.
 //!
-//! Most numbers are text there, and clients take that text apart, so it has to look the same.
+//! Most numbers are text there, and clients parse that text, so it is formatted exactly alike.
 
 use bergamot_types::{JobId, UnixTime};
 
-/// A number, a blank and a unit: `"678.1 G"`, `"12 K"`, `"0 "`. Clients look at the last letter.
+/// A number, a blank and a unit: `"678.1 G"`, `"12 K"`, `"0 "`. Clients read the last letter.
 pub(super) fn units(bytes: u64) -> String {
     let (mut value, mut unit) = (bytes as f64, 0);
     while value > 1023.0 && unit < UNITS.len() - 1 {
@@ -32,8 +32,7 @@ pub(super) fn gibibytes(bytes: u64) -> String {
     format!("{:.2}", bytes as f64 / (1u64 << 30) as f64)
 }
 
-/// `H:MM:SS`, with the days before it where there are any. Nobody knows how long it takes when
-/// nothing comes.
+/// `H:MM:SS`, with the days before it if there are any. Without a rate it is zero.
 pub(super) fn time_left(bytes: u64, rate: u64) -> String {
     let seconds = bytes.checked_div(rate).unwrap_or(0);
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
@@ -61,7 +60,7 @@ pub(super) fn percentage(size: u64, left: u64) -> String {
     done.checked_div(u128::from(size)).unwrap_or(0).to_string()
 }
 
-/// What a job is called for as long as anybody knows of it.
+/// The id of a job in this dialect; it never changes.
 pub(super) fn nzo_id(job: JobId) -> String {
     format!("{NZO}{}", job.0)
 }
@@ -99,7 +98,7 @@ pub(super) fn priority_number(priority: i32) -> i32 {
 
 const UNITS: [&str; 6] = ["", "K", "M", "G", "T", "P"];
 const FIRST_WITH_DECIMALS: usize = 2;
-/// What SABnzbd's own ids look like; clients treat them as opaque, and some look at the beginning.
+/// The form of SABnzbd's own ids; clients treat them as opaque, but some read the prefix.
 const NZO: &str = "SABnzbd_nzo_";
 const NZF: &str = "SABnzbd_nzf_";
 /// From here on a job runs even while everything is paused.

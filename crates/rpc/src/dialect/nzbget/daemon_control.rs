@@ -1,4 +1,4 @@
-//! Pauses, the rate, servers, and the end.
+//! Handlers that control the daemon as a whole: pauses, the rate limit, servers, reload and shutdown.
 
 use std::time::Duration;
 
@@ -47,8 +47,7 @@ async fn resume<C: Control>(call: Call<'_, C>, part: Part) -> Result<Reply, Faul
     call.done()
 }
 
-/// Gives an end to what people have paused; what is not paused, or held back by something else, stays
-/// as it is.
+/// Sets an end for every pause set by a user; pauses of the timetable, the quota or a disk stay.
 pub(crate) async fn schedule_resume<C: Control>(mut call: Call<'_, C>) -> Result<Reply, Fault> {
     let seconds = call.arguments()?.integer("Seconds")?;
     let seconds = u64::try_from(seconds).map_err(|_| Fault::parameter("Seconds is negative"))?;
