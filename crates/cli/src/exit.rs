@@ -1,4 +1,4 @@
-//! What the program tells the shell when it ends.
+//! [`Exit`]: the exit codes of the program.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! What can be said to a daemon on the command line.
+//! [`Command`] and [`Options`]: the commands that talk to a daemon, as clap parses them.
 
 pub(crate) mod program;
 #[cfg(test)]
@@ -11,17 +11,18 @@ use std::time::Duration;
 use bergamot_config::{Config, Environment, time};
 use bergamot_types::ByteCount;
 use clap::{Args, Subcommand, ValueEnum};
+use thiserror::Error;
 
-use crate::client::endpoint::Place;
+use crate::client::endpoint::Endpoint;
 
-/// How to reach the daemon, and how to tell what it says.
+/// How to reach the daemon, and how to print its responses.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Talking to the daemon")]
 pub struct Options {
     /// Where the daemon is: PATH, unix:PATH, tcp://HOST:PORT or http://USER:PASSWORD@HOST:PORT;
-    /// without it BERGAMOT_HOST, then what the file of BERGAMOT_CONFIG says, then BERGAMOT_SOCKET, then what bergamot.toml here says, then the usual sockets
+    /// without it BERGAMOT_HOST, then the file of BERGAMOT_CONFIG, then BERGAMOT_SOCKET, then bergamot.toml in this directory, then the usual sockets
     #[arg(short = 'H', long, global = true, value_name = "PLACE")]
-    pub(crate) host: Option<Place>,
+    pub(crate) host: Option<Endpoint>,
     /// The configuration of the daemon, to look up its socket there
     #[arg(id = "config", short = 'c', long = "config", global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
@@ -40,21 +41,21 @@ pub struct Options {
 pub enum Command {
     /// Add NZBs to the queue
     Add(Add),
-    /// Try out directories, servers and this machine with the rights of the daemon of a container, else of whoever asks, and say what to mend
+    /// Test directories, servers and this machine with the rights of the daemon of a container, else of the current user, and suggest fixes
     Doctor,
-    /// Say why the queue, or a job, is slow, waits or failed
+    /// Explain why the queue, or a job, is slow, waits or failed
     Explain { job: Option<u32> },
-    /// Look at the feeds of indexers
+    /// Show the feeds of indexers
     Feeds {
         #[command(subcommand)]
         command: FeedsCommand,
     },
-    /// Look into newsgroups, and download what is posted there
+    /// Show newsgroups, and download what is posted there
     Groups {
         #[command(subcommand)]
         command: GroupCommand,
     },
-    /// Say whether the daemon runs, answers and can write its state; the exit code is 0 or 1
+    /// Check whether the daemon runs, answers and can write its state; the exit code is 0 or 1
     Health,
     /// List the jobs that ended, the newest first
     History(List),
@@ -68,7 +69,7 @@ pub enum Command {
     List(List),
     /// Show the log
     Log {
-        /// Go on with what is said from now on
+        /// Print new lines as they are written
         #[arg(short, long)]
         follow: bool,
         /// How many of the last lines
@@ -81,7 +82,7 @@ pub enum Command {
     /// Move a job in the queue
     Mv {
         job: u32,
-        place: Whereto,
+        place: MoveTarget,
         /// The job before or after which it goes
         other: Option<u32>,
     },
@@ -123,19 +124,19 @@ pub enum Command {
         /// One object or list of JSON, or key=value pairs, or plain values
         params: Vec<String>,
     },
-    /// Look into the watch folder now
+    /// Scan the watch folder now
     Scan,
-    /// Look at news servers, add and remove them
+    /// Show, add and remove news servers
     Server {
         #[command(subcommand)]
         command: ServerCommand,
     },
-    /// Look at the disks that jobs are written to
+    /// Show the disks that jobs are written to
     Storage {
         #[command(subcommand)]
         command: StorageCommand,
     },
-    /// Show all that is known of a job
+    /// Show the details of a job
     Show {
         job: u32,
         /// Its files
@@ -148,7 +149,7 @@ pub enum Command {
     Stop,
     /// List what the scheduler does again and again, and when that is due
     Targets,
-    /// Wait for jobs to end; the exit code says how they did
+    /// Wait for jobs to end; the exit code is their result
     Wait {
         #[arg(required = true)]
         jobs: Vec<u32>,
@@ -173,13 +174,13 @@ pub struct Add {
     /// Before others of its priority
     #[arg(long)]
     pub(crate) top: bool,
-    /// Paused, until somebody resumes it
+    /// Add it paused
     #[arg(long)]
     pub(crate) paused: bool,
     /// Of its archives
     #[arg(long)]
     pub(crate) password: Option<String>,
-    /// Wait until it has ended; the exit code says how
+    /// Wait until it has ended; the exit code is its result
     #[arg(short, long)]
     pub(crate) wait: bool,
 }
@@ -257,7 +258,7 @@ pub enum GroupCommand {
         /// At most so many headers
         #[arg(short = 'n', long, value_name = "N", default_value_t = 100)]
         limit: usize,
-        /// Wait for what the server has now, instead of showing what is known
+        /// Wait for the latest headers of the server instead of showing the cached ones
         #[arg(long)]
         latest: bool,
     },
@@ -286,7 +287,7 @@ pub enum GroupCommand {
         /// Higher goes first; 900 and more even while downloads are paused
         #[arg(short, long, allow_negative_numbers = true)]
         priority: Option<i32>,
-        /// Paused, until somebody resumes them
+        /// Add them paused
         #[arg(long)]
         paused: bool,
     },
@@ -309,7 +310,7 @@ pub struct PostChoice {
     /// At most so many posts
     #[arg(short = 'n', long, value_name = "N", default_value_t = 100)]
     pub(crate) limit: usize,
-    /// Wait for what the server has now, instead of showing what is known
+    /// Wait for the latest headers of the server instead of showing the cached ones
     #[arg(long)]
     pub(crate) latest: bool,
 }
@@ -350,7 +351,7 @@ pub struct AddServer {
     /// Where it is found
     #[arg(id = "news_host", value_name = "HOST")]
     pub(crate) host: String,
-    /// 563 with TLS, 119 without, unless it is said
+    /// 563 with TLS, 119 without, unless it is given
     #[arg(long)]
     pub(crate) port: Option<u16>,
     #[arg(long, value_parser = ["tls", "starttls", "none"])]
@@ -392,7 +393,7 @@ pub enum StorageCommand {
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-pub enum Whereto {
+pub enum MoveTarget {
     Top,
     Bottom,
     Up,
@@ -406,27 +407,40 @@ pub enum Whereto {
 pub struct RateLimit(pub(crate) Option<u64>);
 
 impl FromStr for RateLimit {
-    type Err = String;
+    type Err = InvalidRate;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, InvalidRate> {
         let trimmed = text.trim();
         if ["off", "none", "0"].contains(&trimmed) {
             return Ok(Self(None));
         }
         let amount = trimmed.strip_suffix("/s").unwrap_or(trimmed);
         if amount.ends_with(|c: char| c.is_ascii_digit()) {
-            return Err("say which unit, as in \"5 MB\"".to_owned());
+            return Err(InvalidRate::NoUnit);
         }
         match amount.parse::<ByteCount>() {
             Ok(ByteCount(0)) => Ok(Self(None)),
             Ok(ByteCount(bytes)) => Ok(Self(Some(bytes))),
-            Err(error) => Err(error.to_string()),
+            Err(error) => Err(InvalidRate::Amount(error)),
         }
     }
 }
 
-fn length_of_time(text: &str) -> Result<Duration, String> {
-    time(text).ok_or_else(|| "write it like \"90 s\", \"5 min\" or 2h".to_owned())
+/// Why a rate cannot be parsed.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+pub enum InvalidRate {
+    #[error("the unit is missing; write it like \"5 MB\"")]
+    NoUnit,
+    #[error(transparent)]
+    Amount(<ByteCount as FromStr>::Err),
+}
+
+#[derive(Clone, Copy, Debug, Error)]
+#[error("write it like \"90 s\", \"5 min\" or 2h")]
+pub(crate) struct InvalidTime;
+
+fn length_of_time(text: &str) -> Result<Duration, InvalidTime> {
+    time(text).ok_or(InvalidTime)
 }
 
 /// `feeds run --once`: for cron and timers, where no daemon runs.
@@ -447,7 +461,7 @@ pub struct Once {
 }
 
 impl Once {
-    /// The configuration with what was said on the command line.
+    /// The configuration with the options of the command line applied.
     pub(crate) fn config(&self, file: Option<PathBuf>) -> anyhow::Result<Config> {
         let file = file.unwrap_or_else(|| PathBuf::from("bergamot.toml"));
         let mut config = Config::read(&file, &Environment::of_process())?;

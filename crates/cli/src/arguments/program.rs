@@ -1,4 +1,4 @@
-//! All that can be said on the command line.
+//! [`Arguments`]: the whole command line, as clap parses it.
 
 use std::path::PathBuf;
 
@@ -20,14 +20,14 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run the daemon until it is told to stop
+    /// Run the daemon until it is stopped
     Run(Run),
-    /// Look at configuration files
+    /// Show and check configuration files
     Config {
         #[command(subcommand)]
         command: ConfigCommand,
     },
-    /// Move in from NZBGet or SABnzbd: write a configuration like theirs, and say what became of it
+    /// Import from NZBGet or SABnzbd: write an equivalent configuration, and report what was converted
     Import(Import),
     /// Show a whole download on this machine, without account or configuration
     Demo {
@@ -49,7 +49,7 @@ pub enum Command {
 
 #[derive(Debug, Args)]
 pub struct Run {
-    /// The configuration file; without it BERGAMOT_CONFIG says which
+    /// The configuration file; without it the one of BERGAMOT_CONFIG
     #[arg(id = "config", long = "config", short = 'c', value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Write a configuration first, with a new control password, if there is none
@@ -63,7 +63,7 @@ pub struct Run {
 
 #[derive(Debug, Subcommand)]
 pub enum ConfigCommand {
-    /// Read a configuration file and say what it means, or what is wrong with it
+    /// Read a configuration file and show its values, or what is wrong with it
     Check { file: PathBuf },
     /// Print the reference of all keys, in Markdown
     Reference,

@@ -1,4 +1,4 @@
-//! `docs/cli.md`, made from the definitions of the commands.
+//! Generates `docs/cli.md` from the definitions of the commands; runs as a test.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -49,7 +49,7 @@ fn the_reference_is_that_of_the_definitions() {
         std::fs::write(&path, &wanted).expect("the documents can be written");
     }
     let found = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(found == wanted, "docs/cli.md is old; BERGAMOT_BLESS=1 cargo test -p bergamot");
+    assert!(found == wanted, "docs/cli.md is old; BERGAMOT_BLESS=1 cargo test -p bergamot-cli");
 }
 
 const WIDTH: usize = 100;

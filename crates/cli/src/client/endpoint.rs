@@ -1,4 +1,4 @@
-//! Where a daemon is.
+//! [`Endpoint`]: the address of a daemon, and [`Endpoints`]: the addresses to try in order.
 
 use std::fmt;
 use std::io;
@@ -15,7 +15,7 @@ use thiserror::Error;
 use crate::failure::Failure;
 
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) enum Place {
+pub(crate) enum Endpoint {
     Socket(PathBuf),
     Http { host: String, login: Option<(String, Secret)> },
 }
@@ -24,11 +24,13 @@ pub(crate) enum Place {
 pub(crate) enum InvalidPlace {
     #[error("write a path, unix:PATH, tcp://HOST:PORT or http://USER:PASSWORD@HOST:PORT")]
     Unknown,
-    #[error("TLS is not spoken here; a tunnel or the socket keeps what is said to itself")]
+    #[error(
+        "the daemon does not support https; use the Unix socket, an SSH tunnel or a reverse proxy"
+    )]
     Tls,
 }
 
-impl FromStr for Place {
+impl FromStr for Endpoint {
     type Err = InvalidPlace;
 
     fn from_str(text: &str) -> Result<Self, InvalidPlace> {
@@ -45,14 +47,14 @@ impl FromStr for Place {
     }
 }
 
-fn socket_at(path: &str) -> Result<Place, InvalidPlace> {
+fn socket_at(path: &str) -> Result<Endpoint, InvalidPlace> {
     match path.is_empty() {
         true => Err(InvalidPlace::Unknown),
-        false => Ok(Place::Socket(path.into())),
+        false => Ok(Endpoint::Socket(path.into())),
     }
 }
 
-fn http(text: &str) -> Result<Place, InvalidPlace> {
+fn http(text: &str) -> Result<Endpoint, InvalidPlace> {
     let text = text.split('/').next().unwrap_or_default();
     let (login, host) = match text.rsplit_once('@') {
         Some((login, host)) => (Some(login), host),
@@ -65,8 +67,8 @@ fn http(text: &str) -> Result<Place, InvalidPlace> {
     let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
     match host {
         "" => Err(InvalidPlace::Unknown),
-        _ if has_port => Ok(Place::Http { host: host.to_owned(), login }),
-        _ => Ok(Place::Http { host: format!("{host}:{USUAL_PORT}"), login }),
+        _ if has_port => Ok(Endpoint::Http { host: host.to_owned(), login }),
+        _ => Ok(Endpoint::Http { host: format!("{host}:{USUAL_PORT}"), login }),
     }
 }
 
@@ -86,7 +88,7 @@ fn percent_decoded(text: &str) -> String {
 }
 
 /// Without the password.
-impl fmt::Display for Place {
+impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Socket(path) => path.display().fmt(f),
@@ -95,7 +97,7 @@ impl fmt::Display for Place {
     }
 }
 
-impl Place {
+impl Endpoint {
     pub(crate) fn connect(&self) -> Result<Client, ClientError> {
         match self {
             Self::Socket(path) => Client::connect_socket(path),
@@ -106,21 +108,21 @@ impl Place {
 
 /// Where a daemon may be, the likeliest first.
 #[derive(Clone, Debug)]
-pub(crate) struct Places {
-    all: Vec<Place>,
-    /// Where its port should be. Anybody may listen there, and would be told the password: so it is
-    /// asked only if somebody wants that.
+pub(crate) struct Endpoints {
+    all: Vec<Endpoint>,
+    /// The address of its port. Any process may listen there and would receive the password, so it is used
+    /// for requests without a login only.
     port: Option<String>,
 }
 
-impl From<Place> for Places {
-    fn from(place: Place) -> Self {
+impl From<Endpoint> for Endpoints {
+    fn from(place: Endpoint) -> Self {
         Self { all: vec![place], port: None }
     }
 }
 
-impl Places {
-    /// If nobody says: what a configuration says, or where daemons usually are.
+impl Endpoints {
+    /// Without an option: the addresses of a configuration, or the usual ones.
     pub(crate) fn usual(
         environment: impl Fn(&str) -> Option<String>,
         config: Option<&Config>,
@@ -130,7 +132,7 @@ impl Places {
         };
         let port = own_address(&config.control).map(|address| address.to_string());
         let all = match &config.control.socket {
-            Socket::At(path) => vec![Place::Socket(path.clone())],
+            Socket::At(path) => vec![Endpoint::Socket(path.clone())],
             Socket::Usual => sockets(environment, Some(&config.directories.state)),
             Socket::None => {
                 return Self { all: by_address(&config.control).into_iter().collect(), port: None };
@@ -139,15 +141,15 @@ impl Places {
         Self { all, port }
     }
 
-    /// The port as well, for a question that wants no login. Not every volume takes a socket.
+    /// The port as well, for a request without a login. Not every volume supports sockets.
     pub(crate) fn and_port_without_login(mut self) -> Self {
-        let port = self.port.take().map(|host| Place::Http { host, login: None });
+        let port = self.port.take().map(|host| Endpoint::Http { host, login: None });
         self.all.extend(port);
         self
     }
 
-    /// The first place where somebody answers.
-    pub(crate) fn reach(&self) -> Result<(Client, Place), Failure> {
+    /// The first address that accepts a connection.
+    pub(crate) fn reach(&self) -> Result<(Client, Endpoint), Failure> {
         let mut tried = Vec::new();
         for place in &self.all {
             match place.connect() {
@@ -178,14 +180,14 @@ impl Places {
     }
 }
 
-fn sockets(environment: impl Fn(&str) -> Option<String>, state: Option<&Path>) -> Vec<Place> {
-    socket::usual(environment, state).into_iter().map(Place::Socket).collect()
+fn sockets(environment: impl Fn(&str) -> Option<String>, state: Option<&Path>) -> Vec<Endpoint> {
+    socket::usual(environment, state).into_iter().map(Endpoint::Socket).collect()
 }
 
-fn by_address(control: &Control) -> Option<Place> {
+fn by_address(control: &Control) -> Option<Endpoint> {
     let name = control.full.username.as_ref().map_or("", Secret::reveal);
     let login = control.full.password.clone().map(|password| (name.to_owned(), password));
-    Some(Place::Http { host: own_address(control)?.to_string(), login })
+    Some(Endpoint::Http { host: own_address(control)?.to_string(), login })
 }
 
 /// Its port, as it is seen from here.
@@ -220,10 +222,10 @@ mod tests {
 
     #[test]
     fn places_are_read_in_every_spelling() {
-        let socket = |path: &str| Ok(Place::Socket(path.into()));
+        let socket = |path: &str| Ok(Endpoint::Socket(path.into()));
         let http = |host: &str, login: Option<(&str, &str)>| {
             let login = login.map(|(name, password)| (name.to_owned(), Secret::new(password)));
-            Ok(Place::Http { host: host.to_owned(), login })
+            Ok(Endpoint::Http { host: host.to_owned(), login })
         };
         for (text, place) in [
             ("/run/b.sock", socket("/run/b.sock")),
@@ -240,21 +242,21 @@ mod tests {
             ("tcp://", Err(InvalidPlace::Unknown)),
             ("", Err(InvalidPlace::Unknown)),
         ] {
-            assert_eq!(text.parse::<Place>(), place, "{text}");
+            assert_eq!(text.parse::<Endpoint>(), place, "{text}");
         }
     }
 
     #[test]
     fn a_place_is_shown_without_its_password() {
-        let place: Place = "http://ann:hush@nas:7".parse().unwrap();
+        let place: Endpoint = "http://ann:hush@nas:7".parse().unwrap();
         assert_eq!(place.to_string(), "tcp://nas:7");
         assert!(!format!("{place:?}").contains("hush"));
     }
 
     #[test]
     fn who_is_not_there_is_told_with_all_that_was_tried() {
-        let all = ["/nowhere/a.sock", "/nowhere/b.sock"].map(|path| Place::Socket(path.into()));
-        let places = |all: &[Place]| Places { all: all.to_vec(), port: None };
+        let all = ["/nowhere/a.sock", "/nowhere/b.sock"].map(|path| Endpoint::Socket(path.into()));
+        let places = |all: &[Endpoint]| Endpoints { all: all.to_vec(), port: None };
         let failure = places(&all).reach().unwrap_err();
         let text = failure.to_string();
         assert!(

@@ -1,6 +1,7 @@
-//! What the daemon answers, as far as it is shown to people.
+//! The daemon's responses, as far as the pages show them.
 //!
-//! Read leniently: a newer daemon may say more than is known here.
+//! These are not the types of `bergamot-api`: they contain only the fields that are shown, and words instead of enums, so
+//! that a command line can talk to a newer or an older daemon.
 
 use bergamot_types::UnixTime;
 use chrono::DateTime;
@@ -61,7 +62,7 @@ pub(crate) struct Job {
     pub(crate) ended: Option<Ended>,
 }
 
-/// What a sample of its articles said.
+/// The result of a probe of its articles.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
 pub(crate) struct Probe {
     pub(crate) outlook: String,
@@ -83,7 +84,7 @@ pub(crate) enum State {
 }
 
 impl State {
-    /// What the shell is told of a job in this state; none as long as it has not ended.
+    /// The exit code for a job in this state; none before it has ended.
     pub(crate) fn exit(&self) -> Option<Exit> {
         match self {
             Self::Queued | Self::Downloading | Self::Fetching | Self::Post(_) => None,

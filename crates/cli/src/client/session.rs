@@ -1,18 +1,18 @@
-//! One command: a daemon to ask, and somebody to tell.
+//! [`Session`]: one command with its connection to the daemon and its output; runs on the calling thread.
 
 use std::io::{self, StdoutLock, Write};
 
 use bergamot_rpc::{Client, Events};
 use serde_json::Value;
 
-use crate::client::endpoint::Place;
+use crate::client::endpoint::Endpoint;
 use crate::failure::Failure;
-use crate::terminal::style::Look;
+use crate::terminal::style::Style;
 
 #[derive(Debug)]
 pub(crate) struct Session {
     client: Client,
-    place: Place,
+    place: Endpoint,
     pub(crate) out: Output,
 }
 
@@ -21,21 +21,21 @@ pub(crate) struct Session {
 pub(crate) struct Output {
     to: StdoutLock<'static>,
     pub(crate) form: Form,
-    pub(crate) look: Look,
+    pub(crate) style: Style,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Form {
     /// What the daemon answers, unchanged.
     Json,
-    People,
+    Page,
     /// Ids and nothing else.
     Quiet,
 }
 
 impl Session {
-    pub(crate) fn new(client: Client, place: Place, form: Form, look: Look) -> Self {
-        Self { client, place, out: Output { to: io::stdout().lock(), form, look } }
+    pub(crate) fn new(client: Client, place: Endpoint, form: Form, style: Style) -> Self {
+        Self { client, place, out: Output { to: io::stdout().lock(), form, style } }
     }
 
     pub(crate) fn ask(&mut self, method: &str, params: Value) -> Result<Value, Failure> {
@@ -49,25 +49,25 @@ impl Session {
 }
 
 impl Output {
-    /// An answer as it came, or the page people get of it.
+    /// The response unchanged, or its page.
     pub(crate) fn answer(
         &mut self,
         answer: &Value,
-        page: impl FnOnce(Look) -> Result<String, Failure>,
+        page: impl FnOnce(Style) -> Result<String, Failure>,
     ) -> Result<(), Failure> {
         match self.form {
             Form::Json => self.json(answer),
-            Form::People => {
-                let page = page(self.look)?;
+            Form::Page => {
+                let page = page(self.style)?;
                 self.text(&page)
             }
             Form::Quiet => Ok(()),
         }
     }
 
-    /// On a line of its own for programs, spread out for people.
+    /// On one line for programs, indented for a terminal.
     pub(crate) fn json(&mut self, value: &Value) -> Result<(), Failure> {
-        let text = match self.look.width {
+        let text = match self.style.width {
             Some(_) => serde_json::to_string_pretty(value)?,
             None => value.to_string(),
         };

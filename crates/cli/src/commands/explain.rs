@@ -1,4 +1,4 @@
-//! `explain`
+//! `explain`: prints why the queue or a job is slow, waits or failed.
 
 use bergamot_types::Shown;
 use serde_json::json;
@@ -8,14 +8,14 @@ use crate::client::session::Session;
 use crate::failure::Failure;
 use crate::terminal::columns::{Columns, left, right};
 use crate::terminal::format;
-use crate::terminal::style::{Look, Tint};
+use crate::terminal::style::{Style, Tint};
 
 pub(crate) fn explain(session: &mut Session, job: Option<u32>) -> Result<(), Failure> {
     let answer = match job {
         Some(job) => session.ask("job.explain", json!({ "job": job }))?,
         None => session.ask("queue.explain", json!({}))?,
     };
-    session.out.answer(&answer, |look| Ok(page(&read(&answer)?, look)))
+    session.out.answer(&answer, |style| Ok(page(&read(&answer)?, style)))
 }
 
 /// What keeps everything from being downloaded, if something does.
@@ -25,8 +25,8 @@ pub(crate) fn hindrance(session: &mut Session) -> Result<Option<String>, Failure
     Ok((!goes_on).then(|| Shown(&explanation.sentence).to_string()))
 }
 
-fn page(explanation: &Explanation, look: Look) -> String {
-    let sentence = look.tint(Tint::Title, &Shown(&explanation.sentence).to_string());
+fn page(explanation: &Explanation, style: Style) -> String {
+    let sentence = style.tint(Tint::Title, &Shown(&explanation.sentence).to_string());
     let mut table = Columns::new([left(""), left(""), right(""), left("")]);
     for evidence in &explanation.evidence {
         let (value, fact) = told(evidence);
@@ -37,10 +37,10 @@ fn page(explanation: &Explanation, look: Look) -> String {
             Shown(&fact).to_string().into(),
         ]);
     }
-    format!("{sentence}\n{}", table.page(Look { width: None, ..look }))
+    format!("{sentence}\n{}", table.page(Style { width: None, ..style }))
 }
 
-/// A number and what it counts; amounts as people write them.
+/// A number and its unit.
 fn told(evidence: &Evidence) -> (String, String) {
     let Some(value) = evidence.value else { return (String::new(), evidence.fact.clone()) };
     match evidence.fact.as_str() {
@@ -70,7 +70,7 @@ mod tests {
             evidence("server", Some("s1"), "login refused", None),
         ] });
         assert_eq!(
-            page(&read(&explanation).unwrap(), Look::plain(80)),
+            page(&read(&explanation).unwrap(), Style::plain(80)),
             "Slow.\n  \
              queue              3  jobs\n  \
              rate        2.5 MB/s\n  \

@@ -1,4 +1,4 @@
-//! `feeds`
+//! `feeds`: the feeds, their items and errors.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::client::session::{Form, Session};
 use crate::failure::Failure;
 use crate::terminal::columns::{Cell, Columns, flexible, left, right};
 use crate::terminal::format;
-use crate::terminal::style::{Look, Tint};
+use crate::terminal::style::{Style, Tint};
 
 #[derive(Clone, Debug, Deserialize)]
 struct Feed {
@@ -104,10 +104,10 @@ fn list(session: &mut Session) -> Result<(), Failure> {
         let ids: String = feeds.iter().map(|feed| format!("{}\n", feed.id)).collect();
         return session.out.text(&ids);
     }
-    session.out.answer(&answer, |look| Ok(list_page(&feeds, look)))
+    session.out.answer(&answer, |style| Ok(list_page(&feeds, style)))
 }
 
-fn list_page(feeds: &[Feed], look: Look) -> String {
+fn list_page(feeds: &[Feed], style: Style) -> String {
     if feeds.is_empty() {
         return "There are no feeds.\n".to_owned();
     }
@@ -131,12 +131,12 @@ fn list_page(feeds: &[Feed], look: Look) -> String {
             feed.seen.to_string().into(),
             feed.wanted.to_string().into(),
             format::span(feed.interval).into(),
-            ago(feed.last_fetched, look).into(),
-            ahead(feed.next_due, look).into(),
+            ago(feed.last_fetched, style).into(),
+            ahead(feed.next_due, style).into(),
             state(feed),
         ]);
     }
-    table.page(look)
+    table.page(style)
 }
 
 fn state(feed: &Feed) -> Cell {
@@ -152,10 +152,10 @@ fn state(feed: &Feed) -> Cell {
 
 fn show_items(session: &mut Session, answer: &Value) -> Result<(), Failure> {
     let items: Vec<Item> = read(answer)?;
-    session.out.answer(answer, |look| Ok(items_page(&items, look)))
+    session.out.answer(answer, |style| Ok(items_page(&items, style)))
 }
 
-fn items_page(items: &[Item], look: Look) -> String {
+fn items_page(items: &[Item], style: Style) -> String {
     if items.is_empty() {
         return "The feed is empty.\n".to_owned();
     }
@@ -176,21 +176,21 @@ fn items_page(items: &[Item], look: Look) -> String {
             item.rule.map_or(String::new(), |rule| rule.to_string()).into(),
             Shown(&item.fate).to_string().into(),
             item.size.map_or(String::new(), format::size).into(),
-            ago(item.published, look).into(),
+            ago(item.published, style).into(),
             Shown(item.category.as_deref().unwrap_or_default()).to_string().into(),
             Shown(&item.title).to_string().into(),
         ]);
     }
-    table.page(look)
+    table.page(style)
 }
 
 fn errors(session: &mut Session) -> Result<(), Failure> {
     let answer = session.ask("feeds.errors", json!({}))?;
     let errors: Vec<Trouble> = read(&answer)?;
-    session.out.answer(&answer, |look| Ok(errors_page(&errors, look)))
+    session.out.answer(&answer, |style| Ok(errors_page(&errors, style)))
 }
 
-fn errors_page(errors: &[Trouble], look: Look) -> String {
+fn errors_page(errors: &[Trouble], style: Style) -> String {
     if errors.is_empty() {
         return "No call to a feed has failed.\n".to_owned();
     }
@@ -198,22 +198,22 @@ fn errors_page(errors: &[Trouble], look: Look) -> String {
         Columns::new([right("AGO"), left("FEED"), left("CODE"), flexible("WHAT WENT WRONG")]);
     for error in errors {
         table.push([
-            ago(Some(error.at), look).into(),
+            ago(Some(error.at), style).into(),
             Shown(&error.feed).to_string().into(),
             Shown(&error.code).to_string().into(),
             Shown(&error.message).to_string().into(),
         ]);
     }
-    table.page(look)
+    table.page(style)
 }
 
-fn ago(moment: Option<Moment>, look: Look) -> String {
-    let seconds = moment.map(|moment| look.now.0.saturating_sub(moment.0.0).max(0).unsigned_abs());
+fn ago(moment: Option<Moment>, style: Style) -> String {
+    let seconds = moment.map(|moment| style.now.0.saturating_sub(moment.0.0).max(0).unsigned_abs());
     seconds.map_or("-".to_owned(), format::span)
 }
 
-fn ahead(moment: Option<Moment>, look: Look) -> String {
-    let seconds = moment.map(|moment| moment.0.0.saturating_sub(look.now.0).max(0).unsigned_abs());
+fn ahead(moment: Option<Moment>, style: Style) -> String {
+    let seconds = moment.map(|moment| moment.0.0.saturating_sub(style.now.0).max(0).unsigned_abs());
     seconds.map_or("-".to_owned(), |seconds| match seconds {
         0 => "now".to_owned(),
         seconds => format::span(seconds),
@@ -238,7 +238,7 @@ mod tests {
             .unwrap()
         };
         let page =
-            list_page(&[feed(1, "waiting", false), feed(2, "stopped", true)], Look::plain(120));
+            list_page(&[feed(1, "waiting", false), feed(2, "stopped", true)], Style::plain(120));
         assert_eq!(
             page,
             "ID  NAME  URL            SEEN  WANTED  EVERY  LAST  NEXT  STATE\n \

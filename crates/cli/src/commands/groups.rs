@@ -1,4 +1,4 @@
-//! `groups`
+//! `groups`: newsgroups, their headers and posts.
 
 use bergamot_types::Shown;
 use serde::Deserialize;
@@ -12,7 +12,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::terminal::columns::{Cell, Columns, flexible, left, right};
 use crate::terminal::format;
-use crate::terminal::style::{Look, Tint};
+use crate::terminal::style::{Style, Tint};
 
 pub(crate) fn groups(session: &mut Session, command: &GroupCommand) -> Result<(), Failure> {
     match command {
@@ -42,7 +42,7 @@ pub(crate) fn groups(session: &mut Session, command: &GroupCommand) -> Result<()
                 let exit = queue(session, params)?;
                 worst = if worst == Exit::Ok { exit } else { worst };
             }
-            if worst == Exit::Ok { Ok(()) } else { Err(Failure::Told(worst)) }
+            if worst == Exit::Ok { Ok(()) } else { Err(Failure::ImportOutput(worst)) }
         }
     }
 }
@@ -66,15 +66,15 @@ fn list(session: &mut Session, mut params: Value) -> Result<(), Failure> {
         let names: String = page.items.iter().map(|group| format!("{}\n", group.name)).collect();
         return session.out.text(&names);
     }
-    session.out.answer(&answer, |look| Ok(groups_page(&read(&answer)?, limit, look)))
+    session.out.answer(&answer, |style| Ok(groups_page(&read(&answer)?, limit, style)))
 }
 
 /// A page that is not full is the last.
-fn groups_page(page: &Page<Group>, limit: u64, look: Look) -> String {
+fn groups_page(page: &Page<Group>, limit: u64, style: Style) -> String {
     let Some(last) = page.items.last() else { return "No group is like that.\n".to_owned() };
     let mut table = Columns::new([left("GROUP"), right("ARTICLES"), flexible("")]);
     for group in &page.items {
-        // The range is all that servers tell; what was deleted within it counts too.
+        // Servers report only the range; deleted articles within it count too.
         let articles = group.last.saturating_add(1).saturating_sub(group.first);
         table.push([
             Shown(&group.name).to_string().into(),
@@ -85,7 +85,7 @@ fn groups_page(page: &Page<Group>, limit: u64, look: Look) -> String {
     let shown = page.items.len();
     let more = (shown < page.total && shown as u64 >= limit)
         .then(|| format!("{shown} of {}; more with --after {}", page.total, Shown(&last.name)));
-    table.page(look) + &faint(more, look)
+    table.page(style) + &faint(more, style)
 }
 
 #[derive(Deserialize)]
@@ -111,10 +111,10 @@ fn headers(session: &mut Session, method: &str, params: Value) -> Result<(), Fai
         let ids: String = page.items.iter().map(|header| format!("<{}>\n", header.id)).collect();
         return session.out.text(&ids);
     }
-    session.out.answer(&answer, |look| Ok(headers_page(&read(&answer)?, look)))
+    session.out.answer(&answer, |style| Ok(headers_page(&read(&answer)?, style)))
 }
 
-fn headers_page(page: &Headers, look: Look) -> String {
+fn headers_page(page: &Headers, style: Style) -> String {
     let mut table = Columns::new([
         right("NUMBER"),
         right("SIZE"),
@@ -126,13 +126,13 @@ fn headers_page(page: &Headers, look: Look) -> String {
         table.push([
             header.number.to_string().into(),
             format::size(header.bytes).into(),
-            posted(header.date, look),
+            posted(header.date, style),
             short(&header.poster).into(),
             Shown(&header.subject).to_string().into(),
         ]);
     }
-    let rows = if page.items.is_empty() { "None.\n".to_owned() } else { table.page(look) };
-    rows + &faint(page.below.map(|below| format!("older ones with --below {below}")), look)
+    let rows = if page.items.is_empty() { "None.\n".to_owned() } else { table.page(style) };
+    rows + &faint(page.below.map(|below| format!("older ones with --below {below}")), style)
 }
 
 #[derive(Deserialize)]
@@ -170,10 +170,10 @@ fn posts(session: &mut Session, choice: &PostChoice) -> Result<(), Failure> {
         let keys: String = page.items.iter().map(|post| format!("{}\n", post.post)).collect();
         return session.out.text(&keys);
     }
-    session.out.answer(&answer, |look| Ok(posts_page(&read(&answer)?, choice.offset, look)))
+    session.out.answer(&answer, |style| Ok(posts_page(&read(&answer)?, choice.offset, style)))
 }
 
-fn posts_page(page: &Page<Post>, offset: usize, look: Look) -> String {
+fn posts_page(page: &Page<Post>, offset: usize, style: Style) -> String {
     if page.items.is_empty() {
         return "No post is like that.\n".to_owned();
     }
@@ -190,7 +190,7 @@ fn posts_page(page: &Page<Post>, offset: usize, look: Look) -> String {
         table.push([
             Shown(&post.post).to_string().into(),
             format::size(post.bytes).into(),
-            posted(post.date, look),
+            posted(post.date, style),
             counted(post.present_files.into(), post.expected_files.into()).into(),
             completeness(post),
             short(&post.poster).into(),
@@ -201,11 +201,11 @@ fn posts_page(page: &Page<Post>, offset: usize, look: Look) -> String {
     let more = (shown < page.total)
         .then(|| format!("{shown} of {}; more with --offset {shown}", page.total));
     let files = page.items.iter().filter_map(|post| post.files.as_ref());
-    let files: String = files.map(|files| format!("\n{}", files_page(files, look))).collect();
-    table.page(look) + &faint(more, look) + &files
+    let files: String = files.map(|files| format!("\n{}", files_page(files, style))).collect();
+    table.page(style) + &faint(more, style) + &files
 }
 
-fn files_page(files: &[PostFile], look: Look) -> String {
+fn files_page(files: &[PostFile], style: Style) -> String {
     let mut table = Columns::new([flexible("FILE"), right("SIZE"), right("ARTICLES")]);
     for file in files {
         table.push([
@@ -214,7 +214,7 @@ fn files_page(files: &[PostFile], look: Look) -> String {
             counted(file.present.into(), file.expected.into()).into(),
         ]);
     }
-    table.page(look)
+    table.page(style)
 }
 
 fn completeness(post: &Post) -> Cell {
@@ -233,8 +233,8 @@ fn counted(present: u64, expected: u64) -> String {
     if present >= expected { present.to_string() } else { format!("{present} of {expected}") }
 }
 
-fn posted(date: Option<Moment>, look: Look) -> Cell {
-    date.map_or("".into(), |date| format::ago(look.now, date.0).into())
+fn posted(date: Option<Moment>, style: Style) -> Cell {
+    date.map_or("".into(), |date| format::ago(style.now, date.0).into())
 }
 
 /// The name of a poster without the address, which is seldom theirs.
@@ -244,8 +244,8 @@ fn short(poster: &str) -> String {
     Shown(&name.chars().take(LONGEST_POSTER).collect::<String>()).to_string()
 }
 
-fn faint(text: Option<String>, look: Look) -> String {
-    text.map_or(String::new(), |text| format!("{}\n", look.tint(Tint::Faint, &text)))
+fn faint(text: Option<String>, style: Style) -> String {
+    text.map_or(String::new(), |text| format!("{}\n", style.tint(Tint::Faint, &text)))
 }
 
 fn queue(session: &mut Session, params: Value) -> Result<Exit, Failure> {
@@ -270,8 +270,8 @@ mod tests {
                         a.c           0\n\
                         2 of 3; more with --after a.c\n";
         let page = read(&page).unwrap();
-        assert_eq!(groups_page(&page, 2, Look::plain(80)), expected);
-        assert!(!groups_page(&page, 50, Look::plain(80)).contains("more"));
+        assert_eq!(groups_page(&page, 2, Style::plain(80)), expected);
+        assert!(!groups_page(&page, 50, Style::plain(80)).contains("more"));
     }
 
     #[test]
@@ -283,7 +283,7 @@ mod tests {
         let expected = "NUMBER      SIZE     POSTED  POSTER  SUBJECT\n     \
                         7  750.0 kB  2 min ago  Ann     a [1/1] \"b.rar\" yEnc (1/2)\n\
                         older ones with --below 7\n";
-        assert_eq!(headers_page(&read(&page).unwrap(), Look::plain(80)), expected);
+        assert_eq!(headers_page(&read(&page).unwrap(), Style::plain(80)), expected);
         let post = json!({
             "post": "00f1", "title": "a", "poster": "ann@x", "date": null, "bytes": 2_000_000,
             "complete": false, "present_files": 1, "expected_files": 1, "present_articles": 1,
@@ -295,6 +295,6 @@ mod tests {
                         00f1  2.0 MB      1  50 %      ann@x   a\n\n\
                         FILE     SIZE  ARTICLES\n\
                         b.rar  2.0 MB    1 of 2\n";
-        assert_eq!(posts_page(&read(&page).unwrap(), 0, Look::plain(80)), expected);
+        assert_eq!(posts_page(&read(&page).unwrap(), 0, Style::plain(80)), expected);
     }
 }

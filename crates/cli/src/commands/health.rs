@@ -1,4 +1,4 @@
-//! `health`: whether the daemon can do its work, for whoever starts it anew if it cannot.
+//! `health`: checks whether the daemon can work, for service managers that restart it otherwise.
 
 use std::io::Write;
 
@@ -10,8 +10,8 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::places;
 
-/// The loop answers, and what it is told can be written down. No other disk is asked for anything: a
-/// share that hangs is no reason to start the daemon anew. No login is needed, so none goes anywhere.
+/// Checks that the loop answers and that the state can be written. No other disk is touched: a hanging share
+/// is no reason to restart the daemon. No login is needed, so none is sent.
 pub(crate) fn health(options: Options) -> Result<(), Failure> {
     let (json, quiet) = (options.json, options.quiet);
     let (mut client, _) = places(options)?.and_port_without_login().reach()?;
@@ -28,6 +28,6 @@ pub(crate) fn health(options: Options) -> Result<(), Failure> {
     }
     match ready.is_ready {
         true => Ok(()),
-        false => Err(Failure::Told(Exit::Other)),
+        false => Err(Failure::ImportOutput(Exit::Other)),
     }
 }

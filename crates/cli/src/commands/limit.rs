@@ -1,4 +1,4 @@
-//! `limit` and `quota`
+//! `limit` and `quota`: shows and sets the rate limit, shows quotas.
 
 use bergamot_types::Shown;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::client::session::Session;
 use crate::failure::Failure;
 use crate::terminal::columns::{Cell, Columns, left, right};
 use crate::terminal::format;
-use crate::terminal::style::{Look, Tint};
+use crate::terminal::style::{Style, Tint};
 
 pub(crate) fn limit(session: &mut Session, rate: Option<RateLimit>) -> Result<(), Failure> {
     let answer = match rate {
@@ -28,10 +28,10 @@ fn limit_page(answer: &Value) -> String {
 
 pub(crate) fn quota(session: &mut Session) -> Result<(), Failure> {
     let answer = session.ask("quota.get", json!({}))?;
-    session.out.answer(&answer, |look| Ok(quota_page(&read::<Vec<Quota>>(&answer)?, look)))
+    session.out.answer(&answer, |style| Ok(quota_page(&read::<Vec<Quota>>(&answer)?, style)))
 }
 
-fn quota_page(quotas: &[Quota], look: Look) -> String {
+fn quota_page(quotas: &[Quota], style: Style) -> String {
     if quotas.is_empty() {
         return "There are no quotas.\n".to_owned();
     }
@@ -59,10 +59,10 @@ fn quota_page(quotas: &[Quota], look: Look) -> String {
             format::size(quota.limit).into(),
             Cell::tinted(tint, format::bar(used, BAR)),
             format!("{} %", used / 10).into(),
-            quota.renews.map_or("".into(), |renews| look.date(renews.0).into()),
+            quota.renews.map_or("".into(), |renews| style.date(renews.0).into()),
         ]);
     }
-    table.page(look)
+    table.page(style)
 }
 
 const BAR: usize = 16;
@@ -80,12 +80,12 @@ mod tests {
         let quotas = [quota(None, 250_000), quota(Some("block"), 2_000_000)];
         let quotas: Vec<Quota> = quotas.iter().map(|quota| read(quota).unwrap()).collect();
         assert_eq!(
-            quota_page(&quotas, Look::plain(100)),
+            quota_page(&quotas, Style::plain(100)),
             "OF           PER        USED   LIMIT                           RENEWS\n\
              all servers  month  250.0 kB  1.0 MB  ████············   25 %  2027-02-01 00:00\n\
              block        month    2.0 MB  1.0 MB  ████████████████  100 %  2027-02-01 00:00\n"
         );
-        assert_eq!(quota_page(&[], Look::plain(100)), "There are no quotas.\n");
+        assert_eq!(quota_page(&[], Style::plain(100)), "There are no quotas.\n");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `log`
+//! `log`: lines of the daemon's log.
 
 use std::thread;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::client::response::{LogLine, read};
 use crate::client::session::{Form, Session};
 use crate::failure::Failure;
-use crate::terminal::style::{Look, Tint};
+use crate::terminal::style::{Style, Tint};
 
 pub(crate) fn log(
     session: &mut Session,
@@ -21,12 +21,12 @@ pub(crate) fn log(
     if follow {
         return follow_on(session, &answer, job);
     }
-    session.out.answer(&answer, |look| {
-        Ok(read::<Vec<LogLine>>(&answer)?.iter().map(|line| shown(line, look)).collect())
+    session.out.answer(&answer, |style| {
+        Ok(read::<Vec<LogLine>>(&answer)?.iter().map(|line| shown(line, style)).collect())
     })
 }
 
-/// Asks again and again: lines are no events, for telling of one may write another.
+/// Polls: log lines are not events, because sending an event may write a line.
 fn follow_on(session: &mut Session, first: &Value, job: Option<u32>) -> Result<(), Failure> {
     let mut next = tell(session, first, 1)?;
     loop {
@@ -37,14 +37,14 @@ fn follow_on(session: &mut Session, first: &Value, job: Option<u32>) -> Result<(
     }
 }
 
-/// A line each, also as JSON: nobody could tell where an endless list ends. The number of the next.
+/// One line each, also as JSON: an endless list could not be parsed. Returns the next number.
 fn tell(session: &mut Session, answer: &Value, mut next: u64) -> Result<u64, Failure> {
     for value in answer.as_array().into_iter().flatten() {
         let line: LogLine = read(value)?;
         match session.out.form {
             Form::Json => session.out.text(&format!("{value}\n"))?,
-            Form::People => {
-                let text = shown(&line, session.out.look);
+            Form::Page => {
+                let text = shown(&line, session.out.style);
                 session.out.text(&text)?;
             }
             Form::Quiet => {}
@@ -54,15 +54,15 @@ fn tell(session: &mut Session, answer: &Value, mut next: u64) -> Result<u64, Fai
     Ok(next)
 }
 
-fn shown(line: &LogLine, look: Look) -> String {
+fn shown(line: &LogLine, style: Style) -> String {
     let tint = match line.kind.as_str() {
         "error" => Tint::Bad,
         "warning" => Tint::Uneasy,
         "debug" | "detail" => Tint::Faint,
         _ => Tint::Plain,
     };
-    let time = look.tint(Tint::Faint, &look.date_to_the_second(line.at.0));
-    let kind = look.tint(tint, &format!("{:7}", Shown(&line.kind).to_string()));
+    let time = style.tint(Tint::Faint, &style.date_to_the_second(line.at.0));
+    let kind = style.tint(tint, &format!("{:7}", Shown(&line.kind).to_string()));
     format!("{time}  {kind}  {}\n", Shown(&line.text))
 }
 
@@ -79,7 +79,7 @@ mod tests {
         let line = json!({ "id": 7, "kind": "warning", "at": "2027-01-15T08:00:01Z",
             "text": "s1 is \u{1b}[2Jaway" });
         assert_eq!(
-            shown(&read(&line).unwrap(), Look::plain(80)),
+            shown(&read(&line).unwrap(), Style::plain(80)),
             "2027-01-15 08:00:01  warning  s1 is \\u{1b}[2Jaway\n"
         );
     }

@@ -1,4 +1,4 @@
-//! `rpc`
+//! `rpc`: calls any method and prints its result.
 
 use serde_json::{Map, Value};
 
@@ -10,8 +10,8 @@ pub(crate) fn rpc(session: &mut Session, method: &str, words: &[String]) -> Resu
     session.out.json(&answer)
 }
 
-/// One object or list as it is; pairs by name, as our own methods want them; else a list, as those
-/// of NZBGet do.
+/// One JSON object or list unchanged; `name=value` pairs as an object, for native methods; else a list, for
+/// NZBGet's.
 fn params(words: &[String]) -> Result<Value, Failure> {
     if let [word] = words
         && word.starts_with(['{', '['])

@@ -1,4 +1,4 @@
-//! `server`
+//! `server`: shows, adds, tests and removes news servers.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::terminal::columns::{Cell, Columns, flexible, left, right};
 use crate::terminal::format;
-use crate::terminal::style::{Look, Tint};
+use crate::terminal::style::{Style, Tint};
 
 pub(crate) fn server(session: &mut Session, command: &ServerCommand) -> Result<(), Failure> {
     match command {
@@ -34,18 +34,18 @@ fn list(session: &mut Session) -> Result<(), Failure> {
         let ids: String = servers.iter().map(|server| format!("{}\n", server.id)).collect();
         return session.out.text(&ids);
     }
-    session.out.answer(&answer, |look| Ok(page(&servers, look)))
+    session.out.answer(&answer, |style| Ok(page(&servers, style)))
 }
 
 fn test(session: &mut Session, wanted: &TestServer) -> Result<(), Failure> {
     let TestServer { server, port, plain, username, password_file } = wanted;
     let servers: Vec<Server> = read(&session.ask("servers.list", json!({}))?)?;
     let known = servers.iter().find(|known| known.name == *server || known.host == *server);
-    // Its login is known to the daemon alone.
+    // Only the daemon has its login.
     if let (Some(known), None, None, false) = (known, port, username, plain) {
         let answer = session.ask("servers.check", json!({ "server": known.id }))?;
         return session.out.answer(&answer, |_| {
-            // Whether it has one, the daemon does not tell.
+            // The daemon does not show whether it has one.
             Ok(format!("{} answers, and can be asked for articles.\n", Shown(&known.name)))
         });
     }
@@ -87,7 +87,7 @@ fn add(session: &mut Session, new: &AddServer) -> Result<(), Failure> {
     }
     let answer = session.ask("servers.add", server)?;
     let name = Shown(&new.name);
-    if new.unchecked || session.out.form != Form::People {
+    if new.unchecked || session.out.form != Form::Page {
         return session.out.answer(&answer, |_| Ok(format!("{name} is added.\n")));
     }
     let servers: Vec<Server> = read(&session.ask("servers.list", json!({}))?)?;
@@ -103,15 +103,15 @@ fn add(session: &mut Session, new: &AddServer) -> Result<(), Failure> {
             session.out.text(&format!("{name} is added, but cannot be used now: {error}\n"))?;
             // It may be reached later, but will not be given a login by itself.
             match error.exit() {
-                exit @ Exit::NotAllowed => Err(Failure::Told(exit)),
+                exit @ Exit::NotAllowed => Err(Failure::ImportOutput(exit)),
                 _ => Ok(()),
             }
         }
     }
 }
 
-/// What is configured under that name, as far as the daemon tells; passwords it does not. A host is
-/// only a host: who gives one with a login has not said that it may go there in plain text.
+/// The settings of the server of that name, as far as the daemon shows them; it does not show passwords. For
+/// a host no login is sent, because it might be sent in plain text.
 fn probe_of(server: &str, known: Option<&Server>) -> Value {
     match known.filter(|known| known.name == server) {
         Some(known) => json!({ "host": known.host, "port": known.port, "tls": known.tls }),
@@ -141,7 +141,7 @@ fn try_out(session: &mut Session, probe: Value, logs_in: bool) -> Result<(), Fai
     session.out.answer(&answer, |_| Ok(format!("{} answers {how}.\n", Shown(&host))))
 }
 
-fn page(servers: &[Server], look: Look) -> String {
+fn page(servers: &[Server], style: Style) -> String {
     if servers.is_empty() {
         return "There are no servers.\n".to_owned();
     }
@@ -166,13 +166,13 @@ fn page(servers: &[Server], look: Look) -> String {
             format!("{} of {}", server.open, server.connections).into(),
             format::rate(server.rate).into(),
             format::size(server.downloaded).into(),
-            state(server, look),
+            state(server, style),
         ]);
     }
-    table.page(look)
+    table.page(style)
 }
 
-fn state(server: &Server, look: Look) -> Cell {
+fn state(server: &Server, style: Style) -> Cell {
     if !server.active {
         return Cell::tinted(Tint::Faint, "switched off");
     }
@@ -183,7 +183,7 @@ fn state(server: &Server, look: Look) -> Cell {
             _ => Cell::tinted(Tint::Good, "busy"),
         };
     };
-    let left = server.rests_until.map(|until| until.0.0.saturating_sub(look.now.0));
+    let left = server.rests_until.map(|until| until.0.0.saturating_sub(style.now.0));
     let rest = left.and_then(|left| u64::try_from(left).ok()).filter(|left| *left > 0);
     let until = rest.map_or(String::new(), |left| format!(", rests {}", format::span(left)));
     Cell::tinted(Tint::Bad, format!("{}{until}", Shown(trouble)))
@@ -209,7 +209,7 @@ mod tests {
         off.active = false;
         let servers = [sample("a", None), sample("b", Some("refused")), off];
         assert_eq!(
-            page(&servers, Look::plain(120)),
+            page(&servers, Style::plain(120)),
             "ID  NAME  HOST        LEVEL  CONNECTIONS      RATE   TOTAL  STATE\n \
              1  a     news.x:563      0      8 of 20  2.0 MB/s  5.0 MB  busy\n \
              1  b     news.x:563      0      8 of 20  2.0 MB/s  5.0 MB  refused, rests 1 min 30 s\n \

@@ -1,4 +1,4 @@
-//! `status`, and what is told to the daemon as a whole: `reload`, `scan`, `stop`.
+//! `status`, `reload`, `scan` and `stop`: the daemon as a whole.
 
 use bergamot_types::Shown;
 use serde_json::json;
@@ -9,15 +9,15 @@ use crate::failure::Failure;
 use crate::terminal::columns::Cell;
 use crate::terminal::fields::Fields;
 use crate::terminal::format;
-use crate::terminal::style::{Look, Tint};
+use crate::terminal::style::{Style, Tint};
 
 pub(crate) fn status(session: &mut Session) -> Result<(), Failure> {
     let answer = session.ask("system.status", json!({}))?;
     let servers: Vec<Server> = match session.out.form {
-        Form::People => read(&session.ask("servers.list", json!({}))?)?,
+        Form::Page => read(&session.ask("servers.list", json!({}))?)?,
         Form::Json | Form::Quiet => Vec::new(),
     };
-    session.out.answer(&answer, |look| Ok(page(&read(&answer)?, &servers, look)))
+    session.out.answer(&answer, |style| Ok(page(&read(&answer)?, &servers, style)))
 }
 
 pub(crate) fn reload(session: &mut Session) -> Result<(), Failure> {
@@ -35,15 +35,15 @@ pub(crate) fn stop(session: &mut Session) -> Result<(), Failure> {
     session.out.answer(&answer, |_| Ok("The daemon stops.\n".to_owned()))
 }
 
-fn page(status: &Status, servers: &[Server], look: Look) -> String {
-    let title = look.tint(Tint::Title, &format!("bergamot {}", Shown(&status.version)));
+fn page(status: &Status, servers: &[Server], style: Style) -> String {
+    let title = style.tint(Tint::Title, &format!("bergamot {}", Shown(&status.version)));
     let mut fields = Fields::new();
     let running = format::ago(status.now.0, status.started.0);
-    fields.push("started", format!("{}, {running}", look.date(status.started.0)));
-    fields.push("downloads", doing(status, look));
+    fields.push("started", format!("{}, {running}", style.date(status.started.0)));
+    fields.push("downloads", doing(status, style));
     let pauses = [("after download", &status.post_paused), ("watch folder", &status.scan_paused)];
     for (name, paused) in pauses {
-        fields.push_if_any(name, paused.as_ref().map(|paused| pause(paused, look)));
+        fields.push_if_any(name, paused.as_ref().map(|paused| pause(paused, style)));
     }
     fields.push("queue", queue(status));
     fields.push("limit", status.limit.map_or("none".to_owned(), format::rate));
@@ -62,12 +62,12 @@ fn page(status: &Status, servers: &[Server], look: Look) -> String {
     for warning in &status.warnings {
         fields.push("warning", Cell::tinted(Tint::Uneasy, Shown(warning).to_string()));
     }
-    format!("{title}\n{}", fields.page(look))
+    format!("{title}\n{}", fields.page(style))
 }
 
-fn doing(status: &Status, look: Look) -> Cell {
+fn doing(status: &Status, style: Style) -> Cell {
     match &status.download_paused {
-        Some(paused) => pause(paused, look),
+        Some(paused) => pause(paused, style),
         None if status.quota_reached => Cell::tinted(Tint::Uneasy, "the quota is reached"),
         None if status.rate > 0 => Cell::tinted(Tint::Busy, format::rate(status.rate)),
         None if status.jobs == 0 => "nothing to do".into(),
@@ -75,8 +75,8 @@ fn doing(status: &Status, look: Look) -> Cell {
     }
 }
 
-pub(crate) fn pause(paused: &Paused, look: Look) -> Cell {
-    let until = paused.until.map(|until| format!(", until {}", look.date(until.0)));
+pub(crate) fn pause(paused: &Paused, style: Style) -> Cell {
+    let until = paused.until.map(|until| format!(", until {}", style.date(until.0)));
     let text = format!("paused by {}{}", Shown(&paused.by), until.unwrap_or_default());
     Cell::tinted(Tint::Uneasy, text)
 }
@@ -158,7 +158,7 @@ pub(crate) mod tests {
     #[test]
     fn the_state_of_things_is_told_in_a_screen() {
         assert_eq!(
-            page(&sample(1_000_000, Value::Null), &servers(), Look::plain(80)),
+            page(&sample(1_000_000, Value::Null), &servers(), Style::plain(80)),
             "bergamot 0.1.0\n\
              started          2027-01-15 06:00, 2 h ago\n\
              downloads        1.0 MB/s\n\
@@ -179,7 +179,7 @@ pub(crate) mod tests {
     fn a_pause_names_its_author_and_its_end() {
         let paused = json!({ "by": "ann", "since": "2027-01-15T08:00:00Z",
             "until": "2027-01-15T09:00:00Z", "ends": "the clock" });
-        let page = page(&sample(0, paused), &[], Look::plain(80));
+        let page = page(&sample(0, paused), &[], Style::plain(80));
         assert!(page.contains("paused by ann, until 2027-01-15 09:00\n"), "{page}");
     }
 

@@ -1,4 +1,4 @@
-//! `storage`
+//! `storage`: the directories that jobs are written to.
 
 use bergamot_types::Shown;
 use serde_json::json;
@@ -9,7 +9,7 @@ use crate::client::session::Session;
 use crate::failure::Failure;
 use crate::terminal::columns::{Cell, Columns, flexible, left, right};
 use crate::terminal::format;
-use crate::terminal::style::{Look, Tint};
+use crate::terminal::style::{Style, Tint};
 
 pub(crate) fn storage(session: &mut Session, command: &StorageCommand) -> Result<(), Failure> {
     match command {
@@ -21,12 +21,12 @@ pub(crate) fn storage(session: &mut Session, command: &StorageCommand) -> Result
         StorageCommand::List => {
             let answer = session.ask("storage.list", json!({}))?;
             let disks: Vec<Disk> = read(&answer)?;
-            session.out.answer(&answer, |look| Ok(page(&disks, look)))
+            session.out.answer(&answer, |style| Ok(page(&disks, style)))
         }
     }
 }
 
-fn page(disks: &[Disk], look: Look) -> String {
+fn page(disks: &[Disk], style: Style) -> String {
     let heads =
         [left("DIRECTORY"), right("FREE"), right("TOTAL"), right("KEPT"), flexible("STATE")];
     let mut table = Columns::new(heads);
@@ -44,7 +44,7 @@ fn page(disks: &[Disk], look: Look) -> String {
             state,
         ]);
     }
-    table.page(look)
+    table.page(style)
 }
 
 #[cfg(test)]
@@ -61,7 +61,7 @@ mod tests {
         ]))
         .unwrap();
         assert_eq!(
-            page(&disks, Look::plain(80)),
+            page(&disks, Style::plain(80)),
             "DIRECTORY     FREE    TOTAL     KEPT  STATE\n\
              /a         5.00 GB  9.00 GB  1.00 GB  ready\n\
              /b          5.0 kB   9.0 MB   6.0 kB  full\n\

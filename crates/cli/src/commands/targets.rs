@@ -1,4 +1,4 @@
-//! `targets`
+//! `targets`: the recurring activities of the scheduler.
 
 use bergamot_types::Shown;
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use crate::client::session::Session;
 use crate::failure::Failure;
 use crate::terminal::columns::{Cell, Columns, flexible, left, right};
 use crate::terminal::format;
-use crate::terminal::style::{Look, Tint};
+use crate::terminal::style::{Style, Tint};
 
 #[derive(Clone, Debug, Deserialize)]
 struct Target {
@@ -26,10 +26,10 @@ struct Target {
 pub(crate) fn targets(session: &mut Session) -> Result<(), Failure> {
     let answer = session.ask("targets.list", json!({}))?;
     let targets: Vec<Target> = read(&answer)?;
-    session.out.answer(&answer, |look| Ok(page(&targets, look)))
+    session.out.answer(&answer, |style| Ok(page(&targets, style)))
 }
 
-fn page(targets: &[Target], look: Look) -> String {
+fn page(targets: &[Target], style: Style) -> String {
     if targets.is_empty() {
         return "Nothing is scheduled.\n".to_owned();
     }
@@ -40,11 +40,11 @@ fn page(targets: &[Target], look: Look) -> String {
             Shown(&target.kind).to_string().into(),
             Shown(target.subject.as_deref().unwrap_or("-")).to_string().into(),
             target.interval_ms.map_or("once".to_owned(), interval).into(),
-            next(target, look).into(),
+            next(target, style).into(),
             result(target),
         ]);
     }
-    table.page(look)
+    table.page(style)
 }
 
 fn interval(milliseconds: u64) -> String {
@@ -54,8 +54,8 @@ fn interval(milliseconds: u64) -> String {
     }
 }
 
-fn next(target: &Target, look: Look) -> String {
-    let left = target.next_due.map(|due| due.0.0.saturating_sub(look.now.0).max(0).unsigned_abs());
+fn next(target: &Target, style: Style) -> String {
+    let left = target.next_due.map(|due| due.0.0.saturating_sub(style.now.0).max(0).unsigned_abs());
     match left {
         _ if target.running => "runs".to_owned(),
         _ if !target.enabled => "off".to_owned(),
@@ -93,7 +93,7 @@ mod tests {
         ]))
         .unwrap();
         assert_eq!(
-            page(&targets, Look::plain(80)),
+            page(&targets, Style::plain(80)),
             "KIND      OF   EVERY   NEXT  LAST RESULT\n\
              progress  -   200 ms    now  ok\n\
              feed      -      1 h  2 min  failed (2 in a row)\n\

@@ -1,6 +1,6 @@
-//! Tables that line up.
+//! [`Columns`]: tables with aligned columns, cut to the width of the terminal.
 
-use crate::terminal::style::{Look, Tint, cut, width_of};
+use crate::terminal::style::{Style, Tint, cut, width_of};
 
 /// Rows under their heads. A column in which nothing stands is left out; if the rest is too wide,
 /// the flexible one gives way.
@@ -62,23 +62,23 @@ impl Columns {
         self.rows.push(row.into_iter().collect());
     }
 
-    pub(crate) fn page(&self, look: Look) -> String {
-        let widths = self.widths(look.width);
+    pub(crate) fn page(&self, style: Style) -> String {
+        let widths = self.widths(style.width);
         let titles: Vec<_> =
             self.heads.iter().map(|head| Cell::tinted(Tint::Faint, head.title)).collect();
         let has_titles = self.heads.iter().any(|head| !head.title.is_empty());
         let rows = has_titles.then_some(&titles).into_iter().chain(&self.rows);
-        rows.map(|row| self.line(row, &widths, look)).collect()
+        rows.map(|row| self.line(row, &widths, style)).collect()
     }
 
-    fn line(&self, row: &[Cell], widths: &[Option<usize>], look: Look) -> String {
+    fn line(&self, row: &[Cell], widths: &[Option<usize>], style: Style) -> String {
         let columns = self.heads.iter().zip(row).zip(widths);
         let cells = columns.filter_map(|((head, cell), width)| Some((head, cell, (*width)?)));
         let shown: Vec<_> = cells
             .map(|(head, cell, width)| {
                 let text = cut(&cell.text, width);
                 let blank = " ".repeat(width - width_of(&text));
-                let text = look.tint(cell.tint, &text);
+                let text = style.tint(cell.tint, &text);
                 if head.fit == Fit::Right { blank + &text } else { text + &blank }
             })
             .collect();
@@ -108,7 +108,7 @@ impl Columns {
 
 const GAP: &str = "  ";
 
-/// Less of a name than this tells nothing.
+/// A shorter part of a name is useless.
 const NARROWEST: usize = 12;
 
 #[cfg(test)]
@@ -128,15 +128,15 @@ mod tests {
         let expected = "  ID  NAME                          SIZE\n   \
                         7  A name that is rather long  1.2 GB\n\
                         1234  漢字                           5 B\n";
-        assert_eq!(sample().page(Look { width: None, ..Look::plain(0) }), expected);
+        assert_eq!(sample().page(Style { width: None, ..Style::plain(0) }), expected);
     }
 
     #[test]
     fn the_flexible_column_gives_way() {
-        let page = sample().page(Look::plain(30));
+        let page = sample().page(Style::plain(30));
         assert_eq!(page.lines().nth(1), Some("   7  A name that is …  1.2 GB"));
         assert!(page.lines().all(|line| width_of(line) <= 30));
-        let narrow = sample().page(Look::plain(5));
+        let narrow = sample().page(Style::plain(5));
         assert_eq!(narrow.lines().nth(1), Some("   7  A name that…  1.2 GB"));
     }
 
@@ -144,6 +144,6 @@ mod tests {
     fn a_table_without_titles_has_no_line_for_them() {
         let mut table = Columns::new([left(""), left("")]);
         table.push(["a".into(), "b".into()]);
-        assert_eq!(table.page(Look::plain(80)), "a  b\n");
+        assert_eq!(table.page(Style::plain(80)), "a  b\n");
     }
 }

@@ -1,7 +1,7 @@
-//! Facts under each other, as `show` and `status` tell them.
+//! [`Fields`]: names and values below each other, as `show` and `status` print them.
 
 use crate::terminal::columns::{Cell, Columns, flexible, left};
-use crate::terminal::style::{Look, Tint};
+use crate::terminal::style::{Style, Tint};
 
 /// A column of names, and what they mean beside them.
 #[derive(Clone, Debug)]
@@ -16,15 +16,15 @@ impl Fields {
         self.0.push([Cell::tinted(Tint::Faint, name), value.into()]);
     }
 
-    /// Nothing is told of what is not there.
+    /// A value that is none is left out.
     pub(crate) fn push_if_any(&mut self, name: &str, value: Option<impl Into<Cell>>) {
         if let Some(value) = value {
             self.push(name, value);
         }
     }
 
-    /// Nothing is cut: who looks at one thing wants all of it.
-    pub(crate) fn page(&self, look: Look) -> String {
-        self.0.page(Look { width: None, ..look })
+    /// Nothing is cut: a page about one object shows all of it.
+    pub(crate) fn page(&self, style: Style) -> String {
+        self.0.page(Style { width: None, ..style })
     }
 }

@@ -1,4 +1,4 @@
-//! Amounts, lengths of time and shares, as people write them.
+//! Amounts, durations and percentages as text. Pure functions.
 
 use bergamot_types::{ByteCount, ByteRate, UnixTime};
 
@@ -40,13 +40,13 @@ pub(crate) fn ago(now: UnixTime, at: UnixTime) -> String {
     }
 }
 
-/// How long it takes at this rate; nobody knows without one.
+/// The time left at this rate; none without a rate.
 pub(crate) fn time_left(bytes: u64, rate: u64) -> Option<String> {
     let seconds = bytes.checked_div(rate)?;
     (seconds < ABSURD).then(|| span(seconds))
 }
 
-/// Never 100 before all is there, and nothing where nobody knows of how much.
+/// Never 100 before everything is there, and none if the total is unknown.
 pub(crate) fn percent(remaining: u64, size: u64) -> String {
     if size == 0 {
         return "-".to_owned();

@@ -1,4 +1,4 @@
-//! How things look to whoever reads them: width, colours, the zone of their clock.
+//! [`Style`]: width, colours and time zone of the terminal that a command writes to.
 
 use std::io::IsTerminal;
 
@@ -10,7 +10,7 @@ use bergamot_config::machine_zone;
 
 /// Everything pages depend on beside what they show.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Look {
+pub(crate) struct Style {
     /// Columns of the terminal; none where there is no terminal, and nothing is cut.
     pub(crate) width: Option<usize>,
     pub(crate) colours: bool,
@@ -30,7 +30,7 @@ pub(crate) enum Tint {
     Uneasy,
 }
 
-impl Look {
+impl Style {
     /// Of standard output. `NO_COLOR` is heeded if it holds anything (no-color.org).
     pub(crate) fn of_this_terminal(now: UnixTime) -> Self {
         let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
@@ -114,7 +114,7 @@ fn zone_here() -> Zone {
 const USUAL_SIZE: (usize, usize) = (80, 24);
 
 #[cfg(test)]
-impl Look {
+impl Style {
     pub(crate) fn plain(width: usize) -> Self {
         Self {
             width: Some(width),
@@ -146,9 +146,9 @@ mod tests {
 
     #[test]
     fn colours_are_left_out_where_nobody_wants_them() {
-        let plain = Look::plain(80);
+        let plain = Style::plain(80);
         assert_eq!(plain.tint(Tint::Bad, "x"), "x");
-        let coloured = Look { colours: true, ..plain };
+        let coloured = Style { colours: true, ..plain };
         assert_eq!(coloured.tint(Tint::Bad, "x"), "\u{1b}[31mx\u{1b}[0m");
         assert_eq!(coloured.tint(Tint::Plain, "x"), "x");
         assert_eq!(coloured.tint(Tint::Bad, ""), "");

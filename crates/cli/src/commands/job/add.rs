@@ -1,4 +1,4 @@
-//! `add`
+//! `add`: adds NZB files and URLs.
 
 use std::io::Read;
 use std::path::Path;
@@ -32,7 +32,7 @@ pub(crate) fn add(session: &mut Session, add: &Add) -> Result<(), Failure> {
             }
             Err(failure) if concerns_all(&failure) => return Err(failure),
             Err(failure) => {
-                crate::complain(&failure.message().unwrap_or_default());
+                crate::print_error(&failure.message().unwrap_or_default());
                 failure.exit()
             }
         };
@@ -43,7 +43,7 @@ pub(crate) fn add(session: &mut Session, add: &Add) -> Result<(), Failure> {
     if add.wait {
         wait(session, &jobs)?;
     }
-    if worst == Exit::Ok { Ok(()) } else { Err(Failure::Told(worst)) }
+    if worst == Exit::Ok { Ok(()) } else { Err(Failure::ImportOutput(worst)) }
 }
 
 /// One file that cannot be read, or is refused, does not hold up the others.
@@ -57,8 +57,8 @@ fn add_one(session: &mut Session, add: &Add, source: &str) -> Result<(u32, Exit)
     Ok((id, tell(session, &answer, id, add.wait)?))
 }
 
-/// What became of a job that was just given. What is refused as a copy or as unreadable ends at once,
-/// and is known by its id all the same; `is_awaited`: somebody else tells that.
+/// Prints the result for a job that was just added. A duplicate or an unreadable NZB ends at once, but has an
+/// id; `is_awaited`: its end is printed by the wait.
 pub(crate) fn tell(
     session: &mut Session,
     answer: &Value,
@@ -69,8 +69,8 @@ pub(crate) fn tell(
     match session.out.form {
         Form::Json => session.out.json(answer)?,
         Form::Quiet => session.out.text(&format!("{id}\n"))?,
-        Form::People if is_awaited && job.ended.is_some() => {}
-        Form::People => session.out.text(&told(&job))?,
+        Form::Page if is_awaited && job.ended.is_some() => {}
+        Form::Page => session.out.text(&told(&job))?,
     }
     Ok(job.state.exit().unwrap_or(Exit::Ok))
 }

@@ -1,11 +1,11 @@
-//! What changes the queue: `pause`, `resume`, `mv`, `retry`, `rm`.
+//! Edits of the queue: `pause`, `resume`, `mv`, `retry`, `rm`.
 
 use std::time::Duration;
 
 use bergamot_types::Shown;
 use serde_json::{Value, json};
 
-use crate::arguments::Whereto;
+use crate::arguments::MoveTarget;
 use crate::client::response::{JobResult, Results, read};
 use crate::client::session::Session;
 use crate::commands::explain;
@@ -47,7 +47,7 @@ pub(crate) fn resume(session: &mut Session, jobs: &[u32]) -> Result<(), Failure>
 pub(crate) fn move_job(
     session: &mut Session,
     job: u32,
-    place: Whereto,
+    place: MoveTarget,
     other: Option<u32>,
 ) -> Result<(), Failure> {
     let mut params = place_of(place, other)?;
@@ -55,15 +55,15 @@ pub(crate) fn move_job(
     edit(session, "job.move", params, "moved")
 }
 
-fn place_of(place: Whereto, other: Option<u32>) -> Result<Value, Failure> {
+fn place_of(place: MoveTarget, other: Option<u32>) -> Result<Value, Failure> {
     Ok(match (place, other) {
-        (Whereto::Top, None) => json!({ "to": "top" }),
-        (Whereto::Bottom, None) => json!({ "to": "bottom" }),
-        (Whereto::Up, None) => json!({ "by": -1 }),
-        (Whereto::Down, None) => json!({ "by": 1 }),
-        (Whereto::Before, Some(other)) => json!({ "before": other }),
-        (Whereto::After, Some(other)) => json!({ "after": other }),
-        (Whereto::Before | Whereto::After, None) => {
+        (MoveTarget::Top, None) => json!({ "to": "top" }),
+        (MoveTarget::Bottom, None) => json!({ "to": "bottom" }),
+        (MoveTarget::Up, None) => json!({ "by": -1 }),
+        (MoveTarget::Down, None) => json!({ "by": 1 }),
+        (MoveTarget::Before, Some(other)) => json!({ "before": other }),
+        (MoveTarget::After, Some(other)) => json!({ "after": other }),
+        (MoveTarget::Before | MoveTarget::After, None) => {
             return Err(Failure::Usage("before or after which job?".to_owned()));
         }
         (_, Some(_)) => {
@@ -92,17 +92,17 @@ pub(crate) fn remove(
     edit(session, "job.remove", params, done)
 }
 
-/// Does it to all of them, and tells of each.
+/// Edits all jobs and prints the result of each.
 fn edit(session: &mut Session, method: &str, params: Value, done: &str) -> Result<(), Failure> {
     let answer = session.ask(method, params)?;
     let Results { results } = read(&answer)?;
     let refused: Vec<_> = results.iter().filter(|result| !result.ok).collect();
     session.out.answer(&answer, |_| Ok(successes(&results, done)))?;
     for result in &refused {
-        crate::complain(&Shown(&result.error).to_string());
+        crate::print_error(&Shown(&result.error).to_string());
     }
     match refused.first() {
-        Some(result) => Err(Failure::Told(Exit::of_error(&result.code))),
+        Some(result) => Err(Failure::ImportOutput(Exit::of_error(&result.code))),
         None => Ok(()),
     }
 }
@@ -118,9 +118,9 @@ mod tests {
 
     #[test]
     fn places_are_named_in_full() {
-        assert_eq!(place_of(Whereto::Up, None).unwrap(), json!({ "by": -1 }));
-        assert_eq!(place_of(Whereto::After, Some(7)).unwrap(), json!({ "after": 7 }));
-        for (place, other) in [(Whereto::Before, None), (Whereto::Top, Some(7))] {
+        assert_eq!(place_of(MoveTarget::Up, None).unwrap(), json!({ "by": -1 }));
+        assert_eq!(place_of(MoveTarget::After, Some(7)).unwrap(), json!({ "after": 7 }));
+        for (place, other) in [(MoveTarget::Before, None), (MoveTarget::Top, Some(7))] {
             assert_eq!(place_of(place, other).unwrap_err().exit(), Exit::Usage);
         }
     }

@@ -1,4 +1,4 @@
-//! `list` and `history`
+//! `list` and `history`: tables of jobs.
 
 use bergamot_types::Shown;
 use serde_json::{Value, json};
@@ -10,17 +10,17 @@ use crate::commands::explain;
 use crate::failure::Failure;
 use crate::terminal::columns::{Cell, Columns, flexible, left, right};
 use crate::terminal::format;
-use crate::terminal::style::{Look, Tint};
+use crate::terminal::style::{Style, Tint};
 
 pub(crate) fn queue(session: &mut Session, list: &List) -> Result<(), Failure> {
     let answer = session.ask("queue.list", params(list, session.out.form))?;
     let hindrance = match session.out.form {
-        Form::People => explain::hindrance(session)?,
+        Form::Page => explain::hindrance(session)?,
         _ => None,
     };
-    told(session, &answer, list, |jobs, list, look| {
-        let why = hindrance.map(|why| format!("{}\n", look.tint(Tint::Uneasy, &why)));
-        why.unwrap_or_default() + &queue_page(jobs, list, look)
+    told(session, &answer, list, |jobs, list, style| {
+        let why = hindrance.map(|why| format!("{}\n", style.tint(Tint::Uneasy, &why)));
+        why.unwrap_or_default() + &queue_page(jobs, list, style)
     })
 }
 
@@ -30,7 +30,7 @@ pub(crate) fn history(session: &mut Session, list: &List) -> Result<(), Failure>
 }
 
 fn params(list: &List, form: Form) -> Value {
-    let usual = (form == Form::People).then_some(A_FEW_SCREENS);
+    let usual = (form == Form::Page).then_some(A_FEW_SCREENS);
     json!({
         "offset": list.offset,
         "limit": list.limit.or(usual),
@@ -43,17 +43,17 @@ fn told(
     session: &mut Session,
     answer: &Value,
     list: &List,
-    page: impl FnOnce(&Page<Job>, &List, Look) -> String,
+    page: impl FnOnce(&Page<Job>, &List, Style) -> String,
 ) -> Result<(), Failure> {
     if session.out.form == Form::Quiet {
         let jobs: Page<Job> = read(answer)?;
         let ids: String = jobs.items.iter().map(|job| format!("{}\n", job.id)).collect();
         return session.out.text(&ids);
     }
-    session.out.answer(answer, |look| Ok(page(&read(answer)?, list, look)))
+    session.out.answer(answer, |style| Ok(page(&read(answer)?, list, style)))
 }
 
-fn queue_page(jobs: &Page<Job>, list: &List, look: Look) -> String {
+fn queue_page(jobs: &Page<Job>, list: &List, style: Style) -> String {
     if jobs.items.is_empty() {
         return nothing(jobs.total, list, "The queue is empty.");
     }
@@ -78,10 +78,10 @@ fn queue_page(jobs: &Page<Job>, list: &List, look: Look) -> String {
             state(job),
         ]);
     }
-    table.page(look) + &more(jobs, list, look)
+    table.page(style) + &more(jobs, list, style)
 }
 
-fn history_page(jobs: &Page<Job>, list: &List, look: Look) -> String {
+fn history_page(jobs: &Page<Job>, list: &List, style: Style) -> String {
     if jobs.items.is_empty() {
         return nothing(jobs.total, list, "No job has ended yet.");
     }
@@ -95,11 +95,11 @@ fn history_page(jobs: &Page<Job>, list: &List, look: Look) -> String {
             name(job).into(),
             category(job),
             format::size(job.size).into(),
-            ended.map_or("".into(), |ended| format::ago(look.now, ended.at.0).into()),
+            ended.map_or("".into(), |ended| format::ago(style.now, ended.at.0).into()),
             state(job),
         ]);
     }
-    table.page(look) + &more(jobs, list, look)
+    table.page(style) + &more(jobs, list, style)
 }
 
 fn nothing(total: usize, list: &List, usual: &str) -> String {
@@ -112,12 +112,12 @@ fn nothing(total: usize, list: &List, usual: &str) -> String {
 }
 
 /// What to ask for to see the rest.
-fn more(jobs: &Page<Job>, list: &List, look: Look) -> String {
+fn more(jobs: &Page<Job>, list: &List, style: Style) -> String {
     let shown = list.offset + jobs.items.len();
     match shown < jobs.total {
         true => {
             let text = format!("{shown} of {}; more with --offset {shown}", jobs.total);
-            format!("{}\n", look.tint(Tint::Faint, &text))
+            format!("{}\n", style.tint(Tint::Faint, &text))
         }
         false => String::new(),
     }
@@ -127,7 +127,7 @@ fn category(job: &Job) -> Cell {
     Shown(job.category.as_deref().unwrap_or_default()).to_string().into()
 }
 
-/// What people call it, if they called it anything.
+/// The name of a job, or its URL.
 pub(crate) fn name(job: &Job) -> String {
     if job.name.is_empty() { "(unnamed)".to_owned() } else { Shown(&job.name).to_string() }
 }
@@ -152,7 +152,7 @@ pub(crate) fn state_words(state: &State, paused: bool) -> (Tint, String) {
     }
 }
 
-/// A word for programs, for people.
+/// A code as words.
 pub(crate) fn words_of(word: &str) -> String {
     Shown(&word.replace(['-', '_'], " ")).to_string()
 }
@@ -188,7 +188,7 @@ pub(crate) mod tests {
             job(7, "A\u{1b}[2Jb", json!({ "is": "downloading" })),
             Job { paused: true, priority: 50, ..job(12, "Second", json!({ "is": "queued" })) },
         ];
-        let page = queue_page(&Page { total: 5, items: jobs }, &list(1), Look::plain(80));
+        let page = queue_page(&Page { total: 5, items: jobs }, &list(1), Style::plain(80));
         assert_eq!(
             page,
             "ID  NAME         PRIORITY    SIZE  DONE  STATE\n \
@@ -204,7 +204,7 @@ pub(crate) mod tests {
             job(3, "Good", json!({ "is": "completed", "what": { "verified": true } })),
             job(2, "Bad", json!({ "is": "failed", "what": "servers-down" })),
         ];
-        let page = history_page(&Page { total: 2, items: jobs }, &list(0), Look::plain(80));
+        let page = history_page(&Page { total: 2, items: jobs }, &list(0), Style::plain(80));
         assert_eq!(
             page,
             "ID  NAME    SIZE      ENDED\n \
@@ -216,10 +216,10 @@ pub(crate) mod tests {
     #[test]
     fn an_empty_list_says_why() {
         let none = Page { total: 0, items: Vec::new() };
-        assert_eq!(queue_page(&none, &list(0), Look::plain(80)), "The queue is empty.\n");
+        assert_eq!(queue_page(&none, &list(0), Style::plain(80)), "The queue is empty.\n");
         let searched = List { search: Some("x".to_owned()), ..list(0) };
-        assert_eq!(queue_page(&none, &searched, Look::plain(80)), "No job is like that.\n");
+        assert_eq!(queue_page(&none, &searched, Style::plain(80)), "No job is like that.\n");
         let beyond = Page { total: 4, items: Vec::new() };
-        assert_eq!(history_page(&beyond, &list(9), Look::plain(80)), "There are only 4.\n");
+        assert_eq!(history_page(&beyond, &list(9), Style::plain(80)), "There are only 4.\n");
     }
 }

@@ -1,4 +1,4 @@
-//! `show`
+//! `show`: the details of one job.
 
 use bergamot_types::Shown;
 use serde_json::json;
@@ -10,19 +10,19 @@ use crate::failure::Failure;
 use crate::terminal::columns::{Cell, Columns, flexible, left, right};
 use crate::terminal::fields::Fields;
 use crate::terminal::format;
-use crate::terminal::style::{Look, Tint};
+use crate::terminal::style::{Style, Tint};
 
 pub(crate) fn show(session: &mut Session, job: u32, files: bool) -> Result<(), Failure> {
     let method = if files { "job.files" } else { "job.get" };
     let answer = session.ask(method, json!({ "job": job }))?;
-    session.out.answer(&answer, |look| match files {
-        true => Ok(files_page(&read::<Vec<File>>(&answer)?, look)),
-        false => Ok(job_page(&read(&answer)?, look)),
+    session.out.answer(&answer, |style| match files {
+        true => Ok(files_page(&read::<Vec<File>>(&answer)?, style)),
+        false => Ok(job_page(&read(&answer)?, style)),
     })
 }
 
-fn job_page(job: &Job, look: Look) -> String {
-    let title = look.tint(Tint::Title, &name(job));
+fn job_page(job: &Job, style: Style) -> String {
+    let title = style.tint(Tint::Title, &name(job));
     let mut fields = Fields::new();
     let text = |text: &str| Shown(text).to_string();
     fields.push("job", job.id.to_string());
@@ -30,7 +30,7 @@ fn job_page(job: &Job, look: Look) -> String {
     fields.push_if_any("waits for", job.waits_for.as_deref().map(text));
     if let Some(ended) = &job.ended {
         fields.push_if_any("why", ended.reason.as_deref().map(text));
-        fields.push("ended", when(ended.at.0, look));
+        fields.push("ended", when(ended.at.0, style));
         if ended.can_retry {
             fields.push("retry", format!("bergamot retry {} tries for what is missing", job.id));
         }
@@ -52,14 +52,14 @@ fn job_page(job: &Job, look: Look) -> String {
     if let Some(probe) = job.probe.as_ref().filter(|_| job.ended.is_none()) {
         fields.push("outlook", outlook(probe));
     }
-    fields.push("added", when(job.added.0, look));
+    fields.push("added", when(job.added.0, style));
     if job.download_seconds > 0 {
         fields.push("downloaded in", format::span(job.download_seconds));
     }
     fields.push_if_any("from", job.url.as_deref().map(text));
     fields.push_if_any("files are in", job.working_directory.as_deref().map(text));
     fields.push("they go to", text(&job.destination));
-    format!("{title}\n{}", fields.page(look))
+    format!("{title}\n{}", fields.page(style))
 }
 
 fn articles(job: &Job) -> Cell {
@@ -90,11 +90,11 @@ fn health(job: &Job) -> Cell {
     Cell::tinted(tint, text)
 }
 
-fn when(at: bergamot_types::UnixTime, look: Look) -> String {
-    format!("{}, {}", look.date(at), format::ago(look.now, at))
+fn when(at: bergamot_types::UnixTime, style: Style) -> String {
+    format!("{}, {}", style.date(at), format::ago(style.now, at))
 }
 
-fn files_page(files: &[File], look: Look) -> String {
+fn files_page(files: &[File], style: Style) -> String {
     let mut table = Columns::new([flexible("FILE"), right("SIZE"), right("DONE"), left("STATE")]);
     for file in files {
         let state = if file.paused { "paused".to_owned() } else { words_of(&file.state) };
@@ -105,7 +105,7 @@ fn files_page(files: &[File], look: Look) -> String {
             state.into(),
         ]);
     }
-    table.page(look)
+    table.page(style)
 }
 
 #[cfg(test)]
@@ -122,7 +122,7 @@ mod tests {
         failed.health = 800;
         failed.ended.as_mut().unwrap().reason = Some("two are missing".to_owned());
         assert_eq!(
-            job_page(&failed, Look::plain(20)),
+            job_page(&failed, Style::plain(20)),
             "Ubuntu\n\
              job            9\n\
              state          failed: incomplete\n\
@@ -148,7 +148,7 @@ mod tests {
             "at": "2027-01-15T08:00:00Z",
         }))
         .unwrap();
-        let page = job_page(&waiting, Look::plain(80));
+        let page = job_page(&waiting, Style::plain(80));
         assert!(page.contains("outlook"), "{page}");
         assert!(page.contains("hopeless; 19 missing of 20\n"), "{page}");
     }
@@ -159,7 +159,7 @@ mod tests {
             "name": "a.bin", "size": 2_000_000, "remaining": 1_000_000, "paused": false,
             "state": "held-back",
         });
-        let page = files_page(&[read(&file).unwrap()], Look::plain(80));
+        let page = files_page(&[read(&file).unwrap()], Style::plain(80));
         assert_eq!(page, "FILE     SIZE  DONE  STATE\na.bin  2.0 MB  50 %  held back\n");
     }
 }

@@ -1,4 +1,4 @@
-//! `wait`, and what `add --wait` waits for.
+//! `wait` and `add --wait`: waits for jobs to end.
 
 use std::collections::BTreeSet;
 
@@ -34,7 +34,7 @@ pub(crate) fn wait(session: &mut Session, jobs: &[u32]) -> Result<(), Failure> {
     match (waiting.is_empty(), worst) {
         (false, _) => Err(Failure::Gone),
         (true, Exit::Ok) => Ok(()),
-        (true, exit) => Err(Failure::Told(exit)),
+        (true, exit) => Err(Failure::ImportOutput(exit)),
     }
 }
 
@@ -45,7 +45,7 @@ enum Concerned {
     Nobody,
 }
 
-/// Progress tells nothing of an end.
+/// Progress events do not concern the end of a job.
 fn concerned(delivery: &Value) -> Concerned {
     if delivery.get("gap").is_some() {
         return Concerned::Everybody;
@@ -70,7 +70,7 @@ fn look_at(
         let exit = match session.ask("job.get", json!({ "job": id })) {
             Ok(answer) => told(session, &answer)?,
             Err(failure) if failure.exit() == Exit::NoSuchJob => {
-                crate::complain(&failure.message().unwrap_or_default());
+                crate::print_error(&failure.message().unwrap_or_default());
                 Some(Exit::NoSuchJob)
             }
             Err(failure) => return Err(failure),
@@ -84,18 +84,18 @@ fn look_at(
     Ok(())
 }
 
-/// Tells how a job ended, if it has.
+/// Prints how a job ended, if it has.
 fn told(session: &mut Session, answer: &Value) -> Result<Option<Exit>, Failure> {
     let job: Job = read(answer)?;
     let Some(exit) = job.state.exit() else { return Ok(None) };
     match session.out.form {
         Form::Quiet => {}
         Form::Json => session.out.json(answer)?,
-        Form::People => {
-            let look = session.out.look;
+        Form::Page => {
+            let style = session.out.style;
             let (tint, state) = state_words(&job.state, job.paused);
             let name = name(&job);
-            let text = format!("{} {name}: {}{}\n", job.id, look.tint(tint, &state), detail(&job));
+            let text = format!("{} {name}: {}{}\n", job.id, style.tint(tint, &state), detail(&job));
             session.out.text(&text)?;
         }
     }

@@ -1,4 +1,4 @@
-//! `watch`
+//! `watch`: a thread reads events, the main thread draws the screen.
 
 mod screen;
 
@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 
 use crate::client::response::{Job, Page, Status, read};
 use crate::client::session::{Form, Session};
-use crate::commands::watch::screen::{Effect, Live};
+use crate::commands::watch::screen::{Effect, Screen};
 use crate::failure::Failure;
-use crate::terminal::style::{Look, terminal_size};
+use crate::terminal::style::{Style, terminal_size};
 
-/// Until somebody interrupts it, or the daemon ends.
+/// Until it is interrupted, or the daemon ends.
 pub(crate) fn watch(session: &mut Session) -> Result<(), Failure> {
     let events = session.events()?;
-    match (session.out.form, session.out.look.width) {
+    match (session.out.form, session.out.style.width) {
         (Form::Json, _) => events_as_they_come(session, events),
         (_, None) => lines(session, events),
         (_, Some(_)) => picture(session, events),
@@ -34,10 +34,10 @@ fn events_as_they_come(session: &mut Session, events: Events) -> Result<(), Fail
 
 fn lines(session: &mut Session, events: Events) -> Result<(), Failure> {
     let (status, jobs) = ask(session)?;
-    let mut live = Live::new(status, jobs);
+    let mut live = Screen::new(status, jobs);
     for delivery in events {
         let delivery = delivery?;
-        if let Some(line) = live.line(&delivery, session.out.look) {
+        if let Some(line) = live.line(&delivery, session.out.style) {
             session.out.text(&format!("{line}\n"))?;
         }
         if live.handle_event(&delivery) == Effect::AskAgain {
@@ -51,7 +51,7 @@ fn lines(session: &mut Session, events: Events) -> Result<(), Failure> {
 fn picture(session: &mut Session, events: Events) -> Result<(), Failure> {
     let deliveries = in_a_thread(events);
     let (status, jobs) = ask(session)?;
-    let mut live = Live::new(status, jobs);
+    let mut live = Screen::new(status, jobs);
     let mut drawn = 0;
     loop {
         drawn = draw(session, &live, drawn)?;
@@ -61,7 +61,7 @@ fn picture(session: &mut Session, events: Events) -> Result<(), Failure> {
         let mut asks_again = false;
         for delivery in std::iter::once(first).chain(deliveries.try_iter()) {
             let delivery = delivery?;
-            if let Some(line) = live.ending(&delivery, session.out.look) {
+            if let Some(line) = live.ending(&delivery, session.out.style) {
                 session.out.text(&format!("{}{line}\n", erasing(drawn)))?;
                 drawn = 0;
             }
@@ -74,11 +74,11 @@ fn picture(session: &mut Session, events: Events) -> Result<(), Failure> {
     }
 }
 
-/// Puts a new picture in the place of one of so many lines; how many it has.
-fn draw(session: &mut Session, live: &Live, old: usize) -> Result<usize, Failure> {
+/// Replaces a screen of so many lines by a new one; returns its number of lines.
+fn draw(session: &mut Session, live: &Screen, old: usize) -> Result<usize, Failure> {
     let (columns, lines) = terminal_size();
-    let look = Look { width: Some(columns), ..session.out.look };
-    let picture = live.picture(look, lines);
+    let style = Style { width: Some(columns), ..session.out.style };
+    let picture = live.picture(style, lines);
     session.out.text(&format!("{}{WRAP_OFF}{picture}{WRAP_ON}", erasing(old)))?;
     Ok(picture.lines().count())
 }
@@ -109,7 +109,7 @@ fn ask(session: &mut Session) -> Result<(Status, Page<Job>), Failure> {
     Ok((read(&status)?, read(&jobs)?))
 }
 
-/// A line that is too long must not become two, or the next picture is drawn in the wrong place.
+/// A line must not wrap, or the next screen is drawn at the wrong row.
 const WRAP_OFF: &str = "\u{1b}[?7l";
 const WRAP_ON: &str = "\u{1b}[?7h";
 

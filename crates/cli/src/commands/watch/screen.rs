@@ -1,6 +1,4 @@
-//! The picture `watch` draws: what is known, what an event changes in it, and how it looks.
-//!
-//! Pure: deliveries of the daemon go in, lines come out.
+//! [`Screen`]: the state that `watch` shows, updated by events. Pure: deliveries go in, lines come out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,26 +10,26 @@ use crate::commands::job::list::{name, state, state_words};
 use crate::commands::status;
 use crate::terminal::columns::{Cell, Columns, flexible, left, right};
 use crate::terminal::format;
-use crate::terminal::style::{Look, Tint};
+use crate::terminal::style::{Style, Tint};
 
 #[derive(Clone, Debug)]
-pub(crate) struct Live {
+pub(crate) struct Screen {
     status: Status,
     jobs: Page<Job>,
-    names: BTreeMap<u32, String>, // also of jobs that have left the list before their end is told
-    paused: BTreeSet<String>,     // parts of the daemon, as far as was told
+    names: BTreeMap<u32, String>, // also of jobs that left the list before their end was reported
+    paused: BTreeSet<String>,     // parts of the daemon, as far as reported
 }
 
 /// What an event calls for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Effect {
-    /// The lists have changed in a way the event alone does not tell.
+    /// The lists have changed in a way that the event does not contain.
     AskAgain,
     Nothing,
     Redraw,
 }
 
-impl Live {
+impl Screen {
     pub(crate) fn new(status: Status, jobs: Page<Job>) -> Self {
         let pauses = [
             ("download", &status.download_paused),
@@ -45,7 +43,7 @@ impl Live {
         live
     }
 
-    /// What the daemon says when it is asked again.
+    /// Replaces the state by fresh lists.
     pub(crate) fn renew(&mut self, status: Status, jobs: Page<Job>) {
         (self.status, self.jobs) = (status, jobs);
         self.remember_names();
@@ -93,18 +91,18 @@ impl Live {
         Effect::Redraw
     }
 
-    /// What a delivery means, in a line for those who cannot see the picture.
-    pub(crate) fn line(&self, delivery: &Value, look: Look) -> Option<String> {
+    /// A delivery as one line, for output that is no terminal.
+    pub(crate) fn line(&self, delivery: &Value, style: Style) -> Option<String> {
         let event = &delivery["event"];
         let text = |name: &str| Shown(event[name].as_str().unwrap_or_default()).to_string();
         Some(match event["is"].as_str() {
             None if delivery.get("gap").is_some() => "some of what happened was missed".to_owned(),
             Some("job-added") => format!("{} {}: added", event["job"], text("name")),
-            Some("job-state") => self.state_line(event, look)?,
+            Some("job-state") => self.state_line(event, style)?,
             Some("job-removed") => format!("{} {}: removed", event["job"], self.name(event)),
             Some("server-down") => format!("server {}: {}", text("name"), text("trouble")),
             Some("server-up") => format!("server {}: back", text("name")),
-            // All parts are told of whenever one changes.
+            // Every change reports all parts.
             Some("pause") if event["paused"].is_null() => {
                 self.paused.get(event["part"].as_str()?)?;
                 format!("{}: goes on", text("part"))
@@ -120,21 +118,21 @@ impl Live {
     }
 
     /// The line of a job that ended, which stays when the picture goes on.
-    pub(crate) fn ending(&self, delivery: &Value, look: Look) -> Option<String> {
+    pub(crate) fn ending(&self, delivery: &Value, style: Style) -> Option<String> {
         let event = &delivery["event"];
         let state: State = read(event.get("state")?).ok()?;
         state.exit()?;
-        self.state_line(event, look)
+        self.state_line(event, style)
     }
 
-    fn state_line(&self, event: &Value, look: Look) -> Option<String> {
+    fn state_line(&self, event: &Value, style: Style) -> Option<String> {
         let state: State = read(&event["state"]).ok()?;
         let known = self.jobs.items.iter().find(|job| event["job"] == job.id);
         let (tint, words) = state_words(&state, known.is_some_and(|job| job.paused));
         let reason = event["reason"].as_str().filter(|reason| !reason.is_empty());
         let reason = reason.map_or(String::new(), |reason| format!(" ({})", Shown(reason)));
         let name = self.name(event);
-        Some(format!("{} {name}: {}{reason}", event["job"], look.tint(tint, &words)))
+        Some(format!("{} {name}: {}{reason}", event["job"], style.tint(tint, &words)))
     }
 
     fn name(&self, event: &Value) -> String {
@@ -143,25 +141,25 @@ impl Live {
     }
 
     /// At most so many lines.
-    pub(crate) fn picture(&self, look: Look, lines: usize) -> String {
+    pub(crate) fn picture(&self, style: Style, lines: usize) -> String {
         let room = lines.saturating_sub(FRAME);
         let mut table =
             Columns::new([right(""), flexible(""), left(""), right(""), right(""), left("")]);
         for job in self.jobs.items.iter().take(room) {
-            table.push(self.row(job, look));
+            table.push(self.row(job, style));
         }
         let more = self.jobs.total.saturating_sub(room.min(self.jobs.items.len()));
         let more = match more {
             0 => String::new(),
-            more => format!("{}\n", look.tint(Tint::Faint, &format!("and {more} more"))),
+            more => format!("{}\n", style.tint(Tint::Faint, &format!("and {more} more"))),
         };
-        format!("{}\n{}{more}", self.headline(look), table.page(look))
+        format!("{}\n{}{more}", self.headline(style), table.page(style))
     }
 
-    fn headline(&self, look: Look) -> String {
+    fn headline(&self, style: Style) -> String {
         let paused = self.status.download_paused.as_ref().map(|paused| {
             let by = format!("  paused by {}", Shown(&paused.by));
-            look.tint(Tint::Uneasy, &by)
+            style.tint(Tint::Uneasy, &by)
         });
         let paused = paused.unwrap_or_default();
         // What came last is still in the rate for a while.
@@ -169,15 +167,15 @@ impl Live {
             return format!("Nothing to download.{paused}");
         }
         let queue = status::queue(&self.status);
-        let rate = look.tint(Tint::Title, &format::rate(self.status.rate));
+        let rate = style.tint(Tint::Title, &format::rate(self.status.rate));
         let limit = self.status.limit.map(|limit| format!(" of {}", format::rate(limit)));
         let limit = limit.unwrap_or_default();
         format!("{rate}{limit}  queue: {queue}{paused}")
     }
 
-    fn row(&self, job: &Job, look: Look) -> [Cell; 6] {
+    fn row(&self, job: &Job, style: Style) -> [Cell; 6] {
         let is_running = !job.paused && !matches!(job.state, State::Queued);
-        let columns = if look.width.is_some_and(|width| width < NARROW) { 10 } else { 24 };
+        let columns = if style.width.is_some_and(|width| width < NARROW) { 10 } else { 24 };
         let done = format::thousandths(job.remaining, job.size);
         let bar = if is_running { format::bar(done, columns) } else { " ".repeat(columns) };
         [
@@ -194,7 +192,7 @@ impl Live {
 /// Lines beside the jobs: the head, the rest of the queue, and one for the cursor.
 const FRAME: usize = 3;
 
-/// More than end while somebody looks away.
+/// More than usually end between two looks at the screen.
 const MOST_NAMES: usize = 1000;
 
 /// Names need the room more than bars do.
@@ -208,24 +206,24 @@ mod tests {
     use crate::commands::job::list::tests::job;
     use crate::commands::status::tests::sample;
 
-    fn live() -> Live {
+    fn live() -> Screen {
         let running = job(7, "Ubuntu", json!({ "is": "downloading" }));
         let waiting = job(8, "Debian", json!({ "is": "queued" }));
         let jobs = Page { total: 5, items: vec![running, waiting] };
-        Live::new(sample(1_000_000, Value::Null), jobs)
+        Screen::new(sample(1_000_000, Value::Null), jobs)
     }
 
     #[test]
     fn running_jobs_have_bars() {
         assert_eq!(
-            live().picture(Look::plain(80), 24),
+            live().picture(Style::plain(80), 24),
             "1.0 MB/s  queue: 2 jobs, 60.0 MB left, 1 min\n\
              7  Ubuntu  ███████▌··  75 %  250.0 kB left  downloading\n\
              8  Debian              75 %  250.0 kB left  queued\n\
              and 3 more\n"
         );
-        assert!(live().picture(Look::plain(80), 4).lines().count() <= 4);
-        assert!(live().picture(Look::plain(80), 0).lines().count() <= 2);
+        assert!(live().picture(Style::plain(80), 4).lines().count() <= 4);
+        assert!(live().picture(Style::plain(80), 0).lines().count() <= 2);
     }
 
     #[test]
@@ -233,11 +231,11 @@ mod tests {
         let mut live = live();
         let progress = json!({ "event": { "is": "job-progress", "job": 7, "remaining": 0 } });
         assert_eq!(live.handle_event(&progress), Effect::Redraw);
-        let picture = live.picture(Look::plain(80), 24);
+        let picture = live.picture(Style::plain(80), 24);
         assert!(picture.contains("100 %") && picture.contains("59.8 MB left"), "{picture}");
         let rate = json!({ "event": { "is": "rate", "rate": 0, "limit": 5_000 } });
         assert_eq!(live.handle_event(&rate), Effect::Redraw);
-        assert!(live.picture(Look::plain(80), 24).starts_with("0 B/s of 5.0 kB/s  queue: 2 jobs"));
+        assert!(live.picture(Style::plain(80), 24).starts_with("0 B/s of 5.0 kB/s  queue: 2 jobs"));
         let added = json!({ "event": { "is": "job-added", "job": 9 } });
         assert_eq!(live.handle_event(&added), Effect::AskAgain);
         assert_eq!(live.handle_event(&json!({ "gap": {} })), Effect::AskAgain);
@@ -249,30 +247,30 @@ mod tests {
         live.renew(sample(0, Value::Null), Page { total: 0, items: Vec::new() });
         let state = json!({ "is": "completed", "what": { "verified": true } });
         let ended = json!({ "event": { "is": "job-state", "job": 7, "state": state } });
-        assert_eq!(live.picture(Look::plain(80), 24), "Nothing to download.\n");
-        let line = live.ending(&ended, Look::plain(80));
+        assert_eq!(live.picture(Style::plain(80), 24), "Nothing to download.\n");
+        let line = live.ending(&ended, Style::plain(80));
         assert_eq!(line.as_deref(), Some("7 Ubuntu: complete"));
         let begun =
             json!({ "event": { "is": "job-state", "job": 7, "state": { "is": "queued" } } });
-        assert_eq!(live.ending(&begun, Look::plain(80)), None);
+        assert_eq!(live.ending(&begun, Style::plain(80)), None);
     }
 
     #[test]
     fn only_what_was_paused_goes_on() {
         let mut live = live();
         let resumed = json!({ "event": { "is": "pause", "part": "scan", "paused": null } });
-        assert_eq!(live.line(&resumed, Look::plain(80)), None);
+        assert_eq!(live.line(&resumed, Style::plain(80)), None);
         let paused =
             json!({ "event": { "is": "pause", "part": "scan", "paused": { "by": "ann" } } });
         assert_eq!(live.handle_event(&paused), Effect::AskAgain);
-        assert_eq!(live.line(&resumed, Look::plain(80)).as_deref(), Some("scan: goes on"));
+        assert_eq!(live.line(&resumed, Style::plain(80)).as_deref(), Some("scan: goes on"));
         assert_eq!(live.handle_event(&resumed), Effect::AskAgain);
-        assert_eq!(live.line(&resumed, Look::plain(80)), None);
+        assert_eq!(live.line(&resumed, Style::plain(80)), None);
     }
 
     #[test]
     fn every_change_has_its_line() {
-        let event = |event: Value| live().line(&json!({ "event": event }), Look::plain(80));
+        let event = |event: Value| live().line(&json!({ "event": event }), Style::plain(80));
         for (change, line) in [
             (json!({ "is": "job-added", "job": 9, "name": "a\nb" }), "9 a\\u{a}b: added"),
             (
@@ -292,6 +290,6 @@ mod tests {
         }
         assert_eq!(event(json!({ "is": "job-progress", "job": 7 })), None);
         let gap = json!({ "gap": { "first": 1, "last": 2 } });
-        assert!(live().line(&gap, Look::plain(80)).is_some());
+        assert!(live().line(&gap, Style::plain(80)).is_some());
     }
 }
