@@ -132,7 +132,7 @@ async fn of_conversation(about: String, settings: ServerSettings, configured: u1
     let is_plain = settings.encryption == Encryption::None;
     let has_login = settings.conversation.login.is_some();
     let talked = timeout(TALK_PATIENCE, talk(settings)).await;
-    let talked = talked.unwrap_or_else(|_| Err(CheckError::Timeout));
+    let talked = talked.unwrap_or(Err(CheckError::Timeout));
     let Conversation { tls, round_trip, off, group_wanted } = match talked {
         Ok(talk) => talk,
         Err(why) => {
