@@ -1,7 +1,7 @@
 //! The control interfaces: the Unix socket and HTTP, with three dialects.
 //!
 //! It translates requests of the native dialect, NZBGet's and SABnzbd's into calls of one trait,
-//! [`Control`](bergamot_api::Control), and the results into the responses of each dialect. No other crate knows wire names.
+//! [`Control`], and the results into the responses of each dialect. No other crate knows wire names.
 //!
 //! - [`Server`], [`Settings`]: listeners, users and tokens
 //! - [`Hub`]: the ring of events for subscribers
