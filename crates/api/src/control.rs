@@ -1,4 +1,4 @@
-//! All that can be asked of the daemon.
+//! [`Control`]: the trait that the daemon implements and all dialects call; [`Refusal`]: its error.
 
 use std::future::Future;
 use std::time::Duration;
@@ -6,11 +6,12 @@ use std::time::Duration;
 use bergamot_types::{ByteRate, JobId, ServerId};
 use thiserror::Error;
 
-use crate::feeds::{Feed, FeedChoice, FeedError, FeedItem, FeedRetry, FeedTrial};
+use crate::feeds::{Feed, FeedChoice, FeedError, FeedItem, FeedPreview, FeedRetry};
 use crate::metrics::Measured;
 use crate::newsgroup::{Group, GroupQuery, HeaderPage, HeaderQuery, PostJob, PostPage, PostQuery};
 use crate::request::{
-    DiskTrial, Edit, LogQuery, NewJob, NewServer, Part, Pause, ServerProbe, Setting, Shelf, Which,
+    DiskTest, Edit, JobFilter, ListKind, LogQuery, NewJob, NewServer, Part, Pause, ServerProbe,
+    Setting,
 };
 use crate::targets::Target;
 use crate::view::{
@@ -26,23 +27,23 @@ pub trait Control: Send + Sync + 'static {
     fn status(&self) -> impl Future<Output = Result<Status, Refusal>> + Send;
 
     /// The queue, in its order.
-    fn queue(&self, which: Which) -> impl Future<Output = Result<Page<Job>, Refusal>> + Send;
+    fn queue(&self, which: JobFilter) -> impl Future<Output = Result<Page<Job>, Refusal>> + Send;
 
     /// Jobs that ended, the newest first.
-    fn history(&self, which: Which) -> impl Future<Output = Result<Page<Job>, Refusal>> + Send;
+    fn history(&self, which: JobFilter) -> impl Future<Output = Result<Page<Job>, Refusal>> + Send;
 
     /// The same lists as far as they fit an answer at once, and what else is on them.
     fn list(
         &self,
-        shelf: Shelf,
-        which: Which,
+        list: ListKind,
+        which: JobFilter,
     ) -> impl Future<Output = Result<Listing, Refusal>> + Send;
 
-    /// Jobs of a listing as they are by now. Whatever left the queue is told of as it ended; only what
-    /// is forgotten altogether, or back in the queue, is left out.
+    /// The current state of jobs of a listing. A job that has left the queue is returned as it ended; a job
+    /// that was deleted without a trace, or is back in the queue, is left out.
     fn listed(
         &self,
-        shelf: Shelf,
+        list: ListKind,
         jobs: Vec<JobId>,
     ) -> impl Future<Output = Result<Vec<Job>, Refusal>> + Send;
 
@@ -84,7 +85,7 @@ pub trait Control: Send + Sync + 'static {
 
     fn resume(&self, parts: Vec<Part>) -> impl Future<Output = Result<(), Refusal>> + Send;
 
-    /// Ends by itself, after that time, whatever a person has paused.
+    /// Ends every pause set by a user after that time.
     fn resume_in(&self, pause: Duration) -> impl Future<Output = Result<(), Refusal>> + Send;
 
     /// The limit of all servers together; none lifts it.
@@ -97,7 +98,7 @@ pub trait Control: Send + Sync + 'static {
         switches: Vec<(ServerId, bool)>,
     ) -> impl Future<Output = Result<(), Refusal>> + Send;
 
-    /// Connects and logs in; the refusal says what went wrong.
+    /// Connects and logs in; the refusal names the failure.
     fn test_server(&self, probe: ServerProbe) -> impl Future<Output = Result<(), Refusal>> + Send;
 
     /// The same for a server as it is configured.
@@ -138,10 +139,8 @@ pub trait Control: Send + Sync + 'static {
     ) -> impl Future<Output = Result<(), Refusal>> + Send;
 
     /// Writes to a directory that jobs are written to, and leaves nothing there.
-    fn test_disk(
-        &self,
-        trial: DiskTrial,
-    ) -> impl Future<Output = Result<DiskSpeed, Refusal>> + Send;
+    fn test_disk(&self, trial: DiskTest)
+    -> impl Future<Output = Result<DiskSpeed, Refusal>> + Send;
 
     /// Of all servers together first, then of each that has one.
     fn quotas(&self) -> impl Future<Output = Result<Vec<Quota>, Refusal>> + Send;
@@ -154,7 +153,7 @@ pub trait Control: Send + Sync + 'static {
 
     fn log(&self, query: LogQuery) -> impl Future<Output = Result<Vec<LogLine>, Refusal>> + Send;
 
-    /// Somebody else wants to say something there.
+    /// Appends a line of a client to the log.
     fn write_log(
         &self,
         kind: crate::view::LogKind,
@@ -169,7 +168,7 @@ pub trait Control: Send + Sync + 'static {
     /// Reads the configuration file again and applies what can be applied.
     fn reload(&self) -> impl Future<Output = Result<Reload, Refusal>> + Send;
 
-    /// Looks into the watch folder now; returns when that look has ended.
+    /// Scans the watch folder now; returns when the scan has ended.
     fn scan(&self) -> impl Future<Output = Result<(), Refusal>> + Send;
 
     fn feeds(&self) -> impl Future<Output = Result<Vec<Feed>, Refusal>> + Send;
@@ -183,10 +182,10 @@ pub trait Control: Send + Sync + 'static {
     /// The same for a feed that is not configured.
     fn preview_feed(
         &self,
-        trial: FeedTrial,
+        trial: FeedPreview,
     ) -> impl Future<Output = Result<Vec<FeedItem>, Refusal>> + Send;
 
-    /// Reads one feed or all of them now, whatever their pace; returns when that has begun.
+    /// Reads one feed or all of them now, before they are due; returns when that has begun.
     fn fetch_feeds(
         &self,
         feed: Option<FeedChoice>,
@@ -260,7 +259,7 @@ pub enum Refusal {
     /// An option of the configuration that cannot be changed from here.
     #[error("{option} cannot be set: {why}")]
     NotSettable { option: String, why: String },
-    /// A news server does not accept the login, or wants one.
+    /// A news server rejects the login, or requires one.
     #[error("{0}")]
     ServerLogin(String),
     /// The disk or a server is in the way; it may work later.

@@ -1,4 +1,4 @@
-//! What watchers are told of.
+//! [`Event`]: a change of state that subscribers are sent; the daemon's loop creates it.
 
 use bergamot_queue::Stage;
 use bergamot_types::{JobId, ServerId, UnixTime};
@@ -17,7 +17,7 @@ pub enum Event {
         category: Option<String>,
         size: u64,
     },
-    /// Its name, place, priority or another thing people set.
+    /// Its name, position, priority or another property that a user can set.
     JobChanged {
         #[serde(with = "crate::wire::job_id")]
         job: JobId,
@@ -36,7 +36,7 @@ pub enum Event {
         remaining: u64,
         health: u16,
     },
-    /// Whether its articles are there, as far as a sample tells; told when that is another.
+    /// The result of a probe of its articles; sent when it changes.
     JobOutlook {
         #[serde(with = "crate::wire::job_id")]
         job: JobId,
@@ -55,12 +55,12 @@ pub enum Event {
         #[serde(with = "crate::wire::job_id")]
         job: JobId,
     },
-    /// Another job is the one that matters now, or it has another place in the queue.
+    /// Another job has become the current one, or the current one has moved in the queue.
     #[serde(rename = "queue.current")]
     QueueCurrent {
         #[serde(with = "crate::wire::optional_job_id")]
         job: Option<JobId>,
-        /// Its place in the queue, counted from 0.
+        /// Its index in the queue, from 0.
         order: Option<usize>,
         #[serde(with = "crate::wire::time")]
         computed_at: UnixTime,
@@ -96,7 +96,7 @@ pub enum Event {
     FeedChecked {
         feed: u16,
         name: String,
-        /// Items that were not known.
+        /// Items seen for the first time.
         new: usize,
         /// Those of them that become jobs.
         wanted: usize,

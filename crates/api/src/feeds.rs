@@ -1,4 +1,4 @@
-//! Feeds, as they are seen and what can be wanted of them.
+//! [`Feed`], [`FeedItem`] and the requests about feeds: plain values, owned by the caller.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::view::DupeMode;
 /// A feed that is configured.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Feed {
-    /// Its place in the configuration, from 1.
+    /// Its position in the configuration, from 1.
     pub id: u16,
     pub name: String,
     /// What it calls itself.
@@ -29,7 +29,7 @@ pub struct Feed {
     pub next_due: Option<UnixTime>,
     /// In a row.
     pub failures: u32,
-    /// Items that are known.
+    /// Items seen so far.
     pub seen: usize,
     /// Items that are to become jobs.
     pub wanted: usize,
@@ -43,7 +43,7 @@ pub enum FeedState {
     Disabled,
     /// The last call failed; there will be others.
     Failing,
-    /// Its host wants to be left alone for a while.
+    /// Its host asked for a pause (`Retry-After`, or too many errors).
     Held,
     Running,
     /// It was refused; it needs another configuration, or a restart.
@@ -66,7 +66,7 @@ pub struct FeedItem {
     pub verdict: FeedVerdict,
     /// The line of the rule that decided.
     pub rule: Option<u32>,
-    pub fate: FeedFate,
+    pub fate: FeedItemState,
     /// Of the job that it becomes.
     pub category: Option<String>,
     pub priority: Option<i32>,
@@ -87,7 +87,7 @@ pub enum FeedVerdict {
 /// What has become of an item.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum FeedFate {
+pub enum FeedItemState {
     Backlog,
     Failed,
     Ignored,
@@ -117,7 +117,7 @@ pub struct FeedRetry {
     pub jobs: usize,
 }
 
-/// Which feed somebody means.
+/// A feed, by id or by name.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
 #[serde(untagged)]
 pub enum FeedChoice {
@@ -127,7 +127,7 @@ pub enum FeedChoice {
 
 /// A feed that is only tried out.
 #[derive(Clone, Debug)]
-pub struct FeedTrial {
+pub struct FeedPreview {
     pub name: String,
     pub url: Url,
     pub rules: String,

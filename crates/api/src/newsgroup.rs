@@ -1,4 +1,4 @@
-//! Newsgroups, as the native dialect shows them and asks for them.
+//! [`Group`], [`HeaderPage`], [`Post`] and the queries about newsgroups: plain values, owned by the caller.
 
 use bergamot_types::{GroupName, UnixTime};
 use serde::Serialize;
@@ -9,7 +9,7 @@ use crate::view::Page;
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct Group {
     pub name: String,
-    /// What it is about, if the server says.
+    /// The server's description of it.
     pub description: Option<String>,
     /// The numbers of its oldest and its newest article.
     pub first: u64,
@@ -60,11 +60,11 @@ pub struct HeaderQuery {
     pub search: Option<String>,
     pub below: Option<u64>,
     pub limit: usize,
-    /// Wait for what the server has now, instead of seeing what is known.
+    /// Wait for the latest headers of the server instead of returning the cached ones.
     pub latest: bool,
 }
 
-/// A post, as far as its headers are known.
+/// A post, assembled from the headers that are cached.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct Post {
     /// To be given to `groups.queue`.

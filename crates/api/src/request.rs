@@ -1,4 +1,4 @@
-//! What can be wanted of the daemon.
+//! The parameters of requests to [`Control`](crate::Control): plain values, already checked by the dialect.
 
 use std::time::Duration;
 
@@ -11,20 +11,20 @@ pub use bergamot_jobs::{Part, Pause};
 
 /// Some of the jobs of a list.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Which {
+pub struct JobFilter {
     pub offset: usize,
     /// All, if there is none.
     pub limit: Option<usize>,
     pub category: Option<String>,
     /// A part of the name, in any case.
     pub search: Option<String>,
-    /// Jobs of the history that people have put out of sight.
+    /// Include jobs of the history that were hidden.
     pub hidden: bool,
 }
 
 /// Where a job is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Shelf {
+pub enum ListKind {
     History,
     Queue,
 }
@@ -51,7 +51,7 @@ pub struct NewJob {
 
 #[derive(Clone)]
 pub enum Content {
-    /// The path of an NZB on this machine; the daemon says from where it takes any.
+    /// The path of an NZB on this machine; the daemon decides which directories are allowed.
     Local(String),
     Nzb(Vec<u8>),
     Url(Url),
@@ -88,7 +88,7 @@ pub enum Edit {
     SetDupeMode(DupeMode),
     /// Ends a job that is queued.
     Delete(Delete),
-    /// Files of the one job named, by their places in it.
+    /// Files of the one job named, by their index.
     Files {
         files: Vec<u32>,
         what: FileEdit,
@@ -103,7 +103,7 @@ pub enum Place {
     Bottom,
     Before(JobId),
     After(JobId),
-    /// So many places down, or up if negative.
+    /// So many positions down, or up if negative.
     By(i64),
 }
 
@@ -143,9 +143,9 @@ pub enum FileEdit {
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum HistoryEdit {
-    /// Whether a job that was deleted is one that could take the place of another of its dupe key.
+    /// Whether a deleted job is a backup that may replace another job of its dupe key.
     Backup(bool),
-    /// Out of sight; it still counts in the search for duplicates.
+    /// Not listed any more; it still counts in the search for duplicates.
     Hide,
     /// With its files, where they lie in the working directory.
     Delete,
@@ -181,7 +181,7 @@ pub enum Certificates {
 
 /// A disk to be tried out.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct DiskTrial {
+pub struct DiskTest {
     /// A directory.
     pub path: String,
     /// What is written at once, in bytes.
@@ -190,7 +190,7 @@ pub struct DiskTrial {
     pub patience: Duration,
 }
 
-/// A news server for the configuration; what is not said has its default there.
+/// A news server for the configuration; a value that is none has its default there.
 #[derive(Clone, Debug, Default)]
 pub struct NewServer {
     pub name: String,
@@ -208,7 +208,7 @@ pub struct NewServer {
 /// A key of the configuration, and what is to stand there.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Setting {
-    /// What whoever asked calls it.
+    /// The name of the option in the client's dialect, for error messages.
     pub option: String,
     pub table: &'static str,
     /// From 1, of tables that may be there several times.

@@ -1,4 +1,4 @@
-//! What the scheduler does again and again, as it is seen.
+//! [`Target`]: the view of one recurring activity of the scheduler.
 
 use bergamot_types::UnixTime;
 use serde::Serialize;

@@ -1,7 +1,7 @@
-//! What can be seen of the daemon.
+//! The views of the daemon that [`Control`](crate::Control) returns: plain values, owned by the caller.
 //!
-//! These are the shapes of the native dialect; the others are made from them. Sizes are bytes, times
-//! are seconds since 1970 in here and RFC 3339 on the wire.
+//! Their serialised form is that of the native dialect; the other dialects are written from the same values. Sizes are in
+//! bytes. Times are seconds since 1970 here and RFC 3339 on the wire.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ pub struct Status {
     pub last_event: u64,
     pub rate: u64,
     pub average_rate: u64,
-    /// As set by a person, a schedule or the configuration; none is as fast as it goes.
+    /// Set by a user, a timetable or the configuration; none is unlimited.
     pub limit: Option<u64>,
     pub jobs: usize,
     pub jobs_in_post: usize,
@@ -70,7 +70,7 @@ pub struct Status {
     pub quota_reached: bool,
     /// A feed is being read.
     pub feed_active: bool,
-    /// Nothing is being downloaded, for whatever reason.
+    /// Nothing is being downloaded, for any reason.
     pub standing_by: bool,
     pub complete_disk: Disk,
     pub incomplete_disk: Disk,
@@ -78,10 +78,10 @@ pub struct Status {
     pub warnings: Vec<String>,
 }
 
-/// Every pause knows its author and what ends it.
+/// A pause: what caused it and what ends it.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Paused {
-    /// A person (and by which way), the schedule, the quota, the disk.
+    /// A user (with dialect and name), the timetable, the quota or the disk.
     pub by: String,
     #[serde(with = "crate::wire::time")]
     pub since: UnixTime,
@@ -138,7 +138,7 @@ pub struct Job {
     pub added: UnixTime,
     pub size: u64,
     pub remaining: u64,
-    /// Of what remains, as long as nobody wants it: the job is paused, or recovery files are held
+    /// The share of `remaining` that is not scheduled: the job is paused, or recovery files are held
     /// back.
     pub paused_remaining: u64,
     pub downloaded: u64,
@@ -153,7 +153,7 @@ pub struct Job {
     /// In thousandths.
     pub health: u16,
     pub critical_health: u16,
-    /// What a sample of its articles said, while it waited.
+    /// The result of the probe of a sample of its articles, while it waited.
     pub probe: Option<Probe>,
     #[serde(with = "crate::wire::optional_time")]
     pub oldest_post: Option<UnixTime>,
@@ -191,7 +191,7 @@ pub struct Probe {
     pub outlook: Outlook,
     pub present: u32,
     pub missing: u32,
-    /// Of those nobody could be asked who does not count what is asked for.
+    /// Articles for which no server could be asked that is not metered.
     pub unknown: u32,
     #[serde(with = "crate::wire::time")]
     pub at: UnixTime,
@@ -266,11 +266,11 @@ pub struct ServerArticles {
 /// A file of a job that is queued.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct File {
-    /// In the NZBGet dialect; the job and the place within it make it up.
+    /// The id of the NZBGet dialect, computed from the job and the index.
     pub id: u64,
     #[serde(with = "crate::wire::job_id")]
     pub job: JobId,
-    /// Its place in the NZB.
+    /// The index in the NZB.
     pub index: u32,
     pub name: String,
     /// The name is that of the articles, not guessed from the subject.
@@ -313,7 +313,7 @@ pub struct Server {
     pub working: usize,
     pub rate: u64,
     pub latency_ms: Option<u64>,
-    /// Why it is left alone just now.
+    /// Why no request is sent to it now.
     pub trouble: Option<String>,
     #[serde(with = "crate::wire::optional_time")]
     pub rests_until: Option<UnixTime>,
@@ -389,7 +389,7 @@ pub enum LogKind {
 pub struct Config {
     /// Every key with its value as text, in the order of the file.
     pub values: Vec<ConfigValue>,
-    /// What other dialects want to know of it.
+    /// The values that other dialects show.
     pub facts: Facts,
 }
 
@@ -460,7 +460,7 @@ pub struct CategoryFacts {
     pub priority: i32,
 }
 
-/// A feed, as far as other dialects want to know.
+/// A feed as other dialects show it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FeedFacts {
     pub name: String,
@@ -475,7 +475,7 @@ pub struct FeedFacts {
     pub priority: i32,
 }
 
-/// Whether the daemon can do its work. That it answers says already that the queue is loaded.
+/// Whether the daemon can work. An answer implies that the queue is loaded.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Readiness {
     Ready,

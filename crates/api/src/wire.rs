@@ -1,4 +1,4 @@
-//! How single values look in the native dialect.
+//! Serialisation of single values (times, ids, URLs) in the native dialect, as functions for serde's `with`.
 
 use bergamot_types::{UnixTime, Url};
 use chrono::{DateTime, SecondsFormat};

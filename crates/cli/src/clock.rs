@@ -1,4 +1,4 @@
-//! The clock of the command line.
+//! The clock of the command line, the only file of the crate that reads it.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 

@@ -1,7 +1,7 @@
-//! A download from start to finish, without an account.
+//! `bergamot demo`: a complete download without an account, on the calling thread.
 //!
-//! The news server is `newsd` on loopback; everything else is the real thing: this very binary runs
-//! as the daemon, with a configuration file, and takes an NZB from its watch folder.
+//! The news server is `newsd` on loopback; the rest is real: this binary runs as the daemon, with a configuration file, and
+//! takes an NZB from its watch folder.
 
 use std::fs;
 use std::io::{self, Read};
@@ -58,7 +58,7 @@ pub fn run(settings: &Settings) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whoever ends the demo wants its daemon ended too.
+/// Stops the daemon of the demo when the demo is interrupted.
 fn watch_signals(runtime: &tokio::runtime::Runtime) -> anyhow::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     let _guard = runtime.enter();
@@ -92,7 +92,7 @@ fn start_daemon(config: &Path) -> anyhow::Result<Child> {
 }
 
 fn stop_daemon(daemon: &mut Child) {
-    // It may have ended by itself, which `download` has told already.
+    // It may have ended already, which `download` has reported.
     let _ = kill_process(Pid::from_child(daemon), Signal::TERM);
     let _ = daemon.wait();
 }
@@ -111,7 +111,7 @@ fn download(
     stop: &AtomicBool,
     patience: Duration,
 ) -> anyhow::Result<(PathBuf, Duration)> {
-    // Ready to be told of new files: a person would be slower than this.
+    // The watch is armed: a file that is copied now is noticed.
     let lock = home.join("state/spool/lock");
     let begun = Instant::now();
     while !lock.exists() && begun.elapsed() < PATIENCE {

@@ -1,4 +1,4 @@
-//! What the program tells the shell when it ends.
+//! [`Exit`]: the exit codes of the program.
 
 use std::process::ExitCode;
 
@@ -57,7 +57,7 @@ impl From<Exit> for ExitCode {
 
 /// For the reference. The last one is what shells make of a signal.
 #[cfg(test)]
-pub(super) const MEANINGS: &[(u8, &str)] = &[
+pub(crate) const MEANINGS: &[(u8, &str)] = &[
     (Exit::Ok as u8, "all went well"),
     (Exit::Other as u8, "something else went wrong"),
     (Exit::Usage as u8, "the command line, or a value on it, cannot be used"),

@@ -1,4 +1,4 @@
-//! Why a command did not do what it was told to.
+//! [`Failure`]: why a command failed, with its exit code and message.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use bergamot_rpc::ClientError;
 use bergamot_types::Shown;
 use thiserror::Error;
 
-use super::exit::Exit;
+use crate::exit::Exit;
 
 #[derive(Debug, Error)]
 pub(crate) enum Failure {
@@ -16,18 +16,18 @@ pub(crate) enum Failure {
     #[error("login refused by the server of: {}; change the settings of the feed", .0.join(", "))]
     FeedsRefused(Vec<String>),
     /// It ended while we listened.
-    #[error("the daemon went away")]
+    #[error("the daemon closed the connection")]
     Gone,
     #[error(transparent)]
     Local(#[from] anyhow::Error),
-    #[error("the answer of the daemon is not understood: {0}")]
+    #[error("the daemon's response is not valid: {0}")]
     NotUnderstood(#[from] serde_json::Error),
-    #[error("cannot write: {0}")]
+    #[error("cannot write to standard output: {0}")]
     Output(#[from] io::Error),
-    /// What went wrong was said already.
-    #[error("it did not work")]
-    Told(Exit),
-    #[error("no daemon is reached. {0}")]
+    /// The failure was reported already.
+    #[error("the command failed")]
+    ImportOutput(Exit),
+    #[error("cannot connect to a daemon. {0}")]
     Unreachable(String),
     #[error("{0}")]
     Usage(String),
@@ -41,15 +41,15 @@ impl Failure {
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Ok,
             Self::FeedsRefused(_) => Exit::FeedRefused,
             Self::Gone | Self::Unreachable(_) => Exit::Unreachable,
-            Self::Told(exit) => *exit,
+            Self::ImportOutput(exit) => *exit,
             Self::Usage(_) => Exit::Usage,
             Self::Local(_) | Self::NotUnderstood(_) | Self::Output(_) => Exit::Other,
         }
     }
 
-    /// For people, if anything is left to say. What comes from outside cannot move the cursor.
+    /// The message, if it is not reported yet. Control characters from outside are escaped.
     pub(crate) fn message(&self) -> Option<String> {
-        if self.exit() == Exit::Ok || matches!(self, Self::Told(_)) {
+        if self.exit() == Exit::Ok || matches!(self, Self::ImportOutput(_)) {
             return None;
         }
         let text = match self {

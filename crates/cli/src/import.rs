@@ -1,4 +1,4 @@
-//! `bergamot import`: moving in from NZBGet or SABnzbd.
+//! `bergamot import`: converts the configuration and queue of NZBGet or SABnzbd.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
@@ -12,7 +12,7 @@ use bergamot_types::{SafeName, Shown};
 use clap::Args;
 
 use bergamot_config::identity::{self, Owner};
-use bergamot_config::{Config, Environment};
+use bergamot_config::{Config, Environment, Problem};
 
 use crate::offline::{Offline, OfflineJob, OfflineSpool};
 
@@ -31,14 +31,14 @@ pub struct Import {
     queue: Option<PathBuf>,
 }
 
-/// What is to be printed, and what people are to be told beside that.
+/// The output, and the messages besides it.
 #[derive(Debug)]
-pub struct Told {
+pub struct ImportOutput {
     pub output: String,
     pub aside: String,
 }
 
-pub fn run(command: &Import, offline: &dyn Offline) -> anyhow::Result<Told> {
+pub fn run(command: &Import, offline: &dyn Offline) -> anyhow::Result<ImportOutput> {
     let bytes = read(&command.file, LARGEST_CONFIG)?;
     let place = Place {
         home: std::env::var("HOME").ok().filter(|home| home.starts_with('/')),
@@ -53,7 +53,7 @@ pub fn run(command: &Import, offline: &dyn Offline) -> anyhow::Result<Told> {
     let imported = imported.with_context(named)?;
     let Some(output) = &command.output else {
         let aside = report(&imported.findings);
-        return Ok(Told { output: imported.shown_config(), aside });
+        return Ok(ImportOutput { output: imported.shown_config(), aside });
     };
     let config = checked(&imported, output)?;
     refuse_to_replace(output, command.force)?;
@@ -74,20 +74,28 @@ pub fn run(command: &Import, offline: &dyn Offline) -> anyhow::Result<Told> {
     if let Some(queue) = queue {
         text.push_str(&queue.take());
     }
-    Ok(Told { output: text, aside: String::new() })
+    Ok(ImportOutput { output: text, aside: String::new() })
 }
 
-/// Or what our own reader has against it: a path or a host may be none here.
-fn checked(imported: &Imported, output: &Path) -> anyhow::Result<Result<Config, String>> {
+/// The parsed configuration, or its problems: a path or a host may be invalid here.
+fn checked(imported: &Imported, output: &Path) -> anyhow::Result<Result<Config, Problems>> {
     let base = output.parent().filter(|base| !base.as_os_str().is_empty());
     let base = base.unwrap_or(Path::new("."));
     let base = base.canonicalize().with_context(|| base.display().to_string())?;
     let environment = Environment::of_process();
     let config = Config::parse(imported.config().as_bytes(), &base, &environment);
-    Ok(config.map_err(|problems| {
-        let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
-        problems.join("\n")
-    }))
+    Ok(config.map_err(Problems))
+}
+
+/// What the parser of the configuration reports, one line each.
+#[derive(Debug)]
+struct Problems(Vec<Problem>);
+
+impl std::fmt::Display for Problems {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let lines: Vec<String> = self.0.iter().map(ToString::to_string).collect();
+        f.write_str(&lines.join("\n"))
+    }
 }
 
 fn refuse_to_replace(path: &Path, force: bool) -> anyhow::Result<()> {
@@ -106,7 +114,7 @@ fn write(path: &Path, text: &str, force: bool, owner: Owner) -> anyhow::Result<(
         let _ = fs::remove_file(&target); // of a run that was broken off
     }
     let mut file = options.open(&target).with_context(|| target.display().to_string())?;
-    // The file and not its name: in the directory of somebody else that may have become a link.
+    // Through the file and not its path: in a directory of another user the path may have become a link.
     owner.receive(&file).with_context(|| target.display().to_string())?;
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all())?;
     match force {
@@ -115,8 +123,8 @@ fn write(path: &Path, text: &str, force: bool, owner: Owner) -> anyhow::Result<(
     }
 }
 
-/// The daemon runs as whom its state belongs to, or as whom a container makes it; it has to read and
-/// change all that is written.
+/// The user of the daemon: the owner of its state, or the user that a container sets. All written files
+/// become that user's.
 fn owner(output: &Path, config: Option<&Config>) -> anyhow::Result<Owner> {
     let output = std::path::absolute(output)?;
     let beside = output.parent().unwrap_or(Path::new("/"));
@@ -129,7 +137,7 @@ fn owner(output: &Path, config: Option<&Config>) -> anyhow::Result<Owner> {
     }
 }
 
-/// The name of the time zone of this machine, where it has one that we know.
+/// The time zone of this machine, if it is a known one.
 fn local_zone() -> Option<String> {
     let variable = std::env::var("TZ").ok().map(|zone| zone.trim_start_matches(':').to_owned());
     let link = fs::read_link("/etc/localtime").ok().and_then(|target| {
@@ -167,7 +175,7 @@ impl Queue {
         let mut text = String::new();
         let mut taken = 0;
         for job in &self.jobs {
-            // NZBGet's files may be nobody's business but root's.
+            // NZBGet's files may be readable by root only.
             let nzb = read(&nzb_of(job, &self.directory), LARGEST_NZB);
             let wanted = wanted(job);
             match nzb.and_then(|nzb| self.owner.act(|| self.spool.add(&wanted, &nzb))?) {
@@ -205,7 +213,7 @@ fn nzb_of(job: &QueuedNzb, queue: &Path) -> PathBuf {
     places.into_iter().find(|place| place.exists()).unwrap_or(path)
 }
 
-/// The most important first: what somebody has to look at.
+/// The most important first.
 fn report(findings: &[Finding]) -> String {
     let mut text = String::new();
     for fate in [Fate::Left, Fate::Changed, Fate::Carried, Fate::Needless] {
@@ -234,7 +242,7 @@ fn read(path: &Path, limit: u64) -> anyhow::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A little more than what is read of it, so that the reader says what is wrong.
+/// A little more than the limit of the parser, so that the parser reports the excess.
 const LARGEST_CONFIG: u64 = 5 << 20;
 /// As much as may be sent.
 const LARGEST_NZB: u64 = 128 << 20;

@@ -1,76 +1,55 @@
-//! The commands that talk to a running daemon.
+//! The command line: parses arguments, sends requests to a running daemon and prints the results.
 //!
-//! Each asks over the control socket or HTTP and shows the answer: unchanged with `--json`, as a page
-//! for people otherwise. Pages are made by pure functions of the answer and a `Look`; what touches
-//! the network and the terminal is thin.
+//! Each command calls the daemon over the control socket or HTTP and prints the response: unchanged with `--json`, as a
+//! page otherwise. Pages are pure functions of the response and a `Style`.
 //!
-//! - `arguments`: what can be said; `place`: where the daemon is; `session`: one command's two ends
-//! - `add`, `list`, `show`, `steer`, `wait`, `watch` (with `live`), `limit`, `log`, `server`,
-//!   `explain`, `status`, `health`, `rpc`, `feeds`, `groups`: the commands
-//! - `seen`: what is understood of answers; `exit`, `failure`: how a command ends
-//! - `columns`, `fields`, `look`, `words`: how things are shown
-//! - `pages`: the reference, made from all that by a test
+//! - `arguments`: what clap parses; `docs/cli.md` is generated from it
+//! - `client`: where the daemon is, the session of one command, its responses
+//! - `commands`: the commands that need a daemon
+//! - `doctor`, `demo`, `import`: the commands that work without one
+//! - `terminal`: formatting; `exit`, `failure`: how a command ends
 
 #![forbid(unsafe_code)]
 
-mod add;
 mod arguments;
+mod client;
 mod clock;
-mod columns;
+mod commands;
 mod demo;
 mod doctor;
 mod exit;
-mod explain;
 mod failure;
-mod feeds;
-mod fields;
-mod groups;
-mod health;
 mod import;
-mod limit;
-mod list;
-mod live;
-mod log;
-mod look;
 mod offline;
-#[cfg(test)]
-mod pages;
-mod place;
-mod program;
-mod rpc;
-mod seen;
-mod server;
-mod session;
-mod show;
-mod status;
-mod steer;
-mod storage;
-mod targets;
-mod wait;
-mod watch;
-mod words;
+mod terminal;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use arguments::FeedsCommand;
-pub use arguments::{Command, Options};
-pub use demo::{Settings as DemoSettings, run as demo};
-pub use exit::Exit;
-use failure::Failure;
-pub use import::{Import, Told as Imported, run as import};
-use look::Look;
-pub use offline::{Offline, OfflineJob, OfflineSpool};
-use place::{Place, Places};
-pub use program::{Arguments, Command as ProgramCommand, ConfigCommand, Run, completions};
-use session::{Form, Session};
-
-use crate::arguments::Once;
 use bergamot_config::identity;
 use bergamot_config::{Config, ConfigError, Environment, show_time};
 
-/// Does what is said, and tells what goes wrong.
+use arguments::FeedsCommand;
+use arguments::Once;
+pub use arguments::program::{
+    Arguments, Command as ProgramCommand, ConfigCommand, Run, completions,
+};
+pub use arguments::{Command, Options};
+use client::endpoint::{Endpoint, Endpoints};
+use client::session::{Form, Session};
+use commands::job::{add, edit, list, show, wait};
+use commands::{
+    explain, feeds, groups, health, limit, log, rpc, server, status, storage, targets, watch,
+};
+pub use demo::{Settings as DemoSettings, run as demo};
+pub use exit::Exit;
+use failure::Failure;
+pub use import::{Import, ImportOutput as Imported, run as import};
+pub use offline::{Offline, OfflineJob, OfflineSpool};
+use terminal::style::Style;
+
+/// Runs a command and prints its error.
 pub fn run(options: Options, command: &Command, offline: &dyn Offline) -> Exit {
     if let Some(time) = options.timeout {
         give_up_after(time);
@@ -87,17 +66,17 @@ pub fn run(options: Options, command: &Command, offline: &dyn Offline) -> Exit {
     };
     let Err(failure) = done else { return Exit::Ok };
     if let Some(message) = failure.message() {
-        complain(&message);
+        print_error(&message);
     }
     match command {
-        // Docker knows no other code for it.
+        // Docker knows no other exit code for it.
         Command::Health => Exit::Other,
         _ => failure.exit(),
     }
 }
 
-/// Whether all is well. No daemon is asked: what matters is what its user can do, also where root is
-/// the one who asks.
+/// Whether all checks pass. No daemon is involved: the checks run with the rights of its user, also if root
+/// starts them.
 fn examine(options: &Options) -> anyhow::Result<bool> {
     let remark = identity::look_as_the_daemon()?;
     let variable = std::env::var_os("BERGAMOT_CONFIG").filter(|path| !path.is_empty());
@@ -123,7 +102,7 @@ fn read_feeds(options: Options, once: &Once, offline: &dyn Offline) -> Result<()
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let places = match &options.host {
         Some(place) => place.clone().into(),
-        None => Places::usual(variable, Some(&config)),
+        None => Endpoints::usual(variable, Some(&config)),
     };
     match places.reach() {
         Ok((_, place)) => {
@@ -143,15 +122,15 @@ fn open(options: Options) -> Result<Session, Failure> {
     let form = match (options.json, options.quiet) {
         (true, _) => Form::Json,
         (false, true) => Form::Quiet,
-        (false, false) => Form::People,
+        (false, false) => Form::Page,
     };
-    let look = Look::of_this_terminal(clock::now().date);
+    let style = Style::of_this_terminal(clock::now().date);
     let (client, place) = places(options)?.reach()?;
-    Ok(Session::new(client, place, form, look))
+    Ok(Session::new(client, place, form, style))
 }
 
-/// What is said goes before what is set, and both before what is usual.
-fn places(options: Options) -> Result<Places, Failure> {
+/// An option overrides the environment, and both override the defaults.
+fn places(options: Options) -> Result<Endpoints, Failure> {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     if let Some(place) = options.host {
         return Ok(place.into());
@@ -159,33 +138,33 @@ fn places(options: Options) -> Result<Places, Failure> {
     let environment = Environment::of_process();
     if let Some(file) = options.config {
         let config = Config::read(&file, &environment).map_err(anyhow::Error::from)?;
-        return Ok(Places::usual(variable, Some(&config)));
+        return Ok(Endpoints::usual(variable, Some(&config)));
     }
     match variable("BERGAMOT_HOST") {
-        Some(text) => match text.parse::<Place>() {
+        Some(text) => match text.parse::<Endpoint>() {
             Ok(place) => Ok(place.into()),
             Err(error) => Err(Failure::Usage(format!("BERGAMOT_HOST: {error}"))),
         },
         None if variable("BERGAMOT_CONFIG").is_some() => {
             let file = variable("BERGAMOT_CONFIG").unwrap_or_default();
             match Config::read(Path::new(&file), &environment) {
-                Ok(config) => Ok(Places::usual(variable, Some(&config))),
-                // Somebody may be at work on it, which is nothing to a daemon that runs.
+                Ok(config) => Ok(Endpoints::usual(variable, Some(&config))),
+                // The file may be being edited, which does not concern a daemon that runs.
                 Err(error) if variable("BERGAMOT_SOCKET").is_some() => {
-                    complain(&error.to_string());
-                    Ok(Places::usual(variable, None))
+                    print_error(&error.to_string());
+                    Ok(Endpoints::usual(variable, None))
                 }
                 Err(error) => Err(anyhow::Error::from(error).into()),
             }
         }
         None => {
-            // Whoever stands beside a configuration means that daemon.
+            // A configuration in the current directory names that daemon.
             let here = match Config::read(Path::new("bergamot.toml"), &environment) {
                 Ok(config) => Some(config),
                 Err(ConfigError::Unreadable { .. }) => None, // mostly there is none
                 Err(invalid) => return Err(anyhow::Error::from(invalid).into()),
             };
-            Ok(Places::usual(variable, here.as_ref()))
+            Ok(Endpoints::usual(variable, here.as_ref()))
         }
     }
 }
@@ -202,14 +181,14 @@ fn carry_out(session: &mut Session, command: &Command) -> Result<(), Failure> {
         Command::Limit { rate } => limit::limit(session, *rate),
         Command::List(list) => list::queue(session, list),
         Command::Log { follow, lines, job } => log::log(session, *lines, *job, *follow),
-        Command::Mv { job, place, other } => steer::move_job(session, *job, *place, *other),
-        Command::Pause { jobs, time } => steer::pause(session, jobs, *time),
+        Command::Mv { job, place, other } => edit::move_job(session, *job, *place, *other),
+        Command::Pause { jobs, time } => edit::pause(session, jobs, *time),
         Command::Quota => limit::quota(session),
         Command::Reload => status::reload(session),
-        Command::Resume { jobs } => steer::resume(session, jobs),
-        Command::Retry { jobs, from_start } => steer::retry(session, jobs, *from_start),
+        Command::Resume { jobs } => edit::resume(session, jobs),
+        Command::Retry { jobs, from_start } => edit::retry(session, jobs, *from_start),
         Command::Rm { jobs, keep_files, forget } => {
-            steer::remove(session, jobs, *keep_files, *forget)
+            edit::remove(session, jobs, *keep_files, *forget)
         }
         Command::Rpc { method, params } => rpc::rpc(session, method, params),
         Command::Scan => status::scan(session),
@@ -224,16 +203,16 @@ fn carry_out(session: &mut Session, command: &Command) -> Result<(), Failure> {
     }
 }
 
-/// However deep in a call the program is then. This thread opens nothing, so it matters not who it is.
+/// Exits from a thread, however deep in a call the program is.
 fn give_up_after(time: Duration) {
     std::thread::spawn(move || {
         std::thread::sleep(time);
-        complain(&format!("not done within {}", show_time(time)));
+        print_error(&format!("not done within {}", show_time(time)));
         std::process::exit(Exit::TimedOut as i32);
     });
 }
 
-/// Whoever closed standard error does not want to know.
-fn complain(message: &str) {
+/// A closed standard error is ignored.
+fn print_error(message: &str) {
     let _ = writeln!(std::io::stderr(), "bergamot: {message}");
 }

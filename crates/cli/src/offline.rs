@@ -1,6 +1,6 @@
-//! [`Offline`]: what some commands need of the daemon while none runs.
+//! [`Offline`]: what some commands need of the daemon's crate while no daemon runs.
 //!
-//! The command line does not know the daemon's crate; the program gives it this.
+//! The command line does not depend on that crate; the program implements this trait.
 
 use bergamot_config::Config;
 
@@ -19,11 +19,11 @@ pub trait OfflineSpool {
     fn add(&self, job: &OfflineJob, nzb: &[u8]) -> anyhow::Result<()>;
 }
 
-/// What is wanted of such a job, beside what its NZB says.
+/// The options of such a job besides its NZB.
 #[derive(Clone, Debug)]
 pub struct OfflineJob {
     pub file_name: String,
-    /// Where it came from, to know it again.
+    /// Its source, to recognise it again.
     pub source: String,
     pub category: Option<String>,
     pub priority: i32,

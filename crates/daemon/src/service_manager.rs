@@ -6,7 +6,7 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
 use std::time::{Duration, Instant};
 
-use bergamot_rpc::Doors;
+use bergamot_rpc::InheritedSockets;
 use rustix::net::AddressFamily;
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 use tracing::warn;
@@ -76,8 +76,8 @@ fn address_of(name: &str) -> Option<SocketAddr> {
 
 /// The doors that were opened for this process: `control` and `http`, as they are called, or as what
 /// they are tells.
-pub(crate) fn inherited(variable: impl Fn(&str) -> Option<String>) -> Doors {
-    let mut doors = Doors::default();
+pub(crate) fn inherited(variable: impl Fn(&str) -> Option<String>) -> InheritedSockets {
+    let mut doors = InheritedSockets::default();
     if variable("LISTEN_PID").is_none_or(|number| number.parse() != Ok(std::process::id())) {
         return doors;
     }
@@ -92,7 +92,7 @@ pub(crate) fn inherited(variable: impl Fn(&str) -> Option<String>) -> Doors {
 
 /// A second descriptor of the same socket: one that is ours from the beginning needs no trust in the
 /// number that was passed on.
-fn take(descriptor: i32, doors: &mut Doors) -> std::io::Result<()> {
+fn take(descriptor: i32, doors: &mut InheritedSockets) -> std::io::Result<()> {
     let this = pidfd_open(getpid(), PidfdFlags::empty())?;
     let socket = pidfd_getfd(this, descriptor, PidfdGetfdFlags::empty())?;
     match rustix::net::sockopt::socket_domain(&socket)? {

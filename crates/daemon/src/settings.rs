@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use bergamot_api::Refusal;
 use bergamot_engine::Now;
 use bergamot_limit::Zone;
 use bergamot_net::http::{Reach, is_public};
-use bergamot_rpc::Refusal;
 use bergamot_storage::Reserve;
 use bergamot_types::{SafeName, Url};
 use rustix::process::{Resource, getrlimit};

@@ -1,4 +1,4 @@
-//! Who may do what.
+//! [`Access`], the level of a caller, and [`Caller`], an authenticated client; both belong to one request or session.
 
 use serde::Serialize;
 
@@ -13,11 +13,11 @@ pub enum Access {
     Control,
 }
 
-/// Somebody who asks, and has proved it.
+/// The client of a request, after authentication.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
     pub(crate) access: Access,
-    /// How people will read of them later: by which way, and under which name.
+    /// For the log and for pauses: dialect or address, and the user name.
     pub(crate) name: String,
     /// By credentials or by the kernel; not merely because this machine is trusted.
     pub(crate) is_authenticated: bool,

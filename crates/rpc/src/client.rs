@@ -1,7 +1,7 @@
-//! The other end, for programs that ask one thing and end.
+//! [`Client`]: a blocking client of the control socket or of HTTP, for the command line.
 //!
-//! It blocks: a command line has nothing else to do. Over the Unix socket it speaks lines of JSON,
-//! over TCP a request of HTTP for each call.
+//! It owns its connection and runs on the calling thread. Over the Unix socket it exchanges lines of JSON, over TCP it
+//! sends one HTTP request per call.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -15,7 +15,7 @@ use bergamot_types::Secret;
 use serde_json::{Value, json};
 use thiserror::Error;
 
-use crate::hub::Position;
+use crate::event_hub::Position;
 
 /// A daemon that can be asked.
 #[derive(Debug)]
@@ -40,36 +40,36 @@ enum EventLines {
     Http(BufReader<TcpStream>),
 }
 
-/// What `/readyz` says.
+/// The response of `/readyz`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Ready {
     pub is_ready: bool,
     /// In a few words.
-    pub told: String,
+    pub text: String,
 }
 
 /// Why there is no answer.
 #[derive(Debug, Error)]
 pub enum ClientError {
-    #[error("the daemon is not reached at {at}: {source}")]
+    #[error("cannot connect to the daemon at {at}: {source}")]
     Unreachable { at: String, source: io::Error },
-    #[error("the connection broke: {0}")]
+    #[error("the connection to the daemon failed: {0}")]
     Broken(#[from] io::Error),
-    #[error("the login is refused")]
+    #[error("the daemon refused the login; check user name and password")]
     LoginRefused,
-    /// What the daemon says; `code` is for programs.
+    /// The daemon's error; `code` is stable, for programs.
     #[error("{message}")]
     Refused { code: String, number: i64, message: String, data: Value },
-    #[error("HTTP status {}", told(*.0))]
+    #[error("HTTP status {}", status_text(*.0))]
     Status(u16),
-    #[error("the answer is not understood")]
+    #[error("the daemon's response is not valid")]
     NotUnderstood,
 }
 
-/// A status in words, where people can do something about it.
-fn told(status: u16) -> String {
+/// The status, with a hint where the user can act on it.
+fn status_text(status: u16) -> String {
     match status {
-        429 => "429: too many wrong logins came before this one; wait a little".to_owned(),
+        429 => "429: too many wrong logins before this one; try again in a minute".to_owned(),
         other => other.to_string(),
     }
 }
@@ -126,7 +126,7 @@ impl Client {
         Ok(Events(EventLines::Socket(Box::new(self))))
     }
 
-    /// Where it asks, for people.
+    /// The address of the daemon, for messages.
     pub fn place(&self) -> String {
         match &self.way {
             Way::Socket { path, .. } => path.display().to_string(),
@@ -201,9 +201,9 @@ fn ask_if_ready(mut stream: impl Read + Write, host: &str) -> Result<Ready, Clie
         503 => false,
         other => return Err(ClientError::Status(other)),
     };
-    let mut told = String::new();
-    stream.take(length.unwrap_or(LONGEST_WORD)).read_to_string(&mut told)?;
-    Ok(Ready { is_ready, told: told.trim().to_owned() })
+    let mut text = String::new();
+    stream.take(length.unwrap_or(LONGEST_READINESS)).read_to_string(&mut text)?;
+    Ok(Ready { is_ready, text: text.trim().to_owned() })
 }
 
 fn open_events(
@@ -237,7 +237,7 @@ fn authorization(login: Option<&(String, Secret)>) -> String {
     })
 }
 
-/// What matters of the headers; the length of what follows is not always told.
+/// The status of the response; the length of the body is not always announced.
 struct Head {
     status: u16,
     length: Option<u64>,
@@ -298,6 +298,6 @@ fn result_of(mut answer: Value) -> Result<Value, ClientError> {
 
 /// A listing of a hundred thousand jobs is a few hundred megabytes.
 const LONGEST_ANSWER: u64 = 1 << 30;
-/// Of one who says how it is.
-const LONGEST_WORD: u64 = 1 << 12;
+/// The largest response of a health check.
+const LONGEST_READINESS: u64 = 1 << 12;
 const WRITE_LIMIT: Duration = Duration::from_secs(60);

@@ -1,10 +1,10 @@
-//! The codecs by themselves, for tests that feed them anything at all.
+//! Entry points for the fuzz targets: each function runs one codec on arbitrary bytes.
 
-use crate::arguments::Arguments;
-use crate::json::Json;
-use crate::json_rpc::{Message, Request};
-use crate::sab;
-use crate::xml_reader::read_call;
+use crate::codec::json::Json;
+use crate::codec::json_rpc::{Message, Request};
+use crate::codec::xml_reader::read_call;
+use crate::dialect::nzbget::arguments::Arguments;
+use crate::dialect::sabnzbd;
 
 /// A message of JSON-RPC, down to the flattened parameters.
 pub fn json(bytes: &[u8]) {
@@ -20,7 +20,7 @@ pub fn json(bytes: &[u8]) {
 
 /// A form of SABnzbd's dialect, with its file; the first line is the content type.
 pub fn form(bytes: &[u8]) {
-    sab::read_form(bytes);
+    sabnzbd::read_form(bytes);
 }
 
 /// A call of XML-RPC, likewise.

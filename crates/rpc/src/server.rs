@@ -1,4 +1,4 @@
-//! Listeners and connections.
+//! [`Server`]: the listeners; it owns one task for each, which spawns one task for each connection.
 
 use std::convert::Infallible;
 use std::io;
@@ -22,21 +22,21 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 use tracing::{debug, warn};
 
-use crate::admission::Rules;
-use crate::body::{BodyBudget, RequestBudgets};
-use crate::brake::Brake;
-use crate::counts::Counts;
-use crate::framing::Framed;
-use crate::guests::{Guests, Place};
-use crate::http::{Connection, Http, LARGEST_HEADERS, Peer, ambiguous};
-use crate::hub::Hub;
-use crate::lines::Session;
-use crate::service::Service;
+use crate::call::counts::Counts;
+use crate::call::service::Service;
+use crate::event_hub::Hub;
+use crate::http::body::{BodyBudget, RequestBudgets};
+use crate::http::framing::Framed;
+use crate::http::handler::{Connection, Http, LARGEST_HEADERS, Peer, ambiguous};
+use crate::http::login_throttle::LoginThrottle;
 use crate::settings::Settings;
-use crate::socket::Socket;
-use crate::spares::{Loan, Spares};
-use crate::stopped::Stopped;
-use crate::timed::Timed;
+use crate::shutdown::ShutdownSignal;
+use crate::socket::admission::Rules;
+use crate::socket::connection_limit::{ConnectionLimit, Slot};
+use crate::socket::idle_timeout::IdleTimeout;
+use crate::socket::line_session::Session;
+use crate::socket::reserved_fds::{BorrowedFd, ReservedFds};
+use crate::socket::unix_socket::Socket;
 
 /// Listens until it is stopped or dropped.
 #[derive(Debug)]
@@ -49,25 +49,27 @@ pub struct Server {
 
 /// Sockets that are open already, instead of those in the settings.
 #[derive(Debug, Default)]
-pub struct Doors {
+pub struct InheritedSockets {
     pub control: Option<std::os::unix::net::UnixListener>,
     pub http: Vec<std::net::TcpListener>,
 }
 
-/// Why nobody can be listened to.
+/// Why the server cannot start.
 #[derive(Debug, Error)]
 pub enum StartError {
-    #[error("another daemon answers at {}", .0.display())]
+    #[error("another daemon listens at {}", .0.display())]
     InUse(PathBuf),
     #[error("cannot listen on {address}: {source}")]
     Listen { address: SocketAddr, source: io::Error },
-    #[error("{} is there and is no socket", .0.display())]
+    #[error("{} exists and is not a socket; remove it or set control.socket", .0.display())]
     NotASocket(PathBuf),
-    #[error("{address} can be reached from other machines, and there is no password")]
+    #[error(
+        "{address} can be reached from other machines, but no password is set; add a user with a password, or listen on 127.0.0.1"
+    )]
     NoPassword { address: SocketAddr },
     #[error("the path {} has more than {limit} bytes", .path.display())]
     PathTooLong { path: PathBuf, limit: usize },
-    #[error("cannot make the socket {}: {source}", .path.display())]
+    #[error("cannot create the socket {}: {source}", .path.display())]
     Socket { path: PathBuf, source: io::Error },
 }
 
@@ -78,55 +80,58 @@ impl Server {
         control: Arc<C>,
         hub: Hub,
     ) -> Result<Self, StartError> {
-        Self::start_with(settings, Doors::default(), control, hub).await
+        Self::start_with(settings, InheritedSockets::default(), control, hub).await
     }
 
-    /// The same with sockets that somebody has opened for us.
+    /// The same with sockets that were opened by the service manager.
     pub async fn start_with<C: Control>(
         settings: Settings,
-        doors: Doors,
+        inherited: InheritedSockets,
         control: Arc<C>,
         hub: Hub,
     ) -> Result<Self, StartError> {
         let (socket_path, group) = (settings.socket.clone(), settings.socket_group);
         let mut tcp = Vec::new();
-        let addresses = if doors.http.is_empty() { &settings.listen[..] } else { &[] };
+        let addresses = if inherited.http.is_empty() { &settings.listen[..] } else { &[] };
         for address in addresses {
             tcp.push(listen(*address, settings.has_password()).await?);
         }
-        for listener in doors.http {
+        for listener in inherited.http {
             tcp.push(take_over(listener, settings.has_password())?);
         }
-        let socket = match doors.control {
+        let socket = match inherited.control {
             Some(listener) => Some(Socket::take_over(listener, group)?),
             None => socket_path.map(|path| Socket::bind(&path, group)).transpose()?,
         };
-        let (stop, stopped) = Stopped::channel();
+        let (stop, stopped) = ShutdownSignal::channel();
         let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-        let door = Arc::new(Door {
+        let acceptor = Arc::new(Acceptor {
             http: Http {
                 settings,
                 service: Arc::new(Service { control, hub, counts: Counts::default() }),
-                brake: Brake::default(),
+                throttle: LoginThrottle::default(),
                 bodies: RequestBudgets::default(),
-                strangers: BodyBudget::for_strangers(),
+                unauthenticated: BodyBudget::for_unauthenticated(),
                 stopped,
             },
-            over_tcp: Guests::new(Rules::for_network(places_within(descriptors, MOST_OVER_TCP))),
-            over_socket: Guests::new(Rules::for_socket(places_within(
+            over_tcp: ConnectionLimit::new(Rules::for_network(places_within(
+                descriptors,
+                MOST_OVER_TCP,
+            ))),
+            over_socket: ConnectionLimit::new(Rules::for_socket(places_within(
                 descriptors,
                 MOST_OVER_SOCKET,
             ))),
-            spares: Spares::new(SPARES),
+            reserved_fds: ReservedFds::new(RESERVED_FDS),
         });
         let addresses = tcp.iter().filter_map(|listener| listener.local_addr().ok()).collect();
         let socket_path = socket.as_ref().map(|(socket, _)| socket.path().to_owned());
         let mut listeners: Vec<_> = tcp
             .into_iter()
-            .map(|listener| tokio::spawn(door.clone().serve_tcp(listener)))
+            .map(|listener| tokio::spawn(acceptor.clone().serve_tcp(listener)))
             .collect();
         if let Some((socket, listener)) = socket {
-            listeners.push(tokio::spawn(door.serve_unix(socket, listener)));
+            listeners.push(tokio::spawn(acceptor.serve_unix(socket, listener)));
         }
         Ok(Self { addresses, socket: socket_path, stop, listeners })
     }
@@ -140,7 +145,7 @@ impl Server {
         self.socket.as_deref()
     }
 
-    /// Takes nobody in any more; answers that are under way have a second to get out.
+    /// Accepts no more connections; responses being sent have one second to finish.
     pub async fn stop(mut self) {
         let _ = self.stop.send(true);
         for listener in self.listeners.drain(..) {
@@ -157,7 +162,7 @@ impl Drop for Server {
     }
 }
 
-/// Where there are few descriptors, each way in takes an eighth of them at most.
+/// Where file descriptors are few, each listener takes an eighth of them at most.
 fn places_within(descriptors: u64, most: usize) -> usize {
     usize::try_from(descriptors / 8).unwrap_or(most).clamp(LEAST_PLACES, most)
 }
@@ -183,37 +188,39 @@ fn take_over(
 }
 
 /// What all connections share.
-struct Door<C> {
+struct Acceptor<C> {
     http: Http<C>,
-    over_tcp: Arc<Guests>,
-    over_socket: Arc<Guests>,
-    spares: Arc<Spares>,
+    over_tcp: Arc<ConnectionLimit>,
+    over_socket: Arc<ConnectionLimit>,
+    reserved_fds: Arc<ReservedFds>,
 }
 
-impl<C: Control> Door<C> {
+impl<C: Control> Acceptor<C> {
     async fn serve_tcp(self: Arc<Self>, listener: TcpListener) {
         let mut connections = JoinSet::new();
         let mut stopped = self.http.stopped.clone();
-        let mut loan = None;
+        let mut borrowed = None;
         loop {
             let accepted = tokio::select! {
                 accepted = listener.accept() => accepted,
                 Some(_) = connections.join_next() => continue,
                 () = stopped.wait() => break,
             };
-            let Some((stream, address)) = self.taken(accepted, &mut loan).await else { continue };
-            let loan = loan.take();
-            // Where nobody can go, the connection is closed at once: that is answer enough.
-            let Some((place, must_leave)) = self.over_tcp.seat(Some(address.ip())) else {
+            let Some((stream, address)) = self.taken(accepted, &mut borrowed).await else {
                 continue;
             };
-            let door = self.clone();
+            let borrowed = borrowed.take();
+            // Without a free slot the connection is closed at once.
+            let Some((slot, must_leave)) = self.over_tcp.admit(Some(address.ip())) else {
+                continue;
+            };
+            let acceptor = self.clone();
             connections.spawn(async move {
                 tokio::select! {
-                    () = door.serve_tcp_stream(stream, address, &place) => {}
-                    _ = must_leave => debug!(%address, "sent away: all places are taken"),
+                    () = acceptor.serve_tcp_stream(stream, address, &slot) => {}
+                    _ = must_leave => debug!(%address, "closed an idle connection: too many connections"),
                 }
-                drop(loan); // now that the stream is gone
+                drop(borrowed); // now that the stream is gone
             });
         }
         drop(listener);
@@ -224,23 +231,23 @@ impl<C: Control> Door<C> {
         let mut connections = JoinSet::new();
         let mut stopped = self.http.stopped.clone();
         let socket = Arc::new(socket);
-        let mut loan = None;
+        let mut borrowed = None;
         loop {
             let accepted = tokio::select! {
                 accepted = listener.accept() => accepted,
                 Some(_) = connections.join_next() => continue,
                 () = stopped.wait() => break,
             };
-            let Some((stream, _)) = self.taken(accepted, &mut loan).await else { continue };
-            let loan = loan.take();
-            let Some((place, must_leave)) = self.over_socket.seat(None) else { continue };
-            let (door, socket) = (self.clone(), socket.clone());
+            let Some((stream, _)) = self.taken(accepted, &mut borrowed).await else { continue };
+            let borrowed = borrowed.take();
+            let Some((slot, must_leave)) = self.over_socket.admit(None) else { continue };
+            let (acceptor, socket) = (self.clone(), socket.clone());
             connections.spawn(async move {
                 tokio::select! {
-                    () = door.serve_unix_stream(stream, &socket, &place) => {}
-                    _ = must_leave => debug!("sent away from the socket: all places are taken"),
+                    () = acceptor.serve_unix_stream(stream, &socket, &slot) => {}
+                    _ = must_leave => debug!("closed an idle connection of the control socket: too many connections"),
                 }
-                drop(loan);
+                drop(borrowed);
             });
         }
         drop(listener);
@@ -250,45 +257,50 @@ impl<C: Control> Door<C> {
 
     /// Without descriptors `accept` fails at once, again and again; one of the spares lets it in the next
     /// time.
-    async fn taken<T>(&self, accepted: io::Result<T>, loan: &mut Option<Loan>) -> Option<T> {
+    async fn taken<T>(
+        &self,
+        accepted: io::Result<T>,
+        borrowed: &mut Option<BorrowedFd>,
+    ) -> Option<T> {
         let error = match accepted {
             Ok(accepted) => return Some(accepted),
             Err(error) => error,
         };
-        *loan = loan.take().or_else(|| self.spares.make_room(&error));
-        if loan.is_none() {
-            debug!(%error, "a connection could not be taken");
-            sleep(REST_AFTER_FAILURE).await;
+        *borrowed = borrowed.take().or_else(|| self.reserved_fds.make_room(&error));
+        if borrowed.is_none() {
+            debug!(%error, "accept failed");
+            sleep(ACCEPT_RETRY_DELAY).await;
         }
         None
     }
 
-    async fn serve_tcp_stream(&self, stream: TcpStream, address: SocketAddr, place: &Place) {
+    async fn serve_tcp_stream(&self, stream: TcpStream, address: SocketAddr, slot: &Slot) {
         let _ = stream.set_nodelay(true); // an answer a moment later is no reason to give up
-        let stream = Timed::new(stream, Bytes::new(), Some(IDLE_LIMIT));
-        self.serve_http(stream, Peer::Tcp(address), place).await;
+        let stream = IdleTimeout::new(stream, Bytes::new(), Some(IDLE_LIMIT));
+        self.serve_http(stream, Peer::Tcp(address), slot).await;
     }
 
-    async fn serve_unix_stream(&self, mut stream: UnixStream, socket: &Socket, place: &Place) {
+    async fn serve_unix_stream(&self, mut stream: UnixStream, socket: &Socket, slot: &Slot) {
         let Some(caller) = socket.caller(&stream) else {
-            warn!("somebody without the right to it has opened the control socket");
+            warn!(
+                "refused a connection to the control socket: its user is neither the daemon's, root nor in control.socket_group"
+            );
             return;
         };
         let Ok(Ok(first)) = timeout(IDLE_LIMIT, first_bytes(&mut stream)).await else { return };
         if first.first().is_some_and(u8::is_ascii_uppercase) {
-            let stream = Timed::new(stream, first, Some(IDLE_LIMIT));
-            return self.serve_http(stream, Peer::Unix(caller), place).await;
+            let stream = IdleTimeout::new(stream, first, Some(IDLE_LIMIT));
+            return self.serve_http(stream, Peer::Unix(caller), slot).await;
         }
-        let stream = Timed::new(stream, first, None);
-        let session =
-            Session { service: &self.http.service, caller: &caller, place, watcher: None };
+        let stream = IdleTimeout::new(stream, first, None);
+        let session = Session { service: &self.http.service, caller: &caller, slot, watcher: None };
         let mut stopped = self.http.stopped.clone();
         let ended = tokio::select! {
             ended = session.run(stream) => ended,
             () = stopped.wait() => Ok(()),
         };
         if let Err(error) = ended {
-            debug!(%error, "a session ended early");
+            debug!(%error, "session ended with an error");
         }
     }
 
@@ -296,11 +308,11 @@ impl<C: Control> Door<C> {
         &self,
         stream: impl AsyncRead + AsyncWrite + Unpin,
         peer: Peer,
-        place: &Place,
+        slot: &Slot,
     ) {
         let stream = Framed::new(stream);
         let (verdict, count) = (stream.verdict(), AtomicUsize::new(0));
-        let connection = Connection { peer, place };
+        let connection = Connection { peer, slot };
         let service = service_fn(|request| {
             let (connection, verdict) = (&connection, &verdict);
             let number = count.fetch_add(1, Ordering::Relaxed);
@@ -309,7 +321,7 @@ impl<C: Control> Door<C> {
                     true => ambiguous(),
                     false => self.http.answer(connection, request).await,
                 };
-                place.on_answered();
+                slot.on_answered();
                 Ok::<_, Infallible>(answer)
             }
         });
@@ -330,12 +342,12 @@ impl<C: Control> Door<C> {
             }
         };
         if let Err(error) = ended {
-            debug!(%error, "a connection ended early");
+            debug!(%error, "connection ended with an error");
         }
     }
 }
 
-/// What tells lines of JSON from HTTP, with blanks before it left out.
+/// The first bytes, without leading blanks: they distinguish lines of JSON from HTTP.
 async fn first_bytes(stream: &mut UnixStream) -> io::Result<Bytes> {
     let mut buffer = [0; 4096];
     loop {
@@ -349,19 +361,20 @@ async fn first_bytes(stream: &mut UnixStream) -> io::Result<Bytes> {
 
 /// Dropping the set ends what is left of it.
 async fn finish(mut connections: JoinSet<()>) {
-    let _ = timeout(LAST_WORDS, async { while connections.join_next().await.is_some() {} }).await;
+    let _ =
+        timeout(SHUTDOWN_GRACE, async { while connections.join_next().await.is_some() {} }).await;
 }
 
-/// Each of them costs a descriptor and some memory, and few households have so many programs.
+/// Each connection costs a descriptor and some memory; few installations have more clients.
 const MOST_OVER_TCP: usize = 128;
 const LEAST_PLACES: usize = 8;
-/// Apart from the others, so that whoever sits at the machine gets in whatever comes from the network.
+/// A limit of its own, so that local clients can connect whatever comes from the network.
 const MOST_OVER_SOCKET: usize = 128;
 /// Enough to find out what is wrong, and few beside the 64 that the smallest systems give.
-const SPARES: usize = 8;
+const RESERVED_FDS: usize = 8;
 const HEADER_LIMIT: Duration = Duration::from_secs(10);
 const IDLE_LIMIT: Duration = Duration::from_secs(60);
 const MOST_HEADERS: usize = 100;
-const REST_AFTER_FAILURE: Duration = Duration::from_millis(100);
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 /// The daemon has three seconds for all of its end.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);

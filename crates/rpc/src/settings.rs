@@ -1,4 +1,4 @@
-//! How the daemon can be reached, and by whom.
+//! [`Settings`]: addresses, users and tokens of the server; owned by it and never changed while it runs.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ pub struct Settings {
     pub users: Vec<User>,
     /// For `Authorization: Bearer`.
     pub tokens: Vec<Token>,
-    /// Names by which browsers may know this machine, beside addresses, `localhost` and names
+    /// Host names that browsers may use for this machine, beside addresses, `localhost` and names
     /// without a dot.
     pub allowed_hosts: Vec<String>,
     /// Web pages and browser add-ons that may call from elsewhere.
@@ -58,13 +58,13 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Whether there is any secret somebody could know.
+    /// Whether any password or token is set.
     pub(crate) fn has_password(&self) -> bool {
         self.secrets().next().is_some()
     }
 
-    /// Whether full control takes one. Those that give less take nothing from this machine, which
-    /// nobody could control over HTTP any more.
+    /// Whether full control requires a secret. Secrets of lower levels do not restrict clients on this
+    /// machine, or full control over HTTP would be impossible.
     pub(crate) fn guards_control(&self) -> bool {
         self.secrets().any(|access| access == Access::Control)
     }

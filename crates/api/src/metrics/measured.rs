@@ -1,4 +1,4 @@
-//! Everything there is to measure, at one moment.
+//! [`Measured`]: the values behind `/metrics`, all taken at one moment in the daemon's loop.
 
 use crate::metrics::past::PastSums;
 use crate::view::{JobState, Quota, Server, Status};
@@ -45,7 +45,7 @@ impl QueueSums {
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Arrivals {
     pub added: u64,
-    /// Of no use, or known.
+    /// Unusable or a duplicate.
     pub refused: u64,
 }
 
@@ -70,7 +70,7 @@ impl EndedJobs {
     }
 }
 
-/// What the system knows of our process.
+/// What the kernel reports about this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Process {
     pub cpu_seconds: f64,

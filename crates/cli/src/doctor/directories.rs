@@ -1,4 +1,4 @@
-//! What can be done in each directory, and between them.
+//! Checks of the directories: creating, writing, renaming, locking and watching files in each and between them.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use bergamot_config::Config;
 use bergamot_storage::Reserve;
 use bergamot_store::KnownMounts;
 use bergamot_types::ByteCount;
@@ -14,7 +15,6 @@ use rustix::fs::{FallocateFlags, fallocate, statvfs};
 use rustix::io::Errno;
 
 use super::Finding;
-use bergamot_config::Config;
 
 pub(super) fn examine(config: &Config) -> Vec<Finding> {
     let directories = &config.directories;
@@ -138,7 +138,7 @@ fn write_and_rename(path: &Path) -> Result<Trial, (&'static str, io::Error)> {
     tried
 }
 
-/// Never over what somebody else has put there.
+/// Never replaces an existing file.
 fn create(path: &Path) -> std::io::Result<()> {
     File::create_new(path)?.write_all(CONTENT)
 }
@@ -173,7 +173,7 @@ fn between(from: &Path, to: &Path) -> Option<Finding> {
     Some(finding)
 }
 
-/// Whether the kernel tells of a file that is made.
+/// Whether inotify reports a new file.
 fn of_inotify(path: &Path) -> Option<Finding> {
     let about = format!("{} (inotify)", path.display());
     let file = trial(path, "notice");
@@ -203,14 +203,14 @@ fn of_inotify(path: &Path) -> Option<Finding> {
             "there are no more inotify watches",
             "Raise fs.inotify.max_user_watches, or leave it: the folder is looked at instead.",
         ),
-        Err(Errno::ACCESS | Errno::NOENT) => return None, // told of the directory already
+        Err(Errno::ACCESS | Errno::NOENT) => return None, // reported with the directory already
         Err(errno) => {
             Finding::warning(about, errno.to_string(), "The folder is looked at instead.")
         }
     })
 }
 
-/// What the guard sees, and whether the volume gives what it says.
+/// The mount that the guard sees, and whether the volume delivers what it reports.
 fn of_space(path: &Path, reserve: Reserve) -> Option<Finding> {
     let nearest = path.ancestors().find(|above| above.is_dir())?;
     let space = bergamot_writer::space(nearest).ok()?;
@@ -262,7 +262,7 @@ fn set_aside(path: &Path, bytes: u64) -> Result<(), Errno> {
     result
 }
 
-/// Hidden, and different for each who tries at the same time.
+/// Hidden, and unique for each run.
 fn trial(path: &Path, what: &str) -> PathBuf {
     path.join(format!(".bergamot-doctor-{}-{what}", std::process::id()))
 }

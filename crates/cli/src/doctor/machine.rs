@@ -1,16 +1,16 @@
-//! The machine: who asks, clock, way out, processor, memory, open files.
+//! Checks of the machine: user, clock, network route, processor, memory, open files.
 
 use std::net::{Ipv6Addr, UdpSocket};
 
+use bergamot_config::{Config, memory_budget};
 use bergamot_types::{ByteCount, UnixTime};
 use chrono::{DateTime, SecondsFormat};
 use rustix::process::{Resource, getegid, geteuid, getrlimit};
 
 use super::Finding;
 use crate::clock;
-use bergamot_config::{Config, memory_budget};
 
-/// `remark` is what there is to say of who asks.
+/// `remark` describes the user that the checks run as.
 pub(super) fn examine(config: &Config, remark: Option<&str>) -> Vec<Finding> {
     let kernel = bergamot_simd::yenc::Kernel::best().name();
     vec![
@@ -96,7 +96,7 @@ fn of_open_files(limit: u64, config: &Config) -> Finding {
 const SANE_FROM: i64 = 1_704_067_200;
 const SANE_TO: i64 = 4_102_444_800;
 
-/// In the part of the network that is for everybody; nobody is asked whether it is there.
+/// A public address; no packet is sent to it.
 const SOMEBODY_FAR_AWAY: Ipv6Addr = Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 1);
 
 /// The writer's files, clients and threads.

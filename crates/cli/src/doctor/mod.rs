@@ -1,12 +1,11 @@
-//! `doctor`: whether all is well for the user who asks, before the daemon finds out.
+//! [`Finding`]: the result of one check of `doctor`, which runs on the calling thread before or beside a daemon.
 //!
-//! - [`Finding`]: one thing that was tried, how it went and what to do about it
 //! - `directories`: what can be done in each, and between them
-//! - `machine`: who asks, clock, way out, processor, memory, open files
-//! - `servers`: names, addresses, logins, encryption, clocks and round trips
+//! - `machine`: user, clock, network route, processor, memory, open files
+//! - `servers`: DNS, connections, login, TLS, clocks and round trips
 //!
-//! Everything is really done, with small hidden files that are removed again; nothing is guessed from
-//! permissions, and nothing else is changed. It works without a daemon and beside one.
+//! Every check performs the real operation, with small hidden files that are removed again; nothing is derived from
+//! permission bits, and nothing else is changed.
 
 mod directories;
 mod machine;
@@ -50,8 +49,7 @@ impl Finding {
     }
 }
 
-/// Tries everything out, and takes its time where servers or shares do. `remark` is what there is to
-/// say of who asks.
+/// Runs all checks; hanging servers or shares delay it. `remark` describes the user it runs as.
 pub(crate) fn examine(config: &Config, remark: Option<&str>) -> anyhow::Result<Vec<Finding>> {
     let mut findings = machine::examine(config, remark);
     findings.extend(directories::examine(config));
@@ -63,7 +61,7 @@ pub(crate) fn is_well(findings: &[Finding]) -> bool {
     findings.iter().all(|finding| finding.grade != Grade::Problem)
 }
 
-/// For people. Facts may repeat what a server said.
+/// The page for a terminal. Facts may contain replies of servers.
 pub(crate) fn page(findings: &[Finding]) -> String {
     let mut text = String::new();
     for Finding { about, grade, fact, remedy } in findings {

@@ -1,21 +1,23 @@
-//! Names, addresses, logins, encryption, clocks and round trips.
+//! Checks of the news servers: DNS, connections, login, TLS, clock and round trip; async, on the doctor's runtime.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bergamot_config::Config;
 use bergamot_net::{
     Encryption, Errand, ErrandError, IpVersion, Recall, Server, ServerSettings, TlsAgreement,
+    TlsSetupError,
 };
 use bergamot_types::{MessageId, UnixTime};
 use chrono::NaiveDateTime;
+use thiserror::Error;
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::timeout;
 
 use super::Finding;
 use super::machine::spoken_date;
 use crate::clock;
-use bergamot_config::Config;
 
 pub(super) fn examine(config: &Config) -> anyhow::Result<Vec<Finding>> {
     if config.servers.is_empty() {
@@ -38,13 +40,13 @@ pub(super) fn examine(config: &Config) -> anyhow::Result<Vec<Finding>> {
     Ok(findings)
 }
 
-/// The name first, then each way there, and only then what the server says.
+/// DNS first, then a connection over each IP version, and only then the login.
 async fn of_server(about: String, settings: ServerSettings, configured: u16) -> Vec<Finding> {
     let addresses = match look_up(&settings).await {
         Ok(addresses) => addresses,
         Err(why) => {
             let remedy = "Check the spelling of the host and the DNS of this machine or container.";
-            return vec![Finding::problem(format!("{about} (name)"), why, remedy)];
+            return vec![Finding::problem(format!("{about} (name)"), why.to_string(), remedy)];
         }
     };
     let (six, four): (Vec<_>, Vec<_>) = addresses.into_iter().partition(SocketAddr::is_ipv6);
@@ -60,13 +62,28 @@ async fn of_server(about: String, settings: ServerSettings, configured: u16) -> 
     findings
 }
 
-async fn look_up(settings: &ServerSettings) -> Result<Vec<SocketAddr>, String> {
+async fn look_up(settings: &ServerSettings) -> Result<Vec<SocketAddr>, CheckError> {
     let host = settings.host.trim_matches(['[', ']']);
     match timeout(PATIENCE, lookup_host((host, settings.port))).await {
-        Err(_) => Err(format!("no address of {host} within {PATIENCE:?}")),
-        Ok(Err(error)) => Err(format!("no address of {host}: {error}")),
+        Err(_) => Err(CheckError::LookupTimeout { host: host.to_owned() }),
+        Ok(Err(error)) => Err(CheckError::Lookup { host: host.to_owned(), error }),
         Ok(Ok(addresses)) => Ok(addresses.collect()),
     }
+}
+
+/// Why a check of a server failed.
+#[derive(Debug, Error)]
+enum CheckError {
+    #[error("no address of {host} within {PATIENCE:?}")]
+    LookupTimeout { host: String },
+    #[error("no address of {host}: {error}")]
+    Lookup { host: String, error: std::io::Error },
+    #[error("no answer within {TALK_PATIENCE:?}")]
+    Timeout,
+    #[error(transparent)]
+    Settings(#[from] TlsSetupError),
+    #[error(transparent)]
+    Session(#[from] ErrandError),
 }
 
 fn listed(addresses: &[SocketAddr]) -> String {
@@ -79,7 +96,7 @@ fn listed(addresses: &[SocketAddr]) -> String {
     }
 }
 
-/// Whether a connection comes about over one of the two; nothing is said over it.
+/// Whether a connection over one IP version succeeds; nothing is sent over it.
 async fn of_way(
     about: &str,
     family: &str,
@@ -115,13 +132,13 @@ async fn of_conversation(about: String, settings: ServerSettings, configured: u1
     let is_plain = settings.encryption == Encryption::None;
     let has_login = settings.conversation.login.is_some();
     let talked = timeout(TALK_PATIENCE, talk(settings)).await;
-    let talked = talked.unwrap_or_else(|_| Err(format!("no answer within {TALK_PATIENCE:?}")));
-    let Talk { tls, round_trip, off, group_wanted } = match talked {
+    let talked = talked.unwrap_or(Err(CheckError::Timeout));
+    let Conversation { tls, round_trip, off, group_wanted } = match talked {
         Ok(talk) => talk,
         Err(why) => {
             let remedy = "Check host, port, encryption, username and password; `bergamot server \
                           test` tries again.";
-            return vec![Finding::problem(about, why, remedy)];
+            return vec![Finding::problem(about, why.to_string(), remedy)];
         }
     };
     let clock = off.map(|off| of_clock(&about, off));
@@ -149,21 +166,21 @@ async fn of_conversation(about: String, settings: ServerSettings, configured: u1
 }
 
 /// What one connection brought to light.
-struct Talk {
+struct Conversation {
     tls: Option<TlsAgreement>,
     round_trip: Duration,
-    /// How many seconds the server's clock is ahead of ours, where it says.
+    /// Seconds that the server's clock is ahead of this machine's, if it supports `DATE`.
     off: Option<i64>,
-    /// What it says to a question for an article where it wants a newsgroup selected before.
+    /// Its reply to a request for an article, if it requires a newsgroup to be selected first.
     group_wanted: Option<String>,
 }
 
-/// The round trip is the least of a few questions for the time, which all answer at once: those who do
-/// not know the command, too.
-async fn talk(settings: ServerSettings) -> Result<Talk, String> {
-    let server = Server::new(settings).map_err(|error| error.to_string())?;
+/// The round trip is the minimum of a few `DATE` requests, which servers answer at once, even with an
+/// error.
+async fn talk(settings: ServerSettings) -> Result<Conversation, CheckError> {
+    let server = Server::new(settings)?;
     let opened = Errand::open(Arc::new(server), false, Recall::default()).await;
-    let mut errand = opened.map_err(|error| error.to_string())?;
+    let mut errand = opened?;
     let (mut round_trip, mut off) = (Duration::MAX, None);
     for _ in 0..QUESTIONS {
         let asked = clock::now().instant;
@@ -173,18 +190,18 @@ async fn talk(settings: ServerSettings) -> Result<Talk, String> {
         match answer {
             Ok(text) => off = date_of(&text).map(|date| date.0.saturating_sub(now.date.0)),
             Err(ErrandError::Refused { .. }) => {}
-            Err(error) => return Err(error.to_string()),
+            Err(error) => return Err(error.into()),
         }
     }
-    let nothing = MessageId::parse(NO_ARTICLE).map_err(|error| error.to_string())?;
+    let nothing = MessageId::parse(NO_ARTICLE).expect("the constant is a message id");
     let group_wanted = match errand.stat(nothing).await {
         Err(ErrandError::Refused { reply, .. }) if reply.wants_group() => Some(reply.to_string()),
         Ok(_) | Err(ErrandError::Refused { .. }) => None,
-        Err(error) => return Err(error.to_string()),
+        Err(error) => return Err(error.into()),
     };
     let tls = errand.tls();
     errand.close().await;
-    Ok(Talk { tls, round_trip, off, group_wanted })
+    Ok(Conversation { tls, round_trip, off, group_wanted })
 }
 
 /// `yyyymmddhhmmss`, in UTC (RFC 3977, section 7.1).

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use bergamot_rpc::wish::NewServer;
+use bergamot_api::request::NewServer;
 use bergamot_types::{Secret, Shown};
 use thiserror::Error;
 use toml::Value;

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use bergamot_net::Encryption;
-use bergamot_rpc::wish::{Setting, SettingValue};
+use bergamot_api::request::{Setting, SettingValue};
 use toml::Value;
 use toml::de::DeTable;
 

@@ -5,20 +5,20 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bergamot_api::Refusal;
+use bergamot_api::feeds::{Feed, FeedChoice, FeedError, FeedRetry};
+use bergamot_api::metrics::Measured;
+use bergamot_api::newsgroup::{Group, GroupQuery};
+use bergamot_api::request::{Edit, JobFilter, ListKind, Place};
+use bergamot_api::targets::Target;
+use bergamot_api::view::{
+    Config as ConfigView, Explanation, File, Job, Listing, Page, Quota, Reload, Server, Status,
+    Volume,
+};
 use bergamot_config::{Config, Listed};
 use bergamot_feed::{CallId, FeedId, FeedSettings, Judge, Reply as FeedReply};
 use bergamot_jobs::{Part, Pause, Record};
 use bergamot_newsgroups::{Extent, Failure, Headers, Need};
-use bergamot_rpc::Refusal;
-use bergamot_rpc::feeds::{Feed, FeedChoice, FeedError, FeedRetry};
-use bergamot_rpc::metrics::Measured;
-use bergamot_rpc::newsgroup::{Group, GroupQuery};
-use bergamot_rpc::targets::Target;
-use bergamot_rpc::view::{
-    Config as ConfigView, Explanation, File, Job, Listing, Page, Quota, Reload, Server, Status,
-    Volume,
-};
-use bergamot_rpc::wish::{Edit, Place, Shelf, Which};
 use bergamot_types::{ByteRate, GroupName, JobId, ServerId, Url};
 use bergamot_writer::Root;
 use tokio::sync::oneshot;
@@ -63,9 +63,9 @@ macro_rules! calls {
 calls! {
     // The queue and the history
     Status {} -> Status = |daemon| daemon.status();
-    Page { shelf: Shelf, which: Which } -> Page<Job> = |daemon| daemon.page(shelf, &which);
-    Listing { shelf: Shelf, which: Which } -> Listing = |daemon| daemon.listing(shelf, &which);
-    Listed { shelf: Shelf, jobs: Vec<JobId> } -> Vec<Job> = |daemon| daemon.listed(shelf, &jobs);
+    Page { shelf: ListKind, which: JobFilter } -> Page<Job> = |daemon| daemon.page(shelf, &which);
+    Listing { shelf: ListKind, which: JobFilter } -> Listing = |daemon| daemon.listing(shelf, &which);
+    Listed { shelf: ListKind, jobs: Vec<JobId> } -> Vec<Job> = |daemon| daemon.listed(shelf, &jobs);
     Job { job: JobId } -> Result<Job, Refusal> = |daemon| daemon.one_job(job);
     AllFiles {} -> Vec<File> = |daemon| daemon.file_views();
     Files { job: JobId } -> Result<Files, Refusal> = |daemon| daemon.files_of(job);

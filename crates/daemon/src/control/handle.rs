@@ -7,26 +7,26 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use bergamot_api::feeds::{Feed, FeedChoice, FeedError, FeedItem, FeedPreview, FeedRetry};
+use bergamot_api::metrics::Measured;
+use bergamot_api::newsgroup::{
+    Group, GroupQuery, HeaderPage, HeaderQuery, PostJob, PostPage, PostQuery,
+};
+use bergamot_api::request::{
+    Certificates, Content, DiskTest, Edit, JobFilter, ListKind, LogQuery, NewJob, NewServer, Part,
+    Pause, ServerProbe, Setting,
+};
+use bergamot_api::targets::Target;
+use bergamot_api::view::{
+    Config, Disk, DiskSpeed, Explanation, File, Job, Listing, LogKind, LogLine, Page, Quota,
+    Readiness, Reload, Status, Volume,
+};
+use bergamot_api::{Control, Refusal, view};
 use bergamot_engine::Trouble;
 use bergamot_net::{
     BufferPool, ConnectLimits, Connection, Credit, Encryption, Ended, IpVersion, Report, Server,
     ServerSettings, TlsSettings,
 };
-use bergamot_rpc::feeds::{Feed, FeedChoice, FeedError, FeedItem, FeedRetry, FeedTrial};
-use bergamot_rpc::metrics::Measured;
-use bergamot_rpc::newsgroup::{
-    Group, GroupQuery, HeaderPage, HeaderQuery, PostJob, PostPage, PostQuery,
-};
-use bergamot_rpc::targets::Target;
-use bergamot_rpc::view::{
-    Config, Disk, DiskSpeed, Explanation, File, Job, Listing, LogKind, LogLine, Page, Quota,
-    Readiness, Reload, Status, Volume,
-};
-use bergamot_rpc::wish::{
-    Certificates, Content, DiskTrial, Edit, LogQuery, NewJob, NewServer, Part, Pause, ServerProbe,
-    Setting, Shelf, Which,
-};
-use bergamot_rpc::{Control, Refusal, view};
 use bergamot_store::StoreError;
 use bergamot_types::{ByteRate, JobId, MessageId, ServerId};
 use bergamot_writer::Root;
@@ -109,19 +109,19 @@ impl Control for Handle {
         Ok(self.with_disks(status).await)
     }
 
-    async fn queue(&self, which: Which) -> Result<Page<Job>, Refusal> {
-        self.ask(|reply| Call::Page { shelf: Shelf::Queue, which, reply }).await
+    async fn queue(&self, which: JobFilter) -> Result<Page<Job>, Refusal> {
+        self.ask(|reply| Call::Page { shelf: ListKind::Queue, which, reply }).await
     }
 
-    async fn history(&self, which: Which) -> Result<Page<Job>, Refusal> {
-        self.ask(|reply| Call::Page { shelf: Shelf::History, which, reply }).await
+    async fn history(&self, which: JobFilter) -> Result<Page<Job>, Refusal> {
+        self.ask(|reply| Call::Page { shelf: ListKind::History, which, reply }).await
     }
 
-    async fn list(&self, shelf: Shelf, which: Which) -> Result<Listing, Refusal> {
+    async fn list(&self, shelf: ListKind, which: JobFilter) -> Result<Listing, Refusal> {
         self.ask(|reply| Call::Listing { shelf, which, reply }).await
     }
 
-    async fn listed(&self, shelf: Shelf, jobs: Vec<JobId>) -> Result<Vec<Job>, Refusal> {
+    async fn listed(&self, shelf: ListKind, jobs: Vec<JobId>) -> Result<Vec<Job>, Refusal> {
         self.ask(|reply| Call::Listed { shelf, jobs, reply }).await
     }
 
@@ -299,7 +299,7 @@ impl Control for Handle {
         self.ask(|reply| Call::Survey { reply }).await
     }
 
-    async fn test_disk(&self, trial: DiskTrial) -> Result<DiskSpeed, Refusal> {
+    async fn test_disk(&self, trial: DiskTest) -> Result<DiskSpeed, Refusal> {
         self.try_disk(trial).await
     }
 
@@ -350,7 +350,7 @@ impl Control for Handle {
         self.look_at_feed(feed).await
     }
 
-    async fn preview_feed(&self, trial: FeedTrial) -> Result<Vec<FeedItem>, Refusal> {
+    async fn preview_feed(&self, trial: FeedPreview) -> Result<Vec<FeedItem>, Refusal> {
         self.try_feed(trial).await
     }
 

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use bergamot_api::request::{Part, Pause};
+use bergamot_api::view::{Config as ConfigView, ConfigValue, Reload};
+use bergamot_api::{Control, Refusal};
 use bergamot_engine::Event;
-use bergamot_rpc::view::{Config as ConfigView, ConfigValue, Reload};
-use bergamot_rpc::wish::{Part, Pause};
-use bergamot_rpc::{Control, Refusal};
 use bergamot_store::RuntimeSettings;
 use bergamot_types::{ByteRate, ServerId};
 use tokio::sync::oneshot;

@@ -5,8 +5,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use bergamot_api::view::Disk;
 use bergamot_jobs::admission::{Surveyed, Unusable};
-use bergamot_rpc::view::Disk;
 use bergamot_storage::{Reserve, Space, VolumeId};
 use bergamot_types::{ByteCount, JobId, SafeName, Shown};
 use bergamot_writer::{DiskError, Root};

@@ -3,13 +3,13 @@
 
 use std::path::{Path, PathBuf};
 
+use bergamot_api::Event as News;
 use bergamot_engine::{Event, Hold};
 use bergamot_jobs::admission::{
     Admission, Directories, IncompleteVolume, MOST_PASSED_OVER, Survey, may_be_stopped,
 };
 use bergamot_jobs::{Record, next_to_load};
 use bergamot_queue::{FileKey, Step};
-use bergamot_rpc::Event as News;
 use bergamot_storage::{Claim, Reserve, VolumeId};
 use bergamot_types::{JobId, SafeName, Shown};
 use bergamot_writer::Root;

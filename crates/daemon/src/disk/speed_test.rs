@@ -8,9 +8,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use bergamot_rpc::Refusal;
-use bergamot_rpc::view::{Disk, DiskSpeed};
-use bergamot_rpc::wish::DiskTrial;
+use bergamot_api::Refusal;
+use bergamot_api::request::DiskTest;
+use bergamot_api::view::{Disk, DiskSpeed};
 use tokio::sync::Mutex;
 
 use crate::clock;
@@ -18,7 +18,7 @@ use crate::control::handle::{Handle, aside};
 
 impl Handle {
     /// One after another, or each would find the disk slow for the others.
-    pub(crate) async fn try_disk(&self, trial: DiskTrial) -> Result<DiskSpeed, Refusal> {
+    pub(crate) async fn try_disk(&self, trial: DiskTest) -> Result<DiskSpeed, Refusal> {
         let Ok(_turn) = TURN.try_lock() else {
             return Err(Refusal::Unavailable("a disk is being tried out already".to_owned()));
         };

@@ -5,9 +5,9 @@ use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
+use bergamot_api::Event as News;
 use bergamot_jobs::current_job;
 use bergamot_poll::{Cadence, Promotion, Wanted};
-use bergamot_rpc::Event as News;
 use bergamot_types::JobId;
 
 use crate::clock;

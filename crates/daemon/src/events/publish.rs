@@ -1,8 +1,8 @@
 //! What watchers are told as it happens.
 
+use bergamot_api::Event as News;
+use bergamot_api::view::Disk;
 use bergamot_queue::Ending;
-use bergamot_rpc::Event as News;
-use bergamot_rpc::view::Disk;
 use bergamot_types::{JobId, ServerId};
 
 use crate::clock;

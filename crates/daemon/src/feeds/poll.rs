@@ -7,15 +7,15 @@
 
 use std::time::{Duration, Instant};
 
+use bergamot_api::request::{Content, NewJob};
+use bergamot_api::view::Parameter;
+use bergamot_api::{Control, Event as News, Refusal};
 use bergamot_feed::{
     CallId, DupeMode as FeedDupeMode, Event, Failure, FailureKind, FeedId, FeedSettings, Feeds,
     Fetch, ItemKey, Memory, Reply, Take, WantedItem, Work,
 };
 use bergamot_poll::Wanted;
 use bergamot_queue::DupeMode;
-use bergamot_rpc::view::Parameter;
-use bergamot_rpc::wish::{Content, NewJob};
-use bergamot_rpc::{Control, Event as News, Refusal};
 use bergamot_types::{Shown, UnixTime};
 use tokio::sync::oneshot;
 use tracing::{debug, info, warn};

@@ -4,10 +4,10 @@ use std::io::{Cursor, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use bergamot_api::request::{Content, NewJob};
 use bergamot_jobs::{Dupe, Fingerprint, Outcome, Parameters, Record};
 use bergamot_nzb::{Label, Limits, Nzb, NzbError};
 use bergamot_queue::{Cause, Deletion, DupeMode, Ending, Life};
-use bergamot_rpc::wish::{Content, NewJob};
 use bergamot_store::{Addition, Spool, StoreError};
 use bergamot_types::{JobId, Secret, Shown, Url};
 

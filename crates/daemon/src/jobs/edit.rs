@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::Arc;
 
+use bergamot_api::Refusal;
+use bergamot_api::request::{Delete, Edit, FileEdit, HistoryEdit, Place, SortKey};
+use bergamot_api::view::{Mark, Parameter};
 use bergamot_engine::{Event, FORCE_PRIORITY};
 use bergamot_jobs::{FileChoices, Outcome, Record};
 use bergamot_queue::{Deletion, Ending, FileKey, FileOrder, FileState, Life};
-use bergamot_rpc::Refusal;
-use bergamot_rpc::view::{Mark, Parameter};
-use bergamot_rpc::wish::{Delete, Edit, FileEdit, HistoryEdit, Place, SortKey};
 use bergamot_types::{JobId, Secret};
 use bergamot_writer::Root;
 use tracing::info;

@@ -6,11 +6,11 @@
 
 use std::collections::{HashMap, HashSet};
 
+use bergamot_api::Refusal;
 use bergamot_engine::Event;
 use bergamot_jobs::{Dupe, FileChoices, Fingerprint, Kin, Origin, Record};
 use bergamot_nzb::Limits;
 use bergamot_queue::{FileKey, FileOrder, Life, MoreFiles, NewFile, Step};
-use bergamot_rpc::Refusal;
 use bergamot_types::{JobId, Shown};
 use tokio::sync::oneshot;
 use tracing::info;

@@ -6,12 +6,12 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use bergamot_api::Event as News;
+use bergamot_api::view;
 use bergamot_engine::{Census, Event};
 use bergamot_jobs::probes::{JobSample, draw_sample, to_probe};
 use bergamot_poll::Wanted;
 use bergamot_queue::{Outlook, Permille};
-use bergamot_rpc::Event as News;
-use bergamot_rpc::view;
 use bergamot_types::{JobId, ServerId, SplitMix};
 use tracing::{debug, warn};
 
@@ -30,7 +30,7 @@ pub(crate) struct Probes {
 }
 
 impl Daemon {
-    /// Which jobs and servers are looked at, now that the queue is as it is.
+    /// JobFilter jobs and servers are looked at, now that the queue is as it is.
     pub(crate) fn see_to_probes(&mut self, now: Instant, current: Option<JobId>) {
         let settings = self.config.probes;
         let waiting = to_probe(&self.jobs, &self.engine, current);

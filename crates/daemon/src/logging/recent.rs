@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::fmt::{Debug, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bergamot_rpc::view::{LogKind, LogLine};
-use bergamot_rpc::wish::{Lines, LogQuery};
+use bergamot_api::request::{Lines, LogQuery};
+use bergamot_api::view::{LogKind, LogLine};
 use bergamot_types::JobId;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};

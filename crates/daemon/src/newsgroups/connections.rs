@@ -9,10 +9,10 @@
 
 use std::collections::BTreeMap;
 
+use bergamot_api::newsgroup::GroupQuery;
 use bergamot_engine::{ErrandId, Event, Trouble};
 use bergamot_net::{ErrandError, Recall};
 use bergamot_newsgroups::Fetch;
-use bergamot_rpc::newsgroup::GroupQuery;
 use bergamot_types::ServerId;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 

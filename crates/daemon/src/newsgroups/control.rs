@@ -5,14 +5,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bergamot_newsgroups::{Extent, Failure, Headers, Need};
-use bergamot_queue::DupeMode;
-use bergamot_rpc::newsgroup::{
+use bergamot_api::newsgroup::{
     Group, GroupQuery, HeaderPage, HeaderQuery, PostJob, PostPage, PostQuery,
 };
-use bergamot_rpc::view::Page;
-use bergamot_rpc::wish::{Content, NewJob};
-use bergamot_rpc::{Control, Refusal};
+use bergamot_api::request::{Content, NewJob};
+use bergamot_api::view::Page;
+use bergamot_api::{Control, Refusal};
+use bergamot_newsgroups::{Extent, Failure, Headers, Need};
+use bergamot_queue::DupeMode;
 use bergamot_types::{GroupName, JobId};
 use tokio::sync::oneshot;
 use tokio::time::timeout;

@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bergamot_api::newsgroup::{Group, GroupQuery};
+use bergamot_api::view::Page;
 use bergamot_engine::{ErrandId, ServerStatus};
 use bergamot_net::ErrandError;
 use bergamot_newsgroups::{
     Batch, Due, Extent, Failure, Fetch, Groups, Headers, Need, Order, Settings,
 };
 use bergamot_poll::Wanted;
-use bergamot_rpc::newsgroup::{Group, GroupQuery};
-use bergamot_rpc::view::Page;
 use bergamot_types::{GroupName, ServerId};
 use tokio::sync::oneshot;
 

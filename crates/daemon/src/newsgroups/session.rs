@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use bergamot_api::newsgroup::{Group, GroupQuery};
+use bergamot_api::view::Page;
 use bergamot_engine::ErrandId;
 use bergamot_net::{ErrandError, Recall, Server};
 use bergamot_newsgroups::{Batch, Fetch, Headers, Overview, Plan};
 use bergamot_nntp::Wildmat;
-use bergamot_rpc::newsgroup::{Group, GroupQuery};
-use bergamot_rpc::view::Page;
 use bergamot_types::{ArticleRange, GroupName, ServerId};
 use thiserror::Error;
 use tokio::sync::mpsc::UnboundedReceiver;

@@ -1,8 +1,8 @@
 //! What other dialects want to know of the configuration.
 
+use bergamot_api::view::{CategoryFacts, Facts, FeedFacts, ServerFacts};
 use bergamot_engine::HealthAction;
 use bergamot_net::{Encryption, IpVersion};
-use bergamot_rpc::view::{CategoryFacts, Facts, FeedFacts, ServerFacts};
 use bergamot_types::ByteCount;
 
 use crate::run::Daemon;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use bergamot_api::metrics::{Arrivals, EndedJobs, Measured, PastSums, Process, QueueSums};
 use bergamot_jobs::Record;
-use bergamot_rpc::metrics::{Arrivals, EndedJobs, Measured, PastSums, Process, QueueSums};
 use bergamot_types::JobId;
 
 use crate::run::Daemon;

@@ -1,5 +1,10 @@
 //! What can be seen of the feeds, and tried out.
 
+use bergamot_api::Refusal;
+use bergamot_api::feeds::{
+    Feed, FeedChoice, FeedError, FeedItem, FeedItemState, FeedPreview, FeedRetry, FeedState,
+    FeedVerdict,
+};
 use bergamot_feed::{
     CallId, Document, Fate, FeedId, FeedSettings, JobOptions, Judge, Judged, Outcome, PollError,
     Reply, Rules, State, Verdict,
@@ -7,10 +12,6 @@ use bergamot_feed::{
 use bergamot_jobs::Record;
 use bergamot_net::http::Reach;
 use bergamot_queue::Ending;
-use bergamot_rpc::Refusal;
-use bergamot_rpc::feeds::{
-    Feed, FeedChoice, FeedError, FeedFate, FeedItem, FeedRetry, FeedState, FeedTrial, FeedVerdict,
-};
 use bergamot_types::Url;
 
 use crate::clock;
@@ -157,7 +158,7 @@ impl Handle {
         aside(move || item_views(&judge, document)).await
     }
 
-    pub(crate) async fn try_feed(&self, trial: FeedTrial) -> Result<Vec<FeedItem>, Refusal> {
+    pub(crate) async fn try_feed(&self, trial: FeedPreview) -> Result<Vec<FeedItem>, Refusal> {
         let settings = settings_of(trial)?;
         // Anybody may have named that address, as with those of NZBs.
         let reach = self.settings.get().reach(&settings.url);
@@ -191,7 +192,7 @@ fn document_of(reply: Reply) -> Result<Document, Refusal> {
     }
 }
 
-fn settings_of(trial: FeedTrial) -> Result<FeedSettings, Refusal> {
+fn settings_of(trial: FeedPreview) -> Result<FeedSettings, Refusal> {
     let rules = Rules::parse(&trial.rules).map_err(|error| Refusal::Invalid(error.to_string()))?;
     Ok(FeedSettings {
         name: trial.name.into(),
@@ -233,7 +234,7 @@ fn item_view(judged: Judged) -> FeedItem {
             Verdict::Unmatched => FeedVerdict::Unmatched,
         },
         rule: judgement.rule,
-        fate: fate.map_or(FeedFate::New, fate_view),
+        fate: fate.map_or(FeedItemState::New, fate_view),
         category: options.category.map(String::from),
         priority: options.priority,
         paused: options.paused.unwrap_or(false),
@@ -243,15 +244,15 @@ fn item_view(judged: Judged) -> FeedItem {
     }
 }
 
-fn fate_view(fate: Fate) -> FeedFate {
+fn fate_view(fate: Fate) -> FeedItemState {
     match fate {
-        Fate::Backlog => FeedFate::Backlog,
-        Fate::Failed => FeedFate::Failed,
-        Fate::Ignored => FeedFate::Ignored,
-        Fate::Repeated => FeedFate::Repeated,
-        Fate::Taken => FeedFate::Taken,
-        Fate::Wanted => FeedFate::Wanted,
-        Fate::WithoutNzb => FeedFate::WithoutNzb,
+        Fate::Backlog => FeedItemState::Backlog,
+        Fate::Failed => FeedItemState::Failed,
+        Fate::Ignored => FeedItemState::Ignored,
+        Fate::Repeated => FeedItemState::Repeated,
+        Fate::Taken => FeedItemState::Taken,
+        Fate::Wanted => FeedItemState::Wanted,
+        Fate::WithoutNzb => FeedItemState::WithoutNzb,
     }
 }
 

@@ -1,11 +1,11 @@
 //! What people and programs may see of the daemon.
 
-use bergamot_jobs::{Check, Record};
-use bergamot_queue::{Ending, FileState, Life, Stage};
-use bergamot_rpc::view::{
+use bergamot_api::request::{JobFilter, ListKind};
+use bergamot_api::view::{
     Disk, Ended, Job, JobState, Listing, Mark, Page, Parameter, ServerArticles, Status,
 };
-use bergamot_rpc::wish::{Shelf, Which};
+use bergamot_jobs::{Check, Record};
+use bergamot_queue::{Ending, FileState, Life, Stage};
 use bergamot_types::{JobId, SafeName, ServerId};
 
 use crate::clock;
@@ -71,13 +71,13 @@ impl Daemon {
     }
 
     /// All that is wanted of the queue or the history, as it is now.
-    pub(crate) fn page(&self, shelf: Shelf, which: &Which) -> Page<Job> {
+    pub(crate) fn page(&self, shelf: ListKind, which: &JobFilter) -> Page<Job> {
         let (total, wanted) = self.wanted(shelf, which);
         Page { total, items: wanted.into_iter().map(|record| self.job_view(record)).collect() }
     }
 
     /// The same, with no more views than are made quickly; of the others only the ids.
-    pub(crate) fn listing(&self, shelf: Shelf, which: &Which) -> Listing {
+    pub(crate) fn listing(&self, shelf: ListKind, which: &JobFilter) -> Listing {
         let (total, wanted) = self.wanted(shelf, which);
         let (first, rest) = wanted.split_at(wanted.len().min(Listing::AT_ONCE));
         Listing {
@@ -89,23 +89,23 @@ impl Daemon {
 
     /// What has left the queue since is told of as it ended: so it is never in neither of two lists
     /// that are read at the same time. What is no more, or back in the queue, is left out.
-    pub(crate) fn listed(&self, shelf: Shelf, ids: &[JobId]) -> Vec<Job> {
+    pub(crate) fn listed(&self, shelf: ListKind, ids: &[JobId]) -> Vec<Job> {
         let records = ids.iter().filter_map(|id| self.jobs.record(*id));
         let is_there = |record: &&Record| match shelf {
-            Shelf::History => !self.jobs.is_queued(record.id),
-            Shelf::Queue => true,
+            ListKind::History => !self.jobs.is_queued(record.id),
+            ListKind::Queue => true,
         };
         records.filter(is_there).map(|record| self.job_view(record)).collect()
     }
 
     /// Those of the part asked for, and how many there are in all.
-    fn wanted(&self, shelf: Shelf, which: &Which) -> (usize, Vec<&Record>) {
+    fn wanted(&self, shelf: ListKind, which: &JobFilter) -> (usize, Vec<&Record>) {
         let hidden = |record: &Record| record.outcome.as_ref().is_some_and(|it| it.hidden);
         let wanted = |record: &&Record| is_wanted(record, which);
         let in_sight = |record: &&Record| which.hidden || !hidden(record);
         match shelf {
-            Shelf::History => part(self.jobs.history().filter(wanted).filter(in_sight), which),
-            Shelf::Queue => part(self.jobs.queued().filter(wanted), which),
+            ListKind::History => part(self.jobs.history().filter(wanted).filter(in_sight), which),
+            ListKind::Queue => part(self.jobs.queued().filter(wanted), which),
         }
     }
 
@@ -288,7 +288,7 @@ struct Sums {
     urls: usize,
 }
 
-fn part<'a>(all: impl Iterator<Item = &'a Record>, which: &Which) -> (usize, Vec<&'a Record>) {
+fn part<'a>(all: impl Iterator<Item = &'a Record>, which: &JobFilter) -> (usize, Vec<&'a Record>) {
     let wanted = which.offset..which.offset.saturating_add(which.limit.unwrap_or(usize::MAX));
     let (mut total, mut part) = (0, Vec::new());
     for record in all {
@@ -300,7 +300,7 @@ fn part<'a>(all: impl Iterator<Item = &'a Record>, which: &Which) -> (usize, Vec
     (total, part)
 }
 
-fn is_wanted(record: &Record, which: &Which) -> bool {
+fn is_wanted(record: &Record, which: &JobFilter) -> bool {
     let in_category = which.category.as_ref().is_none_or(|category| {
         record.category.as_deref().unwrap_or_default().eq_ignore_ascii_case(category)
     });

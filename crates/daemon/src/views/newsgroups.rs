@@ -1,8 +1,8 @@
 //! What can be seen of newsgroups.
 
+use bergamot_api::newsgroup::{self, HeaderPage, HeaderQuery, PostPage, PostQuery};
+use bergamot_api::{Refusal, view};
 use bergamot_newsgroups::{Extent, Failure, Header, Headers, Post, PostFile, Query, posts};
-use bergamot_rpc::newsgroup::{self, HeaderPage, HeaderQuery, PostPage, PostQuery};
-use bergamot_rpc::{Refusal, view};
 use bergamot_types::GroupName;
 
 pub(crate) fn header_page(

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use bergamot_api::targets::{LastResult, Target as View, TargetKind};
 use bergamot_poll::{Status, Target};
-use bergamot_rpc::targets::{LastResult, Target as View, TargetKind};
 use bergamot_types::UnixTime;
 
 use crate::clock;

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
+use bergamot_api::Refusal;
+use bergamot_api::view::{self, Explanation, File, Job, Paused, Quota, Server};
 use bergamot_engine::{Hold, ServerStatus, Wait};
 use bergamot_jobs::{FileChoices, Record};
 use bergamot_limit::Period;
 use bergamot_net::Encryption;
 use bergamot_nzb::{Nzb, NzbFile};
 use bergamot_queue::{FileOrder, FileState, Life};
-use bergamot_rpc::Refusal;
-use bergamot_rpc::view::{self, Explanation, File, Job, Paused, Quota, Server};
 use bergamot_types::{JobId, ServerId, UnixTime};
 
 use crate::clock;

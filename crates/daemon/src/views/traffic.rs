@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use bergamot_api::{Refusal, view};
 use bergamot_engine::ConnectionId;
-use bergamot_rpc::{Refusal, view};
 use bergamot_store::ServerVolumes;
 use bergamot_types::{ByteCount, ServerId, UnixTime};
 

@@ -1,8 +1,8 @@
-//! What `/metrics` tells, for Prometheus and whatever reads the same.
+//! The page of `/metrics`, in the text formats of Prometheus and OpenMetrics.
 //!
-//! All of it is gathered when somebody asks and not before, from what is known anyway. Labels are names
-//! of the configuration or words of ours, never names of jobs, so an answer has a bound. Beside our own
-//! names there are those of the exporters people have used so far, so that their dashboards go on.
+//! Values are gathered for each request, from state that exists anyway. Labels are names of the configuration or fixed
+//! words, never names of jobs, so the page is bounded. Beside bergamot's own names it has those of the exporters for NZBGet
+//! and SABnzbd, so that existing dashboards work.
 
 mod native;
 mod nzbget;
@@ -21,7 +21,7 @@ pub enum Compat {
     Sabnzbd,
 }
 
-/// Who may read them, and under which names they stand.
+/// Access to the page, and the sets of names it contains.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct MetricsSettings {
     pub access: MetricsAccess,
@@ -30,7 +30,7 @@ pub struct MetricsSettings {
 
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum MetricsAccess {
-    /// Whoever may see the queue.
+    /// Clients that may list the queue.
     #[default]
     Login,
     Off,

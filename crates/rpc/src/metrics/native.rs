@@ -1,4 +1,4 @@
-//! Our own names.
+//! Metrics under bergamot's own names.
 
 use bergamot_api::metrics::Measured;
 use bergamot_api::view::{Quota, Server, Status};
@@ -33,7 +33,7 @@ fn downloads(page: &mut Page, status: &Status) {
         .is(status.rate);
     page.gauge("bergamot_download_limit_bytes", "The limit of all servers together; 0 is none.")
         .is(status.limit.unwrap_or(0));
-    page.gauge("bergamot_paused", "Whether it is paused, by whomever.")
+    page.gauge("bergamot_paused", "Whether it is paused, for any reason.")
         .of(&[("part", "download")], u8::from(status.download_paused.is_some()))
         .of(&[("part", "post")], u8::from(status.post_paused.is_some()))
         .of(&[("part", "scan")], u8::from(status.scan_paused.is_some()));
@@ -143,7 +143,7 @@ fn quotas(page: &mut Page, quotas: &[Quota]) {
 
 fn calls(page: &mut Page, status: &Status, requests: &[Requests]) {
     let mut family =
-        page.counter("bergamot_rpc_requests", "Calls over any way in, since the start.");
+        page.counter("bergamot_rpc_requests", "Calls of all dialects since the start.");
     for Requests { dialect, method, good, failed } in requests {
         for (result, count) in [("ok", *good), ("error", *failed)] {
             if count > 0 {

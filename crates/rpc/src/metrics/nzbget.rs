@@ -1,6 +1,6 @@
-//! The names of frebib/nzbget-exporter, so that its dashboards work as they are.
+//! Metrics under the names of frebib/nzbget-exporter, so that its dashboards work unchanged.
 //!
-//! With its quirks: the two `active` gauges say whether something is paused, and all of them are gauges.
+//! Including its quirks: the two `active` gauges show whether something is paused, and all metrics are gauges.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,8 @@ use bergamot_api::metrics::Measured;
 use bergamot_api::metrics::PastSums;
 use bergamot_api::view::Status;
 
+use crate::dialect::nzbget::{Outcome, VERSION};
 use crate::metrics::page::Page;
-use crate::nzbget::{Outcome, VERSION};
 
 pub(super) fn write(page: &mut Page, measured: &Measured) {
     page.gauge("nzbget_version", "Always 1; the version is its label.")

@@ -1,4 +1,4 @@
-//! The text of an answer.
+//! [`Page`]: the text of a `/metrics` response, for Prometheus or OpenMetrics.
 
 use std::fmt::{Display, Write};
 
@@ -10,7 +10,7 @@ pub(crate) enum Flavour {
 }
 
 impl Flavour {
-    /// By what the reader says it accepts.
+    /// By the `Accept` header.
     pub(crate) fn wanted(accept: &str) -> Self {
         match accept.contains("application/openmetrics-text") {
             true => Self::OpenMetrics,

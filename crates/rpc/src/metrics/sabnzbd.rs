@@ -1,10 +1,10 @@
-//! The names of exportarr for SABnzbd.
+//! Metrics under the names of exportarr for SABnzbd.
 
 use bergamot_api::metrics::Measured;
 use bergamot_api::view::Server;
 
+use crate::dialect::sabnzbd::VERSION;
 use crate::metrics::page::Page;
-use crate::sab::VERSION;
 
 pub(super) fn write(page: &mut Page, measured: &Measured) {
     let status = &measured.status;
@@ -95,6 +95,6 @@ fn servers(page: &mut Page, servers: &[Server]) {
     each("articles_success", "Articles that came.", |server| server.good_articles);
 }
 
-/// Its dashboards want to know which of several programs it is; here there is one.
+/// Its dashboards distinguish instances by this label; here there is one.
 const TARGET: (&str, &str) = ("target", "bergamot");
 const USUAL_ARTICLE: u64 = 750_000;

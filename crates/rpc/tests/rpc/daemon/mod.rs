@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use bergamot_api::feeds::*;
+use bergamot_api::newsgroup::*;
+use bergamot_api::request::*;
+use bergamot_api::targets::*;
+use bergamot_api::view::*;
 use bergamot_queue::{Cause, Deletion, Stage};
-use bergamot_rpc::feeds::*;
 use bergamot_rpc::metrics::{Arrivals, EndedJobs, Measured, PastSums, Process, QueueSums};
-use bergamot_rpc::newsgroup::*;
-use bergamot_rpc::targets::*;
-use bergamot_rpc::view::*;
-use bergamot_rpc::wish::*;
 use bergamot_rpc::{Access, Client, Control, Hub, Refusal, Server, Settings, User};
 use bergamot_types::{ByteRate, JobId, Secret, ServerId, UnixTime};
 use tempfile::TempDir;
@@ -295,7 +295,7 @@ fn feed_item() -> FeedItem {
         episode: Some(7),
         verdict: FeedVerdict::Accepted,
         rule: Some(1),
-        fate: FeedFate::New,
+        fate: FeedItemState::New,
         category: Some("tv".to_owned()),
         priority: Some(50),
         paused: false,
@@ -312,7 +312,7 @@ fn other_feed_item() -> FeedItem {
         size: None,
         verdict: FeedVerdict::Rejected,
         rule: Some(2),
-        fate: FeedFate::Ignored,
+        fate: FeedItemState::Ignored,
         ..feed_item()
     }
 }
@@ -357,14 +357,14 @@ impl Control for StandIn {
         })
     }
 
-    async fn queue(&self, which: Which) -> Result<Page<Job>, Refusal> {
+    async fn queue(&self, which: JobFilter) -> Result<Page<Job>, Refusal> {
         let items = vec![queued(), in_post(), fetching()];
         let total = items.len();
         let most = which.limit.unwrap_or(total);
         Ok(Page { total, items: items.into_iter().skip(which.offset).take(most).collect() })
     }
 
-    async fn history(&self, which: Which) -> Result<Page<Job>, Refusal> {
+    async fn history(&self, which: JobFilter) -> Result<Page<Job>, Refusal> {
         let mut items = vec![
             ended(5, JobState::Completed { verified: true }),
             ended(4, JobState::Failed(Cause::Incomplete)),
@@ -373,16 +373,16 @@ impl Control for StandIn {
         Ok(Page { total: items.len(), items })
     }
 
-    async fn list(&self, shelf: Shelf, which: Which) -> Result<Listing, Refusal> {
-        let Page { total, items: first } = match shelf {
-            Shelf::History => self.history(which).await?,
-            Shelf::Queue => self.queue(which).await?,
+    async fn list(&self, list: ListKind, which: JobFilter) -> Result<Listing, Refusal> {
+        let Page { total, items: first } = match list {
+            ListKind::History => self.history(which).await?,
+            ListKind::Queue => self.queue(which).await?,
         };
         let rest = self.more_jobs.lock().expect("nobody panicked").clone();
         Ok(Listing { total: total + rest.len(), first, rest })
     }
 
-    async fn listed(&self, _: Shelf, jobs: Vec<JobId>) -> Result<Vec<Job>, Refusal> {
+    async fn listed(&self, _: ListKind, jobs: Vec<JobId>) -> Result<Vec<Job>, Refusal> {
         assert!(jobs.len() <= Listing::AT_ONCE);
         if jobs.contains(&WHERE_IT_STOPS) {
             return Err(Refusal::Stopping);
@@ -466,8 +466,8 @@ impl Control for StandIn {
         Ok(())
     }
 
-    async fn servers(&self) -> Result<Vec<bergamot_rpc::view::Server>, Refusal> {
-        Ok(vec![bergamot_rpc::view::Server {
+    async fn servers(&self) -> Result<Vec<bergamot_api::view::Server>, Refusal> {
+        Ok(vec![bergamot_api::view::Server {
             id: ServerId(1),
             name: "one".to_owned(),
             host: "news.example".to_owned(),
@@ -509,7 +509,7 @@ impl Control for StandIn {
         Ok(())
     }
 
-    async fn test_disk(&self, trial: DiskTrial) -> Result<DiskSpeed, Refusal> {
+    async fn test_disk(&self, trial: DiskTest) -> Result<DiskSpeed, Refusal> {
         self.note(format!("{trial:?}"));
         Ok(DiskSpeed { written: 3 << 29, took: Duration::from_millis(1234) })
     }
@@ -686,7 +686,7 @@ impl Control for StandIn {
         }
     }
 
-    async fn preview_feed(&self, trial: FeedTrial) -> Result<Vec<FeedItem>, Refusal> {
+    async fn preview_feed(&self, trial: FeedPreview) -> Result<Vec<FeedItem>, Refusal> {
         self.note(format!("{trial:?}"));
         Ok(vec![feed_item(), other_feed_item()])
     }
@@ -771,11 +771,11 @@ impl Control for StandIn {
 
     async fn measure(&self) -> Result<Measured, Refusal> {
         let mut queue = QueueSums::default();
-        for job in self.queue(Which::default()).await?.items {
+        for job in self.queue(JobFilter::default()).await?.items {
             queue.add(job.state, job.paused, job.size);
         }
         let mut past = PastSums::default();
-        for job in self.history(Which::default()).await?.items {
+        for job in self.history(JobFilter::default()).await?.items {
             past.add(&job, job.category.as_deref().unwrap_or_default());
         }
         Ok(Measured {
