@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bergamot_net::{
-    Encryption, Errand, ErrandError, IpVersion, Recall, Server, ServerSettings, TlsAgreement,
+    Encryption, IpVersion, Recall, Server, ServerSettings, Session, SessionError, TlsAgreement,
 };
 use bergamot_types::{MessageId, UnixTime};
 use chrono::NaiveDateTime;
@@ -162,7 +162,7 @@ struct Talk {
 /// not know the command, too.
 async fn talk(settings: ServerSettings) -> Result<Talk, String> {
     let server = Server::new(settings).map_err(|error| error.to_string())?;
-    let opened = Errand::open(Arc::new(server), false, Recall::default()).await;
+    let opened = Session::open(Arc::new(server), false, Recall::default()).await;
     let mut errand = opened.map_err(|error| error.to_string())?;
     let (mut round_trip, mut off) = (Duration::MAX, None);
     for _ in 0..QUESTIONS {
@@ -172,14 +172,14 @@ async fn talk(settings: ServerSettings) -> Result<Talk, String> {
         round_trip = round_trip.min(now.instant.saturating_duration_since(asked));
         match answer {
             Ok(text) => off = date_of(&text).map(|date| date.0.saturating_sub(now.date.0)),
-            Err(ErrandError::Refused { .. }) => {}
+            Err(SessionError::Refused { .. }) => {}
             Err(error) => return Err(error.to_string()),
         }
     }
     let nothing = MessageId::parse(NO_ARTICLE).map_err(|error| error.to_string())?;
     let group_wanted = match errand.stat(nothing).await {
-        Err(ErrandError::Refused { reply, .. }) if reply.wants_group() => Some(reply.to_string()),
-        Ok(_) | Err(ErrandError::Refused { .. }) => None,
+        Err(SessionError::Refused { reply, .. }) if reply.wants_group() => Some(reply.to_string()),
+        Ok(_) | Err(SessionError::Refused { .. }) => None,
         Err(error) => return Err(error.to_string()),
     };
     let tls = errand.tls();

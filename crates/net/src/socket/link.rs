@@ -7,13 +7,13 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 
-use crate::socket::read_buffer::with_scratch;
-use crate::tls::tls_stream::{Secured, send};
+use crate::socket::read_buffer::with_read_buffer;
+use crate::tls::tls_stream::{TlsStream, send};
 
 #[derive(Debug)]
 pub(crate) enum Link {
     Plain(TcpStream),
-    Tls(Box<Secured>),
+    Tls(Box<TlsStream>),
 }
 
 impl Link {
@@ -36,7 +36,7 @@ impl Link {
         if most == 0 {
             return Poll::Pending; // whoever brings credit wakes us
         }
-        with_scratch(|scratch| match self {
+        with_read_buffer(|scratch| match self {
             Self::Plain(socket) => {
                 let room = scratch.len().min(most);
                 let mut buffer = ReadBuf::new(&mut scratch[..room]);
