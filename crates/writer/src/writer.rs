@@ -30,8 +30,8 @@ use crate::threads::write_thread::{JobBarrier, WriteItem, WriteThread};
 /// - [`Task::FinishFile`] runs after every `Reserve` and `Write` that was submitted for that file before it;
 ///   `FinishJob`, `Discard` and `Sync` after every task that was submitted for files of that job before them.
 ///   Only `Settle` waits for no write.
-/// - A failed `fsync` is remembered: the kernel reports it once and may have dropped the pages. Every later
-///   task that would vouch for the file fails with the same error.
+/// - A failed `fsync` is remembered, because the kernel reports it once and may have dropped the pages: each
+///   `Sync` of the job fails with it until the `FinishFile` of that file has failed with it too.
 /// - Nothing bounds the queues: each queued write holds a buffer of the caller's memory budget, and that
 ///   budget is what a slow disk exhausts. Threads and open files are bounded by [`Settings`].
 /// - After [`shutdown`](Self::shutdown) queued orders and later ones are dropped without an answer; orders
