@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
-use bergamot_store::{Found, KnownMounts, Spool};
+use bergamot_store::{KnownMounts, Spool, SpoolContents};
 
 use super::current::Current;
 use super::jobs::Jobs;
@@ -15,7 +15,7 @@ use bergamot_config::control_socket as socket;
 use bergamot_config::{Config, Control, Socket};
 
 /// Nothing is made where a disk is promised that is not mounted: there may be a spool on it.
-pub(super) fn open_spool(state: &Path, config: &Config) -> anyhow::Result<(Spool, Found)> {
+pub(super) fn open_spool(state: &Path, config: &Config) -> anyhow::Result<(Spool, SpoolContents)> {
     let path = state.join("spool");
     if !path.exists() {
         KnownMounts::default().check(state).context("no spool is made")?;

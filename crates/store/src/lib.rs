@@ -46,10 +46,10 @@ pub use plausible_clock::{Doubt, PlausibleClock};
 pub use record::{Contents, Dupe, FinishedFile, Record, Records};
 pub use retention::{Expired, Postponed, Retention};
 pub use spool::checksummed_nzb::NzbReader;
-pub use spool::{Addition, Found, Spool};
+pub use spool::{Addition, Spool, SpoolContents};
 pub use state::known_mounts::KnownMounts;
 pub use state::runtime_settings::{Pause, RuntimeSettings};
-pub use state::state_file::{Kept, StateFile};
+pub use state::state_file::{Kept, StateFile, StateFileError};
 pub use state::usage::{Usage, Used, UsedDay};
 pub use state::volumes::ServerVolumes;
 

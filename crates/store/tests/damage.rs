@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use bergamot_queue::{Cause, Ending, Part};
-use bergamot_store::{BootId, Entry, Fingerprint, Found, Outcome, Record, Records, Spool};
+use bergamot_store::{BootId, Entry, Fingerprint, Outcome, Record, Records, Spool, SpoolContents};
 use bergamot_types::{JobId, SplitMix, UnixTime};
 use simulated_disk::SimulatedDisk;
 
@@ -47,7 +47,7 @@ fn boot() -> BootId {
 }
 
 /// Which jobs are not as they were, each named by what is told of it.
-fn affected(found: &Found, whole: &[Box<Record>]) -> BTreeSet<JobId> {
+fn affected(found: &SpoolContents, whole: &[Box<Record>]) -> BTreeSet<JobId> {
     // How often it was in hand is only a hint.
     let same =
         |one: &Record, other: &Record| Record { starts: other.starts, ..one.clone() } == *other;

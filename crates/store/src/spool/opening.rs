@@ -19,12 +19,14 @@ use crate::error::StoreError;
 use crate::kin::{Undone, put_right};
 use crate::record::{Record, Records, VERSION};
 use crate::spool::name::{GONE, JOURNAL, LAST, NZB, RECORD, name, parse};
-use crate::spool::{Found, record_draft};
+use crate::spool::{SpoolContents, record_draft};
 
 /// With the highest number that was ever given to a job.
-pub(crate) fn look_through(directory: &Arc<dyn Directory>) -> Result<(Found, u32), StoreError> {
+pub(crate) fn look_through(
+    directory: &Arc<dyn Directory>,
+) -> Result<(SpoolContents, u32), StoreError> {
     let listing = Listing::read(&**directory)?;
-    let mut found = Found::default();
+    let mut found = SpoolContents::default();
     let (records, flaws) = read_all(directory, &listing.with(RECORD));
     for (job, flaw) in &flaws {
         if let Flaw::Newer(version) = *flaw {
@@ -50,7 +52,7 @@ pub(crate) fn look_through(directory: &Arc<dyn Directory>) -> Result<(Found, u32
 }
 
 /// Does what a sudden end has left undone between jobs.
-fn finish(directory: &dyn Directory, undone: Undone, found: &mut Found) {
+fn finish(directory: &dyn Directory, undone: Undone, found: &mut SpoolContents) {
     for job in undone.unborn {
         // What cannot be removed is found once more, and is as little a job then.
         let _ = directory.remove(&name(job, RECORD));
@@ -181,7 +183,7 @@ fn put_in_order(
     listing: &Listing,
     flaws: Vec<(JobId, Flaw)>,
     undone: &Undone,
-    found: &mut Found,
+    found: &mut SpoolContents,
 ) {
     let mut records: HashSet<_> = listing.with(RECORD).into_iter().collect();
     // An NZB may be part of a job whose record the disk gives another time.
