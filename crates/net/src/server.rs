@@ -1,4 +1,4 @@
-//! One configured server.
+//! [`Server`]: one configured news server and its TLS configuration, shared by its connections.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The headers of all groups, within one budget.
+//! [`Cache`]: the headers of all groups, within one memory budget.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! One look at a group.
+//! [`Fetch`]: which article numbers of a group are read, given what is known.
 
 use bergamot_types::{ArticleRange, GroupName, ServerId};
 use thiserror::Error;

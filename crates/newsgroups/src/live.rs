@@ -1,4 +1,4 @@
-//! One group that is asked for.
+//! [`Live`]: one group that is refreshed, and the requests that wait for it.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! One line of an overview.
+//! [`Overview`]: one line of an overview.
 
 use bergamot_types::{MessageId, UnixTime};
 use chrono::DateTime;

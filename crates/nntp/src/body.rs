@@ -1,4 +1,4 @@
-//! The consumer of body bytes.
+//! [`BodySink`]: the consumer of body bytes.
 
 use crate::request::RequestId;
 

@@ -1,4 +1,4 @@
-//! What can be asked of a ready server.
+//! [`Request`]: the commands that can be sent to a ready server.
 
 use bergamot_types::{ArticleRange, ByteCount, GroupName, MessageId, Patience};
 

@@ -1,4 +1,4 @@
-//! Archives of NZBs, as some indexers send them.
+//! [`Zip`]: an archive of NZBs, as some indexers send them.
 //!
 //! Only what such archives need: members that are stored or deflated, found by the directory at the
 //! end. Names of members are labels. Whatever a field says is held against the bytes that are there.

@@ -1,4 +1,4 @@
-//! What a directory stands on, and whether that is still there.
+//! [`Ground`]: the file system that a directory is on, and whether it is still mounted.
 //!
 //! Device numbers change from start to start and fsids are made up by some file systems, but where in
 //! the tree something is mounted stays. So that is what is remembered: the place of the mount, of which

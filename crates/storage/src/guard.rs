@@ -1,4 +1,4 @@
-//! Which jobs fit on the volumes they write to.
+//! Which jobs fit on the volumes they write to: reserves and claims.
 //!
 //! What our own jobs write takes as much from what is free as from what they still have to write, so
 //! the room that is left changes only when jobs are admitted, when they end, and when others write.

@@ -1,4 +1,4 @@
-//! The file systems there are.
+//! [`Mount`]: one line of the kernel's table of mounted file systems.
 
 use std::path::{Path, PathBuf};
 

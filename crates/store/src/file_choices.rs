@@ -1,4 +1,4 @@
-//! What people want of single files of a job.
+//! [`FileChoices`]: which files of a job are paused, dropped or moved to another job, and their order.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Short stand-ins for long texts, the same on every machine and in every version: FNV-1a.
+//! FNV-1a hashes of texts, the same on every machine and in every version.
 //!
 //! They resist nobody who wants two texts to have the same; so nothing may depend on that.
 

@@ -1,4 +1,4 @@
-//! Text of strangers, made fit to be shown.
+//! [`Shown`]: untrusted text without characters that could disturb a terminal or a log.
 
 use std::fmt::{self, Write};
 

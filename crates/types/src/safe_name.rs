@@ -1,4 +1,4 @@
-//! Names of strangers, made fit to be one component of a path.
+//! [`SafeName`]: an untrusted name made safe as one path component.
 
 use std::fmt;
 

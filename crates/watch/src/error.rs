@@ -1,4 +1,4 @@
-//! What is wrong in the watch folder.
+//! [`WatchError`]: what is wrong with the watch folder.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! The watch folder as the daemon uses it.
+//! [`Intake`]: the watch folder; owns its scan state and runs on the watch thread.
 
 use std::cell::Cell;
 use std::collections::HashSet;

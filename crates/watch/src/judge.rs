@@ -1,4 +1,4 @@
-//! Whether a file is complete.
+//! [`Judge`]: decides whether a file is complete.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};

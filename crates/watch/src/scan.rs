@@ -1,4 +1,4 @@
-//! What lies in the watch folder.
+//! [`Listing`]: the files in the watch folder.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

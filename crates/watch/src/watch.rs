@@ -1,4 +1,4 @@
-//! The kernel's notices of changes.
+//! [`Watch`]: inotify events of the watch folder, read on a thread of its own.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;

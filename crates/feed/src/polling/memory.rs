@@ -1,4 +1,4 @@
-//! What of the feeds outlives the process.
+//! [`Memory`]: the state of all feeds that is saved.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;

@@ -1,4 +1,4 @@
-//! How long servers want to be left alone.
+//! How long to wait before the next call to a host: Retry-After, API limits, back-off.
 
 use std::time::Duration;
 

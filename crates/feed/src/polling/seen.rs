@@ -1,4 +1,4 @@
-//! Which items of a feed are known.
+//! [`Seen`]: the items of a feed that are known.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

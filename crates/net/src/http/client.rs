@@ -1,4 +1,4 @@
-//! Fetches, from the first address to the answer behind all redirects.
+//! [`Client`]: fetches a URL and follows redirects; owns the TLS configuration.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Why nothing was fetched.
+//! [`HttpError`]: why a fetch failed.
 
 use std::net::IpAddr;
 use std::time::Duration;

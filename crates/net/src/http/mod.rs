@@ -1,4 +1,4 @@
-//! Fetching from the web: feeds, and NZBs that are given by their address.
+//! HTTP client for feeds and for NZBs given by their URL.
 //!
 //! - [`Client`]: GET, with redirects, within bounds
 //! - [`Request`], [`Reach`]: what to fetch, and how far it may lead

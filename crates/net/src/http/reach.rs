@@ -1,4 +1,4 @@
-//! Which addresses may be fetched from.
+//! [`Reach`]: which IP addresses may be fetched from.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -1,4 +1,4 @@
-//! What came back.
+//! [`Response`]: the answer to a fetch, with its body.
 
 use std::borrow::Cow;
 use std::fmt;

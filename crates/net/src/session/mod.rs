@@ -1,4 +1,4 @@
-//! A connection for what can wait: headers, lists, the time.
+//! [`Session`]: one connection for headers, lists and probes; driven by the task of its owner.
 //!
 //! Its owner asks one thing after another and has the answer back; nothing is decoded and nothing is
 //! kept. When a download wants the connection, the next command comes back as

@@ -1,4 +1,4 @@
-//! From a host name to a socket.
+//! Name lookup, connect and TLS handshake for a news server.
 
 use std::net::SocketAddr;
 use std::time::Duration;

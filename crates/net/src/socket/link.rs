@@ -1,4 +1,4 @@
-//! A socket, plain or encrypted.
+//! [`Link`]: a connected socket, plain or with TLS.
 
 use std::io;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! The memory that sockets are read into.
+//! The read buffer of each thread, shared by all sockets that are read on it.
 
 use std::cell::RefCell;
 

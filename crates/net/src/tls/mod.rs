@@ -1,4 +1,4 @@
-//! TLS for one server.
+//! [`TlsSettings`]: the TLS configuration of one server.
 
 pub(crate) mod certificate;
 pub(crate) mod pinned;

@@ -1,4 +1,4 @@
-//! A socket with TLS, whose records are decrypted where they were read.
+//! [`TlsStream`]: a socket with TLS whose records are decrypted in the read buffer.
 //!
 //! The stream of `tokio-rustls` reads 4 KiB at a time and copies every byte three times. Here rustls
 //! works on the bytes in the thread's read buffer and copies them once, and only a record cut by the

@@ -1,4 +1,4 @@
-//! The one directory a spool is, as little of it as the spool needs.
+//! [`Directory`]: the file operations that a spool needs of its directory; [`Folder`] does them on a disk.
 //!
 //! A trait, so that the same spool runs on a disk whose power is cut at every step.
 

@@ -1,4 +1,4 @@
-//! One daemon to a spool.
+//! [`Lock`]: the file lock by which one daemon owns a spool.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};

@@ -1,4 +1,4 @@
-//! Frames of a journal: each shows by itself whether it is whole, whose it is, and when it was written.
+//! [`Frame`]: one checksummed record of a journal, with its owner and the boot it was written in.
 
 use bergamot_types::JobId;
 

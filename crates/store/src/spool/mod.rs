@@ -1,4 +1,4 @@
-//! The directory of jobs.
+//! [`Spool`]: the directory of all jobs; owns their NZBs, records and journals, locked for one daemon.
 
 pub(crate) mod checksummed_nzb;
 pub(crate) mod crash_guard;

@@ -1,4 +1,4 @@
-//! What the files of a spool are called.
+//! The file names of a spool: a job number and a suffix.
 
 use bergamot_types::JobId;
 

@@ -1,4 +1,4 @@
-//! The look through a spool at the start.
+//! The scan of a spool at the start: reads records, removes leftovers, sets damaged files aside.
 //!
 //! First everything is read, and only then anything changed: a spool of a newer bergamot is left as
 //! it is. What cannot be used is kept for a person to look at; it never keeps the rest from starting.

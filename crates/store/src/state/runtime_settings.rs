@@ -1,4 +1,4 @@
-//! Settings that people changed while the daemon ran.
+//! [`RuntimeSettings`]: settings that were changed while the daemon ran, in a state file.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What is used of the quotas.
+//! [`Usage`]: the used bytes of the quotas, in a state file.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The one gate to the file system.
+//! [`Folder`]: an open directory, through which all files are created and opened; follows no symbolic link.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

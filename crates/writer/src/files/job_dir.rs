@@ -1,4 +1,4 @@
-//! The directory of one job while it is downloaded.
+//! [`JobDir`]: the directory of one job while it is downloaded; shared by the writer's threads.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{OsStr, OsString};

@@ -1,4 +1,4 @@
-//! The permissions of what is made.
+//! [`Modes`]: the permissions of files and directories that are created.
 
 use std::collections::HashSet;
 use std::os::fd::AsFd;

@@ -1,4 +1,4 @@
-//! The way of a finished job to its destination.
+//! [`Move`]: the crash-safe move of a finished job to its destination; runs on a move thread.
 
 use std::ffi::{OsStr, OsString};
 use std::sync::atomic::AtomicBool;

@@ -1,4 +1,4 @@
-//! The names that are taken in one directory.
+//! [`Names`]: the file names that are taken in one directory.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;

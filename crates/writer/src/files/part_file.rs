@@ -1,4 +1,4 @@
-//! One file while it is incomplete.
+//! [`PartFile`]: one incomplete file, `0007.part`; shared by the writer's threads.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
