@@ -1,4 +1,4 @@
-//! Headers of newsgroups: kept fresh while somebody asks for them, and assembled into posts.
+//! Headers of newsgroups: refreshed while they are requested, and assembled into posts.
 //!
 //! No socket, no clock and no timer in here. [`Newsgroups`] is told what is asked for and what a server
 //! said; it says when a group is to be looked at, what is to be read then, and who has an answer.

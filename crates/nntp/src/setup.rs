@@ -98,7 +98,7 @@ impl Setup {
         self.stage == Stage::CapabilityList
     }
 
-    /// The command whose answer is due, for people.
+    /// The command whose answer is due, for messages.
     pub(crate) fn command(&self) -> &'static str {
         match self.stage {
             Stage::Greeting => "the connection",

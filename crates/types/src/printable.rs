@@ -22,7 +22,7 @@ pub(crate) fn is_unsafe(c: char) -> bool {
         || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
 }
 
-/// Enough for any name; a log line of a megabyte helps nobody.
+/// Enough for any name; a log line of a megabyte is useless.
 const LONGEST: usize = 512;
 
 #[cfg(test)]

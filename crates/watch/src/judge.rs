@@ -134,7 +134,7 @@ impl File {
         if self.state != State::Unread {
             return None;
         }
-        // An empty file is one whose content is still to come, though somebody may have closed it.
+        // An empty file is one whose content is still to come, though it may have been closed.
         let done = self.closed && self.tries == 0 && self.identity.size > 0;
         let quiet = if done { self.since } else { self.since + QUIET };
         Some(self.not_before.map_or(quiet, |at| at.max(quiet)))

@@ -644,7 +644,7 @@ fn numbered(settings: Vec<FeedSettings>) -> impl Iterator<Item = (FeedId, FeedSe
     (1..).map(FeedId).zip(settings)
 }
 
-/// A feed that waits for its host is woken; this is for the case that nobody does.
+/// A feed that waits for its host is woken; this is the fallback.
 const LONGEST_NAP: Duration = Duration::from_secs(60 * 60);
 const SHORT_NAP: Duration = Duration::from_secs(10);
 const MOST_HOSTS: usize = 1_000;

@@ -5,7 +5,7 @@
 //! - [`Response`]: the answer, with the headers that matter to us
 //! - [`HttpError`]: why there is none
 //!
-//! Addresses come from strangers, and redirects from strangers' servers. So every address is held
+//! Addresses come from feeds and clients, redirects from foreign servers; neither is trusted. So every address is held
 //! against `reachable` after the name was looked up, and the connection goes to that very address: a
 //! name that changes its mind in between gains nothing.
 

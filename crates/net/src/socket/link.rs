@@ -34,7 +34,7 @@ impl Link {
             Self::Tls(secured) => secured.poll_send(context, out)?,
         }
         if most == 0 {
-            return Poll::Pending; // whoever brings credit wakes us
+            return Poll::Pending; // new credit wakes the task
         }
         with_read_buffer(|scratch| match self {
             Self::Plain(socket) => {
@@ -50,7 +50,7 @@ impl Link {
 
     /// Says goodbye on the TLS layer, if there is one.
     pub(crate) async fn close(mut self) {
-        // The peer may be gone already; then nobody is there to be told.
+        // The peer may be gone already; then the notice is lost.
         let _ = match &mut self {
             Self::Plain(socket) => socket.shutdown().await,
             Self::Tls(secured) => secured.close().await,

@@ -8,7 +8,7 @@ thread_local! {
 
 /// Lends the one read buffer of this thread.
 ///
-/// Bytes are read, decrypted and decoded in one go, so nobody has to keep them and a few buffers
+/// Bytes are read, decrypted and decoded in one go, so none has to be kept and a few buffers
 /// serve hundreds of connections; and the one of a thread is warm in its cache.
 pub(crate) fn with_read_buffer<T>(act: impl FnOnce(&mut [u8]) -> T) -> T {
     SCRATCH.with_borrow_mut(|scratch| {

@@ -431,7 +431,7 @@ enum ClaimKey {
     Opened(u32),
 }
 
-/// A journal of ten million articles is smaller; what is larger is nobody's.
+/// A journal of ten million articles is smaller; a larger file is damaged.
 const MOST_BYTES: u64 = 256 << 20;
 
 /// Damage costs a frame: a journal that was rewritten must not be a single one.

@@ -109,7 +109,7 @@ impl Spool {
         Ok((spool, found))
     }
 
-    /// The same in a directory that nobody else uses.
+    /// The same in a directory that no other process uses.
     pub fn open_in(directory: Arc<dyn Directory>) -> Result<(Self, SpoolContents), StoreError> {
         let (mut found, last_id) = look_through(&directory)?;
         let index = Index::of(&found.records, last_id);
@@ -396,7 +396,7 @@ impl Spool {
     /// A job that was not accepted must not be there at the next start.
     fn take_back(&self, job: JobId) {
         for extension in [RECORD, NZB] {
-            // If even that fails, it comes back as a job that nobody was promised.
+            // If even that fails, it comes back as a job that was never acknowledged.
             let _ = self.directory.remove(&name(job, extension));
         }
     }

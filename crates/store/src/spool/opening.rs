@@ -192,7 +192,7 @@ fn put_in_order(
     let set_aside = &mut found.set_aside;
     let mut damaged = Vec::new();
     for draft in &listing.drafts {
-        // Never published, so never promised to anybody. What cannot be removed is written over.
+        // Never published, so never acknowledged. What cannot be removed is overwritten.
         let _ = directory.remove(draft);
     }
     for (job, flaw) in flaws {

@@ -187,7 +187,7 @@ impl Folder {
     }
 
     /// For file systems that cannot rename exclusively: the directories are ours alone, so between
-    /// look and rename only a stranger could lose a file there, and none of ours.
+    /// look and rename only another program's file could be lost, and none of ours.
     fn rename_if_free(
         &self,
         from: &OsStr,

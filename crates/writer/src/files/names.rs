@@ -126,7 +126,7 @@ impl Names {
 /// Such a copy is not stopped: a stop waits no longer for it than for a flush.
 static NEVER: AtomicBool = AtomicBool::new(false);
 
-/// Twice the files an NZB may have: all of one name, and as many strangers.
+/// Twice the files an NZB may have: all of one name, and as many foreign files.
 const MOST_NUMBERS: u32 = 200_000;
 
 #[cfg(test)]
