@@ -24,7 +24,7 @@ impl Plan {
     }
 }
 
-const READ_BUFFER: u64 = bergamot_net::SCRATCH_SIZE as u64;
+const READ_BUFFER: u64 = bergamot_net::READ_BUFFER_SIZE as u64;
 const CONNECTION: u64 = bergamot_net::CONNECTION_COST as u64;
 
 #[cfg(test)]

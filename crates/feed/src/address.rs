@@ -1,4 +1,4 @@
-//! Addresses in records, with their keys: whoever reads the records may fetch.
+//! Serde adapter for URLs in state files, with their keys.
 
 use bergamot_types::Url;
 use serde::de::Error;

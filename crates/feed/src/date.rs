@@ -53,7 +53,7 @@ fn worded(text: &str) -> Option<i64> {
 }
 
 fn seconds(date: NaiveDate, clock: &str, zone: &str) -> Option<i64> {
-    let clock = clock.split('.').next().unwrap_or_default(); // nobody needs fractions
+    let clock = clock.split('.').next().unwrap_or_default(); // fractions are dropped
     let time = NaiveTime::parse_from_str(clock, "%H:%M:%S")
         .or_else(|_| NaiveTime::parse_from_str(clock, "%H:%M"))
         .ok()?;

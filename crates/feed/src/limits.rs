@@ -1,4 +1,4 @@
-//! How much of a feed is read.
+//! [`Limits`]: bounds on what is read of a feed.
 
 /// A feed within these is small change; one beyond is no feed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -1,4 +1,4 @@
-//! Times in records: as a number, which any program can read.
+//! Serde adapter for times in state files.
 
 use bergamot_types::UnixTime;
 use serde::{Deserialize, Deserializer, Serializer};

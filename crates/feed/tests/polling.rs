@@ -785,3 +785,17 @@ fn what_was_asked_under_other_settings_is_asked_again() {
     world.feeds.on_fetched(world.now, fetch.call, refused, &mut world.chance);
     assert_eq!(world.state(ONE), State::Waiting, "that was the former key");
 }
+
+#[test]
+fn a_call_that_is_reported_twice_is_ended_once() {
+    let mut world = World::new(vec![feed("one", "https://a.example/rss")]);
+    let fetch = world.fetch(ONE);
+    let body = rss(&[("a", world.ago(60))], "");
+    let reply = || Reply::read(200, Headers::default(), body.as_bytes(), &Limits::default());
+    world.feeds.on_fetched(world.now, fetch.call, reply(), &mut world.chance);
+    assert!(matches!(world.events()[..], [Event::Checked { feed: ONE, new: 1, .. }]));
+    assert!(world.feeds.take_change());
+    world.feeds.on_fetched(world.now, fetch.call, reply(), &mut world.chance);
+    world.end_nzb(fetch.call, NzbOutcome::Limited(Duration::from_secs(60)));
+    assert_eq!((world.events(), world.feeds.take_change()), (vec![], false));
+}

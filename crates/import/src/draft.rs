@@ -1,4 +1,4 @@
-//! A configuration of ours that is being put together.
+//! [`Draft`]: a bergamot configuration under construction.
 
 use std::fmt::Write;
 

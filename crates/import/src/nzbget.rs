@@ -43,7 +43,10 @@ impl Mapping<'_> {
         {
             match self.options.path(option) {
                 Some(path) if path.starts_with('~') => {
-                    self.report.left(option, format!("{path} begins in somebody's home directory; write directories.{key} in full"));
+                    self.report.left(
+                        option,
+                        format!("{path} begins with ~; write directories.{key} in full"),
+                    );
                 }
                 Some(path) => {
                     self.draft.table("directories").text(key, path);
@@ -345,9 +348,7 @@ impl Mapping<'_> {
         }
         self.report.carried(format!("Category{number}"), "category");
         if let Some(path) = at_home {
-            let note = format!(
-                "{path} begins in somebody's home directory; write category.directory in full"
-            );
+            let note = format!("{path} begins with ~; write category.directory in full");
             self.report.left(option("DestDir"), note);
         }
         if !wild.is_empty() {
@@ -602,7 +603,7 @@ const LEFT: &[(&[&str], &str)] = &[
         &["Extensions", "ScriptOrder", "PostScript", "ScanScript", "QueueScript"],
         "there are no scripts",
     ),
-    (&["DaemonUsername"], "it runs as whoever starts it; see the service file or the image"),
+    (&["DaemonUsername"], "it runs as the user that starts it; see the service file or the image"),
     (&["ArticleCache"], "memory is shared out by itself; see download.memory"),
     (&["RequiredDir"], "see docs/config.md for what is done about shares that are not mounted"),
 ];

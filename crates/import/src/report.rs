@@ -1,4 +1,4 @@
-//! What became of each option.
+//! [`Finding`]: what became of one option.
 
 use std::fmt;
 

@@ -46,7 +46,9 @@ impl Mapping<'_> {
                     self.draft.table("directories").text(key, path);
                     self.report.carried(option, &format!("directories.{key}"));
                 }
-                None => self.report.left(option, format!("{path} begins in somebody's home directory; write directories.{key} in full")),
+                None => self
+                    .report
+                    .left(option, format!("{path} begins with ~; write directories.{key} in full")),
             }
         }
     }

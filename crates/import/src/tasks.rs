@@ -1,4 +1,4 @@
-//! What happens at a time of day, turned into what holds from one time to another.
+//! [`Task`]: scheduled actions of other programs, converted to time windows.
 //!
 //! Both programs have events ("pause at eight, go on at ten"); we have times of the week. A pause lasts
 //! until the next event that ends it, a rate until the next rate.

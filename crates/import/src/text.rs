@@ -1,4 +1,4 @@
-//! Text of strangers, within bounds.
+//! [`decoded`]: untrusted text, within bounds.
 
 use std::borrow::Cow;
 

@@ -62,6 +62,6 @@ impl PlausibleClock {
 /// How long a date has to go on without a jump before it counts, after the start and after each jump.
 pub(crate) const CONFIRMATION: Duration = Duration::from_secs(60 * 60);
 
-/// Corrections by a time server and by people are smaller than this. Also the machine's sleep counts as a
+/// Corrections by a time server or by hand are smaller than this. Also the machine's sleep counts as a
 /// jump when it lasts longer, as the monotonic clock stands still meanwhile.
 const LARGEST_STEP: Duration = Duration::from_secs(24 * 60 * 60);

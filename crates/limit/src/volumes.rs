@@ -1,4 +1,4 @@
-//! How much came from a server: by the second, the minute, the hour and the day, and ever.
+//! [`Volumes`]: bytes received from a server, by second, minute, hour and day, and in total.
 //!
 //! The shape is that of NZBGet's counters, so that programs which draw them can go on doing so. Days
 //! are those of UTC. Clocks that are set cost a gap in the rings at most, never a total.

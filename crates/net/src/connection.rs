@@ -1,4 +1,4 @@
-//! One connection, from dialling to goodbye.
+//! [`Connection`]: the handle of one download connection; its tokio task owns socket, machine and sink.
 
 use std::collections::{HashSet, VecDeque};
 use std::future::{Future, poll_fn};

@@ -1,4 +1,4 @@
-//! Why there is no connection, or no longer one.
+//! [`ConnectError`], [`Ended`]: why there is no connection, or no longer one.
 
 use std::io;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! One article to be fetched.
+//! [`Fetch`]: one article to be fetched.
 
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 //!
 //! - [`Server`]: one configured server: how it is reached, and its one TLS configuration
 //! - [`Connection`]: the handle of one running connection; orders go in, [`Report`]s come out
-//! - [`Errand`]: a connection for headers, lists and probes, which ends when it is recalled
+//! - [`Session`]: a connection for headers, lists and probes, which ends when it is recalled
 //! - [`Buffer`], [`BufferPool`]: decoded articles, in memory that is used again
 //! - [`http`]: fetching from the web
 //! - [`ConnectError`], [`Ended`]: why there is no connection, or no longer one
@@ -27,7 +27,7 @@ pub use credit::Credit;
 pub use error::{ConnectError, Ended};
 pub use fetch::Fetch;
 pub use server::{ConnectLimits, Encryption, IpVersion, Server, ServerSettings};
-pub use session::{Errand, ErrandError, GroupNumbers, Recall};
+pub use session::{GroupNumbers, Recall, Session, SessionError};
 pub use socket::buffer::{Buffer, BufferPool};
-pub use socket::read_buffer::SCRATCH_SIZE;
+pub use socket::read_buffer::READ_BUFFER_SIZE;
 pub use tls::{TlsAgreement, TlsSettings, TlsSetupError, cipher_names};

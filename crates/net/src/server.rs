@@ -1,4 +1,4 @@
-//! One configured server.
+//! [`Server`]: one configured news server and its TLS configuration, shared by its connections.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::tls::{self, TlsSettings, TlsSetupError};
 
 #[derive(Clone, Debug)]
 pub struct ServerSettings {
-    /// For people, in logs and errors.
+    /// For logs and errors.
     pub name: String,
     pub host: String,
     pub port: u16,

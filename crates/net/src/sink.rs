@@ -1,4 +1,4 @@
-//! Where bodies are decoded.
+//! [`Bodies`]: the body sink of a connection, which decodes articles into buffers of the pool.
 
 use std::collections::{HashMap, VecDeque};
 

@@ -1,4 +1,4 @@
-//! What one look at a group brought.
+//! [`Batch`]: the headers that one fetch of a group returned.
 
 use crate::cache::Extent;
 use crate::headers::Headers;

@@ -1,4 +1,4 @@
-//! The headers of all groups, within one budget.
+//! [`Cache`]: the headers of all groups, within one memory budget.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ impl Cache {
         Self { budget: budget.0 as usize, groups: BTreeMap::new(), uses: 0 }
     }
 
-    /// Somebody asked for the group; whether it is here.
+    /// Marks the group as used; whether it is cached.
     pub(crate) fn touch(&mut self, group: &GroupName) -> bool {
         self.uses += 1;
         let cached = self.groups.get_mut(group);
@@ -86,7 +86,7 @@ impl Cache {
         self.groups.iter().map(|(name, cached)| cost_of(name, cached)).sum()
     }
 
-    /// Those that nobody has used for the longest time go first; what was just read goes last, and
+    /// The least recently used go first; what was just read goes last, and
     /// then its oldest headers; whether it came to that.
     fn make_room(&mut self, latest: &GroupName) -> bool {
         while self.cost() > self.budget {

@@ -1,4 +1,4 @@
-//! `=?utf-8?B?...?=`: words of other scripts in headers (RFC 2047).
+//! [`decoded`]: decodes `=?utf-8?B?...?=` words in headers (RFC 2047).
 
 use std::borrow::Cow;
 

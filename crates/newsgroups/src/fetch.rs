@@ -1,4 +1,4 @@
-//! One look at a group.
+//! [`Fetch`]: which article numbers of a group are read, given what is known.
 
 use bergamot_types::{ArticleRange, GroupName, ServerId};
 use thiserror::Error;
@@ -7,13 +7,13 @@ use crate::batch::Batch;
 use crate::cache::Extent;
 use crate::headers::Headers;
 
-/// What is to be read of a group, by whoever has a connection for it.
+/// What is to be read of a group; carried out by the owner of a connection.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Fetch {
     pub group: GroupName,
     /// What is kept of it.
     pub(crate) known: Option<Extent>,
-    /// Somebody wants more of what is older.
+    /// A request waits for older headers.
     pub(crate) older: bool,
     pub(crate) most: u64,
 }

@@ -1,4 +1,4 @@
-//! Headers of one group, kept small.
+//! [`Headers`]: the headers of one group, in compact form.
 
 use bergamot_types::UnixTime;
 

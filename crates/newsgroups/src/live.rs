@@ -1,4 +1,4 @@
-//! One group that is asked for.
+//! [`Live`]: one group that is refreshed, and the requests that wait for it.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use bergamot_poll::Activity;
 
 use crate::fetch::Failure;
 
-/// What somebody who asks for a group wants to see.
+/// What a request for a group asks for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Need {
     /// Headers below this number, so many if there are.

@@ -1,4 +1,4 @@
-//! All groups that are asked for.
+//! [`Newsgroups`]: the state machine of all requested newsgroups; owns their headers and waiting requests.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -15,15 +15,30 @@ use crate::headers::Headers;
 use crate::live::{Live, Need};
 use crate::settings::Settings;
 
-/// After each call poll orders until there are none.
+/// Which newsgroups are refreshed, what is read of them, and which request is answered when; no I/O, no clock.
 ///
-/// A group lives from the first time it is asked for until nobody has asked for five minutes. Each
-/// living group is one target of the scheduler; when that is due, [`Groups::due`] says what to do.
+/// Drive it like this: after [`request`](Self::request) and [`handle_fetched`](Self::handle_fetched) call
+/// [`poll_order`](Self::poll_order) until `None`. Each live group is one target of the poll scheduler: call
+/// [`due`](Self::due) whenever the target is due.
+///
+/// Contract:
+/// - Every `request` is answered by exactly one [`Order::Answer`] with its waiter, unless
+///   [`forget_waiters`](Self::forget_waiters) removed it first. With an `Ok` the headers are in
+///   [`headers`](Self::headers).
+/// - [`Order::Start`] adds the target of a group, due at once; [`Order::Check`] makes it due now. Both are
+///   followed by `due`. A group stays live until no request came for five minutes and none waits; then `due`
+///   returns [`Due::Stop`], and the target is removed. `due` of an unknown group is `Stop` too.
+/// - [`Due::Fetch`] is answered by exactly one `handle_fetched` of that group, and `due` is not called for it
+///   in between. It answers the requests that waited, except those for older headers that came after the
+///   fetch began: for these an `Order::Check` follows.
+/// - A late `handle_fetched`, of a group that is no longer live, only adds the headers to the cache.
+/// - Bounds: 1000 live groups and 1024 waiting requests per group, beyond which a request is answered with
+///   [`Failure::Crowded`]; headers of all groups by `Settings::budget`.
 ///
 /// The five debug lines of a refresh are an interface that other programs read
 /// (`tests/log_lines.rs`, `docs/polling.md`).
 #[derive(Debug)]
-pub struct Groups<W> {
+pub struct Newsgroups<W> {
     settings: Settings,
     cache: Cache,
     live: BTreeMap<GroupName, Live<W>>,
@@ -32,7 +47,7 @@ pub struct Groups<W> {
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Order<W> {
-    /// Somebody has waited for this. What they wanted to see is [`Groups::headers`] now.
+    /// Answers a request; what it asked for is in [`Newsgroups::headers`] now.
     Answer { waiter: W, result: Result<(), Failure> },
     /// The group's target is due now.
     Check(GroupName),
@@ -40,18 +55,18 @@ pub enum Order<W> {
     Start { group: GroupName, period: Duration },
 }
 
-/// What is to be done with a group's target.
+/// What to do with the target of a group that is due.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Due {
-    /// Look at the group, and say what came of it with [`Groups::handle_fetched`].
+    /// Read the group and report the result to [`Newsgroups::handle_fetched`].
     Fetch(Fetch),
-    /// It was looked at just now.
+    /// It was read just now: due again at that time.
     PutOff(Instant),
-    /// Nobody asks for it any more: remove the target.
+    /// The group is inactive: remove the target.
     Stop,
 }
 
-impl<W> Groups<W> {
+impl<W> Newsgroups<W> {
     pub fn new(settings: Settings) -> Self {
         let cache = Cache::new(settings.budget);
         Self { settings, cache, live: BTreeMap::new(), orders: VecDeque::new() }
@@ -61,7 +76,7 @@ impl<W> Groups<W> {
         self.orders.pop_front()
     }
 
-    /// Somebody asks for a group, which counts as activity whatever the answer.
+    /// Requests headers of a group, which counts as activity whatever the answer.
     pub fn request(&mut self, now: Instant, group: &GroupName, need: Need, waiter: W) {
         if !self.enliven(now, group) {
             return self.answer(waiter, Err(Failure::Crowded));
@@ -72,7 +87,7 @@ impl<W> Groups<W> {
         let Some(live) = self.live.get_mut(group) else { return };
         let rests = live.rests_until(now, debounce).is_some();
         let is_settled = rests && !live.is_running();
-        // That no server has it is asked again at the refresh period, however many ask for it.
+        // A group that no server has is looked up again at the refresh period, not at every request.
         let is_absent = matches!(live.failure, Some(Failure::NoSuchGroup(_))) && !live.is_running();
         let answer = match need {
             Need::Below { .. } if is_known => has_page.then_some(Ok(())),
@@ -95,15 +110,14 @@ impl<W> Groups<W> {
         }
     }
 
-    /// Those for whom `gone` holds have left.
+    /// Drops waiting requests for which `gone` holds.
     pub fn forget_waiters(&mut self, group: &GroupName, gone: impl Fn(&W) -> bool) {
         if let Some(live) = self.live.get_mut(group) {
             live.forget_waiters(gone);
         }
     }
 
-    /// The group's target is due. It stays so until [`Groups::handle_fetched`], where there is
-    /// something to fetch.
+    /// The group's target is due.
     pub fn due(&mut self, now: Instant, group: &GroupName) -> Due {
         let Some(live) = self.live.get_mut(group) else { return Due::Stop };
         if !live.activity.is_active(now) && !live.is_waited_for() {
@@ -121,7 +135,7 @@ impl<W> Groups<W> {
         Due::Fetch(Fetch { group: group.clone(), known, older, most: self.settings.first_read })
     }
 
-    /// What came of a fetch, and how long the group may rest now.
+    /// Takes the result of a fetch and returns the time until the next one.
     pub fn handle_fetched(
         &mut self,
         now: Instant,
@@ -149,22 +163,22 @@ impl<W> Groups<W> {
         period
     }
 
-    /// What is kept of a group. Shared, so that whoever reads all of it need not do so at once.
+    /// The cached headers of a group. Shared, so that a long reply can be written in pieces.
     pub fn headers(&self, group: &GroupName) -> Option<(&Arc<Headers>, &Extent)> {
         self.cache.cached(group).map(|cached| (&cached.headers, &cached.extent))
     }
 
-    /// Groups that are kept fresh.
+    /// Newsgroups that are refreshed.
     pub fn live(&self) -> impl Iterator<Item = &GroupName> {
         self.live.keys()
     }
 
-    /// How much memory all headers take.
+    /// Bytes of memory that all headers take.
     pub fn cost(&self) -> usize {
         self.cache.cost()
     }
 
-    /// Whether the group may live; if it did not yet, it does now.
+    /// Makes the group live if it is not; `false` if there are too many.
     fn enliven(&mut self, now: Instant, group: &GroupName) -> bool {
         let is_new = !self.live.contains_key(group);
         if is_new && self.live.len() >= MOST_LIVE {

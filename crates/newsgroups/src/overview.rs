@@ -1,4 +1,4 @@
-//! One line of an overview.
+//! [`Overview`]: one line of an overview.
 
 use bergamot_types::{MessageId, UnixTime};
 use chrono::DateTime;
@@ -60,7 +60,7 @@ fn parse_date(text: &str) -> Option<UnixTime> {
     Some(UnixTime(date.timestamp()))
 }
 
-/// Both are far beyond what people write, and bound what a hostile server can make us keep.
+/// Both are far beyond what is usual, and bound what a hostile server can make us keep.
 const LONGEST_SUBJECT: usize = 1024;
 const LONGEST_POSTER: usize = 256;
 

@@ -1,4 +1,4 @@
-//! Posts, put together from the subjects of their articles.
+//! [`Post`]: files and articles that belong together, derived from subjects.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! What is looked for among headers.
+//! [`Query`]: a filter over headers.
 
 use crate::headers::Header;
 

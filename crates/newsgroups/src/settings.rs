@@ -1,4 +1,4 @@
-//! How much is read and kept.
+//! [`Settings`]: how much is read and cached.
 
 use std::time::Duration;
 

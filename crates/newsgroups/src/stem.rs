@@ -1,4 +1,4 @@
-//! What the files of one post have in common in their names.
+//! [`stem`]: the common part of the names of files of one post.
 
 /// The name without what tells volumes, recovery files and small companions apart:
 /// `x` of `x.part01.rar`, `x.r07`, `x.vol003+04.par2`, `x.7z.001` and `x.nfo`.

@@ -1,4 +1,4 @@
-//! What a subject says of the part, the file and the post it belongs to.
+//! [`Subject`]: part, file and post as given in a subject.
 
 use std::ops::Range;
 

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use bergamot_newsgroups::{Batch, Due, Extent, Groups, Headers, Need, Overview, Settings};
+use bergamot_newsgroups::{Batch, Due, Extent, Headers, Need, Newsgroups, Overview, Settings};
 use bergamot_types::{ArticleRange, GroupName, MessageId, ServerId};
 use tracing::Level;
 
@@ -43,7 +43,7 @@ fn the_five_lines_of_a_refresh_are_literally_those_that_are_documented() {
 /// look finds three articles, the second none, and by the third the window has passed.
 fn refresh_a_group() {
     let (begin, group) = (Instant::now(), GroupName::parse("comp.lang.rust").unwrap());
-    let mut groups = Groups::new(Settings::default());
+    let mut groups = Newsgroups::new(Settings::default());
     for waiter in 0..150 {
         groups.request(begin, &group, Need::Known, waiter);
     }

@@ -1,10 +1,12 @@
-//! Groups on the scheduler, in virtual time: who asks how often, and what is read when.
+//! Newsgroups on the scheduler, in virtual time: who asks how often, and what is read when.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 
 use std::time::{Duration, Instant};
 
-use bergamot_newsgroups::{Due, Failure, Fetch, Groups, Headers, Need, Order, Overview, Settings};
+use bergamot_newsgroups::{
+    Due, Failure, Fetch, Headers, Need, Newsgroups, Order, Overview, Settings,
+};
 use bergamot_poll::{Queue, Wanted};
 use bergamot_types::{ArticleRange, ByteCount, GroupName, MessageId, ServerId, SplitMix};
 
@@ -15,7 +17,7 @@ const SECOND: Duration = Duration::from_secs(1);
 /// One group on one server, its target, and everyone who asks for it.
 struct World {
     now: Instant,
-    groups: Groups<u32>,
+    groups: Newsgroups<u32>,
     targets: Queue<u8, &'static str>,
     chance: SplitMix,
     server: Result<ArticleRange, Failure>,
@@ -64,7 +66,7 @@ impl World {
     fn with(settings: Settings, first: u64, last: u64) -> Self {
         Self {
             now: Instant::now(),
-            groups: Groups::new(settings),
+            groups: Newsgroups::new(settings),
             targets: Queue::new(bergamot_poll::Settings::default()),
             chance: SplitMix::seeded(1),
             server: Ok(range(first, last)),
@@ -329,7 +331,7 @@ fn a_page_asked_for_in_mid_look_has_a_look_of_its_own() {
 }
 
 /// Reads a whole group at once, without a scheduler.
-fn read(groups: &mut Groups<u32>, now: Instant, name: &GroupName, last: u64) {
+fn read(groups: &mut Newsgroups<u32>, now: Instant, name: &GroupName, last: u64) {
     groups.request(now, name, Need::Latest, 0);
     let Due::Fetch(fetch) = groups.due(now, name) else { panic!("it was not looked at before") };
     let plan = fetch.plan(SERVER, range(1, last));
@@ -341,7 +343,7 @@ fn read(groups: &mut Groups<u32>, now: Instant, name: &GroupName, last: u64) {
 #[test]
 fn the_groups_used_least_recently_make_room_within_the_budget() {
     let budget = ByteCount(1 << 20);
-    let mut groups = Groups::new(Settings { budget, ..Settings::default() });
+    let mut groups = Newsgroups::new(Settings { budget, ..Settings::default() });
     let now = Instant::now();
     let names: Vec<_> = (0..6).map(|n| named(&format!("group.{n}"))).collect();
     for name in &names[..3] {
@@ -359,7 +361,7 @@ fn the_groups_used_least_recently_make_room_within_the_budget() {
 #[test]
 fn a_group_larger_than_the_budget_keeps_its_newest() {
     let budget = ByteCount(100 << 10);
-    let mut groups = Groups::new(Settings { budget, ..Settings::default() });
+    let mut groups = Newsgroups::new(Settings { budget, ..Settings::default() });
     let name = named("huge");
     read(&mut groups, Instant::now(), &name, 100_000);
     let (headers, extent) = groups.headers(&name).unwrap();
@@ -372,7 +374,7 @@ fn a_group_larger_than_the_budget_keeps_its_newest() {
 #[test]
 fn where_older_headers_find_no_room_paging_ends() {
     let budget = ByteCount(100 << 10);
-    let mut groups = Groups::new(Settings { budget, first_read: 300, ..Settings::default() });
+    let mut groups = Newsgroups::new(Settings { budget, first_read: 300, ..Settings::default() });
     let (name, start) = (named("huge"), Instant::now());
     read(&mut groups, start, &name, 100_000);
     let mut pages = 0;
@@ -397,7 +399,7 @@ fn where_older_headers_find_no_room_paging_ends() {
 
 #[test]
 fn more_groups_than_anyone_reads_are_refused() {
-    let mut groups = Groups::new(Settings::default());
+    let mut groups = Newsgroups::new(Settings::default());
     let now = Instant::now();
     for number in 0..1001 {
         groups.request(now, &named(&format!("group.{number}")), Need::Known, number);
@@ -409,4 +411,22 @@ fn more_groups_than_anyone_reads_are_refused() {
         }
     }
     assert_eq!(refused, [1000]);
+}
+
+#[test]
+fn a_result_for_a_group_that_is_no_longer_live_is_only_cached() {
+    let (mut groups, now) = (Newsgroups::<u32>::new(Settings::default()), Instant::now());
+    let name = group();
+    read(&mut groups, now, &name, 10);
+    let now = now + Duration::from_secs(10);
+    let Due::Fetch(fetch) = groups.due(now, &name) else { panic!("it is active") };
+    let later = now + Duration::from_secs(600);
+    assert_eq!(groups.due(later, &name), Due::Stop);
+    assert_eq!(groups.due(later, &name), Due::Stop, "an unknown group has no target");
+
+    let plan = fetch.plan(SERVER, range(1, 20));
+    let batch = plan.batch(plan.newer.map(headers).unwrap_or_default(), Headers::default());
+    groups.handle_fetched(later, &name, Ok(batch));
+    assert_eq!(groups.poll_order(), None);
+    assert!(groups.headers(&name).is_some());
 }

@@ -1,10 +1,10 @@
-//! The consumer of body bytes.
+//! [`BodySink`]: the consumer of body bytes.
 
 use crate::request::RequestId;
 
 /// Takes the bodies of one connection.
 ///
-/// Whoever decodes a body looks at every byte anyway, so it also finds the end of it: there is no
+/// The decoder of a body looks at every byte anyway, so it also finds the end of it: there is no
 /// second pass over the bytes and no copy of them in the machine.
 pub trait BodySink {
     /// The body of `request` begins with the next byte, at the start of a line.

@@ -1,4 +1,4 @@
-//! What a server says it can do.
+//! [`Capabilities`]: the answer to CAPABILITIES.
 
 /// The answer to CAPABILITIES (RFC 3977, section 5.2), as far as we ask it.
 ///

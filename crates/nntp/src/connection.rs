@@ -1,4 +1,4 @@
-//! The machine: one connection from greeting to goodbye.
+//! [`Connection`]: the state machine of one NNTP connection; owns its requests, parser and deadlines.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -18,10 +18,31 @@ use crate::settings::Settings;
 use crate::setup::{Setup, Step};
 use crate::status_line::{BadLine, StatusLine};
 
-/// After each `handle_*` or `ask` call poll transmits, then events, until there are none; then wait
-/// for bytes or the timeout.
+/// The conversation with one news server, without a socket or a clock.
 ///
-/// Servers answer in order (RFC 3977, section 3.5): a queue of questions is all pipelining needs.
+/// Drive it like this:
+/// 1. after [`ask`](Self::ask) or any `handle_*` call,
+/// 2. call [`poll_transmit`](Self::poll_transmit) and send what it appended,
+/// 3. call [`poll_event`](Self::poll_event) until `None`,
+/// 4. arm one timer for [`poll_timeout`](Self::poll_timeout), replacing the last one.
+///
+/// Contract:
+/// - Every request ends exactly once: in [`Event::Answered`], or in the `unanswered` list of
+///   [`Event::Ended`]. Answers come in the order of the requests, because servers answer in order (RFC 3977,
+///   section 3.5); only requests that the server refused until the next login are sent, and answered, again.
+/// - An answer with a text is preceded by [`Event::Began`], and its bytes go to the [`BodySink`] before
+///   `Answered`. While the sink has no room, [`handle_input`](Self::handle_input) returns how much it took and
+///   must be called again with the rest.
+/// - [`Event::StartTls`] is answered by [`handle_tls_started`](Self::handle_tls_started) and
+///   [`Event::StartDeflate`] by [`handle_deflate_started`](Self::handle_deflate_started). Until then nothing
+///   is sent and no deadline runs; bytes that arrive end the connection.
+/// - [`Event::Ready`] comes once, before the first answer. Requests may be asked earlier; they are sent then.
+/// - After `Ended` input is ignored, nothing is sent and there is no timeout. A request asked after that is
+///   answered by one more `Ended` that lists only it.
+/// - A late or unrequested answer cannot be assigned to a request: it ends the connection as
+///   [`Ending::Desynchronised`].
+/// - The queue of requests is bounded by the caller, which knows [`outstanding`](Self::outstanding); an
+///   answer line by 4096 bytes; a body by the limit in its request, a list by `Limits::listing`.
 #[derive(Debug)]
 pub struct Connection {
     state: State,
@@ -52,7 +73,7 @@ enum State {
     Ended,
 }
 
-/// Whose lines the sink takes.
+/// The text that the sink receives.
 #[derive(Clone, Debug)]
 enum Text {
     Article(MessageId),
@@ -93,7 +114,7 @@ impl Connection {
         }
     }
 
-    /// Requests may be asked at any time and in any number; they are sent once the server is ready.
+    /// Queues a request; it is sent once the server is ready.
     pub fn ask(&mut self, now: Instant, id: RequestId, request: Request) {
         if matches!(self.state, State::Ended) {
             let unanswered = vec![id];
@@ -105,8 +126,8 @@ impl Connection {
         self.send_waiting(now);
     }
 
-    /// Body bytes go to `sink` as they lie in `bytes`, uncopied; only answer lines are kept here.
-    /// How many were taken: where the sink has no room, the rest is to be handed in again.
+    /// Parses bytes from the server and returns how many were taken; fewer only if the sink has no room.
+    /// Body bytes go to `sink` without a copy; only answer lines are buffered here.
     pub fn handle_input(&mut self, now: Instant, bytes: &[u8], sink: &mut impl BodySink) -> usize {
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -123,13 +144,13 @@ impl Connection {
         bytes.len() - rest.len()
     }
 
-    /// The handshake that [`Event::StartTls`] asked for has succeeded.
+    /// The TLS handshake requested by [`Event::StartTls`] has succeeded.
     pub fn handle_tls_started(&mut self, now: Instant) {
         let step = self.setup.on_tls_started();
         self.carry_out(now, step);
     }
 
-    /// What comes and goes from now on is compressed by the caller, as [`Event::StartDeflate`] asked.
+    /// The caller compresses both directions from now on, as [`Event::StartDeflate`] requested.
     pub fn handle_deflate_started(&mut self, now: Instant) {
         let step = self.setup.on_deflate_started();
         self.carry_out(now, step);
@@ -158,7 +179,7 @@ impl Connection {
         }
     }
 
-    /// We may not read for a while; the server's time stands still until [`Self::handle_fed`].
+    /// Reading is paused by a rate limit: deadlines are suspended until [`Self::handle_fed`].
     pub fn handle_starved(&mut self, now: Instant) {
         self.deadlines.hold(now);
     }
@@ -182,12 +203,12 @@ impl Connection {
         self.deadlines.next()
     }
 
-    /// What the server said it can do, if it was asked.
+    /// The answer to CAPABILITIES; empty if it was not sent.
     pub fn capabilities(&self) -> &Capabilities {
         self.setup.capabilities()
     }
 
-    /// Requests that have been asked and not answered.
+    /// Number of requests without an answer.
     pub fn outstanding(&self) -> usize {
         let in_body = usize::from(matches!(self.state, State::Body { .. }));
         in_body + self.sent.len() + self.held.len() + self.waiting.len()
@@ -196,7 +217,7 @@ impl Connection {
     fn on_line(&mut self, now: Instant, rest: &mut &[u8], sink: &mut impl BodySink) {
         let line = match self.line.take(rest) {
             Ok(Some(line)) => line,
-            // A list is due as a whole, and its deadline stands.
+            // A list has one deadline for all of it.
             Ok(None) if self.setup.reads_a_list() => return,
             Ok(None) => return self.deadlines.line_goes_on(now),
             Err(bad) => return self.on_bad_line(bad),
@@ -220,7 +241,7 @@ impl Connection {
         }
     }
 
-    /// Behind the first answers, what is none is more likely the rest of one.
+    /// After the setup, a line that is no answer is more likely the rest of a body.
     fn on_nonsense(&mut self, line: Box<str>) {
         let at = self.moment();
         self.end(match self.state {
@@ -279,7 +300,7 @@ impl Connection {
                 let text = Text::List(request.command());
                 self.on_text(now, id, text, self.longest_listing, sink);
             }
-            // What may not be listed may well be read.
+            // 502 to a listing command refuses that command, not the connection.
             400 | 481 | 482 | 502 if reply.code != 502 || !request.is_listing() => {
                 self.sent.push_front((id, request));
                 self.end_refused(reply);
@@ -374,15 +395,15 @@ impl Connection {
         }
     }
 
-    /// Whatever is in flight will be answered first, most likely with 480 too; then we log in once
-    /// and ask for all of it again.
+    /// Requests in flight are answered first, most likely with 480 too; then one login follows and all of
+    /// them are sent again.
     fn on_login_required(&mut self, now: Instant, asked: Asked, reply: Reply) {
         if self.setup.may_log_in_again() {
             self.held.push_back(asked);
             return self.after_answer(now);
         }
         self.sent.push_front(asked);
-        // The login itself was accepted each time, so it is this conversation that is no good.
+        // The login was accepted each time, so the fault lies with this connection.
         if self.setup.has_login() && Refusal::classify(&reply) == Refusal::Login {
             let at = self.moment();
             return self.end(Ending::LoginForgotten { at });
@@ -390,8 +411,8 @@ impl Connection {
         self.end_refused(reply);
     }
 
-    /// Servers announce that they close an idle connection with 400 or 205; anything else that
-    /// nobody asked for means that we no longer know which answer belongs to which question.
+    /// Servers announce with 400 or 205 that they close an idle connection; any other unrequested answer
+    /// means that answers can no longer be assigned to requests.
     fn on_unasked(&mut self, reply: Reply) {
         match reply.code {
             205 | 503 => self.end(Ending::ClosedByServer { at: Moment::Idle }),
@@ -445,7 +466,7 @@ impl Connection {
         self.events.push_back(Event::Ended { why, unanswered });
     }
 
-    /// Where in the conversation it is.
+    /// What the connection is waiting for or receiving.
     pub fn moment(&self) -> Moment {
         match (&self.state, self.sent.front()) {
             (State::Setup, _) => Moment::Answer(self.setup.command()),
@@ -461,7 +482,7 @@ impl Connection {
     }
 }
 
-/// What a code means for a request. `Err(None)` is an answer to some other question.
+/// What a code means for a request. `Err(None)` is an answer to some other request.
 fn answer_to(asked: &Request, reply: &Reply) -> Result<Answer, Option<Ending>> {
     let reply_of = || reply.clone();
     match (asked, reply.code) {
@@ -487,7 +508,7 @@ fn group_answer(reply: &Reply) -> Option<Answer> {
     Some(Answer::Group { count: next()?, first: next()?, last: next()? })
 }
 
-/// Some servers leave the id out of their answer; one that names another has lost count.
+/// Some servers leave the id out of their answer; one that names another id is out of step.
 fn wrong_article(asked: &Request, reply: &Reply) -> Option<Ending> {
     let (asked, given) = (asked.message_id()?, reply.message_id()?);
     let shown = || Shown(given).to_string().into();

@@ -1,4 +1,4 @@
-//! Until when the server has to say something.
+//! [`Deadlines`]: the timeouts of one connection.
 
 use std::time::{Duration, Instant};
 

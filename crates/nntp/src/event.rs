@@ -1,4 +1,4 @@
-//! What a conversation tells its owner.
+//! [`Event`]: what a [`Connection`](crate::Connection) reports to its owner.
 
 use std::time::Duration;
 
@@ -13,9 +13,9 @@ use crate::request::RequestId;
 pub enum Event {
     /// The answer to a request; answers come in the order of the requests.
     Answered { request: RequestId, answer: Answer },
-    /// The answer to a request is a body, and it begins here.
+    /// The answer to a request is a text, which goes to the sink from here on.
     Began { request: RequestId },
-    /// The last event. What was asked and not answered goes back to the asker.
+    /// The connection is over; no answer will come for the requests listed.
     Ended { why: Ending, unanswered: Vec<RequestId> },
     /// Greeted, upgraded and logged in: requests go out from now on.
     Ready,
@@ -27,9 +27,9 @@ pub enum Event {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
-    /// The body is complete; what it was worth, the sink knows.
+    /// The body is complete; the sink has checked it.
     Body,
-    /// The server's idea of the time, as it wrote it. Nothing may depend on it.
+    /// The server's time as it wrote it; for display only.
     Date(Box<str>),
     Exists,
     Group {
@@ -37,18 +37,18 @@ pub enum Answer {
         first: u64,
         last: u64,
     },
-    /// All lines of a list have come; what they were worth, the sink knows.
+    /// All lines of a list went to the sink.
     Listed,
     /// 420, 423, 430 or 451: this server does not have the article.
     Missing(Reply),
     NoSuchGroup(Reply),
     /// 420 or 423: no article has a number in that range.
     NothingListed(Reply),
-    /// Some other answer that is not what was asked for.
+    /// Any other refusal.
     Refused(Reply),
 }
 
-/// Why a conversation is over.
+/// Why a connection is over.
 ///
 /// The engine acts by variant: a `Refused` server rests or gets fewer connections, after anything
 /// else what was unanswered is asked again over a new connection.
@@ -72,7 +72,7 @@ pub enum Ending {
     LoginForgotten { at: Moment },
     #[error("an answer line makes no sense, {at}: {line}")]
     Malformed { line: Box<str>, at: Moment },
-    #[error("we said goodbye")]
+    #[error("QUIT was answered")]
     Quit,
     #[error("the server refused: {reply}")]
     Refused { refusal: Refusal, reply: Reply },
@@ -114,7 +114,7 @@ impl Ending {
     }
 }
 
-/// Where in the conversation it was.
+/// What the connection was waiting for or receiving.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Moment {
     Answer(&'static str),

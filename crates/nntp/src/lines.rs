@@ -1,4 +1,4 @@
-//! The lines of a listing.
+//! [`Lines`]: a body sink that splits a listing into lines.
 
 use crate::body::{BodySink, BodyStep};
 use crate::request::RequestId;

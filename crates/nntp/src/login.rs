@@ -1,4 +1,4 @@
-//! The name and password for a server.
+//! [`Login`]: the user name and password for a server.
 
 use bergamot_types::Secret;
 use thiserror::Error;

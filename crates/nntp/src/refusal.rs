@@ -1,4 +1,4 @@
-//! Refusals in providers' words.
+//! [`Refusal`]: what a provider means by a refusal, classified by code and text.
 
 use crate::reply::Reply;
 

@@ -1,4 +1,4 @@
-//! One answer line of a server.
+//! [`Reply`]: one answer line of a server.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What can be asked of a ready server.
+//! [`Request`]: the commands that can be sent to a ready server.
 
 use bergamot_types::{ArticleRange, ByteCount, GroupName, MessageId, Patience};
 
@@ -84,7 +84,7 @@ impl Request {
     }
 
     /// Whether the code says that a body follows. Some servers answer BODY as if it were ARTICLE,
-    /// with or without the headers; whoever decodes the body looks for its beginning anyway.
+    /// with or without the headers; the decoder looks for the beginning of the body anyway.
     pub(crate) fn is_body_code(&self, code: u16) -> bool {
         matches!((self, code), (Self::Article { .. }, 220) | (Self::Body { .. }, 220 | 222))
     }

@@ -1,4 +1,4 @@
-//! What one conversation is told beforehand.
+//! [`Settings`]: login, encryption and limits of one connection.
 
 use std::time::Duration;
 

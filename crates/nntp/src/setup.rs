@@ -1,4 +1,4 @@
-//! From the greeting to the first request: TLS, login, and reader mode where that is needed.
+//! [`Setup`]: the part of a connection before the first request: TLS, login, reader mode, compression.
 //!
 //! Every answer waited for here is a round trip before the first article, so nothing is asked that
 //! can be done without: capabilities only for STARTTLS and for compression, and MODE READER only of a
@@ -98,7 +98,7 @@ impl Setup {
         self.stage == Stage::CapabilityList
     }
 
-    /// The command whose answer is due, for people.
+    /// The command whose answer is due, for messages.
     pub(crate) fn command(&self) -> &'static str {
         match self.stage {
             Stage::Greeting => "the connection",

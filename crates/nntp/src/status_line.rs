@@ -1,4 +1,4 @@
-//! Lines cut by packet edges.
+//! [`StatusLine`]: collects an answer line that arrives in pieces.
 
 /// Collects one line until its end, however the bytes are cut.
 #[derive(Debug, Default)]

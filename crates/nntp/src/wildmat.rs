@@ -1,4 +1,4 @@
-//! Patterns over names of newsgroups.
+//! [`Wildmat`]: a pattern for names of newsgroups.
 
 use std::fmt;
 

@@ -129,3 +129,22 @@ fn a_body_must_keep_the_pace_that_is_usual_for_its_server() {
         assert_eq!(too_slow, ends, "{bytes}");
     }
 }
+
+#[test]
+fn a_request_after_the_end_is_returned_unanswered_and_input_is_ignored() {
+    let now = Instant::now();
+    let (mut connection, mut sink) = (asked(now, None), PlainSink::default());
+    connection.handle_end_of_stream();
+    let unanswered = |event| match event {
+        Some(Event::Ended { unanswered, .. }) => unanswered,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(unanswered(connection.poll_event()), [RequestId(1), RequestId(2)]);
+    connection.ask(now, RequestId(3), Request::Date);
+    assert_eq!(unanswered(connection.poll_event()), [RequestId(3)]);
+    assert_eq!(connection.handle_input(now, b"222 0 <a@x>\r\n", &mut sink), 13);
+    connection.handle_end_of_stream();
+    connection.handle_timeout(now + after(3600));
+    assert_eq!((connection.poll_event(), connection.poll_timeout()), (None, None));
+    assert!(!connection.poll_transmit(&mut Vec::new()));
+}

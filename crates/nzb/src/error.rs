@@ -1,4 +1,4 @@
-//! Why a text is refused as an NZB.
+//! [`NzbError`]: why a text is refused as an NZB.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! One file of an NZB.
+//! [`NzbFile`]: one file of an NZB.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What people write into the names of NZB files.
+//! [`Label`]: name, password and category in the file name of an NZB.
 //!
 //! `{{category}}name.nzb`, `name{{password}}.nzb`, `name password=xxx.nzb`, `name / password.nzb`.
 //! Leading braces are a category to one of the old downloaders and a password to the other: here a

@@ -1,4 +1,4 @@
-//! How much of an NZB is taken.
+//! [`Limits`]: bounds on what is read of an NZB.
 
 /// Bounds on one NZB. The values are generous for any real post and small for a bomb.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -1,4 +1,4 @@
-//! An NZB as read.
+//! [`Nzb`]: an NZB as read.
 
 use bergamot_types::Secret;
 

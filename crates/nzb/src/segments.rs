@@ -1,4 +1,4 @@
-//! The segments of one file in little memory.
+//! [`Segments`]: the segments of one file in compact form.
 
 use bergamot_types::{InvalidMessageId, MessageId, MessageIdList};
 

@@ -1,4 +1,4 @@
-//! What was put right while reading.
+//! [`Warning`]: what was corrected while reading.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Archives of NZBs, as some indexers send them.
+//! [`Zip`]: an archive of NZBs, as some indexers send them.
 //!
 //! Only what such archives need: members that are stored or deflated, found by the directory at the
 //! end. Names of members are labels. Whatever a field says is held against the bytes that are there.
@@ -235,8 +235,8 @@ mod tests {
         bytes
     }
 
-    fn content(zip: &Zip<'_>, place: usize) -> Result<Vec<u8>, String> {
-        let reader = zip.read(&zip.members()[place]).map_err(|error| error.code().to_owned())?;
+    fn content(zip: &Zip<'_>, index: usize) -> Result<Vec<u8>, String> {
+        let reader = zip.read(&zip.members()[index]).map_err(|error| error.code().to_owned())?;
         let mut bytes = Vec::new();
         reader.take(1 << 20).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
         Ok(bytes)

@@ -1,4 +1,4 @@
-//! How much something is asked for, and how often it is worth refreshing.
+//! [`Activity`]: the rate of requests for a target, and its refresh period.
 
 use std::time::{Duration, Instant};
 

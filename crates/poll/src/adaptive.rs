@@ -1,4 +1,4 @@
-//! How often something is worth a look that brings news at a pace of its own.
+//! [`usual_interval`]: how often to poll a source that brings news at its own pace.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The item that matters now, and what it means for the targets.
+//! The current item, and what it means for the targets.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! What is due, in its order.
+//! [`Queue`]: the targets that are due, in order.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,4 @@
-//! How much may be done at once, and how exactly on time.
+//! [`Settings`]: how many targets run at once, and how exact their times are.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! One thing that is done again and again.
+//! [`Target`]: one periodic task.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! An average that forgets.
+//! [`Average`]: an exponentially weighted average.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Whether a server can be asked ahead.
+//! [`Pipelining`]: whether and how deep requests to a server are pipelined.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! All servers: turns and shares.
+//! [`Scheduler`]: the turns and shares of all servers.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! What is known of one server.
+//! The measured speed and latency of one server.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! How much may be asked for twice.
+//! [`Spare`]: how many bytes may be requested from two servers at once.
 
 /// Near the end a connection that has nothing to do may ask for what another one is slow to bring.
 /// One of the two copies is for nothing, so all of them together stay below a fiftieth of what was

@@ -1,4 +1,4 @@
-//! What a directory stands on, and whether that is still there.
+//! [`Ground`]: the file system that a directory is on, and whether it is still mounted.
 //!
 //! Device numbers change from start to start and fsids are made up by some file systems, but where in
 //! the tree something is mounted stays. So that is what is remembered: the place of the mount, of which
@@ -42,7 +42,7 @@ pub fn judge(
     // Without a table nothing can be said; then all is as it ever was.
     let Some(mount) = mounts.below(path) else { return Verdict::Firm };
     if mount.is_on_demand() {
-        // Nobody could mount the share behind it.
+        // The share behind it could not be mounted.
         let known = remembered.map(|was| &was.mount).filter(|known| path.starts_with(known));
         return Verdict::Unmounted(known.unwrap_or(&mount.point).clone());
     }

@@ -1,4 +1,4 @@
-//! Which jobs fit on the volumes they write to.
+//! Which jobs fit on the volumes they write to: reserves and claims.
 //!
 //! What our own jobs write takes as much from what is free as from what they still have to write, so
 //! the room that is left changes only when jobs are admitted, when they end, and when others write.
@@ -107,7 +107,7 @@ impl Guard {
             let volume = self.volumes.entry(id).or_default();
             (volume.space, volume.claimed) = (space, 0);
             let threshold = self.reserve.of(space.total).0;
-            // By the threshold as it is now; somebody may have lowered it to get on.
+            // By the threshold as it is now; it may have been lowered to let jobs run.
             let is_over = |latch: &mut Latch| now >= latch.again && space.free.0 >= threshold;
             volume.latch.take_if(is_over);
         }
@@ -158,7 +158,7 @@ impl Guard {
 
     fn shortage(&self, claims: &[Claim], least: impl Fn(u64) -> u64) -> Option<Shortage> {
         claims.iter().find_map(|claim| {
-            // A volume that nobody has looked at is judged when somebody does.
+            // A volume that was not measured yet is judged when it is.
             let volume = self.volumes.get(&claim.volume)?;
             let reserve = self.reserve.of(volume.space.total).0;
             let taken = volume.claimed.saturating_add(claim.bytes.0).saturating_add(least(reserve));

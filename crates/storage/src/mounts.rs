@@ -1,4 +1,4 @@
-//! The file systems there are.
+//! [`Mount`]: one line of the kernel's table of mounted file systems.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ pub struct Mount {
 }
 
 impl Mount {
-    /// It waits for somebody to come by, and then something else is mounted over it.
+    /// An automount point: the first access mounts another file system over it.
     pub(crate) fn is_on_demand(&self) -> bool {
         self.kind == "autofs"
     }
@@ -23,7 +23,7 @@ impl Mount {
 pub struct Mounts(Vec<Mount>);
 
 impl Mounts {
-    /// Lines that nobody understands are left out.
+    /// Lines that cannot be parsed are left out.
     pub fn parse(mountinfo: &[u8]) -> Self {
         Self(mountinfo.split(|byte| *byte == b'\n').filter_map(mount).take(MOST_MOUNTS).collect())
     }

@@ -1,4 +1,4 @@
-//! Why the state on disk is not what it should be.
+//! [`StoreError`]: why a file of the state directory cannot be read or written.
 
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;

@@ -2,7 +2,7 @@
 //!
 //! Each job is two files, the NZB as it came and a small checksummed record, and a third once articles
 //! arrive: the journal. A job is
-//! accepted when both are on disk under their names; before that nobody is told of it. The spool is
+//! accepted when both are on disk under their names; before that it is not acknowledged. The spool is
 //! the truth; whatever else is ever built over it can be built again from it.
 //!
 //! - [`Spool`]: the directory, locked for one daemon; [`Directory`]: what it needs of a disk
@@ -12,7 +12,7 @@
 //! - [`Fingerprint`]: which articles a job has; [`Parameters`]: what was noted on it
 //! - [`Retention`]: which jobs history need not keep; [`PlausibleClock`]: whether the date tells their age
 //! - [`UsageFile`], [`VolumesFile`], [`SettingsFile`]: what is used of the quotas, what came from each
-//!   server, and what people changed while the daemon ran, each beside the spool; [`KnownMounts`]: the disks
+//!   server, and what was changed while the daemon ran, each beside the spool; [`KnownMounts`]: the disks
 //!   of the configured directories
 
 #![forbid(unsafe_code)]
@@ -31,10 +31,10 @@ pub use journal::frame::BootId;
 pub use journal::{Entry, Finished, Journal, Mark as JournalMark, Replay};
 pub use record_file::encode as encode_record;
 pub use spool::checksummed_nzb::NzbReader;
-pub use spool::{Addition, Found, Spool};
+pub use spool::{Addition, Spool, SpoolContents};
 pub use state::known_mounts::KnownMounts;
 pub use state::runtime_settings::{Pause, RuntimeSettings};
-pub use state::state_file::{Kept, StateFile};
+pub use state::state_file::{Kept, StateFile, StateFileError};
 pub use state::usage::{Usage, Used, UsedDay};
 pub use state::volumes::ServerVolumes;
 

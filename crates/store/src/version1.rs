@@ -1,4 +1,4 @@
-//! Records as the first bergamot wrote them, in TOML.
+//! Reads records of version 1, which were TOML.
 //!
 //! They are read as if they were of today, and become so when they are next written.
 

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use bergamot_jobs::{Fingerprint, Outcome, Record, Records};
 use bergamot_queue::{Cause, Ending, Part};
-use bergamot_store::{BootId, Entry, Found, Spool};
+use bergamot_store::{BootId, Entry, Spool, SpoolContents};
 use bergamot_types::{JobId, SplitMix, UnixTime};
 use simulated_disk::SimulatedDisk;
 
@@ -48,7 +48,7 @@ fn boot() -> BootId {
 }
 
 /// Which jobs are not as they were, each named by what is told of it.
-fn affected(found: &Found, whole: &[Box<Record>]) -> BTreeSet<JobId> {
+fn affected(found: &SpoolContents, whole: &[Box<Record>]) -> BTreeSet<JobId> {
     // How often it was in hand is only a hint.
     let same =
         |one: &Record, other: &Record| Record { starts: other.starts, ..one.clone() } == *other;

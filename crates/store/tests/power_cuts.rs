@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use bergamot_jobs::{Fingerprint, Kin, Origin, Record};
 use bergamot_queue::Part;
-use bergamot_store::{Addition, BootId, Entry, Found, Replay, Spool, StoreError};
+use bergamot_store::{Addition, BootId, Entry, Replay, Spool, SpoolContents, StoreError};
 use bergamot_types::{JobId, SplitMix, UnixTime};
 use simulated_disk::SimulatedDisk;
 
@@ -158,7 +158,10 @@ fn download(spool: &Spool, promises: &mut Promises) -> Result<(), StoreError> {
 }
 
 /// Opens what is left and goes on as a daemon does.
-fn recover(disk: &Arc<SimulatedDisk>, boot: &[u8]) -> Result<(Spool, Found, Replay), StoreError> {
+fn recover(
+    disk: &Arc<SimulatedDisk>,
+    boot: &[u8],
+) -> Result<(Spool, SpoolContents, Replay), StoreError> {
     let (spool, found) = Spool::open_in(disk.clone())?;
     let first = found.records.iter().find(|record| record.id == JobId(1));
     let replay = match first {

@@ -1,4 +1,4 @@
-//! Amounts of bytes and their rates.
+//! [`ByteCount`], [`ByteRate`]: amounts of bytes and rates.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! Articles of a newsgroup, by the numbers a server gives them.
+//! [`ArticleRange`]: article numbers of a newsgroup on one server.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What the kernel says of a file, as far as it tells one file from another.
+//! [`FileIdentity`], [`FileStatus`]: what identifies a file and its content to the kernel.
 
 use crate::amount::ByteCount;
 

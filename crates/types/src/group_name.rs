@@ -1,4 +1,4 @@
-//! Names of newsgroups.
+//! [`GroupName`]: the name of a newsgroup.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Numbers that stand for things.
+//! [`JobId`], [`ServerId`]: numbers of jobs and servers.
 
 use std::fmt;
 

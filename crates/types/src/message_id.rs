@@ -1,4 +1,4 @@
-//! Message-ids: the names articles have on Usenet.
+//! [`MessageId`]: the name of an article on Usenet.
 
 use std::fmt;
 use std::sync::Arc;

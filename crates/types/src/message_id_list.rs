@@ -1,4 +1,4 @@
-//! Many message-ids in little memory.
+//! [`MessageIdList`]: many message-ids in one allocation.
 
 use crate::message_id::{self, InvalidMessageId, MessageId};
 

@@ -1,4 +1,4 @@
-//! How much is expected of whoever owes something.
+//! [`Patience`]: how long to wait for an answer, and how fast it must arrive.
 
 use std::time::Duration;
 

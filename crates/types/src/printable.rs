@@ -1,4 +1,4 @@
-//! Text of strangers, made fit to be shown.
+//! [`Shown`]: untrusted text without characters that could disturb a terminal or a log.
 
 use std::fmt::{self, Write};
 
@@ -22,7 +22,7 @@ pub(crate) fn is_unsafe(c: char) -> bool {
         || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
 }
 
-/// Enough for any name; a log line of a megabyte helps nobody.
+/// Enough for any name; a log line of a megabyte is useless.
 const LONGEST: usize = 512;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Names of strangers, made fit to be one component of a path.
+//! [`SafeName`]: an untrusted name made safe as one path component.
 
 use std::fmt;
 
@@ -69,7 +69,7 @@ impl SafeName {
         Self::collision_key_of(&self.0)
     }
 
-    /// The same for a name that lies on the disk already, whoever made it.
+    /// The same for a name that is on the disk already.
     pub fn collision_key_of(name: &str) -> String {
         // There and back again, so that letters with two small forms (σ and ς) become one.
         name.nfc().flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfc().collect()

@@ -1,4 +1,4 @@
-//! What must never be shown.
+//! [`Secret`]: a text that `Debug` does not show.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Numbers by chance, the same for the same seed.
+//! [`SplitMix`]: a seeded random number generator.
 
 /// SplitMix64: small, and good enough to keep things from marching in step.
 #[derive(Clone, Debug)]

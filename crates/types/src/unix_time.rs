@@ -1,4 +1,4 @@
-//! Calendar time as articles and records carry it.
+//! [`UnixTime`]: calendar time in seconds since 1970.
 
 /// Seconds since 1970 in UTC.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]

@@ -1,24 +1,24 @@
-//! An address on the web.
+//! [`Url`]: an `http` or `https` address; owns the address parsed by the `url` crate and hides keys in it.
+//!
+//! `url` parses and joins as browsers do (the URL Standard). What is checked here in addition: length,
+//! control characters (the standard drops some silently), host names that DNS cannot hold, and port 0.
 
-use core::net::Ipv6Addr;
-use std::fmt::{self, Write};
+use std::fmt;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use thiserror::Error;
+use url::{ParseError, Position};
 
 use crate::Secret;
 
-/// An `http` or `https` address, parsed once.
+/// An `http` or `https` address without a fragment, parsed once.
 ///
-/// What is in it goes into a request as it is, so it holds no blank and no control character. Keys of
-/// accounts are often part of addresses: printed it shows neither login nor query, nor what else in
-/// it looks like a key. [`Url::reveal`] gives all of it, for the records.
+/// Keys of accounts are often part of addresses: `Display` and `Debug` show neither login nor query, nor a
+/// path segment that looks like a key. [`Url::reveal`] returns all of it, for the records.
 #[derive(Clone, Eq, PartialEq)]
 pub struct Url {
-    scheme: Scheme,
+    address: Box<url::Url>, // without login and fragment; boxed, for enums that hold one
     login: Option<Login>,
-    host: String, // in lower case; an IPv6 address without its brackets
-    port: u16,
-    target: String, // path and query, in ASCII
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -27,14 +27,14 @@ pub enum Scheme {
     Https,
 }
 
-/// The name and password before the host.
+/// The name and password before the host, decoded.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Login {
     pub name: String,
     pub password: Secret,
 }
 
-/// Why a text is no address for us. None of these says what the text was: it may hold a key.
+/// Why a text is not accepted as an address. No message repeats the text: it may contain a key.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum InvalidUrl {
     #[error("the URL holds a control character")]
@@ -58,82 +58,120 @@ impl InvalidUrl {
     }
 }
 
+impl From<ParseError> for InvalidUrl {
+    fn from(error: ParseError) -> Self {
+        match error {
+            ParseError::InvalidPort => Self::Port,
+            ParseError::RelativeUrlWithoutBase | ParseError::RelativeUrlWithCannotBeABaseBase => {
+                Self::Scheme
+            }
+            ParseError::Overflow => Self::TooLong,
+            _ => Self::Host,
+        }
+    }
+}
+
 impl Url {
     pub fn parse(text: &str) -> Result<Self, InvalidUrl> {
         let text = text.trim();
         check_characters(text)?;
-        let (scheme, rest) = text.split_once("://").ok_or(InvalidUrl::Scheme)?;
-        let scheme = Scheme::parse(scheme)?;
-        let (authority, target) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
-        let (login, place) = match authority.rsplit_once('@') {
-            Some((login, place)) => (Login::parse(login), place),
-            None => (None, authority),
-        };
-        let (host, port) = parse_place(place)?;
-        let port = port.unwrap_or(scheme.port());
-        Ok(Self { scheme, login, host, port, target: target_of(target)? })
+        check_host_text(text)?;
+        // The standard reads `http:x`, `http:///x` and `http:\\x` as `http://x`: rather typing errors.
+        let (_, rest) = text.split_once("://").ok_or(InvalidUrl::Scheme)?;
+        let address = url::Url::parse(text)?;
+        if is_web(&address) && rest.starts_with(['/', '\\']) {
+            return Err(InvalidUrl::Host);
+        }
+        Self::new(address)
     }
 
-    /// Where a redirect from here leads to. A login is taken along to the same server only; one that
-    /// the redirect brings itself is not ours to use.
+    /// The target of a redirect from here. The login is kept on the same server only; one in the redirect
+    /// itself is dropped.
     pub fn join(&self, location: &str) -> Result<Self, InvalidUrl> {
         let location = location.trim();
         check_characters(location)?;
-        let mut next = if let Some(rest) = location.strip_prefix("//") {
-            Self::parse(&format!("{}://{rest}", self.scheme))?
-        } else if has_scheme(location) {
-            Self::parse(location)?
-        } else {
-            Self { target: self.relative(location)?, ..self.clone() }
-        };
+        check_host_text(location)?;
+        let mut next = Self::new(self.address.join(location)?)?;
         next.login = self.login.clone().filter(|_| next.same_server(self));
         Ok(next)
     }
 
-    pub fn scheme(&self) -> Scheme {
-        self.scheme
+    fn new(mut address: url::Url) -> Result<Self, InvalidUrl> {
+        if !is_web(&address) {
+            return Err(InvalidUrl::Scheme);
+        }
+        let login = Login::of(&address);
+        let host = address.host_str().ok_or(InvalidUrl::Host)?;
+        let name = host.strip_suffix('.').unwrap_or(host);
+        if name.len() > LONGEST_HOST || name.split('.').any(str::is_empty) {
+            return Err(InvalidUrl::Host);
+        }
+        // Browsers and resolvers accept more in a name than DNS does.
+        let is_literal = name.starts_with('[');
+        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
+        if !is_literal && !name.bytes().all(is_name) {
+            return Err(InvalidUrl::Host);
+        }
+        if name.len() < host.len() {
+            let name = name.to_owned();
+            address.set_host(Some(&name))?;
+        }
+        if address.port() == Some(0) {
+            return Err(InvalidUrl::Port);
+        }
+        // Neither fails: an http address has a host.
+        let _ = (address.set_username(""), address.set_password(None));
+        address.set_fragment(None);
+        let url = Self { address: Box::new(address), login };
+        if url.target().len() > LONGEST { Err(InvalidUrl::TooLong) } else { Ok(url) }
     }
 
-    /// As names are looked up: an IPv6 address is without its brackets.
+    pub fn scheme(&self) -> Scheme {
+        if self.address.scheme() == "https" { Scheme::Https } else { Scheme::Http }
+    }
+
+    /// In lower case, for a name lookup: an IPv6 address is without its brackets.
     pub fn host(&self) -> &str {
-        &self.host
+        let host = self.address.host_str().unwrap_or_default();
+        host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
     }
 
     pub fn port(&self) -> u16 {
-        self.port
+        self.address.port().unwrap_or(match self.scheme() {
+            Scheme::Http => 80,
+            Scheme::Https => 443,
+        })
     }
 
     pub fn login(&self) -> Option<&Login> {
         self.login.as_ref()
     }
 
-    /// Path and query, as they are asked for. They may hold a key.
+    /// Path and query, for the request line. They may hold a key.
     pub fn target(&self) -> &str {
-        &self.target
+        &self.address[Position::BeforePath..Position::AfterQuery]
     }
 
-    /// What the `Host` header says.
+    /// For the `Host` header.
     pub fn authority(&self) -> String {
-        let Self { host, port, .. } = self;
-        let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
-        if *port == self.scheme.port() { host } else { format!("{host}:{port}") }
+        self.address[Position::BeforeHost..Position::AfterPort].to_owned()
     }
 
-    /// The last part of the path, decoded; none if that is empty, or a key rather than a name.
+    /// The last segment of the path, decoded; none if that is empty, or a key rather than a name.
     pub fn file_name(&self) -> Option<String> {
         let name = self.path().rsplit('/').next().filter(|part| !looks_like_a_key(part))?;
         Some(percent_decoded(name)).filter(|name| !name.trim().is_empty())
     }
 
-    /// All of it, with what is secret: for records that are read again, and for nobody else.
+    /// All of it, with its secrets: for records that are parsed again.
     pub fn reveal(&self) -> String {
         let login = self.login.as_ref().map_or(String::new(), Login::reveal);
-        format!("{}://{login}{}{}", self.scheme, self.authority(), self.target)
+        format!("{}://{login}{}{}", self.scheme(), self.authority(), self.target())
     }
 
-    /// What a server said, without what it quotes of the keys in this address.
+    /// A message of the server with the keys of this address replaced.
     pub fn hide(&self, text: &str) -> String {
-        let query = &self.target[self.path().len()..];
+        let query = &self.target()[self.path().len()..];
         let values = query.split(['?', '&', ';']).filter_map(|pair| {
             let (name, value) = pair.split_once('=')?;
             (names_a_key(name) || looks_like_a_key(value)).then_some(value)
@@ -147,43 +185,19 @@ impl Url {
     }
 
     pub fn same_server(&self, other: &Self) -> bool {
-        (self.scheme, &self.host, self.port) == (other.scheme, &other.host, other.port)
+        let server = |url: &Self| (url.scheme(), url.host().to_owned(), url.port());
+        server(self) == server(other)
     }
 
     /// Some indexers write their parameters behind the path without a question mark.
     fn path(&self) -> &str {
-        let end = self.target.find(['?', '&', ';']).unwrap_or(self.target.len());
-        &self.target[..end]
-    }
-
-    fn relative(&self, location: &str) -> Result<String, InvalidUrl> {
-        let path = self.target.split('?').next().unwrap_or_default();
-        let base = match location.as_bytes().first() {
-            Some(b'/') => "",
-            Some(b'?') => path,
-            Some(b'#') | None => return Ok(self.target.clone()),
-            _ => &path[..=path.rfind('/').unwrap_or(0)],
-        };
-        let target = target_of(&format!("{base}{location}"))?;
-        Ok(without_dots(&target))
+        let target = self.target();
+        &target[..target.find(['?', '&', ';']).unwrap_or(target.len())]
     }
 }
 
-impl Scheme {
-    fn parse(text: &str) -> Result<Self, InvalidUrl> {
-        match text {
-            _ if text.eq_ignore_ascii_case("http") => Ok(Self::Http),
-            _ if text.eq_ignore_ascii_case("https") => Ok(Self::Https),
-            _ => Err(InvalidUrl::Scheme),
-        }
-    }
-
-    fn port(self) -> u16 {
-        match self {
-            Self::Http => 80,
-            Self::Https => 443,
-        }
-    }
+fn is_web(address: &url::Url) -> bool {
+    matches!(address.scheme(), "http" | "https")
 }
 
 impl fmt::Display for Scheme {
@@ -196,29 +210,31 @@ impl fmt::Display for Scheme {
 }
 
 impl Login {
-    fn parse(text: &str) -> Option<Self> {
-        let (name, password) = text.split_once(':').unwrap_or((text, ""));
-        let login =
-            Self { name: percent_decoded(name), password: Secret::new(percent_decoded(password)) };
-        Some(login).filter(|_| !text.is_empty())
+    fn of(address: &url::Url) -> Option<Self> {
+        let (name, password) = (address.username(), address.password());
+        if name.is_empty() && password.is_none() {
+            return None;
+        }
+        let password = Secret::new(percent_decoded(password.unwrap_or_default()));
+        Some(Self { name: percent_decoded(name), password })
     }
 
     fn reveal(&self) -> String {
-        let (name, password) = (percent_encoded(&self.name), self.password.reveal());
-        format!("{name}:{}@", percent_encoded(password))
+        let encode = |text| utf8_percent_encode(text, OUTSIDE_LOGIN);
+        format!("{}:{}@", encode(&self.name), encode(self.password.reveal()))
     }
 }
 
 impl fmt::Display for Url {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let login = if self.login.is_some() { "***@" } else { "" };
-        write!(f, "{}://{login}{}", self.scheme, self.authority())?;
+        write!(f, "{}://{login}{}", self.scheme(), self.authority())?;
         let path = self.path();
-        for (place, part) in path.split('/').enumerate() {
-            let separator = if place > 0 { "/" } else { "" };
+        for (index, part) in path.split('/').enumerate() {
+            let separator = if index > 0 { "/" } else { "" };
             write!(f, "{separator}{}", if looks_like_a_key(part) { "***" } else { part })?;
         }
-        if path.len() < self.target.len() { f.write_str("?***") } else { Ok(()) }
+        if path.len() < self.target().len() { f.write_str("?***") } else { Ok(()) }
     }
 }
 
@@ -235,86 +251,19 @@ fn check_characters(text: &str) -> Result<(), InvalidUrl> {
     if text.chars().any(char::is_control) { Err(InvalidUrl::ControlCharacter) } else { Ok(()) }
 }
 
-fn has_scheme(text: &str) -> bool {
-    let end = text.find([':', '/', '?', '#']);
-    end.is_some_and(|end| end > 0 && text[end..].starts_with(':'))
-}
-
-/// Host and port.
-fn parse_place(text: &str) -> Result<(String, Option<u16>), InvalidUrl> {
-    let (host, port) = match text.strip_prefix('[') {
-        Some(rest) => {
-            let (address, port) = rest.split_once(']').ok_or(InvalidUrl::Host)?;
-            let address: Ipv6Addr = address.parse().map_err(|_| InvalidUrl::Host)?;
-            (address.to_string(), port)
-        }
-        None => {
-            let (host, port) = text.split_at(text.find(':').unwrap_or(text.len()));
-            (host_name(host)?, port)
-        }
-    };
-    match port.strip_prefix(':') {
-        None if port.is_empty() => Ok((host, None)),
-        None => Err(InvalidUrl::Host),
-        Some("") => Ok((host, None)),
-        Some(number) => match number.parse() {
-            Ok(port) if port > 0 => Ok((host, Some(port))),
-            _ => Err(InvalidUrl::Port),
-        },
+/// Names in other scripts must be given in their `xn--` form, as they are registered: `url` is built without
+/// the tables to convert them, and asserts in debug builds that it never has to.
+fn check_host_text(text: &str) -> Result<(), InvalidUrl> {
+    let scheme = text.find([':', '/', '\\', '?', '#']).filter(|end| text[*end..].starts_with(':'));
+    let rest = &text[scheme.map_or(0, |end| end + 1)..];
+    let authority = rest.trim_start_matches(['/', '\\']);
+    if scheme.is_none() && rest.len() - authority.len() < 2 {
+        return Ok(()); // a relative reference has no host
     }
-}
-
-/// Names in other scripts have to be given in their `xn--` form, as they are registered.
-fn host_name(text: &str) -> Result<String, InvalidUrl> {
-    let name = text.strip_suffix('.').unwrap_or(text);
-    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
-    let has_gap = name.split('.').any(str::is_empty);
-    if has_gap || name.len() > LONGEST_HOST || !name.bytes().all(is_name) {
-        return Err(InvalidUrl::Host);
-    }
-    Ok(name.to_ascii_lowercase())
-}
-
-/// Path and query without the fragment; what a request line cannot hold is encoded.
-fn target_of(text: &str) -> Result<String, InvalidUrl> {
-    let text = text.split('#').next().unwrap_or_default();
-    let mut target = String::with_capacity(text.len() + 1);
-    if !text.starts_with('/') {
-        target.push('/');
-    }
-    for byte in text.bytes() {
-        match byte {
-            b'!'..=b'~'
-                if !matches!(byte, b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{'..=b'}') =>
-            {
-                target.push(char::from(byte));
-            }
-            _ => push_encoded(&mut target, byte),
-        }
-    }
-    if target.len() > LONGEST { Err(InvalidUrl::TooLong) } else { Ok(target) }
-}
-
-/// `.` and `..` in the path are steps (RFC 3986, section 5.2.4).
-fn without_dots(target: &str) -> String {
-    let (path, query) = target.split_at(target.find('?').unwrap_or(target.len()));
-    let mut parts: Vec<&str> = Vec::new();
-    let mut steps = path.split('/').skip(1).peekable();
-    while let Some(step) = steps.next() {
-        let is_last = steps.peek().is_none();
-        match step {
-            "." | ".." => {
-                if step == ".." {
-                    parts.pop();
-                }
-                if is_last {
-                    parts.push("");
-                }
-            }
-            _ => parts.push(step),
-        }
-    }
-    format!("/{}{query}", parts.join("/"))
+    let authority = authority.split(['/', '\\', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let is_plain = host.bytes().all(|byte| byte.is_ascii() && byte != b'%');
+    if is_plain { Ok(()) } else { Err(InvalidUrl::Host) }
 }
 
 /// Keys are long, have digits and no dots; a name as long as that mostly has some.
@@ -335,46 +284,17 @@ fn names_a_key(name: &str) -> bool {
 }
 
 fn percent_decoded(text: &str) -> String {
-    String::from_utf8_lossy(&percent_decode(text)).into_owned()
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
-/// The bytes that a text with `%20` and the like stands for; what is no such code stands for itself.
+/// The bytes of a percent-encoded text; an invalid escape stands for itself.
 pub fn percent_decode(text: &str) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, behind)) = rest.split_first() {
-        let digit = |place: usize| char::from(*behind.get(place)?).to_digit(16);
-        let code = (first == b'%').then(|| Some(digit(0)? * 16 + digit(1)?)).flatten();
-        match code.and_then(|code| u8::try_from(code).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &behind[2..];
-            }
-            None => {
-                bytes.push(first);
-                rest = behind;
-            }
-        }
-    }
-    bytes
+    percent_decode_str(text).collect()
 }
 
-fn percent_encoded(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                encoded.push(char::from(byte));
-            }
-            _ => push_encoded(&mut encoded, byte),
-        }
-    }
-    encoded
-}
-
-fn push_encoded(text: &mut String, byte: u8) {
-    write!(text, "%{byte:02X}").expect("a string takes everything");
-}
+/// What is encoded in a name or password: all but the unreserved characters (RFC 3986, section 2.3).
+const OUTSIDE_LOGIN: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// Servers take 8 KiB of request line; no indexer comes near that.
 const LONGEST: usize = 8 << 10;
@@ -505,7 +425,32 @@ mod tests {
         assert_eq!(name("http://x/rss/0123456789abcdef0123456789abcdef"), None);
     }
 
+    #[test]
+    fn hosts_in_other_scripts_are_given_in_their_registered_form() {
+        assert_eq!(url("http://XN--bcher-kva.example/").host(), "xn--bcher-kva.example");
+        for text in ["http://bücher.example/", "http://B%C3%BCcher.example/", "http://A\u{3002}b/"]
+        {
+            assert_eq!(Url::parse(text), Err(InvalidUrl::Host), "{text}");
+            assert_eq!(url("http://x/").join(text), Err(InvalidUrl::Host), "{text}");
+        }
+        assert_eq!(url("https://x/").join("//B\u{fc}/"), Err(InvalidUrl::Host));
+    }
+
+    #[test]
+    fn numeric_hosts_are_the_address_they_stand_for() {
+        assert_eq!(url("http://0x7f.1/").host(), "127.0.0.1");
+        assert_eq!(url("http://2130706433/").host(), "127.0.0.1");
+        assert_eq!(Url::parse("http://256.0.0.1/"), Err(InvalidUrl::Host));
+    }
+
     proptest! {
+        #[test]
+        fn no_host_panics(host in "(xn--)?[a-zA-Z0-9%@:\\[\\]./\\\\ü-]{0,24}") {
+            let base = url("http://x/");
+            let _ = (Url::parse(&format!("http://{host}/")), base.join(&host));
+            let _ = (base.join(&format!("https:{host}")), base.join(&format!("//{host}")));
+        }
+
         #[test]
         fn any_text_is_an_address_or_an_error(text in "\\PC*", location in "\\PC*") {
             let base = url("http://ann:pw@host/a/b");

@@ -1,4 +1,4 @@
-//! `Claim`: a file of the watch folder that this daemon has taken out of the reach of others.
+//! [`Claim`]: a file of the watch folder that this daemon has renamed so that no other daemon takes it.
 //!
 //! Several daemons may share a folder, also over a network. Before a file is copied into the spool it is
 //! renamed to a hidden name that carries the id of the daemon. A rename is atomic on every file system,

@@ -1,11 +1,11 @@
-//! What is wrong in the watch folder.
+//! [`WatchError`]: what is wrong with the watch folder.
 
 use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 use thiserror::Error;
 
-/// Whoever tells people of it adds the path: what strangers wrote into a name has to be made fit first.
+/// The path is added where the error is shown: an untrusted name must be made printable first.
 #[derive(Clone, Debug, Eq, Error, Hash, PartialEq)]
 pub enum WatchError {
     #[error("the watch folder cannot be read ({errno})")]

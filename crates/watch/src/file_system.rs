@@ -1,4 +1,4 @@
-//! What kind of file system a folder lies on.
+//! [`is_local`]: whether a directory is on a local file system.
 
 use std::path::Path;
 

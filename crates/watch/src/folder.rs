@@ -1,4 +1,4 @@
-//! A directory of the watch folder, by its handle.
+//! [`Folder`]: an open directory of the watch folder.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;

@@ -1,4 +1,4 @@
-//! What makes a file the same file, with the same content.
+//! [`Identity`]: what identifies a file with unchanged content.
 
 use rustix::fs::Stat;
 

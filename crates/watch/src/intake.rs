@@ -1,4 +1,4 @@
-//! The watch folder as the daemon uses it.
+//! [`Intake`]: the watch folder; owns its scan state and runs on the watch thread.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -368,7 +368,7 @@ impl Intake {
         Ok(marked)
     }
 
-    /// Its old name is free for whoever gives it to a file again, be it the same one.
+    /// Its old name may be given to a file again, be it the same one.
     fn mark(&mut self, opened: &Opened, suffix: &str) -> Result<PathBuf, WatchError> {
         let Opened { path, identity, claimed, .. } = opened;
         let name = claimed.as_ref().map(|claimed| claimed.name.as_os_str());

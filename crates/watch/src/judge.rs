@@ -1,4 +1,4 @@
-//! Whether a file is complete.
+//! [`Judge`]: decides whether a file is complete.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -134,7 +134,7 @@ impl File {
         if self.state != State::Unread {
             return None;
         }
-        // An empty file is one whose content is still to come, though somebody may have closed it.
+        // An empty file is one whose content is still to come, though it may have been closed.
         let done = self.closed && self.tries == 0 && self.identity.size > 0;
         let quiet = if done { self.since } else { self.since + QUIET };
         Some(self.not_before.map_or(quiet, |at| at.max(quiet)))

@@ -1,4 +1,4 @@
-//! What became of a file, told by its name.
+//! [`mark`]: renames a file to show its result.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! What lies in the watch folder.
+//! [`Listing`]: the files in the watch folder.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -118,7 +118,7 @@ fn folder_problem(path: PathBuf, errno: Errno) -> WatchError {
 }
 
 const TAKEN: [&str; 2] = [".nzb", ".gz"];
-/// Folders in folders are categories; nobody has more levels of those.
+/// Folders in folders are categories; more levels are not in use.
 const DEEPEST: usize = 8;
 /// Of one walk, so that a directory of millions costs neither memory nor minutes.
 const MOST_ENTRIES: usize = 100_000;

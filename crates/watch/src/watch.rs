@@ -1,4 +1,4 @@
-//! The kernel's notices of changes.
+//! [`Watch`]: inotify events of the watch folder, read on a thread of its own.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
@@ -185,7 +185,7 @@ impl Heard {
     }
 }
 
-/// Not our own renaming of what was read. After an overflow nobody knows, so it is.
+/// Not our own renaming of what was read. After an overflow that is unknown, so it is.
 fn is_worth_a_scan(events: ReadFlags, name: Option<&OsStr>) -> bool {
     let of_folders = ReadFlags::ISDIR
         | ReadFlags::QUEUE_OVERFLOW

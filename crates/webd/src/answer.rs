@@ -1,4 +1,4 @@
-//! What is said to a request.
+//! [`Answer`]: the scripted answer to a request.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};

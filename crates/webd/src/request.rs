@@ -1,4 +1,4 @@
-//! What was asked.
+//! [`Request`]: a request as received.
 
 use std::io::{self, BufRead};
 

@@ -1,4 +1,4 @@
-//! A running web server.
+//! [`Site`]: a running web server.
 
 use std::io::{self, BufReader, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};

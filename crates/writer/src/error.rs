@@ -1,4 +1,4 @@
-//! Why the disk did not do what it was asked.
+//! [`DiskError`]: why a file operation failed, by what the caller can do about it.
 
 use std::fmt;
 use std::os::fd::AsFd;

@@ -1,13 +1,14 @@
-//! Articles to files: place, flush, finish, move.
+//! Writes decoded articles to files, finishes the files and moves finished jobs to their destination.
 //!
-//! Decoded bytes go straight to their place in `0007.part`; a file gets its own name only when it
-//! is complete, and a job its place in the destination only when all its files are. Names come from
-//! strangers and directories may be shared with them, so every operation starts at the handle of a
-//! directory and follows no link (see `Folder`); nothing is ever made outside a job's directory.
+//! Decoded bytes go straight to their offset in `0007.part`; a file gets its own name only when it is
+//! complete, and a job is moved to the destination only when all its files are. Names come from NZBs, which
+//! are not trusted, and other users may write to the directories; so every operation starts at the handle
+//! of a directory and follows no symbolic link (see `Folder`), and nothing is created outside a job's
+//! directory.
 //!
-//! Disks block, so [`Writer`] puts a few threads in front: orders in, [`Done`] out. Some write to the
-//! page cache, which is quick; others wait until the disk has it, which is not; and where a disk is
-//! nearly as quick as memory, others again write to it past the page cache.
+//! Disks block, so [`Writer`] runs a few threads: [`Order`]s in, [`Done`] out. Some write to the page cache,
+//! which is fast; others call `fsync`, which is not; and where a disk is nearly as fast as memory, others
+//! write to it with direct I/O.
 
 #![forbid(unsafe_code)]
 

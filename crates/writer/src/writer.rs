@@ -1,4 +1,4 @@
-//! Threads in front of the disk.
+//! [`Writer`]: the handle of the writer threads; owns their work queues and starts and stops them.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,45 +10,58 @@ use bergamot_types::{ByteCount, JobId, SafeName};
 use crate::error::DiskError;
 use crate::files::job_dir::{JobDir, Piece, Sum};
 use crate::files::root::Root;
-use crate::threads::direct_io::{self, Hands};
-use crate::threads::disk_speed::Disks;
-use crate::threads::move_threads::Movers;
+use crate::threads::direct_io::{self, DirectIo};
+use crate::threads::disk_speed::DiskSpeeds;
+use crate::threads::move_threads::MoveThreads;
 use crate::threads::part_cache::PartCache;
-use crate::threads::sync_thread::{Busy, Closer, Closing, Duty};
-use crate::threads::work_queue::{Line, lock};
-use crate::threads::write_thread::{Gate, Item, Lane};
+use crate::threads::sync_thread::{ActiveClaims, SyncRole, SyncThread, SyncWork};
+use crate::threads::work_queue::{WorkQueue, lock};
+use crate::threads::write_thread::{JobBarrier, WriteItem, WriteThread};
 
-/// Takes orders and does them behind the caller's back.
+/// Carries out [`Order`]s on its own threads, so that no caller waits for a disk.
 ///
-/// Orders for one place of a file are done in the order they came, and its end after all of them; those
-/// for a whole job after all that came before them for its files. The backlog is not bounded here: each
-/// write holds a buffer of the caller's budget, and it is that budget which is exhausted when the disk is
-/// slow.
+/// Contract:
+/// - [`submit`](Self::submit) never blocks. Every order that is submitted before a shutdown is answered by
+///   exactly one [`Done`] with its ticket, passed to `on_done` on one of the writer's threads. Tickets are
+///   the caller's: the writer neither checks nor compares them.
+/// - The `Done` of a [`Task::Write`] returns its buffer, successful or not; that of any other task has none.
+/// - Writes to overlapping ranges of one file are done in the order of submission. Other writes may be
+///   answered in any order.
+/// - [`Task::FinishFile`] runs after every `Reserve` and `Write` that was submitted for that file before it;
+///   `FinishJob`, `Discard` and `Sync` after every task that was submitted for files of that job before them.
+///   Only `Settle` waits for no write.
+/// - A failed `fsync` is remembered, because the kernel reports it once and may have dropped the pages: each
+///   `Sync` of the job fails with it until the `FinishFile` of that file has failed with it too.
+/// - Nothing bounds the queues: each queued write holds a buffer of the caller's memory budget, and that
+///   budget is what a slow disk exhausts. Threads and open files are bounded by [`Settings`].
+/// - After [`shutdown`](Self::shutdown) queued orders and later ones are dropped without an answer; orders
+///   that are already running are still answered.
+/// - A thread that panics does not answer the order it was running; `on_death` is called with its name.
 pub struct Writer<B> {
     shared: Arc<Shared<B>>,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// That write. One file is written by one of them: most file systems let no two into it through the
-    /// page cache.
+    /// Threads that write through the page cache. A file belongs to one of them, because most file systems
+    /// serialise the writers of one file.
     pub threads: usize,
-    /// That wait for the disk to have what was written; and as many again for each disk that finished
-    /// jobs are moved to, while any are.
-    pub closers: usize,
-    /// That write past the page cache, once a disk is found to be quick.
-    pub hands: usize,
-    /// Over all threads; more than this gains nothing and costs handles that sockets want.
+    /// Threads that wait for `fsync`; and at most as many again for each disk that finished jobs are moved
+    /// to, while there are moves.
+    pub sync_threads: usize,
+    /// Threads that write with direct I/O. They start when a disk is first measured to be fast.
+    pub direct_io_threads: usize,
+    /// Part files kept open, over all threads; more gains nothing and costs descriptors that sockets need.
     pub open_files: usize,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { threads: 2, closers: 4, hands: 8, open_files: 64 }
+        Self { threads: 2, sync_threads: 4, direct_io_threads: 8, open_files: 64 }
     }
 }
 
-/// What is to be done in one job's directory.
+/// A task in the directory of one job.
 #[derive(Debug)]
 pub struct Order<B> {
     pub ticket: u64,
@@ -56,7 +69,7 @@ pub struct Order<B> {
     pub task: Task<B>,
 }
 
-/// Files go by their index in the job.
+/// What to do; `file` is the index of a file in its job.
 #[derive(Debug)]
 pub enum Task<B> {
     Discard,
@@ -64,7 +77,7 @@ pub enum Task<B> {
         file: u32,
         size: ByteCount,
         pieces: Vec<Piece>,
-        /// What it is compared with before it gets its name; nothing, if it is not to be read back.
+        /// Checksums that the file is read back and compared with before it is renamed; empty to skip that.
         sums: Vec<Sum>,
         name: SafeName,
     },
@@ -82,8 +95,8 @@ pub enum Task<B> {
         destination: Arc<Root>,
         name: SafeName,
     },
-    /// Bring to the disk what was written before to files that are not finished. If that fails,
-    /// something of them may be lost, and whoever is to be finished is told so.
+    /// Fsync what was written to unfinished files. If that fails, data of them may be lost: finishing
+    /// one of them fails from then on.
     Sync,
     Write {
         file: u32,
@@ -92,11 +105,11 @@ pub enum Task<B> {
     },
 }
 
-/// An order that was done or failed.
+/// The answer to one [`Order`].
 #[derive(Debug)]
 pub struct Done<B> {
     pub ticket: u64,
-    /// The buffer of a write, for use again.
+    /// The buffer of a write, to be reused.
     pub bytes: Option<B>,
     pub result: Result<Outcome, DiskError>,
 }
@@ -106,7 +119,7 @@ pub enum Outcome {
     Done,
     /// The name that a finished file or job was given.
     Named(SafeName),
-    /// The file grows as it is written: no room could be set aside.
+    /// Space could not be preallocated: the file grows as it is written.
     Sparse,
 }
 
@@ -118,8 +131,8 @@ impl<B: AsRef<[u8]> + Send + 'static> Writer<B> {
         Self::start_watched(settings, on_done, |_| ())
     }
 
-    /// `on_death` is called with the name of a thread that panics, at its end: what it had in hand is not
-    /// answered, and nobody does the rest of its work.
+    /// `on_death` is called with the name of a thread that panics, when it ends: the order it was running is
+    /// not answered, and its queue may not be worked off.
     pub fn start_watched(
         settings: Settings,
         on_done: impl Fn(Done<B>) + Send + Sync + 'static,
@@ -127,12 +140,12 @@ impl<B: AsRef<[u8]> + Send + 'static> Writer<B> {
     ) -> std::io::Result<Self> {
         let threads = settings.threads.max(1);
         let shared = Arc::new(Shared {
-            lanes: (0..threads).map(|_| Line::default()).collect(),
-            closing: Line::default(),
-            busy: Busy::default(),
-            disks: Disks::default(),
-            hands: Hands::new(settings.hands),
-            movers: Movers::new(settings.closers.max(1)),
+            write_queues: (0..threads).map(|_| WorkQueue::default()).collect(),
+            sync_work: WorkQueue::default(),
+            busy: ActiveClaims::default(),
+            disk_speeds: DiskSpeeds::default(),
+            direct_io: DirectIo::new(settings.direct_io_threads),
+            move_threads: MoveThreads::new(settings.sync_threads.max(1)),
             stop: AtomicBool::new(false),
             running: Mutex::new(0),
             ended: Condvar::new(),
@@ -142,45 +155,47 @@ impl<B: AsRef<[u8]> + Send + 'static> Writer<B> {
         let writer = Self { shared: shared.clone() };
         for number in 0..threads {
             let cache = PartCache::new(settings.open_files / threads);
-            let lane = Lane { shared: shared.clone(), number, cache };
-            shared.spawn(format!("writer-{number}"), || lane.run())?;
+            let thread = WriteThread { shared: shared.clone(), number, cache };
+            shared.spawn(format!("writer-{number}"), || thread.run())?;
         }
-        for number in 0..settings.closers.max(1) {
-            let closer = Closer { shared: shared.clone(), duty: Duty::Files };
-            shared.spawn(format!("closer-{number}"), || closer.run())?;
+        for number in 0..settings.sync_threads.max(1) {
+            let thread = SyncThread { shared: shared.clone(), role: SyncRole::Files };
+            shared.spawn(format!("sync-{number}"), || thread.run())?;
         }
         Ok(writer)
     }
 
-    /// Once it was shut down, orders are dropped.
+    /// Queues an order; after a shutdown it is dropped.
     pub fn submit(&self, order: Order<B>) {
-        let Shared { lanes, stop, .. } = &*self.shared;
+        let Shared { write_queues, stop, .. } = &*self.shared;
         match order.task {
             Task::Reserve { file, .. } | Task::Write { file, .. } => {
-                let lane = self.shared.lane_of(&order.dir, file);
-                lanes[lane].push(stop, Item::Write(order));
+                let thread = self.shared.thread_of(&order.dir, file);
+                write_queues[thread].push(stop, WriteItem::Write(order));
             }
             Task::FinishFile { file, .. } => {
-                let lane = self.shared.lane_of(&order.dir, file);
-                lanes[lane].push(stop, Item::Finish { file, order });
+                let thread = self.shared.thread_of(&order.dir, file);
+                write_queues[thread].push(stop, WriteItem::Finish { file, order });
             }
-            Task::Settle { .. } => self.shared.close(Closing::Order(order)),
+            Task::Settle { .. } => self.shared.queue_sync(SyncWork::Order(order)),
             Task::Discard | Task::FinishJob { .. } | Task::Sync => {
-                let gate = Arc::new(Gate::new(order, lanes.len()));
-                lanes.iter().for_each(|lane| lane.push(stop, Item::Gate(gate.clone())));
+                let gate = Arc::new(JobBarrier::new(order, write_queues.len()));
+                write_queues
+                    .iter()
+                    .for_each(|thread| thread.push(stop, WriteItem::JobBarrier(gate.clone())));
             }
         }
     }
 }
 
 impl<B> Writer<B> {
-    /// Drops what was not begun and waits a moment for the rest; `false` if a disk hangs so that a
-    /// thread is still in it. Nothing was promised of the backlog, so nothing is lost.
+    /// Drops queued orders and waits up to one second for running ones; `false` if a thread still runs
+    /// then, because a disk hangs. Unanswered orders were never recorded as done, so nothing is lost.
     pub fn shutdown(&self) -> bool {
         self.shared.stop.store(true, Ordering::Relaxed);
-        self.shared.lanes.iter().for_each(Line::clear);
-        self.shared.closing.clear();
-        self.shared.hands.stop();
+        self.shared.write_queues.iter().for_each(WorkQueue::clear);
+        self.shared.sync_work.clear();
+        self.shared.direct_io.stop();
         let running = lock(&self.shared.running);
         let (running, _) = self
             .shared
@@ -193,8 +208,8 @@ impl<B> Writer<B> {
 
 #[cfg(test)]
 impl<B> Writer<B> {
-    pub(crate) fn disks(&self) -> &Disks {
-        &self.shared.disks
+    pub(crate) fn disk_speeds(&self) -> &DiskSpeeds {
+        &self.shared.disk_speeds
     }
 }
 
@@ -206,17 +221,19 @@ impl<B> Drop for Writer<B> {
 
 impl<B> fmt::Debug for Writer<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Writer").field("threads", &self.shared.lanes.len()).finish_non_exhaustive()
+        f.debug_struct("Writer")
+            .field("threads", &self.shared.write_queues.len())
+            .finish_non_exhaustive()
     }
 }
 
 pub(crate) struct Shared<B> {
-    pub(crate) lanes: Vec<Line<Item<B>>>,
-    pub(crate) closing: Line<Closing<B>>,
-    pub(crate) busy: Busy,
-    pub(crate) disks: Disks,
-    pub(crate) hands: Hands<B>,
-    pub(crate) movers: Movers,
+    pub(crate) write_queues: Vec<WorkQueue<WriteItem<B>>>,
+    pub(crate) sync_work: WorkQueue<SyncWork<B>>,
+    pub(crate) busy: ActiveClaims,
+    pub(crate) disk_speeds: DiskSpeeds,
+    pub(crate) direct_io: DirectIo<B>,
+    pub(crate) move_threads: MoveThreads,
     pub(crate) stop: AtomicBool,
     pub(crate) on_done: Box<dyn Fn(Done<B>) + Send + Sync>,
     on_death: Box<dyn Fn(&str) + Send + Sync>,
@@ -225,18 +242,18 @@ pub(crate) struct Shared<B> {
 }
 
 impl<B: Send + 'static> Shared<B> {
-    /// Leaves it to the threads that wait for the disk.
-    pub(crate) fn close(self: &Arc<Self>, closing: Closing<B>) {
-        let (device, mut hired) = (closing.device(), None);
-        self.closing.push_after(&self.stop, closing, || {
-            hired = device.filter(|device| self.movers.hire(*device));
+    /// Passes work to the sync threads, or to the move threads of the disk a job goes to.
+    pub(crate) fn queue_sync(self: &Arc<Self>, sync_work: SyncWork<B>) {
+        let (device, mut started) = (sync_work.device(), None);
+        self.sync_work.push_after(&self.stop, sync_work, || {
+            started = device.filter(|device| self.move_threads.start_thread(*device));
         });
-        let Some(device) = hired else { return };
-        let closer = Closer { shared: self.clone(), duty: Duty::Moves(device) };
-        if self.spawn("mover".to_owned(), || closer.run()).is_err() {
-            // Then those do it who are there already.
-            self.movers.leave(device);
-            self.closing.wake_all();
+        let Some(device) = started else { return };
+        let thread = SyncThread { shared: self.clone(), role: SyncRole::Moves(device) };
+        if self.spawn("move".to_owned(), || thread.run()).is_err() {
+            // The sync threads take the moves of a disk without move threads.
+            self.move_threads.leave(device);
+            self.sync_work.wake_all();
         }
     }
 
@@ -246,7 +263,7 @@ impl<B: Send + 'static> Shared<B> {
         work: impl FnOnce() + Send + 'static,
     ) -> std::io::Result<()> {
         *lock(&self.running) += 1;
-        // When the thread cannot be started it is counted out with the closure.
+        // If the thread cannot be started, dropping the closure counts it out again.
         let counted = Counted(self.clone());
         let thread = std::thread::Builder::new().name(name).spawn(move || {
             let _counted = counted;
@@ -257,23 +274,23 @@ impl<B: Send + 'static> Shared<B> {
 }
 
 impl<B: AsRef<[u8]> + Send + 'static> Shared<B> {
-    /// Whether there is anybody to write past the page cache: they are there from the first time on.
-    pub(crate) fn has_hands(self: &Arc<Self>) -> bool {
-        let hire = |number| {
+    /// Whether there are direct-I/O threads; the first call starts them.
+    pub(crate) fn has_direct_io_threads(self: &Arc<Self>) -> bool {
+        let start_thread = |number| {
             let shared = self.clone();
-            self.spawn(format!("hand-{number}"), move || direct_io::work(&shared)).is_ok()
+            self.spawn(format!("submit-{number}"), move || direct_io::run(&shared)).is_ok()
         };
-        self.hands.hired(hire) > 0
+        self.direct_io.started(start_thread) > 0
     }
 }
 
 impl<B> Shared<B> {
-    pub(crate) fn lane_of(&self, dir: &JobDir, file: u32) -> usize {
-        dir.identity().1.wrapping_add(file.into()) as usize % self.lanes.len()
+    pub(crate) fn thread_of(&self, dir: &JobDir, file: u32) -> usize {
+        dir.identity().1.wrapping_add(file.into()) as usize % self.write_queues.len()
     }
 }
 
-/// A thread that runs.
+/// One running thread; counts it out when it ends, and reports a panic.
 struct Counted<B>(Arc<Shared<B>>);
 
 impl<B> Drop for Counted<B> {
@@ -286,5 +303,5 @@ impl<B> Drop for Counted<B> {
     }
 }
 
-/// A signal to end leaves three seconds for everything.
+/// A stop signal leaves three seconds for the whole process.
 const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(1);

@@ -148,7 +148,7 @@ fn a_shutdown_drops_the_backlog() {
     let (release, released) = channel::<()>();
     let released = Mutex::new(released);
     let writer = Writer::start(
-        Settings { threads: 1, closers: 1, hands: 1, open_files: 4 },
+        Settings { threads: 1, sync_threads: 1, direct_io_threads: 1, open_files: 4 },
         move |done: Done<Vec<u8>>| {
             entered.send(done.ticket).unwrap();
             let _ = released.lock().unwrap().recv();

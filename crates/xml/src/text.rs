@@ -1,4 +1,4 @@
-//! A document as UTF-8, whatever it was written in.
+//! [`Text`]: a document converted to UTF-8.
 //!
 //! The XML reader behind this sees valid UTF-8 only, and buffers one tag or text at a time. Here
 //! the bytes are counted for the limits on the whole file and on one such token, and the lines for

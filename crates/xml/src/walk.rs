@@ -1,4 +1,4 @@
-//! The walk through a document, from its root to its end.
+//! [`Walk`]: the elements of a document in order, with bounds on depth and size.
 
 use std::borrow::Cow;
 use std::{fmt, io};

@@ -1,4 +1,4 @@
-//! The decoder of one body.
+//! [`Decoder`]: decodes one article body.
 
 use std::mem;
 

@@ -1,4 +1,4 @@
-//! Encode articles, for the news server of our tests and the demo.
+//! Encodes articles, for the test server and the demo.
 
 use std::io::Write;
 

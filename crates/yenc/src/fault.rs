@@ -1,4 +1,4 @@
-//! What can be wrong with an article body.
+//! [`Fault`]: what can be wrong with an article body.
 
 use thiserror::Error;
 

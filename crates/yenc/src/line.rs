@@ -1,4 +1,4 @@
-//! One line of a body, gathered over any number of reads.
+//! [`Line`]: one line of a body, collected over several reads.
 
 /// Gathers a line up to its bound; what is longer is swallowed and only counted.
 #[derive(Debug, Default)]

@@ -1,4 +1,4 @@
-//! What a decoded body says about itself.
+//! [`Outcome`]: what a decoded body says about itself.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! What stands before the data: nothing, header lines, or a text.
+//! [`Preamble`]: the lines before the data.
 //!
 //! `BODY` answers start with `=ybegin` or a little prose, `ARTICLE` answers with a header block
 //! whose blank line some servers forget. So no structure is expected: each line is held against

@@ -1,4 +1,4 @@
-//! The judgement over one body: what its claims amount to when held against each other.
+//! [`Evidence`]: compares what the header, trailer and data of a body say.
 
 use std::ops::Range;
 

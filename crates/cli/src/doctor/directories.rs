@@ -19,8 +19,8 @@ use super::Finding;
 pub(super) fn examine(config: &Config) -> Vec<Finding> {
     let directories = &config.directories;
     let mut findings = Vec::new();
-    let grounds = KnownMounts::look(&directories.state).unwrap_or_else(|why| {
-        findings.push(forgotten(&directories.state, &why));
+    let grounds = KnownMounts::peek(&directories.state).unwrap_or_else(|why| {
+        findings.push(forgotten(&directories.state, &why.to_string()));
         KnownMounts::default()
     });
     // Nothing is written, be it for a moment, where a disk belongs that is not there.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bergamot_config::Config;
 use bergamot_net::{
-    Encryption, Errand, ErrandError, IpVersion, Recall, Server, ServerSettings, TlsAgreement,
+    Encryption, IpVersion, Recall, Server, ServerSettings, Session, SessionError, TlsAgreement,
     TlsSetupError,
 };
 use bergamot_types::{MessageId, UnixTime};
@@ -83,7 +83,7 @@ enum CheckError {
     #[error(transparent)]
     Settings(#[from] TlsSetupError),
     #[error(transparent)]
-    Session(#[from] ErrandError),
+    Session(#[from] SessionError),
 }
 
 fn listed(addresses: &[SocketAddr]) -> String {
@@ -179,7 +179,7 @@ struct Conversation {
 /// error.
 async fn talk(settings: ServerSettings) -> Result<Conversation, CheckError> {
     let server = Server::new(settings)?;
-    let opened = Errand::open(Arc::new(server), false, Recall::default()).await;
+    let opened = Session::open(Arc::new(server), false, Recall::default()).await;
     let mut errand = opened?;
     let (mut round_trip, mut off) = (Duration::MAX, None);
     for _ in 0..QUESTIONS {
@@ -189,14 +189,14 @@ async fn talk(settings: ServerSettings) -> Result<Conversation, CheckError> {
         round_trip = round_trip.min(now.instant.saturating_duration_since(asked));
         match answer {
             Ok(text) => off = date_of(&text).map(|date| date.0.saturating_sub(now.date.0)),
-            Err(ErrandError::Refused { .. }) => {}
+            Err(SessionError::Refused { .. }) => {}
             Err(error) => return Err(error.into()),
         }
     }
     let nothing = MessageId::parse(NO_ARTICLE).expect("the constant is a message id");
     let group_wanted = match errand.stat(nothing).await {
-        Err(ErrandError::Refused { reply, .. }) if reply.wants_group() => Some(reply.to_string()),
-        Ok(_) | Err(ErrandError::Refused { .. }) => None,
+        Err(SessionError::Refused { reply, .. }) if reply.wants_group() => Some(reply.to_string()),
+        Ok(_) | Err(SessionError::Refused { .. }) => None,
         Err(error) => return Err(error.into()),
     };
     let tls = errand.tls();

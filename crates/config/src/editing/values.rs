@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::path::Path;
 
-use bergamot_net::Encryption;
 use bergamot_api::request::{Setting, SettingValue};
+use bergamot_net::Encryption;
 use toml::Value;
 use toml::de::DeTable;
 

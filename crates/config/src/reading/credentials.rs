@@ -1,10 +1,12 @@
 //! The user name and password of a server, from wherever they come.
 
 use std::fmt::Display;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use bergamot_nntp::Login;
 use bergamot_types::Secret;
+use thiserror::Error;
 
 use crate::reading::environment::{Environment, Variables};
 use crate::reading::fields::Fields;
@@ -142,13 +144,26 @@ impl Reader<'_, '_, '_> {
     }
 }
 
+/// Why a file holds no password; a predicate for the path before it.
+#[derive(Debug, Error)]
+pub(crate) enum PasswordFileError {
+    #[error("is empty")]
+    Empty,
+    #[error("cannot be read: {0}")]
+    Io(#[from] io::Error),
+    #[error("is not UTF-8")]
+    NotUtf8,
+}
+
 /// The line end that editors add is no part of the password.
-pub(crate) fn read_password(path: &Path) -> Result<Secret, String> {
-    let bytes = file::read(path, LARGEST_PASSWORD_FILE)
-        .map_err(|error| format!("cannot be read: {error}"))?;
-    let text = std::str::from_utf8(&bytes).map_err(|_| "is not UTF-8".to_owned())?;
+pub(crate) fn read_password(path: &Path) -> Result<Secret, PasswordFileError> {
+    let bytes = file::read(path, LARGEST_PASSWORD_FILE)?;
+    let text = std::str::from_utf8(&bytes).map_err(|_| PasswordFileError::NotUtf8)?;
     let password = file::without_mark(text).trim_end_matches(['\r', '\n']);
-    if password.is_empty() { Err("is empty".to_owned()) } else { Ok(Secret::new(password)) }
+    match password.is_empty() {
+        true => Err(PasswordFileError::Empty),
+        false => Ok(Secret::new(password)),
+    }
 }
 
 fn complain(fields: &mut Fields<'_, '_>, source: &Source, reason: impl Display) {

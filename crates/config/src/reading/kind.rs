@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bergamot_types::{ByteCount, Shown};
+use thiserror::Error;
 use toml::Spanned;
 use toml::de::DeValue;
 
@@ -47,6 +48,16 @@ pub(crate) enum Value {
     Word(&'static str),
 }
 
+/// What a key holds instead of a value that its kind admits; the object of "found".
+#[derive(Debug, Error)]
+pub(crate) enum Mismatch {
+    #[error("{written}; write \"{written} {unit}\"")]
+    MissingUnit { written: String, unit: String },
+    /// As it may be shown: never a secret.
+    #[error("{0}")]
+    Value(String),
+}
+
 impl Kind {
     /// What is expected, as the object of that sentence.
     pub(crate) fn words(&self) -> String {
@@ -70,7 +81,7 @@ impl Kind {
     }
 
     /// The value, or what was found instead. `unit` is the one to write where one is missing.
-    pub(crate) fn admit(&self, value: &DeValue<'_>, unit: &str) -> Result<Value, String> {
+    pub(crate) fn admit(&self, value: &DeValue<'_>, unit: &str) -> Result<Value, Mismatch> {
         let admitted = match (self, value) {
             (Self::Choice(words), DeValue::String(text)) => {
                 words.iter().find(|word| **word == text.as_ref()).map(|word| Value::Word(word))
@@ -95,11 +106,12 @@ impl Kind {
                 units::time(text).filter(|time| (least..=most).contains(&time)).map(Value::Time)
             }
             (Self::Size { .. } | Self::Time { .. }, DeValue::Integer(number)) => {
-                return Err(format!("{number}; write \"{number} {unit}\""));
+                let (written, unit) = (number.to_string(), unit.to_owned());
+                return Err(Mismatch::MissingUnit { written, unit });
             }
             _ => None,
         };
-        admitted.ok_or_else(|| self.show(value, unit))
+        admitted.ok_or_else(|| Mismatch::Value(self.show(value, unit)))
     }
 
     fn show(&self, value: &DeValue<'_>, unit: &str) -> String {

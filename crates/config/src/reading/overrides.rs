@@ -5,14 +5,15 @@
 //! text. So they are checked as what is written there is, and an error names the variable.
 
 use std::borrow::Cow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use bergamot_types::{Secret, Shown};
+use thiserror::Error;
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
 use crate::catalogue::{Key, TABLES, Table};
-use crate::reading::credentials::read_password;
+use crate::reading::credentials::{PasswordFileError, read_password};
 use crate::reading::environment::{Environment, KEY_PREFIX, letters};
 use crate::reading::kind::Kind;
 use crate::reading::problem::Problems;
@@ -28,7 +29,7 @@ pub(crate) fn lay_over<'text>(
     for (name, value) in environment.keys() {
         match Target::parse(name) {
             Ok(target) => targets.push((target, name, value)),
-            Err(reason) => problems.add_variable(&Shown(name).to_string(), reason),
+            Err(error) => problems.add_variable(&Shown(name).to_string(), error.to_string()),
         }
     }
     // Tables that are not in the file come to stand there in the order of their numbers.
@@ -45,7 +46,7 @@ pub(crate) fn lay_over<'text>(
         let at = problems.place_of(name);
         match target.value(value.as_ref(), at, base) {
             Ok(value) => target.put(document, at, value, problems),
-            Err(reason) => problems.add(at, Some(target.shown()), reason),
+            Err(error) => problems.add(at, Some(target.shown()), error.to_string()),
         }
         counted.push(name.to_owned());
     }
@@ -74,8 +75,8 @@ pub(crate) fn setting(
     set.map(|(name, _)| name.to_owned())
 }
 
-/// The variable that somebody means who writes one underscore for two: `BERGAMOT_DOWNLOAD_RATE`. What
-/// sets no key either way is somebody else's, as those that clusters set for each service.
+/// The variable that was probably meant with one underscore for two: `BERGAMOT_DOWNLOAD_RATE`. A variable
+/// that sets no key either way is left alone: container orchestrators set such ones for each service.
 pub(crate) fn meant_by(name: &str) -> Option<String> {
     let rest = name.strip_prefix("BERGAMOT_")?.trim_start_matches('_');
     TABLES.iter().filter(|table| !table.repeated).find_map(|table| {
@@ -84,6 +85,23 @@ pub(crate) fn meant_by(name: &str) -> Option<String> {
         let meant = format!("{KEY_PREFIX}{table}{DIVIDER}{key}");
         Target::parse(&meant).is_ok().then_some(meant)
     })
+}
+
+/// Why a variable sets no key.
+#[derive(Debug, Error)]
+enum OverrideError {
+    #[error("only secrets are read from files")]
+    FileForOpenValue,
+    #[error("{written} is no number, and these tables have no names")]
+    NamelessTable { written: String },
+    #[error("it is not UTF-8")]
+    NotUtf8,
+    #[error("{} {error}", path.display())]
+    PasswordFile { path: PathBuf, error: PasswordFileError },
+    #[error("{written} is no number from 1 to {}", crate::MOST_TABLES)]
+    TableNumber { written: String },
+    #[error("no key goes by that name; did you mean {nearest}?")]
+    UnknownKey { nearest: String },
 }
 
 /// The key that a variable sets.
@@ -106,12 +124,12 @@ enum Which {
 }
 
 impl Target {
-    fn parse(name: &str) -> Result<Self, String> {
+    fn parse(name: &str) -> Result<Self, OverrideError> {
         let (is_prefixed, plain) = match name.strip_prefix(FILE_PREFIX) {
             Some(plain) => (true, plain),
             None => (false, name),
         };
-        let unknown = || format!("no key goes by that name; did you mean {}?", nearest(plain));
+        let unknown = || OverrideError::UnknownKey { nearest: nearest(plain) };
         let path = plain.strip_prefix(KEY_PREFIX).ok_or_else(unknown)?;
         let (table, rest) = path.split_once(DIVIDER).ok_or_else(unknown)?;
         let table = TABLES.iter().find(|known| known.name.to_uppercase() == table);
@@ -129,7 +147,7 @@ impl Target {
             _ => (find(key).ok_or_else(unknown)?, is_prefixed),
         };
         if in_file && !matches!(key.kind, Kind::Secret(_)) {
-            return Err("only secrets are read from files".to_owned());
+            return Err(OverrideError::FileForOpenValue);
         }
         Ok(Self { table, which, key, in_file })
     }
@@ -151,12 +169,12 @@ impl Target {
         value: Option<&'text Secret>,
         at: usize,
         base: &Path,
-    ) -> Result<DeValue<'text>, String> {
-        let text = value.ok_or("it is not UTF-8")?.reveal();
+    ) -> Result<DeValue<'text>, OverrideError> {
+        let text = value.ok_or(OverrideError::NotUtf8)?.reveal();
         if self.in_file {
             let path = base.join(text);
             let secret = read_password(&path);
-            let secret = secret.map_err(|reason| format!("{} {reason}", path.display()))?;
+            let secret = secret.map_err(|error| OverrideError::PasswordFile { path, error })?;
             return Ok(DeValue::String(Cow::Owned(secret.reveal().to_owned())));
         }
         let text_value = || DeValue::String(Cow::Borrowed(text));
@@ -200,15 +218,13 @@ impl Target {
 }
 
 impl Which {
-    fn parse(table: &Table, text: &str) -> Result<Self, String> {
+    fn parse(table: &Table, text: &str) -> Result<Self, OverrideError> {
         let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
         match text.parse() {
             Ok(number) if (1..=crate::MOST_TABLES).contains(&number) => Ok(Self::Number(number)),
-            _ if is_number => {
-                Err(format!("{} is no number from 1 to {}", Shown(text), crate::MOST_TABLES))
-            }
+            _ if is_number => Err(OverrideError::TableNumber { written: Shown(text).to_string() }),
             _ if table.key("name").is_none() => {
-                Err(format!("{} is no number, and these tables have no names", Shown(text)))
+                Err(OverrideError::NamelessTable { written: Shown(text).to_string() })
             }
             _ => Ok(Self::Name(text.to_owned())),
         }

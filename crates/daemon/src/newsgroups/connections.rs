@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use bergamot_api::newsgroup::GroupQuery;
 use bergamot_engine::{ErrandId, Event, Trouble};
-use bergamot_net::{ErrandError, Recall};
+use bergamot_net::{Recall, SessionError};
 use bergamot_newsgroups::Fetch;
 use bergamot_types::ServerId;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
@@ -140,7 +140,7 @@ impl Daemon {
         let mut trouble = Trouble::Closed;
         if let Some((_, Trip { result, was_ready, received })) = &trip {
             self.count_headers(server, *received);
-            if let Err(TripError::Errand(ErrandError::Ended(ended))) = result {
+            if let Err(TripError::Errand(SessionError::Ended(ended))) = result {
                 self.troubles.insert(server, ended.to_string());
                 trouble = error_class::of_connection(ended, *was_ready);
             }

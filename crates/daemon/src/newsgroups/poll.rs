@@ -10,10 +10,8 @@ use std::time::Duration;
 use bergamot_api::newsgroup::{Group, GroupQuery};
 use bergamot_api::view::Page;
 use bergamot_engine::{ErrandId, ServerStatus};
-use bergamot_net::ErrandError;
-use bergamot_newsgroups::{
-    Batch, Due, Extent, Failure, Fetch, Groups, Headers, Need, Order, Settings,
-};
+use bergamot_net::SessionError;
+use bergamot_newsgroups::{Batch, Due, Extent, Failure, Fetch, Headers, Need, Order, Settings};
 use bergamot_poll::Wanted;
 use bergamot_types::{GroupName, ServerId};
 use tokio::sync::oneshot;
@@ -25,7 +23,7 @@ use crate::periodic::{Lane, Poll};
 use crate::run::Daemon;
 
 pub(crate) struct Newsgroups {
-    groups: Groups<Waiter>,
+    groups: bergamot_newsgroups::Newsgroups<Waiter>,
     names: Names,
     /// What looks under way have tried so far.
     tried: BTreeMap<GroupName, Tried>,
@@ -73,7 +71,12 @@ impl Names {
 impl Newsgroups {
     pub(crate) fn new(settings: Settings) -> Self {
         let (tried, lists) = (BTreeMap::new(), BTreeMap::new());
-        Self { groups: Groups::new(settings), names: Names::default(), tried, lists }
+        Self {
+            groups: bergamot_newsgroups::Newsgroups::new(settings),
+            names: Names::default(),
+            tried,
+            lists,
+        }
     }
 
     /// Of the target with that number.
@@ -209,7 +212,7 @@ impl Daemon {
 
     pub(crate) fn on_vain_look(&mut self, fetch: Fetch, server: ServerId, why: Option<TripError>) {
         match why {
-            Some(TripError::Errand(ErrandError::Recalled)) => self.send_for_headers(fetch),
+            Some(TripError::Errand(SessionError::Recalled)) => self.send_for_headers(fetch),
             Some(TripError::NoSuchGroup) => self.try_another(fetch, server, None),
             // Numbers that are known are worth waiting for; without them any server will do.
             why if fetch.server().is_none() => {
@@ -279,7 +282,7 @@ impl Daemon {
         server: ServerId,
         why: Option<TripError>,
     ) {
-        if matches!(why, Some(TripError::Errand(ErrandError::Recalled))) {
+        if matches!(why, Some(TripError::Errand(SessionError::Recalled))) {
             return self.list_anew(errand, query);
         }
         let Some(mut list) = self.newsgroups.lists.remove(&errand) else { return };

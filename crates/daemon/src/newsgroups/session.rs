@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bergamot_api::newsgroup::{Group, GroupQuery};
 use bergamot_api::view::Page;
 use bergamot_engine::ErrandId;
-use bergamot_net::{ErrandError, Recall, Server};
+use bergamot_net::{Recall, Server, SessionError};
 use bergamot_newsgroups::{Batch, Fetch, Headers, Overview, Plan};
 use bergamot_nntp::Wildmat;
 use bergamot_types::{ArticleRange, GroupName, ServerId};
@@ -33,7 +33,7 @@ pub(crate) enum Brought {
 #[derive(Debug, Error)]
 pub(crate) enum TripError {
     #[error(transparent)]
-    Errand(#[from] ErrandError),
+    Errand(#[from] SessionError),
     #[error("the server does not have the group")]
     NoSuchGroup,
     #[error("{0}")]
@@ -71,7 +71,7 @@ impl Line {
     async fn carry_out(&mut self, tell: &impl Fn(LineNews)) -> Option<(ErrandId, Trip)> {
         let (errand, what) = self.inbox.recv().await?;
         let (id, server) = self.server.clone();
-        let opened = bergamot_net::Errand::open(server, self.compress, self.recall.clone()).await;
+        let opened = bergamot_net::Session::open(server, self.compress, self.recall.clone()).await;
         let mut connection = match opened {
             Ok(connection) => connection,
             Err(error) => {
@@ -86,10 +86,10 @@ impl Line {
             let result = carry_out(&mut connection, id, what, &self.recall).await;
             let received =
                 connection.received() - std::mem::replace(&mut counted, connection.received());
-            let has_ended = matches!(result, Err(TripError::Errand(ErrandError::Ended(_))));
+            let has_ended = matches!(result, Err(TripError::Errand(SessionError::Ended(_))));
             // A server may close what it has not heard of for a while: a new connection will do.
             let result =
-                if has_ended && !is_first { Err(ErrandError::Recalled.into()) } else { result };
+                if has_ended && !is_first { Err(SessionError::Recalled.into()) } else { result };
             let trip = Trip { result, was_ready: true, received };
             if has_ended || self.recall.is_recalled() {
                 return Some((errand, trip));
@@ -116,12 +116,12 @@ impl Line {
 
 impl Trip {
     fn recalled() -> Self {
-        Self { result: Err(ErrandError::Recalled.into()), was_ready: true, received: 0 }
+        Self { result: Err(SessionError::Recalled.into()), was_ready: true, received: 0 }
     }
 }
 
 async fn carry_out(
-    connection: &mut bergamot_net::Errand,
+    connection: &mut bergamot_net::Session,
     server: ServerId,
     what: Errand,
     recall: &Recall,
@@ -130,7 +130,7 @@ async fn carry_out(
         Errand::Headers(fetch) => headers(connection, server, &fetch, recall).await,
         Errand::List(query) => tokio::select! {
             biased;
-            () = recall.recalled() => Err(ErrandError::Recalled.into()),
+            () = recall.recalled() => Err(SessionError::Recalled.into()),
             result = list(connection, &query) => result.map(Brought::Groups),
         },
     }
@@ -146,7 +146,7 @@ struct Reading {
 }
 
 async fn headers(
-    errand: &mut bergamot_net::Errand,
+    errand: &mut bergamot_net::Session,
     server: ServerId,
     fetch: &Fetch,
     recall: &Recall,
@@ -154,12 +154,14 @@ async fn headers(
     let mut reading = Reading::default();
     let result = tokio::select! {
         biased;
-        () = recall.recalled() => Err(ErrandError::Recalled.into()),
+        () = recall.recalled() => Err(SessionError::Recalled.into()),
         result = reading.read(errand, server, fetch) => result,
     };
     match (result, reading.into_batch()) {
         (Ok(()), Some(batch)) => Ok(Brought::Headers(Box::new(batch))),
-        (Err(TripError::Errand(ErrandError::Recalled)), Some(batch)) if !batch.newer.is_empty() => {
+        (Err(TripError::Errand(SessionError::Recalled)), Some(batch))
+            if !batch.newer.is_empty() =>
+        {
             Ok(Brought::Headers(Box::new(batch)))
         }
         (Err(error), _) => Err(error),
@@ -170,7 +172,7 @@ async fn headers(
 impl Reading {
     async fn read(
         &mut self,
-        errand: &mut bergamot_net::Errand,
+        errand: &mut bergamot_net::Session,
         server: ServerId,
         fetch: &Fetch,
     ) -> Result<(), TripError> {
@@ -193,7 +195,7 @@ impl Reading {
 
 /// Numbers that were not asked for are not listened to.
 async fn read_range(
-    errand: &mut bergamot_net::Errand,
+    errand: &mut bergamot_net::Session,
     range: Option<ArticleRange>,
     headers: &mut Headers,
 ) -> Result<(), TripError> {
@@ -208,7 +210,7 @@ async fn read_range(
 }
 
 async fn list(
-    errand: &mut bergamot_net::Errand,
+    errand: &mut bergamot_net::Session,
     query: &GroupQuery,
 ) -> Result<Page<Group>, TripError> {
     let pattern = Wildmat::parse(&pattern_of(&query.pattern))?;
@@ -217,7 +219,7 @@ async fn list(
     if !listing.groups.is_empty() {
         match errand.list_newsgroups(Some(pattern), |line| listing.describe(line)).await {
             // Names alone are better than nothing.
-            Ok(()) | Err(ErrandError::Refused { .. }) => {}
+            Ok(()) | Err(SessionError::Refused { .. }) => {}
             Err(error) => return Err(error.into()),
         }
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
-use bergamot_store::{Found, KnownMounts, Spool};
+use bergamot_store::{KnownMounts, Spool, SpoolContents};
 
 use crate::intake::new_job::{Reception, Wishes};
 use crate::settings::JobSettings;
@@ -15,7 +15,7 @@ use bergamot_config::{Config, Control, Socket};
 use bergamot_jobs::JobList;
 
 /// Nothing is made where a disk is promised that is not mounted: there may be a spool on it.
-pub(crate) fn open_spool(state: &Path, config: &Config) -> anyhow::Result<(Spool, Found)> {
+pub(crate) fn open_spool(state: &Path, config: &Config) -> anyhow::Result<(Spool, SpoolContents)> {
     let path = state.join("spool");
     if !path.exists() {
         KnownMounts::default().check(state).context("no spool is made")?;

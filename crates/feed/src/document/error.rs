@@ -1,4 +1,4 @@
-//! Why something is no feed.
+//! [`DocumentError`]: why a document is no feed.
 
 use bergamot_types::Shown;
 use bergamot_xml::Place;

@@ -1,4 +1,4 @@
-//! One thing that a feed offers.
+//! [`Item`]: one item of a feed.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What a feed says.
+//! [`Document`]: a feed as read.
 
 mod error;
 mod item;

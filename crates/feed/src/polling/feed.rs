@@ -273,7 +273,7 @@ impl Feed {
         brought
     }
 
-    /// A date in the future would only say that somebody's clock is wrong.
+    /// A date in the future would only say that a clock is wrong.
     fn note_time(&mut self, now: UnixTime, item: &Item) {
         let times = &mut self.memory.times;
         times.push(item.published.unwrap_or(now).min(now));

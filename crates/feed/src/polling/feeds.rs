@@ -1,4 +1,4 @@
-//! All feeds, and the hosts they share.
+//! [`Feeds`]: the state machine of all feeds; owns their items, errors and the waits of the hosts they share.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
@@ -15,8 +15,28 @@ use super::pace::{back_off, retry_after, wait_for_calls, waits_of};
 use super::reply::{Failure, FailureKind, Headers, Outcome, Reply};
 use super::settings::{FeedId, FeedSettings};
 
-/// After every call that ends, and after [`Feeds::configure`]: poll events until `None`, write
-/// [`Feeds::memory`] down if [`Feeds::take_change`] says so, and only then begin anything else.
+/// When each feed may be fetched, what became of its items, and which host may be called; no I/O, no clock.
+///
+/// Drive it like this:
+/// 1. at [`next_due`](Self::next_due) of a feed, or on [`Event::Wake`], call [`begin`](Self::begin);
+/// 2. carry out its [`Work`] and report the result;
+/// 3. after every report, [`retry`](Self::retry) and [`configure`](Self::configure) poll events until `None`,
+///    and if [`take_change`](Self::take_change) returns `true`, save [`memory`](Self::memory) before any other
+///    work begins: an item that became a job must not become one again after a crash.
+///
+/// Contract:
+/// - Every [`CallId`] is ended exactly once: that of [`Work::Fetch`] by [`on_fetched`](Self::on_fetched), that
+///   of `begin_look` by [`end_look`](Self::end_look), that of `begin_nzb` by [`end_nzb`](Self::end_nzb). Until
+///   then its host is busy. A repeated or unknown id is ignored.
+/// - `on_fetched` yields one of [`Event::Checked`], [`Event::Failed`] and [`Event::Stopped`] for the feed;
+///   none if the document is a page with another to follow, or if the feed was changed or removed while the
+///   call ran: such an answer is dropped, except for what it says of the host, and the feed is fetched again.
+/// - [`Work::Take`] is answered by [`on_take`](Self::on_take) for its items in order; the first transient
+///   failure ends the run, and items not reported stay wanted. A report for an unknown feed is ignored.
+/// - At most one call per host runs. A feed or job that finds it busy gets one `Wake` or [`Event::WakeJob`]
+///   when the host is free, the longest waiting first; a wake is a hint, and `begin` may refuse again.
+/// - Bounds: 10,000 wanted items and 200 given up per feed, 64 items per `Take`, 20,000 remembered items
+///   (`seen`), 200 errors, 1000 hosts besides those with something to remember.
 #[derive(Debug, Default)]
 pub struct Feeds {
     feeds: BTreeMap<FeedId, Feed>,
@@ -51,12 +71,11 @@ struct Caller {
 #[derive(Debug)]
 pub enum Work {
     Fetch(Fetch),
-    /// Items are to become jobs, in this order, which then fetch their NZBs by themselves. One that
-    /// fails for a reason that may pass ends the run: the others come later.
+    /// Items to become jobs, in this order; the jobs fetch their NZBs. A transient failure ends the run.
     Take(Vec<Take>),
     /// Not before then.
     Later(UnixTime),
-    /// Until it is configured otherwise, or woken.
+    /// Nothing until the feed is configured otherwise or woken.
     Nothing,
 }
 
@@ -80,13 +99,13 @@ pub struct Take {
 /// How the fetch of an NZB went, as far as its host is concerned.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum NzbOutcome {
-    /// No further call before a person has changed something about this feed.
+    /// No further call to the host until the settings of this feed change.
     Denied {
         feed: Box<str>,
         failure: Failure,
     },
     Fine,
-    /// The host wants to be left alone.
+    /// The host asked for a pause.
     Limited(Duration),
 }
 
@@ -107,7 +126,7 @@ pub enum Event {
         feed: FeedId,
         title: Box<str>,
     },
-    /// Until a person changes something.
+    /// The feed is not fetched again until its settings change.
     Stopped {
         feed: FeedId,
         error: PollError,
@@ -123,9 +142,11 @@ pub enum Event {
 pub enum HostRefusal {
     #[error("another call to {0} is under way")]
     Busy(Box<str>),
-    #[error("{host} refused the feed {feed}; nothing is asked of it until that is put right")]
+    #[error(
+        "{host} refused the login of feed {feed}; it is not called again until the feed's settings change"
+    )]
     Denied { host: Box<str>, feed: Box<str> },
-    #[error("{host} wants to be left alone for a while")]
+    #[error("{host} asked for a pause between calls")]
     Held { host: Box<str>, until: UnixTime },
 }
 
@@ -300,8 +321,7 @@ impl Feeds {
         self.begin_call(now, url, None, false)
     }
 
-    /// A call for the NZB of a job, whoever wants it. A job that comes while the host is busy is woken
-    /// when its turn has come.
+    /// A call for the NZB of a job. A job that finds the host busy gets [`Event::WakeJob`] when it is free.
     pub fn begin_nzb(
         &mut self,
         now: UnixTime,
@@ -525,8 +545,8 @@ impl Feeds {
         Some(call)
     }
 
-    /// Whoever has waited longest for a host that is free now. Of one that wants to be left alone all
-    /// learn that, and until when.
+    /// Wakes the feed or job that has waited longest for a host that is free now. If the host asked for a
+    /// pause, all waiting jobs are woken, so that they learn until when.
     fn wake_next(&mut self, now: UnixTime, name: &str) {
         let Some(host) = self.hosts.get_mut(name) else { return };
         let feeds = self.feeds.iter().filter(|(_, feed)| *host_of(&feed.settings.url) == *name);
@@ -624,7 +644,7 @@ fn numbered(settings: Vec<FeedSettings>) -> impl Iterator<Item = (FeedId, FeedSe
     (1..).map(FeedId).zip(settings)
 }
 
-/// A feed that waits for its host is woken; this is for the case that nobody does.
+/// A feed that waits for its host is woken; this is the fallback.
 const LONGEST_NAP: Duration = Duration::from_secs(60 * 60);
 const SHORT_NAP: Duration = Duration::from_secs(10);
 const MOST_HOSTS: usize = 1_000;

@@ -1,4 +1,4 @@
-//! One host, which several feeds may share.
+//! [`Host`]: the calls and waits of one host, which several feeds may share.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

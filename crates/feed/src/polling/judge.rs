@@ -1,4 +1,4 @@
-//! What decides about the items of a feed, apart from the feed.
+//! [`Judge`]: applies the rules of a feed to its items, on any thread.
 //!
 //! A first look may bring ten thousand items, and rules may have many regular expressions: so whoever
 //! reads a document beside the loop also judges it there.

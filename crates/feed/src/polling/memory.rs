@@ -1,4 +1,4 @@
-//! What of the feeds outlives the process.
+//! [`Memory`]: the state of all feeds that is saved.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -64,7 +64,7 @@ pub struct FeedMemory {
     /// Another one with each change while the program runs, so that only what changed is written.
     #[serde(skip)]
     pub revision: u64,
-    /// Items that were to, and could not; somebody may ask for them again.
+    /// Items that should have become jobs and could not; they can be retried.
     pub(super) given_up: VecDeque<Arc<WantedItem>>,
 }
 

@@ -4,7 +4,7 @@
 //! one is due it asks [`Feeds::begin`] for the one call that this feed may make now, makes it, and
 //! tells how it went; then [`Feeds::next_due`] says when to come again. What is remembered
 //! ([`Memory`]) has to be on disk before the next call, so that a sudden end takes nothing twice and
-//! misses nothing: an item is written down as wanted before anybody fetches it.
+//! misses nothing: an item is saved as wanted before it is fetched.
 
 mod feed;
 mod feeds;

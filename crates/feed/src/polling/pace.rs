@@ -1,4 +1,4 @@
-//! How long servers want to be left alone.
+//! How long to wait before the next call to a host: Retry-After, API limits, back-off.
 
 use std::time::Duration;
 
@@ -68,7 +68,7 @@ fn until(date: UnixTime, now: UnixTime) -> Duration {
 
 pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 const SHORTEST_WAIT: Duration = Duration::from_secs(1);
-/// Where nobody says when.
+/// Where the server does not say when.
 const UNKNOWN_WAIT: Duration = Duration::from_secs(60 * 60);
 /// One call is left for the person who looks into the matter.
 const NEAR_ZERO: u64 = 1;

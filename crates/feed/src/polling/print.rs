@@ -1,4 +1,4 @@
-//! Short stand-ins for long texts, the same in every version of the program.
+//! [`Prints`]: hashes that identify an item, the same in every version.
 
 use bergamot_types::print64;
 

@@ -1,4 +1,4 @@
-//! What a server answered, as far as feeds are concerned.
+//! [`Reply`]: the answer of a server to a feed's call.
 
 use bergamot_types::UnixTime;
 

@@ -1,4 +1,4 @@
-//! Which items of a feed are known.
+//! [`Seen`]: the items of a feed that are known.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::print::Prints;
 /// Items by the prints of their guid and title: a busy feed brings ten thousands in a month, and all
 /// that matters is not to take one twice.
 ///
-/// Whoever judges or writes beside the loop has a copy that costs nothing.
+/// Shared, so that a copy for another thread costs nothing.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Seen(Arc<Known>);
 

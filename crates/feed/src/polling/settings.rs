@@ -1,4 +1,4 @@
-//! What people say about a feed.
+//! [`FeedSettings`]: the configuration of one feed.
 
 use std::fmt;
 use std::time::Duration;

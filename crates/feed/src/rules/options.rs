@@ -1,4 +1,4 @@
-//! What a rule can say about the job that an item becomes.
+//! [`JobOptions`]: what a rule sets on the job that an item becomes.
 
 use std::ops::RangeInclusive;
 

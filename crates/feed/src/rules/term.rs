@@ -203,7 +203,7 @@ fn refuse_missing_colon(text: &str) -> Result<(), RuleProblem> {
     Err(RuleProblem::FieldWithoutColon { name, operator, rest })
 }
 
-/// A bare number would be one of bytes, which nobody means.
+/// A bare number would be one of bytes, which is never meant.
 fn size(text: &str) -> Option<u64> {
     let has_unit = text == "0" || text.ends_with(|last: char| last.is_ascii_alphabetic());
     Some(text.parse::<ByteCount>().ok().filter(|_| has_unit)?.0)

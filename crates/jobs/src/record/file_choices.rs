@@ -1,4 +1,4 @@
-//! What people want of single files of a job.
+//! [`FileChoices`]: which files of a job are paused, dropped or moved to another job, and their order.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +22,7 @@ impl FileChoices {
         &self.paused
     }
 
-    /// Nobody wants these at all.
+    /// Not downloaded at all.
     pub fn dropped(&self) -> &[u32] {
         &self.dropped
     }
@@ -37,7 +37,7 @@ impl FileChoices {
         &self.order
     }
 
-    /// Nobody wants these of this job.
+    /// Not downloaded as part of this job.
     pub fn left_out(&self) -> Vec<u32> {
         self.dropped.iter().chain(&self.given_away).copied().collect()
     }
@@ -61,7 +61,7 @@ impl FileChoices {
         insert(&mut self.given_away, file);
     }
 
-    /// People have changed their minds. What is another job's stays there.
+    /// Undoes the choices; files that were moved to another job stay there.
     pub fn forget(&mut self) {
         *self = Self { given_away: std::mem::take(&mut self.given_away), ..Self::default() };
     }

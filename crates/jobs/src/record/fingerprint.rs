@@ -1,4 +1,4 @@
-//! What tells the articles of one job from those of another.
+//! [`Fingerprint`]: a hash of the message-ids of a job, which identifies its content.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! What people and programs have noted on a job.
+//! [`Parameters`]: key-value pairs that clients attach to a job.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The nouns of other rooms as the plain values they are in records.
+//! [`Plain`]: serde adapters that store types of other crates as the plain values they wrap.
 
 use bergamot_queue::Permille;
 use bergamot_types::{ByteCount, ByteRate, JobId, Secret, UnixTime};

@@ -1,4 +1,4 @@
-//! The calendar, open at today's page.
+//! [`DayCache`]: the current day and the quota windows it lies in, computed once a day.
 
 use bergamot_types::UnixTime;
 use chrono::NaiveDate;
@@ -8,7 +8,7 @@ use crate::calendar::window::{Calendar, Period, Window};
 /// A calendar that is asked with every event, nearly always on the same day: what it said of that day
 /// is kept, for to find out takes a table of zones and rules of summer time.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Diary {
+pub(crate) struct DayCache {
     calendar: Calendar,
     page: Option<Page>,
 }
@@ -22,7 +22,7 @@ struct Page {
     windows: Vec<(Period, Option<Window>)>,
 }
 
-impl Diary {
+impl DayCache {
     pub(crate) fn new(calendar: Calendar) -> Self {
         Self { calendar, page: None }
     }
@@ -92,12 +92,12 @@ mod tests {
             for reset in [(0, 0), (2, 30), (23, 59)] {
                 let reset = TimeOfDay::new(reset.0, reset.1).expect("a time");
                 let calendar = Calendar { zone: zone.parse().expect("a zone"), reset };
-                let mut diary = Diary::new(calendar);
+                let mut day_cache = DayCache::new(calendar);
                 let steps = (-1_500..1_500_i64).map(|step| step * 97);
                 for at in steps.chain([60, 0, -60, 0]).map(|off| UnixTime(night + off)) {
-                    assert_eq!(diary.day(at), calendar.day(at), "{zone} {at:?}");
+                    assert_eq!(day_cache.day(at), calendar.day(at), "{zone} {at:?}");
                     for period in PERIODS {
-                        let said = diary.window(period, at);
+                        let said = day_cache.window(period, at);
                         assert_eq!(said, calendar.window(period, at), "{zone} {at:?} {period:?}");
                     }
                 }

@@ -1,4 +1,4 @@
-//! A time on the wall.
+//! [`TimeOfDay`]: a local time of day.
 
 use std::fmt;
 use std::str::FromStr;

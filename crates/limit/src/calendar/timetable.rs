@@ -1,4 +1,4 @@
-//! What holds at which time of the week.
+//! [`Timetable`]: which rate or pause holds at which time of the week.
 
 use bergamot_types::{ByteRate, UnixTime};
 use chrono::{Datelike, Days, NaiveDate};

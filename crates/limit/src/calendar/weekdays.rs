@@ -1,4 +1,4 @@
-//! Some days of the week.
+//! [`Weekdays`]: a set of days of the week.
 
 use std::fmt;
 use std::str::FromStr;

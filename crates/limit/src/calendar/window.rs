@@ -1,4 +1,4 @@
-//! The stretch of time for which an allowance is given.
+//! [`Window`]: the period of time that a quota is counted in.
 
 use bergamot_types::UnixTime;
 use chrono::{Datelike, Days, Months, NaiveDate, Weekday};

@@ -1,4 +1,4 @@
-//! The zone in which people count days.
+//! [`Zone`]: the time zone in which days begin.
 
 use std::fmt;
 use std::str::FromStr;

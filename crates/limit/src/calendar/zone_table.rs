@@ -1,4 +1,4 @@
-//! The offsets of a zone from UTC, read where they lie.
+//! [`ZoneTable`]: the offsets of a time zone from UTC, read from TZif bytes in place.
 //!
 //! Zone files (RFC 8536) are compiled in as bytes. A table of pointers made of them, as other
 //! libraries have it, would take ten times the memory before anybody asks for a zone.

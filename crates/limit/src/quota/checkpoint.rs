@@ -1,4 +1,4 @@
-//! What of the ledger is safe.
+//! [`Checkpoint`]: how much of the usage is charged in a record on disk.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! What was used on which day.
+//! [`Record`]: the bytes used on each day.
 //!
 //! Clocks are wrong at times, and the ledger must neither give an allowance twice for it nor take
 //! one away for long. So:
@@ -20,7 +20,7 @@
 use bergamot_types::{ByteCount, UnixTime};
 use chrono::{Datelike, NaiveDate};
 
-use crate::calendar::day_cache::Diary;
+use crate::calendar::day_cache::DayCache;
 use crate::calendar::window::Window;
 
 /// The ledger as a value to be kept; any value is valid.
@@ -59,8 +59,8 @@ impl Ledger {
     }
 
     /// The day on which to book what is used now.
-    pub(crate) fn observe(&mut self, diary: &mut Diary, now: UnixTime) -> i32 {
-        let today = number(diary.day(now));
+    pub(crate) fn observe(&mut self, day_cache: &mut DayCache, now: UnixTime) -> i32 {
+        let today = number(day_cache.day(now));
         if now < BELIEVED {
             return self.newest().unwrap_or(today);
         }
@@ -81,7 +81,7 @@ impl Ledger {
         if now.0.saturating_sub(since.0) < PATIENCE {
             return newest;
         }
-        self.believe(today, number(diary.calendar().day(since)));
+        self.believe(today, number(day_cache.calendar().day(since)));
         today
     }
 
@@ -116,9 +116,9 @@ impl Ledger {
     }
 
     /// The time whose windows hold.
-    pub(crate) fn effective(&self, diary: &Diary, now: UnixTime) -> UnixTime {
+    pub(crate) fn effective(&self, day_cache: &DayCache, now: UnixTime) -> UnixTime {
         let newest = self.newest().filter(|_| now < BELIEVED).and_then(date);
-        newest.map_or(now, |day| diary.calendar().start(day))
+        newest.map_or(now, |day| day_cache.calendar().start(day))
     }
 
     fn believe(&mut self, today: i32, turned_back: i32) {
@@ -166,15 +166,15 @@ mod tests {
     const NOON: i64 = 1_800_000_000 / DAY * DAY + DAY / 2;
 
     fn book(ledger: &mut Ledger, now: i64, bytes: u64) {
-        let day = ledger.observe(&mut Diary::default(), UnixTime(now));
+        let day = ledger.observe(&mut DayCache::default(), UnixTime(now));
         ledger.book(day, bytes);
     }
 
     /// Used in the day, and in the thirty days, that a clock shows.
     fn used(ledger: &mut Ledger, now: i64) -> (u64, u64) {
-        let mut diary = Diary::default();
-        ledger.observe(&mut diary, UnixTime(now));
-        let first = diary.calendar().day(ledger.effective(&diary, UnixTime(now)));
+        let mut day_cache = DayCache::default();
+        ledger.observe(&mut day_cache, UnixTime(now));
+        let first = day_cache.calendar().day(ledger.effective(&day_cache, UnixTime(now)));
         let after = first + chrono::Days::new(1);
         let day = Window { start: UnixTime(now), end: UnixTime(now), first, after };
         let month = Window { first: first - chrono::Days::new(29), ..day };
@@ -229,7 +229,7 @@ mod tests {
         let mut ledger = Ledger::default();
         book(&mut ledger, NOON + DAY, 1);
         book(&mut ledger, NOON + 9 * DAY, 2);
-        ledger.observe(&mut Diary::default(), UnixTime(NOON));
+        ledger.observe(&mut DayCache::default(), UnixTime(NOON));
         assert_eq!(used(&mut ledger, NOON + DAY), (1, 3), "a day later, on a day used before");
     }
 
@@ -253,8 +253,8 @@ mod tests {
         let first = BELIEVED.0;
         book(&mut ledger, first - 2, 1);
         let unset = ledger.record.days[0].day;
-        assert_eq!(ledger.observe(&mut Diary::default(), UnixTime(first - 1)), unset);
-        assert_eq!(ledger.observe(&mut Diary::default(), UnixTime(first)), unset + 1);
+        assert_eq!(ledger.observe(&mut DayCache::default(), UnixTime(first - 1)), unset);
+        assert_eq!(ledger.observe(&mut DayCache::default(), UnixTime(first)), unset + 1);
         assert_eq!(used(&mut ledger, first), (1, 1), "it was used today");
         assert_eq!(used(&mut ledger, first + 2 * DAY), (0, 1), "and that is where it stays");
     }
@@ -275,8 +275,8 @@ mod tests {
         let mut ledger = Ledger::default();
         book(&mut ledger, NOON + DAY, 1);
         book(&mut ledger, NOON + 9 * DAY, 2);
-        ledger.observe(&mut Diary::default(), UnixTime(NOON));
-        ledger.observe(&mut Diary::default(), UnixTime(NOON + DAY));
+        ledger.observe(&mut DayCache::default(), UnixTime(NOON));
+        ledger.observe(&mut DayCache::default(), UnixTime(NOON + DAY));
         book(&mut ledger, NOON, 4);
         assert_eq!(used(&mut ledger, NOON + DAY).0, 5, "nothing of it on the day before");
     }

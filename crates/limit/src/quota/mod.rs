@@ -1,11 +1,11 @@
-//! How much may still be used.
+//! [`Quota`]: how many bytes may still be used in a period.
 
 pub(crate) mod checkpoint;
 pub(crate) mod ledger;
 
 use bergamot_types::{ByteCount, UnixTime};
 
-use crate::calendar::day_cache::Diary;
+use crate::calendar::day_cache::DayCache;
 use crate::calendar::window::{Calendar, Period, Window};
 use crate::quota::checkpoint::{Checkpoint, Checkpoints};
 use crate::quota::ledger::{Ledger, Record};
@@ -18,7 +18,7 @@ use crate::quota::ledger::{Ledger, Record};
 #[derive(Debug)]
 pub struct Quota {
     settings: QuotaSettings,
-    diary: Diary,
+    day_cache: DayCache,
     ledger: Ledger,
     checkpoints: Checkpoints,
 }
@@ -64,19 +64,19 @@ impl Quota {
 
     /// What a record was charged in advance counts as used.
     pub fn restore(settings: QuotaSettings, record: Record) -> Self {
-        let (diary, ledger) = (Diary::new(settings.calendar), Ledger::restore(record));
-        Self { settings, diary, ledger, checkpoints: Checkpoints::default() }
+        let (day_cache, ledger) = (DayCache::new(settings.calendar), Ledger::restore(record));
+        Self { settings, day_cache, ledger, checkpoints: Checkpoints::default() }
     }
 
     /// Holds for what is already used, too. In another zone or with another time of reset, days
     /// before the change keep what they have.
     pub fn set_settings(&mut self, settings: QuotaSettings) {
-        self.diary = Diary::new(settings.calendar);
+        self.day_cache = DayCache::new(settings.calendar);
         self.settings = settings;
     }
 
     pub fn add(&mut self, now: UnixTime, bytes: ByteCount) {
-        let day = self.ledger.observe(&mut self.diary, now);
+        let day = self.ledger.observe(&mut self.day_cache, now);
         self.ledger.book(day, bytes.0);
         self.checkpoints.book(bytes.0);
     }
@@ -98,10 +98,10 @@ impl Quota {
     }
 
     pub fn usage(&mut self, now: UnixTime) -> Vec<Usage> {
-        self.ledger.observe(&mut self.diary, now);
-        let now = self.ledger.effective(&self.diary, now);
+        self.ledger.observe(&mut self.day_cache, now);
+        let now = self.ledger.effective(&self.day_cache, now);
         let usage = |&allowance: &Allowance| {
-            let window = self.diary.window(allowance.period, now);
+            let window = self.day_cache.window(allowance.period, now);
             let used =
                 window.map_or(self.ledger.used_ever(), |window| self.ledger.used_in(&window));
             Usage { allowance, used, window }
@@ -118,7 +118,7 @@ impl Quota {
     /// The record to be kept, charged in advance with [`Self::RESERVE`]. Once it is durable so much may
     /// be used, and after a sudden end the record claims no less than was used.
     pub fn checkpoint(&mut self, now: UnixTime) -> Checkpoint {
-        let day = self.ledger.observe(&mut self.diary, now);
+        let day = self.ledger.observe(&mut self.day_cache, now);
         self.ledger.book(day, 0); // a day that is charged has come, whatever the clock says next
         let mut charged = self.ledger.clone();
         charged.book(day, Checkpoints::RESERVE.0);
@@ -139,14 +139,14 @@ impl Quota {
         if !self.is_limited() {
             return ByteCount(u64::MAX);
         }
-        let day = self.ledger.observe(&mut self.diary, now);
+        let day = self.ledger.observe(&mut self.day_cache, now);
         self.checkpoints.headroom(day)
     }
 
     /// Whether it is time for one; to be asked while there is something to fetch, so that an idle
     /// daemon writes nothing.
     pub fn wants_checkpoint(&mut self, now: UnixTime) -> bool {
-        let day = self.ledger.observe(&mut self.diary, now);
+        let day = self.ledger.observe(&mut self.day_cache, now);
         self.is_limited() && self.checkpoints.is_due(day)
     }
 

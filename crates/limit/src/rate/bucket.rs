@@ -1,4 +1,4 @@
-//! One rate, and the bytes it has allowed so far.
+//! [`Bucket`]: a token bucket.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! The right to read.
+//! [`Lease`]: bytes that a connection may read.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! Who may read how much.
+//! [`Limiter`]: leases bytes to connections, fairly, within rates.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! All connections, or those to one server.
+//! [`Scope`]: the connections that share a rate: all, or those to one server.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! The rates to begin with.
+//! [`Settings`]: the initial rates.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Fetches, from the first address to the answer behind all redirects.
+//! [`Client`]: fetches a URL and follows redirects; owns the TLS configuration.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +32,7 @@ pub struct Request<'a> {
     pub last_modified: Option<&'a str>,
     /// How many bytes the body may have, unpacked.
     pub most: usize,
-    /// Leave the body packed if it comes so, for whoever unpacks it piece by piece.
+    /// Leave a compressed body compressed, for a caller that decompresses it as a stream.
     pub keep_packed: bool,
     /// How long all of it may take, redirects included.
     pub limit: Duration,

@@ -2,7 +2,7 @@
 
 use bergamot_types::percent_decode;
 
-/// The file's name as the header has it, which may be any text: nobody has looked at it yet.
+/// The file's name as the header has it, which may be any text: it is not checked yet.
 pub fn file_name(header: &str) -> Option<String> {
     let mut plain = None;
     for (name, value) in Parameters(header.split_once(';')?.1) {

@@ -1,4 +1,4 @@
-//! Why nothing was fetched.
+//! [`HttpError`]: why a fetch failed.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -63,7 +63,7 @@ impl HttpError {
         }
     }
 
-    /// Whether it may go better in a while without anybody changing anything.
+    /// Whether it is transient: a later attempt may succeed without a change of settings.
     pub fn is_passing(&self) -> bool {
         match self {
             Self::Connect { .. }

@@ -1,4 +1,4 @@
-//! One request and its answer on a connection of its own.
+//! One HTTP request and its answer on a connection of its own, within limits of size and time.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -1,4 +1,4 @@
-//! Bodies that come in gzip.
+//! Decompression of gzip bodies, bounded in size.
 
 use std::io::Write;
 

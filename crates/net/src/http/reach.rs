@@ -1,4 +1,4 @@
-//! Which addresses may be fetched from.
+//! [`Reach`]: which IP addresses may be fetched from.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -28,7 +28,7 @@ impl Reach {
     }
 }
 
-/// Whether an address is anybody's on the internet, and not one of this machine, its networks, or
+/// Whether an address is public on the internet, and not one of this machine, its networks, or
 /// none at all (the registries of RFC 6890).
 pub fn is_public(address: IpAddr) -> bool {
     match address {

@@ -1,4 +1,4 @@
-//! What came back.
+//! [`Response`]: the answer to a fetch, with its body.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -77,7 +77,7 @@ impl Response {
         self.header(header::CONTENT_TYPE.as_str())
     }
 
-    /// The name from `Content-Disposition`; any text of a stranger.
+    /// The name from `Content-Disposition`; untrusted text.
     pub fn file_name(&self) -> Option<String> {
         disposition::file_name(&self.header(header::CONTENT_DISPOSITION.as_str())?)
     }

@@ -1,4 +1,4 @@
-//! From an address to a stream that bytes can be exchanged on.
+//! Name lookup, address check, connect and TLS for one URL.
 
 use std::io;
 use std::net::SocketAddr;

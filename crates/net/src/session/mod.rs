@@ -1,8 +1,8 @@
-//! A connection for what can wait: headers, lists, the time.
+//! [`Session`]: one connection for headers, lists and probes; driven by the task of its owner.
 //!
 //! Its owner asks one thing after another and has the answer back; nothing is decoded and nothing is
 //! kept. When a download wants the connection, the next command comes back as
-//! [`ErrandError::Recalled`]; an owner that cannot wait for the one under way drops the errand.
+//! [`SessionError::Recalled`]; an owner that cannot wait for the one under way drops the errand.
 
 pub(crate) mod deflated;
 
@@ -29,7 +29,7 @@ use crate::socket::link::Link;
 use crate::tls::TlsAgreement;
 
 #[derive(Debug)]
-pub struct Errand {
+pub struct Session {
     wire: Wire,
     recall: Recall,
     asked: u64,
@@ -47,7 +47,7 @@ pub struct GroupNumbers {
 
 /// Why an errand did not bring what it was sent for.
 #[derive(Debug, Error)]
-pub enum ErrandError {
+pub enum SessionError {
     /// There is no connection any more.
     #[error(transparent)]
     Ended(#[from] Ended),
@@ -78,16 +78,16 @@ impl Recall {
     }
 }
 
-impl Errand {
+impl Session {
     /// Connects, logs in and, where that is wanted and offered, compresses.
     pub async fn open(
         server: Arc<Server>,
         compress: bool,
         recall: Recall,
-    ) -> Result<Self, ErrandError> {
+    ) -> Result<Self, SessionError> {
         let wire = tokio::select! {
             biased;
-            () = recall.recalled() => return Err(ErrandError::Recalled),
+            () = recall.recalled() => return Err(SessionError::Recalled),
             wire = Wire::open(server, compress) => wire?,
         };
         // Who speaks RFC 3977 says whether it knows OVER; of all others it is tried first.
@@ -110,7 +110,7 @@ impl Errand {
     }
 
     /// Selects a group; `None` where the server does not have it.
-    pub async fn group(&mut self, name: &GroupName) -> Result<Option<GroupNumbers>, ErrandError> {
+    pub async fn group(&mut self, name: &GroupName) -> Result<Option<GroupNumbers>, SessionError> {
         match self.ask(Request::Group(name.clone()), &mut nowhere()).await? {
             Answer::Group { count, first, last } => {
                 Ok(Some(GroupNumbers { count, range: ArticleRange { first, last } }))
@@ -126,7 +126,7 @@ impl Errand {
         &mut self,
         range: ArticleRange,
         mut each: impl FnMut(&[u8]),
-    ) -> Result<(), ErrandError> {
+    ) -> Result<(), SessionError> {
         let mut first = range.first;
         while first <= range.last {
             let last = range.last.min(first.saturating_add(OVERVIEWS_AT_ONCE - 1));
@@ -143,10 +143,10 @@ impl Errand {
         &mut self,
         range: ArticleRange,
         each: &mut impl FnMut(&[u8]),
-    ) -> Result<(), ErrandError> {
+    ) -> Result<(), SessionError> {
         if !self.only_xover {
             match self.list(Request::Over(range), &mut *each).await {
-                Err(ErrandError::Refused { reply, .. }) if reply.code >= 500 => {
+                Err(SessionError::Refused { reply, .. }) if reply.code >= 500 => {
                     self.only_xover = true;
                 }
                 result => return result,
@@ -160,7 +160,7 @@ impl Errand {
         &mut self,
         pattern: Option<Wildmat>,
         each: impl FnMut(&[u8]),
-    ) -> Result<(), ErrandError> {
+    ) -> Result<(), SessionError> {
         self.list(Request::List(List::Active(pattern)), each).await
     }
 
@@ -169,12 +169,12 @@ impl Errand {
         &mut self,
         pattern: Option<Wildmat>,
         each: impl FnMut(&[u8]),
-    ) -> Result<(), ErrandError> {
+    ) -> Result<(), SessionError> {
         self.list(Request::List(List::Newsgroups(pattern)), each).await
     }
 
     /// Whether the server has an article.
-    pub async fn stat(&mut self, id: MessageId) -> Result<bool, ErrandError> {
+    pub async fn stat(&mut self, id: MessageId) -> Result<bool, SessionError> {
         match self.ask(Request::Stat(id), &mut nowhere()).await? {
             Answer::Exists => Ok(true),
             Answer::Missing(_) => Ok(false),
@@ -183,7 +183,7 @@ impl Errand {
     }
 
     /// What the server thinks the time is, as it writes it.
-    pub async fn date(&mut self) -> Result<Box<str>, ErrandError> {
+    pub async fn date(&mut self) -> Result<Box<str>, SessionError> {
         match self.ask(Request::Date, &mut nowhere()).await? {
             Answer::Date(text) => Ok(text),
             answer => Err(refused("DATE", answer)),
@@ -207,7 +207,11 @@ impl Errand {
         let _ = timeout(GOODBYE_LIMIT, self.wire.link.close()).await;
     }
 
-    async fn list(&mut self, request: Request, each: impl FnMut(&[u8])) -> Result<(), ErrandError> {
+    async fn list(
+        &mut self,
+        request: Request,
+        each: impl FnMut(&[u8]),
+    ) -> Result<(), SessionError> {
         let command = request.command();
         let mut lines = Lines::new(each);
         let answer = self.ask(request, &mut lines).await?;
@@ -224,9 +228,9 @@ impl Errand {
         &mut self,
         request: Request,
         sink: &mut impl BodySink,
-    ) -> Result<Answer, ErrandError> {
+    ) -> Result<Answer, SessionError> {
         if self.recall.is_recalled() {
-            return Err(ErrandError::Recalled);
+            return Err(SessionError::Recalled);
         }
         self.wire.machine.ask(Instant::now(), RequestId(self.asked), request);
         self.asked += 1;
@@ -344,7 +348,7 @@ fn nowhere() -> Lines<impl FnMut(&[u8])> {
     Lines::new(|_: &[u8]| {})
 }
 
-fn refused(command: &'static str, answer: Answer) -> ErrandError {
+fn refused(command: &'static str, answer: Answer) -> SessionError {
     let reply = match answer {
         Answer::Missing(reply)
         | Answer::NoSuchGroup(reply)
@@ -353,7 +357,7 @@ fn refused(command: &'static str, answer: Answer) -> ErrandError {
         // The machine lets no answer pass that does not belong to its question.
         _ => Reply { code: 0, text: "another answer".into() },
     };
-    ErrandError::Refused { command, reply }
+    SessionError::Refused { command, reply }
 }
 
 /// About a quarter of a megabyte: what a recall in the middle of a piece may cost.

@@ -1,4 +1,4 @@
-//! Memory for decoded articles.
+//! [`BufferPool`]: reusable memory for decoded articles, shared by all connections and the writer.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! From a host name to a socket.
+//! Name lookup, connect and TLS handshake for a news server.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::error::ConnectError;
 use crate::http::is_public;
 use crate::server::{IpVersion, Server};
 use crate::tls::certificate;
-use crate::tls::tls_stream::Secured;
+use crate::tls::tls_stream::TlsStream;
 
 pub(crate) async fn dial(server: &Server) -> Result<TcpStream, ConnectError> {
     let limit = server.settings().limits.connect;
@@ -26,7 +26,7 @@ pub(crate) async fn dial(server: &Server) -> Result<TcpStream, ConnectError> {
 pub(crate) async fn shake_hands(
     server: &Server,
     socket: TcpStream,
-) -> Result<Secured, ConnectError> {
+) -> Result<TlsStream, ConnectError> {
     let host = server.host().to_owned();
     let config = server.tls().expect("a server with encryption has a TLS configuration").clone();
     let name = ServerName::try_from(host.clone()).map_err(|error| ConnectError::Certificate {
@@ -34,7 +34,7 @@ pub(crate) async fn shake_hands(
         cause: error.to_string(),
     })?;
     let limit = server.settings().limits.handshake;
-    match timeout(limit, Secured::shake_hands(config, name, socket)).await {
+    match timeout(limit, TlsStream::shake_hands(config, name, socket)).await {
         Err(_) => Err(too_slow(server, "the TLS handshake", limit)),
         Ok(result) => result.map_err(|error| classify(server, error)),
     }

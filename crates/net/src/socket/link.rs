@@ -1,4 +1,4 @@
-//! A socket, plain or encrypted.
+//! [`Link`]: a connected socket, plain or with TLS.
 
 use std::io;
 use std::pin::Pin;
@@ -7,13 +7,13 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 
-use crate::socket::read_buffer::with_scratch;
-use crate::tls::tls_stream::{Secured, send};
+use crate::socket::read_buffer::with_read_buffer;
+use crate::tls::tls_stream::{TlsStream, send};
 
 #[derive(Debug)]
 pub(crate) enum Link {
     Plain(TcpStream),
-    Tls(Box<Secured>),
+    Tls(Box<TlsStream>),
 }
 
 impl Link {
@@ -34,9 +34,9 @@ impl Link {
             Self::Tls(secured) => secured.poll_send(context, out)?,
         }
         if most == 0 {
-            return Poll::Pending; // whoever brings credit wakes us
+            return Poll::Pending; // new credit wakes the task
         }
-        with_scratch(|scratch| match self {
+        with_read_buffer(|scratch| match self {
             Self::Plain(socket) => {
                 let room = scratch.len().min(most);
                 let mut buffer = ReadBuf::new(&mut scratch[..room]);
@@ -50,7 +50,7 @@ impl Link {
 
     /// Says goodbye on the TLS layer, if there is one.
     pub(crate) async fn close(mut self) {
-        // The peer may be gone already; then nobody is there to be told.
+        // The peer may be gone already; then the notice is lost.
         let _ = match &mut self {
             Self::Plain(socket) => socket.shutdown().await,
             Self::Tls(secured) => secured.close().await,

@@ -1,4 +1,4 @@
-//! The memory that sockets are read into.
+//! The read buffer of each thread, shared by all sockets that are read on it.
 
 use std::cell::RefCell;
 
@@ -8,14 +8,14 @@ thread_local! {
 
 /// Lends the one read buffer of this thread.
 ///
-/// Bytes are read, decrypted and decoded in one go, so nobody has to keep them and a few buffers
+/// Bytes are read, decrypted and decoded in one go, so none has to be kept and a few buffers
 /// serve hundreds of connections; and the one of a thread is warm in its cache.
-pub(crate) fn with_scratch<T>(act: impl FnOnce(&mut [u8]) -> T) -> T {
+pub(crate) fn with_read_buffer<T>(act: impl FnOnce(&mut [u8]) -> T) -> T {
     SCRATCH.with_borrow_mut(|scratch| {
-        scratch.resize(SCRATCH_SIZE, 0);
+        scratch.resize(READ_BUFFER_SIZE, 0);
         act(scratch)
     })
 }
 
 /// System calls vanish from the profile, and the cache of one core still holds it.
-pub const SCRATCH_SIZE: usize = 256 << 10;
+pub const READ_BUFFER_SIZE: usize = 256 << 10;

@@ -1,4 +1,4 @@
-//! TLS for one server.
+//! [`TlsSettings`]: the TLS configuration of one server.
 
 pub(crate) mod certificate;
 pub(crate) mod pinned;
@@ -32,7 +32,7 @@ impl Default for TlsSettings {
     }
 }
 
-/// How a connection is encrypted, for people.
+/// How a connection is encrypted, for display.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct TlsAgreement {
     /// As in `TLS 1.3`.

@@ -1,4 +1,4 @@
-//! A socket with TLS, whose records are decrypted where they were read.
+//! [`TlsStream`]: a socket with TLS whose records are decrypted in the read buffer.
 //!
 //! The stream of `tokio-rustls` reads 4 KiB at a time and copies every byte three times. Here rustls
 //! works on the bytes in the thread's read buffer and copies them once, and only a record cut by the
@@ -20,7 +20,7 @@ use tokio::net::TcpStream;
 use crate::tls::TlsAgreement;
 
 #[derive(Debug)]
-pub(crate) struct Secured {
+pub(crate) struct TlsStream {
     socket: TcpStream,
     tls: Tls,
     held: Vec<u8>,  // the beginning of a record
@@ -47,7 +47,7 @@ enum Stage {
     Closed,
 }
 
-impl Secured {
+impl TlsStream {
     pub(crate) async fn shake_hands(
         config: Arc<ClientConfig>,
         name: ServerName<'static>,
@@ -380,7 +380,7 @@ mod tests {
             let serving = thread::spawn(move || serve(listener, server, crumb, answer));
             let socket = TcpStream::connect(address).await.unwrap();
             let name = ServerName::try_from("localhost").unwrap();
-            let secured = Secured::shake_hands(client, name, socket).await.unwrap();
+            let secured = TlsStream::shake_hands(client, name, socket).await.unwrap();
             let mut link = Link::Tls(Box::new(secured));
             // Something to send while the server's tickets are still coming.
             let (mut out, mut heard) = (b"thanks".to_vec(), Vec::<u8>::new());

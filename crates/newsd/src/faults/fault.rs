@@ -1,4 +1,4 @@
-//! What can go wrong with a news server.
+//! [`Fault`]: what can go wrong with a news server.
 
 /// One kind of trouble.
 ///

@@ -1,4 +1,4 @@
-//! How a server behaves when nothing goes wrong.
+//! [`Manners`]: how a server behaves when nothing goes wrong.
 
 use std::sync::Arc;
 use std::time::Duration;

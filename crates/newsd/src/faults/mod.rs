@@ -1,4 +1,4 @@
-//! Which faults strike when.
+//! [`Faults`]: which faults occur when.
 //!
 //! The choice is a function of the seed, the rule, the message-id and how often that id was asked
 //! for on this server (or of the number of the connection or login), so that it repeats.

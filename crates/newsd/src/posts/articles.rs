@@ -1,4 +1,4 @@
-//! Where bodies come from.
+//! [`Articles`]: the bodies that a server has.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! A post that exists only when asked for.
+//! [`Generated`]: a post whose articles are generated on request from a seed.
 
 use std::io::{self, Read, Write};
 

@@ -1,4 +1,4 @@
-//! Groups whose headers can be listed.
+//! [`Newsgroups`]: groups whose headers can be listed.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;

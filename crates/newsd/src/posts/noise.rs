@@ -1,4 +1,4 @@
-//! Bytes and choices that look random and are not.
+//! [`Noise`]: pseudo-random bytes and choices from a seed.
 //!
 //! Everything here is a function of its arguments (SplitMix64, run on a counter), so one seed
 //! gives one server, and any byte of a post can be made without making those before it.

@@ -1,4 +1,4 @@
-//! NZB text for what this server has.
+//! [`NzbWriter`]: the NZB of a post.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! The wire beneath TLS, which can be cut and spoilt.
+//! [`Cable`]: the byte stream below TLS, which can be cut and corrupted.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! A little certificate authority, with the flaws that certificates have.
+//! [`Authority`]: a certificate authority for tests, which also issues faulty certificates.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The layer of COMPRESS DEFLATE (RFC 8054) below a session.
+//! [`Compressed`]: the layer of COMPRESS DEFLATE (RFC 8054) below a session.
 
 use std::io;
 

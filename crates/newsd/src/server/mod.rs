@@ -1,4 +1,4 @@
-//! A news server on the loopback.
+//! [`Server`]: a news server on the loopback; one tokio task per connection.
 
 pub(crate) mod cable;
 pub mod certs;

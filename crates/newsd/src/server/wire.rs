@@ -1,4 +1,4 @@
-//! One session and its stream.
+//! Drives one session on its stream.
 
 use std::io;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The commands a reader sends.
+//! [`Command`]: the commands that a client sends.
 
 /// One command line, taken apart. Ids are without their brackets.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -1,4 +1,4 @@
-//! An article on its way to the reader, whole or spoilt.
+//! An article being sent, whole or damaged.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Which answer a command gets, now.
+//! [`Dialogue`]: which answer a command gets.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;

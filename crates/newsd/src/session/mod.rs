@@ -1,4 +1,4 @@
-//! The server's half of one conversation.
+//! [`Session`]: the server's half of one connection, without a socket or a clock.
 //!
 //! No socket and no clock in here: bytes and the time come in as arguments, answers are polled out
 //! when they are due. Answers are made only when polled, so a reader that pipelines a hundred

@@ -1,4 +1,4 @@
-//! What is still to be sent, and when.
+//! [`Outbox`]: what is still to be sent, and when.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};

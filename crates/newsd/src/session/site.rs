@@ -1,4 +1,4 @@
-//! What all connections of one server share.
+//! [`Site`]: what all connections of one server share.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What happened on a server, counted.
+//! [`Tally`]: counters of a server.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! Files that show whether they are whole.
+//! [`seal`], [`unseal`]: small text files with kind, version and checksum in their first line.
 //!
 //! A first line with what it is, version and checksum, then text that a person can read:
 //!

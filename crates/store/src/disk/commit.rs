@@ -1,4 +1,4 @@
-//! Many files made durable together.
+//! [`Draft`]: a file to be made durable together with others, with one fsync of the directory for all.
 //!
 //! A disk waits as long for one sync as for many that are asked for at the same time, so all drafts
 //! are written first, then synced side by side, then named, and one sync of the directory holds for all.

@@ -1,4 +1,4 @@
-//! The one directory a spool is, as little of it as the spool needs.
+//! [`Directory`]: the file operations that a spool needs of its directory; [`Folder`] does them on a disk.
 //!
 //! A trait, so that the same spool runs on a disk whose power is cut at every step.
 
@@ -20,7 +20,7 @@ use rustix::io::Errno;
 /// Names are those of files directly in it. Nothing is durable before it is synced: the content of a
 /// file by `sync`, that it is there under its name by `sync_names`.
 pub trait Directory: fmt::Debug + Send + Sync {
-    /// For people.
+    /// For messages.
     fn path(&self) -> &Path;
     /// One after the other: there may be very many.
     fn names(&self, each: &mut dyn FnMut(&str)) -> io::Result<()>;

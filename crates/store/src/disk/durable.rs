@@ -1,4 +1,4 @@
-//! Files that are wholly there or not at all.
+//! Atomic replacement of a file: write a draft, fsync it, rename it, fsync the directory.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};

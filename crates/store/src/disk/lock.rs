@@ -1,4 +1,4 @@
-//! One daemon to a spool.
+//! [`Lock`]: the file lock by which one daemon owns a spool.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -37,7 +37,7 @@ pub(crate) fn lock(folder: &Folder) -> Result<Result<Lock, StoreError>, StoreErr
 }
 
 impl Lock {
-    /// Says who holds it, for people only: on a full disk it says nothing. Over a share a process
+    /// Writes the holder, for display only: on a full disk it says nothing. Over a share a process
     /// number alone would mislead.
     pub(crate) fn sign(&self) {
         let _ = self.try_to_sign();

@@ -1,4 +1,4 @@
-//! Entries of a journal as bytes.
+//! Encoding and decoding of the entries in a journal frame.
 //!
 //! Articles come nearly in order, so of each only what differs from the one before is told: usually
 //! two bytes, and far fewer than ten on average.

@@ -1,4 +1,4 @@
-//! Frames of a journal: each shows by itself whether it is whole, whose it is, and when it was written.
+//! [`Frame`]: one checksummed record of a journal, with its owner and the boot it was written in.
 
 use bergamot_types::JobId;
 
@@ -100,7 +100,7 @@ impl<'a> Frame<'a> {
 
 /// What was found in a journal.
 #[derive(Debug, Default)]
-pub(crate) struct Found<'a> {
+pub(crate) struct FoundFrames<'a> {
     pub(crate) ours: Vec<Frame<'a>>,
     /// Whole frames of other jobs.
     pub(crate) foreign: usize,
@@ -109,8 +109,8 @@ pub(crate) struct Found<'a> {
 }
 
 /// All frames that are whole. What is not costs itself: the next begins with the next magic.
-pub(crate) fn frames(bytes: &[u8], owner: Owner) -> Found<'_> {
-    let mut found = Found::default();
+pub(crate) fn frames(bytes: &[u8], owner: Owner) -> FoundFrames<'_> {
+    let mut found = FoundFrames::default();
     let mut rest = bytes;
     while !rest.is_empty() {
         let Some(frame) = Frame::parse(rest) else {

@@ -1,4 +1,5 @@
-//! What lies in the files of a job, as it is learnt.
+//! [`Journal`]: the append-only file that records which articles are in the files of a job; used on the
+//! journal thread.
 //!
 //! One file beside the record, only ever appended to. Its frames ([`frame`](crate::journal::frame)) tell what was
 //! written, and marks in between vouch for it: *all up to here is on the disk itself*. So after a crash
@@ -430,7 +431,7 @@ enum ClaimKey {
     Opened(u32),
 }
 
-/// A journal of ten million articles is smaller; what is larger is nobody's.
+/// A journal of ten million articles is smaller; a larger file is damaged.
 const MOST_BYTES: u64 = 256 << 20;
 
 /// Damage costs a frame: a journal that was rewritten must not be a single one.

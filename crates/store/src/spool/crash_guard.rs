@@ -1,7 +1,8 @@
-//! Which jobs are in hand, so that the next daemon knows with which this one died.
+//! [`CrashGuard`]: the jobs that the daemon is loading, in a file of the spool, so that the next start knows
+//! with which job the process crashed.
 //!
-//! Only the death of the process is held against a job, not that of the machine: so nothing here is
-//! synced. A job that was let go of has proved to be harmless.
+//! Only a crash of the process counts, not one of the machine: so nothing here is fsynced. A job that was
+//! released did not crash the process, and its count is forgotten.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,42 +11,45 @@ use std::path::PathBuf;
 use bergamot_types::JobId;
 use serde::{Deserialize, Serialize};
 
-use crate::disk::checksummed::{Unsealed, seal, unseal};
+use crate::disk::checksummed::{seal, unseal};
 use crate::disk::directory::Directory;
 use crate::disk::durable::{at, draft_of};
 use crate::error::StoreError;
+use crate::state::state_file::StateFileError;
 
 #[derive(Debug, Default)]
-pub(crate) struct Hand(BTreeMap<u32, Grip>);
+pub(crate) struct CrashGuard(BTreeMap<u32, JobUse>);
 
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
-struct Grip {
-    deaths: u32,
-    held: bool,
+struct JobUse {
+    #[serde(rename = "deaths")]
+    crashes: u32,
+    #[serde(rename = "held")]
+    in_use: bool,
 }
 
-impl Hand {
-    /// What was held has seen one death more.
+impl CrashGuard {
+    /// Reads the file; each job that was in use counts one crash more.
     pub(crate) fn read(directory: &dyn Directory, set_aside: &mut Vec<(PathBuf, String)>) -> Self {
-        let mut grips = match Self::load(directory) {
-            Ok(grips) => grips,
+        let mut jobs = match Self::load(directory) {
+            Ok(jobs) => jobs,
             Err(why) => {
                 set_aside.push((directory.path().join(NAME), format!("is ignored: {why}")));
                 BTreeMap::new()
             }
         };
-        for grip in grips.values_mut().filter(|grip| grip.held) {
-            *grip = Grip { deaths: grip.deaths.saturating_add(1), held: false };
+        for job in jobs.values_mut().filter(|job| job.in_use) {
+            *job = JobUse { crashes: job.crashes.saturating_add(1), in_use: false };
         }
-        Self(grips)
+        Self(jobs)
     }
 
-    pub(crate) fn deaths(&self, job: JobId) -> u32 {
-        self.0.get(&job.0).map_or(0, |grip| grip.deaths)
+    pub(crate) fn crashes(&self, job: JobId) -> u32 {
+        self.0.get(&job.0).map_or(0, |job| job.crashes)
     }
 
     pub(crate) fn suspects(&self) -> Vec<JobId> {
-        let suspects = self.0.iter().filter(|(_, grip)| grip.deaths >= MOST_DEATHS);
+        let suspects = self.0.iter().filter(|(_, job)| job.crashes >= MOST_CRASHES);
         suspects.map(|(job, _)| JobId(*job)).collect()
     }
 
@@ -53,12 +57,12 @@ impl Hand {
         self.0.retain(|job, _| is_there(JobId(*job)));
     }
 
-    pub(crate) fn take(&mut self, job: JobId) {
-        self.0.entry(job.0).or_default().held = true;
+    pub(crate) fn enter(&mut self, job: JobId) {
+        self.0.entry(job.0).or_default().in_use = true;
     }
 
-    /// Whether there was anything to let go of.
-    pub(crate) fn let_go(&mut self, job: JobId) -> bool {
+    /// Forgets the job; `false` if it was not known.
+    pub(crate) fn release(&mut self, job: JobId) -> bool {
         self.0.remove(&job.0).is_some()
     }
 
@@ -71,19 +75,19 @@ impl Hand {
         written.map_err(at(directory.path().join(NAME)))
     }
 
-    fn load(directory: &dyn Directory) -> Result<BTreeMap<u32, Grip>, String> {
+    fn load(directory: &dyn Directory) -> Result<BTreeMap<u32, JobUse>, StateFileError> {
         let bytes = match directory.read(NAME, MOST_BYTES) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
-            Err(error) => return Err(error.to_string()),
+            Err(error) => return Err(error.into()),
         };
-        let (_, body) = unseal(WORD, VERSION, &bytes).map_err(|error| error.to_string())?;
-        serde_json::from_str(body).map_err(|_| Unsealed::Damaged.to_string())
+        let (_, body) = unseal(WORD, VERSION, &bytes)?;
+        serde_json::from_str(body).map_err(|_| StateFileError::Damaged)
     }
 }
 
-/// Once may be chance.
-const MOST_DEATHS: u32 = 2;
+/// One crash may have another cause.
+const MOST_CRASHES: u32 = 2;
 
 const MOST_BYTES: u64 = 1 << 20;
 const NAME: &str = "in-hand";

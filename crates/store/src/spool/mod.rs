@@ -1,4 +1,4 @@
-//! The directory of jobs.
+//! [`Spool`]: the directory of all jobs; owns their NZBs, records and journals, locked for one daemon.
 
 pub(crate) mod checksummed_nzb;
 pub(crate) mod crash_guard;
@@ -22,7 +22,7 @@ use crate::journal::frame::{BootId, Owner};
 use crate::journal::{Journal, Replay};
 use crate::record_file::encode;
 use crate::spool::checksummed_nzb::{NzbReader, Sealing};
-use crate::spool::crash_guard::Hand;
+use crate::spool::crash_guard::CrashGuard;
 use crate::spool::name::{GONE, JOURNAL, LAST, NZB, RECORD, name};
 use crate::spool::opening::{look_through, rename_aside};
 use bergamot_jobs::Fingerprint;
@@ -41,7 +41,7 @@ enum Closed {
 pub struct Spool {
     directory: Arc<dyn Directory>,
     index: Mutex<Index>,
-    hand: Mutex<Hand>,
+    crash_guard: Mutex<CrashGuard>,
     /// Where other files of the state lie, which have room set aside for them, too.
     beside: Option<PathBuf>,
     /// Why nothing new is taken.
@@ -65,25 +65,25 @@ struct Part {
     fingerprint: Fingerprint,
 }
 
-/// What lay in the spool at the start.
+/// What was in the spool when it was opened.
 #[derive(Debug, Default)]
-pub struct Found {
-    /// All whole records, by id.
+pub struct SpoolContents {
+    /// All readable records, by id.
     pub records: Records,
-    /// What could not be used, where it lies now, and why. Each costs one job at most.
+    /// Files that could not be used, under the name they have now, and why. Each costs one job at most.
     pub set_aside: Vec<(PathBuf, String)>,
     /// Jobs that are not ended and whose NZB is gone.
     pub without_nzb: Vec<JobId>,
     /// Jobs whose record is damaged and was set aside, and whose NZB is there. Each is to be rebuilt from it
     /// by [`Spool::update`], or given up by [`Spool::set_nzb_aside`].
     pub to_rebuild: Vec<JobId>,
-    /// What is left of jobs that are part of others: to be removed, with what lies in their directories.
+    /// Jobs that were merged into others: to be removed together with their directories.
     pub joined: Vec<Record>,
-    /// Jobs that completed and have their journals yet: nobody had time to clear up behind them.
+    /// Completed jobs that still have a journal: the process ended before it was removed.
     pub unsettled: Vec<JobId>,
-    /// Jobs that were in hand when a daemon died, twice in a row: not to be touched unasked.
+    /// Jobs during which the process crashed twice in a row: not to be loaded without a request.
     pub suspects: Vec<JobId>,
-    /// Why nothing can be written here for now.
+    /// Why nothing can be written, if that is so.
     pub read_only: Option<String>,
 }
 
@@ -95,7 +95,7 @@ pub struct Addition<'a> {
 
 impl Spool {
     /// Opens the spool, creating it if need be, and locks it for this process.
-    pub fn open(path: &Path) -> Result<(Self, Found), StoreError> {
+    pub fn open(path: &Path) -> Result<(Self, SpoolContents), StoreError> {
         let folder = Folder::open(path).map_err(at(path))?;
         let lock = lock(&folder)?;
         let (mut spool, mut found) = Self::open_in(Arc::new(folder))?;
@@ -110,19 +110,19 @@ impl Spool {
         Ok((spool, found))
     }
 
-    /// The same in a directory that nobody else uses.
-    pub fn open_in(directory: Arc<dyn Directory>) -> Result<(Self, Found), StoreError> {
+    /// The same in a directory that no other process uses.
+    pub fn open_in(directory: Arc<dyn Directory>) -> Result<(Self, SpoolContents), StoreError> {
         let (mut found, last_id) = look_through(&directory)?;
         let index = Index::of(&found.records, last_id);
-        let mut hand = Hand::read(&*directory, &mut found.set_aside);
-        hand.retain(|job| index.present.contains_key(&job));
+        let mut crash_guard = CrashGuard::read(&*directory, &mut found.set_aside);
+        crash_guard.retain(|job| index.present.contains_key(&job));
         for record in &mut found.records {
-            record.starts = hand.deaths(record.id);
+            record.starts = crash_guard.crashes(record.id);
         }
-        found.suspects = hand.suspects();
-        let (index, hand) = (Mutex::new(index), Mutex::new(hand));
+        found.suspects = crash_guard.suspects();
+        let (index, crash_guard) = (Mutex::new(index), Mutex::new(crash_guard));
         let (beside, unwritable) = (None, Mutex::default());
-        Ok((Self { directory, index, hand, beside, unwritable, _lock: None }, found))
+        Ok((Self { directory, index, crash_guard, beside, unwritable, _lock: None }, found))
     }
 
     /// The directory of the files that are kept beside the spool. While the room set aside for them is used
@@ -374,23 +374,22 @@ impl Spool {
         Ok(record.finished.iter().map(|file| file.index).chain(told).collect())
     }
 
-    /// The job is in hand from now on: if the process dies, that is held against it. Meant for what
-    /// may kill a daemon, such as reading the job in, not for whole downloads. The one before it, if
-    /// there was one, is not in hand any more.
+    /// Enters a job into the crash guard: a crash of the process counts against it from now on. Meant for
+    /// steps that may crash the daemon, such as reading an NZB, not for whole downloads. Releases `before`.
     pub fn begin(&self, job: JobId, before: Option<JobId>) -> Result<(), StoreError> {
-        let mut hand = self.hand();
+        let mut crash_guard = self.crash_guard();
         if let Some(before) = before {
-            hand.let_go(before);
+            crash_guard.release(before);
         }
-        hand.take(job);
-        hand.write(&*self.directory)
+        crash_guard.enter(job);
+        crash_guard.write(&*self.directory)
     }
 
-    /// It is not, and has proved to be harmless.
+    /// Releases a job from the crash guard: its step ended without a crash.
     pub fn ended(&self, job: JobId) -> Result<(), StoreError> {
-        let mut hand = self.hand();
-        match hand.let_go(job) {
-            true => hand.write(&*self.directory),
+        let mut crash_guard = self.crash_guard();
+        match crash_guard.release(job) {
+            true => crash_guard.write(&*self.directory),
             false => Ok(()),
         }
     }
@@ -398,7 +397,7 @@ impl Spool {
     /// A job that was not accepted must not be there at the next start.
     fn take_back(&self, job: JobId) {
         for extension in [RECORD, NZB] {
-            // If even that fails, it comes back as a job that nobody was promised.
+            // If even that fails, it comes back as a job that was never acknowledged.
             let _ = self.directory.remove(&name(job, extension));
         }
     }
@@ -429,8 +428,8 @@ impl Spool {
         self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn hand(&self) -> MutexGuard<'_, Hand> {
-        self.hand.lock().unwrap_or_else(PoisonError::into_inner)
+    fn crash_guard(&self) -> MutexGuard<'_, CrashGuard> {
+        self.crash_guard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

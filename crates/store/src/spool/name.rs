@@ -1,4 +1,4 @@
-//! What the files of a spool are called.
+//! The file names of a spool: a job number and a suffix.
 
 use bergamot_types::JobId;
 
@@ -23,7 +23,7 @@ pub(crate) const LAST: &str = "last";
 pub(crate) const NZB: &str = "nzb";
 pub(crate) const RECORD: &str = "job";
 
-/// Clients count with 31 bits; a stranger's file must not use up the numbers that are left.
+/// Clients count with 31 bits; a foreign file must not use up the numbers that are left.
 const MOST_ID: u32 = 2_000_000_000;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The look through a spool at the start.
+//! The scan of a spool at the start: reads records, removes leftovers, sets damaged files aside.
 //!
 //! First everything is read, and only then anything changed: a spool of a newer bergamot is left as
 //! it is. What cannot be used is kept for a person to look at; it never keeps the rest from starting.
@@ -18,13 +18,15 @@ use crate::disk::durable::{DRAFT, at};
 use crate::error::StoreError;
 use crate::record_file::{VERSION, decode};
 use crate::spool::name::{GONE, JOURNAL, LAST, NZB, RECORD, name, parse};
-use crate::spool::{Found, record_draft};
+use crate::spool::{SpoolContents, record_draft};
 use bergamot_jobs::{Record, Records, Undone, put_right};
 
 /// With the highest number that was ever given to a job.
-pub(crate) fn look_through(directory: &Arc<dyn Directory>) -> Result<(Found, u32), StoreError> {
+pub(crate) fn look_through(
+    directory: &Arc<dyn Directory>,
+) -> Result<(SpoolContents, u32), StoreError> {
     let listing = Listing::read(&**directory)?;
-    let mut found = Found::default();
+    let mut found = SpoolContents::default();
     let (records, flaws) = read_all(directory, &listing.with(RECORD));
     for (job, flaw) in &flaws {
         if let Flaw::Newer(version) = *flaw {
@@ -50,7 +52,7 @@ pub(crate) fn look_through(directory: &Arc<dyn Directory>) -> Result<(Found, u32
 }
 
 /// Does what a sudden end has left undone between jobs.
-fn finish(directory: &dyn Directory, undone: Undone, found: &mut Found) {
+fn finish(directory: &dyn Directory, undone: Undone, found: &mut SpoolContents) {
     for job in undone.unborn {
         // What cannot be removed is found once more, and is as little a job then.
         let _ = directory.remove(&name(job, RECORD));
@@ -181,7 +183,7 @@ fn put_in_order(
     listing: &Listing,
     flaws: Vec<(JobId, Flaw)>,
     undone: &Undone,
-    found: &mut Found,
+    found: &mut SpoolContents,
 ) {
     let mut records: HashSet<_> = listing.with(RECORD).into_iter().collect();
     // An NZB may be part of a job whose record the disk gives another time.
@@ -190,7 +192,7 @@ fn put_in_order(
     let set_aside = &mut found.set_aside;
     let mut damaged = Vec::new();
     for draft in &listing.drafts {
-        // Never published, so never promised to anybody. What cannot be removed is written over.
+        // Never published, so never acknowledged. What cannot be removed is overwritten.
         let _ = directory.remove(draft);
     }
     for (job, flaw) in flaws {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use bergamot_storage::{Ground, MountError, Mounts, Verdict, judge, promised_mounts};
 use serde::{Deserialize, Serialize};
 
-use crate::state::state_file::{Kept, StateFile};
+use crate::state::state_file::{Kept, StateFile, StateFileError};
 
 /// By the directories as they are configured. Its methods read the kernel's table of mounts, and may block
 /// where something is mounted on demand.
@@ -17,9 +17,9 @@ use crate::state::state_file::{Kept, StateFile};
 pub struct KnownMounts(BTreeMap<PathBuf, Ground>);
 
 impl KnownMounts {
-    /// Reads the state file and changes nothing; or why it cannot be read.
-    pub fn look(state: &Path) -> Result<Self, String> {
-        StateFile::look(state)
+    /// Reads the state file without changing it.
+    pub fn peek(state: &Path) -> Result<Self, StateFileError> {
+        StateFile::peek(state)
     }
 
     /// Whether the directory still stands on the disk it was used with.

@@ -1,4 +1,4 @@
-//! Settings that people changed while the daemon ran.
+//! [`RuntimeSettings`]: settings that were changed while the daemon ran, in a state file.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::state::state_file::Kept;
 use bergamot_jobs::serde_plain;
 
-/// What differs from the configuration file until somebody changes it again.
+/// What differs from the configuration file until it is changed again.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(default)]
 pub struct RuntimeSettings {
@@ -28,7 +28,7 @@ pub struct Pause {
     pub by: String,
     #[serde(with = "serde_plain")]
     pub since: UnixTime,
-    /// None: until somebody ends it.
+    /// None: until it is ended by a request.
     #[serde(default, with = "serde_plain::optional")]
     pub until: Option<UnixTime>,
 }

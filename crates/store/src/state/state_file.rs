@@ -1,4 +1,4 @@
-//! Small things beside the spool that outlive the process, each in a file of its own.
+//! [`StateFile`]: one checksummed document beside the spool, replaced atomically; used on the state thread.
 
 use std::io::{self, ErrorKind};
 use std::marker::PhantomData;
@@ -11,19 +11,18 @@ use crate::disk::directory::{Directory, Folder};
 use crate::disk::durable::{at, publish_now, sync_names};
 use crate::error::StoreError;
 
-/// What is kept in such a file.
+/// A document that a [`StateFile`] holds.
 pub trait Kept: Default {
-    /// Of the file.
+    /// The name of the file.
     const NAME: &'static str;
-    /// What the file begins with.
+    /// The first word of the file.
     const WORD: &'static str;
 
     fn to_text(&self) -> String;
     fn from_text(text: &str) -> Option<Self>;
 }
 
-/// The file in the state directory, which the lock of the spool guards. Its methods block on the
-/// disk.
+/// A file in the state directory, which is guarded by the lock of the spool. Its methods block on the disk.
 #[derive(Debug)]
 pub struct StateFile<T> {
     directory: PathBuf,
@@ -33,8 +32,8 @@ pub struct StateFile<T> {
 }
 
 impl<T: Kept> StateFile<T> {
-    /// With what it holds. What cannot be read is set aside for a person to look at, and never keeps
-    /// the daemon from starting; the reason is the third. What a newer bergamot wrote is left alone.
+    /// The file, its document, and a warning if that could not be read. An unreadable file is renamed to
+    /// `*.damaged` and never prevents a start; one of a newer version is left alone.
     pub fn open(directory: &Path) -> (Self, T, Option<String>) {
         Self::open_as(directory, T::NAME)
     }
@@ -44,7 +43,7 @@ impl<T: Kept> StateFile<T> {
         let mut file = Self::called(directory, name);
         let told = match file.read() {
             Ok(kept) => return (file, kept, None),
-            Err(Unreadable::Unsealed(Unsealed::Newer(version))) => {
+            Err(StateFileError::Newer(version)) => {
                 file.newer = Some(version);
                 file.error_of(version).to_string()
             }
@@ -57,12 +56,12 @@ impl<T: Kept> StateFile<T> {
         Self { directory: directory.to_owned(), name: name.into(), newer: None, kept: PhantomData }
     }
 
-    /// What it holds, for somebody who only looks: what cannot be read stays where it is.
-    pub fn look(directory: &Path) -> Result<T, String> {
-        Self::called(directory, T::NAME).read().map_err(|why| why.to_string())
+    /// The document, without changing anything on the disk.
+    pub fn peek(directory: &Path) -> Result<T, StateFileError> {
+        Self::called(directory, T::NAME).read()
     }
 
-    /// When this returns, it outlives the process and the power.
+    /// Replaces the document; it is fsynced before this returns.
     pub fn write(&self, kept: &T) -> Result<(), StoreError> {
         if let Some(version) = self.newer {
             return Err(self.error_of(version));
@@ -73,7 +72,7 @@ impl<T: Kept> StateFile<T> {
         Ok(())
     }
 
-    fn read(&self) -> Result<T, Unreadable> {
+    fn read(&self) -> Result<T, StateFileError> {
         if !self.directory.exists() {
             return Ok(T::default());
         }
@@ -83,10 +82,10 @@ impl<T: Kept> StateFile<T> {
             bytes => bytes?,
         };
         let (_, text) = unseal(T::WORD, VERSION, &bytes)?;
-        Ok(T::from_text(text).ok_or(Unsealed::Damaged)?)
+        T::from_text(text).ok_or(StateFileError::Damaged)
     }
 
-    /// It is not there any more, also after a power cut.
+    /// Removes the file and fsyncs the directory.
     pub fn remove(&self) -> Result<(), StoreError> {
         let folder = Folder::open(&self.directory).map_err(at(&self.directory))?;
         match folder.remove(&self.name) {
@@ -101,7 +100,7 @@ impl<T: Kept> StateFile<T> {
         StoreError::Newer { path: self.directory.join(&*self.name), version, known: VERSION }
     }
 
-    fn set_aside(&self, why: &Unreadable) -> String {
+    fn set_aside(&self, why: &StateFileError) -> String {
         let path = self.directory.join(&*self.name);
         let aside = path.with_added_extension("damaged");
         match std::fs::rename(&path, &aside) {
@@ -111,12 +110,24 @@ impl<T: Kept> StateFile<T> {
     }
 }
 
+/// Why a state file cannot be used.
 #[derive(Debug, Error)]
-enum Unreadable {
+pub enum StateFileError {
+    #[error("it is damaged")]
+    Damaged,
     #[error("{0}")]
     Io(#[from] io::Error),
-    #[error("{0}")]
-    Unsealed(#[from] Unsealed),
+    #[error("it was written by a newer bergamot (version {0})")]
+    Newer(u32),
+}
+
+impl From<Unsealed> for StateFileError {
+    fn from(error: Unsealed) -> Self {
+        match error {
+            Unsealed::Damaged => Self::Damaged,
+            Unsealed::Newer(version) => Self::Newer(version),
+        }
+    }
 }
 
 const VERSION: u32 = 1;
@@ -143,14 +154,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_damaged_is_set_aside_but_not_by_a_look() {
+    fn what_is_damaged_is_set_aside_but_not_by_a_peek() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join(Usage::NAME);
         std::fs::write(&path, "whatever").unwrap();
-        assert!(StateFile::<Usage>::look(home.path()).is_err());
+        let peeked = StateFile::<Usage>::peek(home.path());
+        assert!(matches!(peeked, Err(StateFileError::Damaged)));
         assert!(path.exists());
         assert!(StateFile::<Usage>::open(home.path()).2.is_some());
         assert!(!path.exists());
-        assert_eq!(StateFile::<Usage>::look(home.path()), Ok(Usage::default()));
+        assert_eq!(StateFile::<Usage>::peek(home.path()).unwrap(), Usage::default());
     }
 }

@@ -1,4 +1,4 @@
-//! What is used of the quotas.
+//! [`Usage`]: the used bytes of the quotas, in a state file.
 
 use std::collections::BTreeMap;
 
@@ -49,7 +49,7 @@ impl Kept for Usage {
     }
 }
 
-/// TOML counts to 2^63; nobody will ever use that much.
+/// TOML counts to 2^63; no quota comes near that.
 mod as_bytes {
     use bergamot_types::ByteCount;
     use serde::{Deserialize, Deserializer, Serializer};

@@ -1,4 +1,4 @@
-//! How much came from each server.
+//! [`ServerVolumes`]: the bytes received from each server, in a state file.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The one gate to the file system.
+//! [`Folder`]: an open directory, through which all files are created and opened; follows no symbolic link.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -187,7 +187,7 @@ impl Folder {
     }
 
     /// For file systems that cannot rename exclusively: the directories are ours alone, so between
-    /// look and rename only a stranger could lose a file there, and none of ours.
+    /// look and rename only another program's file could be lost, and none of ours.
     fn rename_if_free(
         &self,
         from: &OsStr,

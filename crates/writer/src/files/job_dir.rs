@@ -1,4 +1,4 @@
-//! The directory of one job while it is downloaded.
+//! [`JobDir`]: the directory of one job while it is downloaded; shared by the writer's threads.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{OsStr, OsString};
@@ -212,7 +212,7 @@ impl JobDir {
         }
     }
 
-    /// Removes finished files that nobody took note of: the daemon was killed between a name and its
+    /// Removes finished files that are in no record: the daemon was killed between a name and its
     /// record, and will fetch that file anew. Kept, it would come to lie there twice.
     pub fn remove_all_but(&self, known: &[&str]) -> Result<(), DiskError> {
         for (name, _) in self.finished()? {
@@ -378,7 +378,7 @@ impl JobDir {
         result.and(earlier.map_or(Ok(()), Err))
     }
 
-    /// The kernel tells of a failed flush once and forgets it; whoever finishes the file must know.
+    /// The kernel tells of a failed flush once and forgets it; finishing the file must fail.
     pub(crate) fn remember_unsynced(&self, index: u32, error: DiskError) {
         lock(&self.unsynced).insert(index, error);
     }
@@ -476,7 +476,7 @@ impl JobDir {
     }
 
     /// Copies the pieces to a second file which then replaces the first. In place a crash would
-    /// leave a file of which nobody knows how far it was moved together.
+    /// leave a file of which it is unknown how far it was moved together.
     fn join(&self, part: &PartFile, pieces: &[Piece]) -> Result<FileIdentity, DiskError> {
         let name = OsString::from(format!("{:04}{JOINING}", part.index()));
         self.folder.remove_file(&name)?;
@@ -611,7 +611,7 @@ fn is_working_name(name: &OsStr) -> bool {
     stem.is_some_and(|stem| !stem.is_empty() && stem.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// A stranger's file may well be called `0007.part`.
+/// A file of the NZB may well be called `0007.part`.
 fn unlike_working_names(wanted: &SafeName) -> SafeName {
     if is_working_name(OsStr::new(wanted.as_str())) {
         SafeName::from_raw(&format!("_{wanted}"))

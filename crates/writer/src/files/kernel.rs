@@ -1,4 +1,4 @@
-//! The few system calls that fail in ways a test cannot provoke.
+//! [`Kernel`]: the few system calls whose failures a test cannot provoke, as a trait.
 
 use std::ffi::OsStr;
 use std::fmt::Debug;

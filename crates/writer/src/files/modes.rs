@@ -1,4 +1,4 @@
-//! The permissions of what is made.
+//! [`Modes`]: the permissions of files and directories that are created.
 
 use std::collections::HashSet;
 use std::os::fd::AsFd;
@@ -10,14 +10,14 @@ use tracing::warn;
 
 use crate::files::folder::FOLDER;
 
-/// As somebody wants them, whatever the umask; none is what the umask leaves.
+/// As configured, whatever the umask; none is what the umask leaves.
 ///
 /// Shares may have their own rules and refuse: that is told once for each volume, and fails nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Modes {
     file: Option<u32>,
     directory: Option<u32>,
-    refused: Arc<Mutex<HashSet<u64>>>, // devices of which people were told
+    refused: Arc<Mutex<HashSet<u64>>>, // devices that a warning was logged for
 }
 
 impl Modes {

@@ -1,4 +1,4 @@
-//! The way of a finished job to its destination.
+//! [`Move`]: the crash-safe move of a finished job to its destination; runs on a move thread.
 
 use std::ffi::{OsStr, OsString};
 use std::sync::atomic::AtomicBool;
@@ -169,7 +169,7 @@ impl Root {
         };
         let mut marked = Vec::new();
         for (name, folder) in trees(&target)? {
-            // Other people's directories may go away at any moment.
+            // Directories of other users may go away at any moment.
             let entries = folder.entries().unwrap_or_default();
             let marks = entries.iter().filter_map(|(entry, _)| job_of(entry));
             marked.extend(marks.map(|job| (name.clone(), job)));
@@ -181,7 +181,7 @@ impl Root {
     pub fn settle(&self, name: &SafeName, from: &Root, job: JobId) -> Result<(), DiskError> {
         match self.subfolder(name) {
             Ok(folder) => folder.remove_file(&mark(from, job)),
-            Err(DiskError::Vanished { .. }) => Ok(()), // taken away by whoever was waiting for it
+            Err(DiskError::Vanished { .. }) => Ok(()), // removed by the program that was waiting for it
             Err(error) => Err(error),
         }
     }
@@ -211,7 +211,7 @@ fn find(target: &Folder, mark: &OsStr) -> Result<Option<SafeName>, DiskError> {
 fn trees(target: &Folder) -> Result<impl Iterator<Item = (SafeName, Folder)>, DiskError> {
     let open = move |(name, kind): (OsString, FileType)| {
         let name = name.to_str().and_then(SafeName::recorded)?;
-        // Other people's directories may be closed to us, or go away at any moment.
+        // Directories of other users may be closed to us, or go away at any moment.
         let folder = || target.subfolder(OsStr::new(name.as_str())).ok();
         let folder = if kind == FileType::Directory { folder() } else { None }?;
         Some((name, folder))

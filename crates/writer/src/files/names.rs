@@ -1,4 +1,4 @@
-//! The names that are taken in one directory.
+//! [`Names`]: the file names that are taken in one directory.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
@@ -126,7 +126,7 @@ impl Names {
 /// Such a copy is not stopped: a stop waits no longer for it than for a flush.
 static NEVER: AtomicBool = AtomicBool::new(false);
 
-/// Twice the files an NZB may have: all of one name, and as many strangers.
+/// Twice the files an NZB may have: all of one name, and as many foreign files.
 const MOST_NUMBERS: u32 = 200_000;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! One file while it is incomplete.
+//! [`PartFile`]: one incomplete file, `0007.part`; shared by the writer's threads.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -61,7 +61,7 @@ impl PartFile {
         self.index
     }
 
-    /// Writes all of it or fails; a file somebody deleted meanwhile takes bytes, but keeps none.
+    /// Writes all of it or fails; a file that was deleted meanwhile takes bytes, but keeps none.
     pub fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), DiskError> {
         self.check_whole()?;
         self.write_to_the_cache(offset, bytes)

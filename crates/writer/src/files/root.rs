@@ -1,4 +1,4 @@
-//! A directory of the user's that holds jobs.
+//! [`Root`]: a configured directory that holds the directories of jobs.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

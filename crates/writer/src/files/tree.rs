@@ -1,4 +1,4 @@
-//! Whole directories: checked, copied, compared, removed.
+//! Operations on whole directories: check, copy, compare, remove.
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

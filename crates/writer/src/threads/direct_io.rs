@@ -1,8 +1,8 @@
-//! Threads that write past the page cache.
+//! [`DirectIo`]: the queue and the in-flight ranges of the threads that write with direct I/O (`O_DIRECT`).
 //!
-//! Such a write waits for the disk, and a disk wants more than one of them at a time. So the thread that
-//! a file belongs to hands its articles out, and waits where the order of things matters: for what is
-//! written to the same place, and before the file or the job is passed on.
+//! A direct write waits for the disk, and a disk is fast only with several in flight. So the write thread
+//! that owns a file passes its articles to these threads, and waits only where order matters: before a
+//! write to an overlapping range, and before the file or the job goes to the sync threads.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,43 +12,43 @@ use std::time::Instant;
 use crate::error::DiskError;
 use crate::files::job_dir::JobDir;
 use crate::files::part_file::PartFile;
-use crate::threads::disk_speed::Disks;
-use crate::threads::work_queue::{Choice, Line, lock};
+use crate::threads::disk_speed::DiskSpeeds;
+use crate::threads::work_queue::{Choice, WorkQueue, lock};
 use crate::writer::{Done, Outcome, Shared};
 
-/// What lies in their hands.
+/// Writes queued for or running on the direct-I/O threads.
 #[derive(Debug)]
-pub(crate) struct Hands<B> {
-    line: Line<Handed<B>>,
-    under_way: Mutex<Vec<Place>>, // few, so they are searched
+pub(crate) struct DirectIo<B> {
+    line: WorkQueue<DirectWrite<B>>,
+    in_flight: Mutex<Vec<WriteRange>>, // few, so they are searched
     fewer: Condvar,
     most: usize,
-    hired: OnceLock<usize>,
+    started: OnceLock<usize>,
 }
 
-/// One article.
+/// One write.
 #[derive(Debug)]
-pub(crate) struct Handed<B> {
+pub(crate) struct DirectWrite<B> {
     pub(crate) ticket: u64,
     pub(crate) dir: Arc<JobDir>,
     pub(crate) part: Arc<PartFile>,
-    pub(crate) place: Place,
+    pub(crate) place: WriteRange,
     pub(crate) bytes: B,
 }
 
-/// Where an article goes.
+/// The range of a file that a write covers.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Place {
-    lane: usize, // of the thread that hands it out
+pub(crate) struct WriteRange {
+    thread: usize, // the write thread that submitted it
     dir: (u64, u64),
     file: u32,
     range: Range<u64>,
 }
 
-impl Place {
-    pub(crate) fn new(lane: usize, dir: &JobDir, file: u32, offset: u64, length: usize) -> Self {
+impl WriteRange {
+    pub(crate) fn new(thread: usize, dir: &JobDir, file: u32, offset: u64, length: usize) -> Self {
         let range = offset..offset.saturating_add(length as u64);
-        Self { lane, dir: dir.identity(), file, range }
+        Self { thread, dir: dir.identity(), file, range }
     }
 
     fn overlaps(&self, other: &Self) -> bool {
@@ -57,25 +57,25 @@ impl Place {
     }
 }
 
-impl<B> Hands<B> {
+impl<B> DirectIo<B> {
     pub(crate) fn new(most: usize) -> Self {
-        let (line, under_way, fewer) = (Line::default(), Mutex::default(), Condvar::new());
-        Self { line, under_way, fewer, most, hired: OnceLock::new() }
+        let (line, in_flight, fewer) = (WorkQueue::default(), Mutex::default(), Condvar::new());
+        Self { line, in_flight, fewer, most, started: OnceLock::new() }
     }
 
-    /// How many there are; when they are needed for the first time, `hire` starts each.
-    pub(crate) fn hired(&self, hire: impl Fn(usize) -> bool) -> usize {
-        *self.hired.get_or_init(|| (0..self.most).filter(|&number| hire(number)).count())
+    /// How many threads there are; the first call starts them with `start_thread`.
+    pub(crate) fn started(&self, start_thread: impl Fn(usize) -> bool) -> usize {
+        *self.started.get_or_init(|| (0..self.most).filter(|&number| start_thread(number)).count())
     }
 
-    /// After what is under way to the same place.
-    pub(crate) fn hand(&self, stop: &AtomicBool, handed: Handed<B>) {
-        self.wait_until_free(stop, &handed.place);
-        lock(&self.under_way).push(handed.place.clone());
-        self.line.push_to_anyone(stop, handed);
+    /// Queues a write, after waiting for writes in flight to an overlapping range.
+    pub(crate) fn submit(&self, stop: &AtomicBool, write: DirectWrite<B>) {
+        self.wait_for_range(stop, &write.place);
+        lock(&self.in_flight).push(write.place.clone());
+        self.line.push_to_any(stop, write);
     }
 
-    pub(crate) fn wait_until_free(&self, stop: &AtomicBool, place: &Place) {
+    pub(crate) fn wait_for_range(&self, stop: &AtomicBool, place: &WriteRange) {
         self.wait_while(stop, |other| other.overlaps(place));
     }
 
@@ -84,63 +84,64 @@ impl<B> Hands<B> {
         self.wait_while(stop, |other| (other.dir, other.file) == of_file);
     }
 
-    /// For what this thread has handed out for the job; others wait for theirs.
-    pub(crate) fn wait_for_job(&self, stop: &AtomicBool, lane: usize, dir: &JobDir) {
-        self.wait_while(stop, |other| (other.lane, other.dir) == (lane, dir.identity()));
+    /// Waits for the writes that this thread submitted for the job; the other threads wait for theirs.
+    pub(crate) fn wait_for_job(&self, stop: &AtomicBool, thread: usize, dir: &JobDir) {
+        self.wait_while(stop, |other| (other.thread, other.dir) == (thread, dir.identity()));
     }
 
-    fn wait_while(&self, stop: &AtomicBool, is_waited_for: impl Fn(&Place) -> bool) {
-        let under_way = lock(&self.under_way);
-        let waits = |under_way: &mut Vec<Place>| {
-            !stop.load(Ordering::Relaxed) && under_way.iter().any(&is_waited_for)
+    fn wait_while(&self, stop: &AtomicBool, is_waited_for: impl Fn(&WriteRange) -> bool) {
+        let in_flight = lock(&self.in_flight);
+        let waits = |in_flight: &mut Vec<WriteRange>| {
+            !stop.load(Ordering::Relaxed) && in_flight.iter().any(&is_waited_for)
         };
-        drop(self.fewer.wait_while(under_way, waits).unwrap_or_else(PoisonError::into_inner));
+        drop(self.fewer.wait_while(in_flight, waits).unwrap_or_else(PoisonError::into_inner));
     }
 
-    fn on_written(&self, place: &Place) {
-        let mut under_way = lock(&self.under_way);
-        if let Some(found) = under_way.iter().position(|other| other == place) {
-            under_way.swap_remove(found);
+    fn on_written(&self, place: &WriteRange) {
+        let mut in_flight = lock(&self.in_flight);
+        if let Some(found) = in_flight.iter().position(|other| other == place) {
+            in_flight.swap_remove(found);
         }
-        drop(under_way);
+        drop(in_flight);
         self.fewer.notify_all();
     }
 
-    /// What was not begun is dropped, and nobody waits for anything any more.
+    /// Drops queued writes and releases all waiting threads.
     pub(crate) fn stop(&self) {
         self.line.clear();
-        drop(lock(&self.under_way)); // whoever was about to wait does by now
+        drop(lock(&self.in_flight)); // a thread that was about to wait waits by now
         self.fewer.notify_all();
     }
 }
 
-/// One of them at work.
-pub(crate) fn work<B: AsRef<[u8]>>(shared: &Shared<B>) {
-    while let Some(handed) = shared.hands.line.next(&shared.stop, Choice::front) {
-        let Handed { ticket, dir, part, place, bytes } = handed;
-        let result = write(&shared.disks, &dir, &part, place.range.start, bytes.as_ref());
-        // Whoever waits may remove the file next, which should not be open then.
+/// The loop of one direct-I/O thread.
+pub(crate) fn run<B: AsRef<[u8]>>(shared: &Shared<B>) {
+    while let Some(write) = shared.direct_io.line.next(&shared.stop, Choice::front) {
+        let DirectWrite { ticket, dir, part, place, bytes } = write;
+        let result =
+            write_part(&shared.disk_speeds, &dir, &part, place.range.start, bytes.as_ref());
+        // Closed before the answer: the next order may remove the file.
         drop((part, dir));
         let result = result.map(|()| Outcome::Done);
         (shared.on_done)(Done { ticket, bytes: Some(bytes), result });
-        shared.hands.on_written(&place);
+        shared.direct_io.on_written(&place);
     }
 }
 
-fn write(
-    disks: &Disks,
+fn write_part(
+    disk_speeds: &DiskSpeeds,
     dir: &JobDir,
     part: &PartFile,
     offset: u64,
     bytes: &[u8],
 ) -> Result<(), DiskError> {
     let device = dir.identity().0;
-    disks.begin_write(device, Instant::now());
+    disk_speeds.begin_write(device, Instant::now());
     let written = part.write_directly(offset, bytes);
     let past = written.as_ref().map_or(0, |written| written.past);
-    disks.end_write(device, Instant::now(), past as u64);
+    disk_speeds.end_write(device, Instant::now(), past as u64);
     if written?.is_refused {
-        disks.on_refused(device);
+        disk_speeds.on_refused(device);
     }
     dir.note_unflushed(part.index(), (bytes.len() - past) as u64);
     Ok(())
@@ -164,7 +165,7 @@ mod tests {
 
     #[test]
     fn places_overlap_only_where_they_share_a_byte_of_a_file() {
-        let place = |file, range| Place { lane: 0, dir: (1, 2), file, range };
+        let place = |file, range| WriteRange { thread: 0, dir: (1, 2), file, range };
         let here = place(3, 10..20);
         for (file, range, overlaps) in [
             (3, 0..10, false),
@@ -177,7 +178,7 @@ mod tests {
             let there = place(file, range);
             assert_eq!((here.overlaps(&there), there.overlaps(&here)), (overlaps, overlaps));
         }
-        assert!(!here.overlaps(&Place { dir: (1, 3), ..here.clone() }));
+        assert!(!here.overlaps(&WriteRange { dir: (1, 3), ..here.clone() }));
     }
 
     /// Writes past its page cache are told of, and those to the first place are done when that is
@@ -255,8 +256,8 @@ mod tests {
             let on_done = move |done: Done<Bytes>| drop(sender.send(done));
             let writer = Writer::start(Settings::default(), on_done).unwrap();
             let now = Instant::now();
-            writer.disks().begin_flush(dir.identity().0, now);
-            writer.disks().end_flush(dir.identity().0, now, MEASURABLE);
+            writer.disk_speeds().begin_flush(dir.identity().0, now);
+            writer.disk_speeds().end_flush(dir.identity().0, now, MEASURABLE);
             let bench = Self { _temp: temp, dir, writer, dones, direct: directs, go_on };
             bench.submit(Task::Reserve { file: 0, size: ByteCount(RESERVED as u64) });
             bench.done().unwrap();

@@ -1,11 +1,11 @@
-//! How quick disks are.
+//! [`DiskSpeeds`]: the measured speed of each disk, by device; shared by the writer's threads.
 //!
-//! A disk that is nearly as fast as memory is better written to past the page cache: copying into that
-//! and flushing it again costs most of the CPU of a download. Any other one is better left to the
-//! kernel, which sorts and joins what it writes. Which is which, no file system tells; flushes do.
+//! A disk that is nearly as fast as memory is better written with direct I/O: copying into the page cache
+//! and flushing it costs most of the CPU of a download. Any other disk is better left to the kernel, which
+//! sorts and merges writes. No file system tells which is which, so flushes are timed.
 //!
-//! Several threads wait for a disk at the same time, so what counts is the time in which any of them
-//! did.
+//! Several threads wait for a disk at the same time, so a measurement is the time in which at least one of
+//! them did.
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
@@ -16,44 +16,44 @@ use crate::files::job_dir::JobDir;
 use crate::files::part_file::PartFile;
 use crate::threads::work_queue::lock;
 
-/// What is known of each, by its device.
+/// One entry for each device that was flushed.
 #[derive(Debug, Default)]
-pub(crate) struct Disks(Mutex<HashMap<u64, Disk>>);
+pub(crate) struct DiskSpeeds(Mutex<HashMap<u64, DiskSpeed>>);
 
 #[derive(Debug, Default)]
-struct Disk {
+struct DiskSpeed {
     is_known: bool,
     is_quick: bool,
-    /// For so many stretches of flushes it gets no other chance: it had one, and was slow.
+    /// Number of measurements for which direct I/O is not tried again, after it was slow.
     sits_out: u32,
-    flushes: Stretch,
-    writes: Stretch, // past the page cache
+    flushes: Measurement,
+    writes: Measurement, // past the page cache
 }
 
-/// What a disk has taken since it was judged last, and how long that took.
+/// Bytes that a disk has taken since the last decision, and the time that took.
 #[derive(Debug, Default)]
-struct Stretch {
-    under_way: u32,
+struct Measurement {
+    in_flight: u32,
     since: Option<Instant>, // from when on the time of those under way is not in `took` yet
     bytes: u64,
     took: Duration,
 }
 
-impl Stretch {
+impl Measurement {
     fn begin(&mut self, now: Instant) {
-        self.under_way += 1;
+        self.in_flight += 1;
         self.since.get_or_insert(now);
     }
 
     fn end(&mut self, now: Instant, bytes: u64) {
-        self.under_way = self.under_way.saturating_sub(1);
+        self.in_flight = self.in_flight.saturating_sub(1);
         let since = self.since.replace(now).unwrap_or(now);
-        self.since = self.since.filter(|_| self.under_way > 0);
+        self.since = self.since.filter(|_| self.in_flight > 0);
         self.took += now.saturating_duration_since(since);
         self.bytes += bytes;
     }
 
-    /// How long the disk takes for a mebibyte, once it has taken enough to tell; then it begins anew.
+    /// The time per mebibyte, once at least `enough` bytes were taken; then the measurement restarts.
     fn pace(&mut self, enough: u64) -> Option<Duration> {
         if self.bytes < enough {
             return None;
@@ -63,19 +63,19 @@ impl Stretch {
     }
 }
 
-impl Disks {
-    /// Somebody brings to the disk what lies in the page cache, and will say when that was done.
+impl DiskSpeeds {
+    /// A flush begins; [`end_flush`](Self::end_flush) must follow.
     pub(crate) fn begin_flush(&self, device: u64, now: Instant) {
         lock(&self.0).entry(device).or_default().flushes.begin(now);
     }
 
-    /// So much was in the page cache, and the disk has it.
+    /// A flush of `bytes` has ended; 0 if it failed.
     pub(crate) fn end_flush(&self, device: u64, now: Instant, bytes: u64) {
-        let mut disks = lock(&self.0);
-        let disk = disks.entry(device).or_default();
+        let mut disk_speeds = lock(&self.0);
+        let disk = disk_speeds.entry(device).or_default();
         disk.flushes.end(now, bytes);
-        // Others who have waited as long would bring their bytes to the next stretch, but not their time.
-        if disk.flushes.under_way > 0 {
+        // Flushes still running would add their bytes to the next measurement, but not their time.
+        if disk.flushes.in_flight > 0 {
             return;
         }
         if let Some(pace) = disk.flushes.pace(MEASURABLE) {
@@ -85,17 +85,17 @@ impl Disks {
         }
     }
 
-    /// Whether it was ever judged.
+    /// Whether it was ever measured.
     pub(crate) fn is_known(&self, device: u64) -> bool {
         lock(&self.0).get(&device).is_some_and(|disk| disk.is_known)
     }
 
-    /// Whether it should be written to past the page cache.
+    /// Whether it should be written with direct I/O.
     pub(crate) fn is_quick(&self, device: u64) -> bool {
         lock(&self.0).get(&device).is_some_and(|disk| disk.is_quick)
     }
 
-    /// A handle to write so to a file by; a disk that has none to give is not asked again.
+    /// A descriptor for direct I/O; a file system that refuses one is not asked again.
     pub(crate) fn open(&self, dir: &JobDir, part: &PartFile) -> Option<OwnedFd> {
         let opened = dir.open_directly(part).ok();
         if opened.is_none() {
@@ -104,15 +104,15 @@ impl Disks {
         opened
     }
 
-    /// Somebody writes past the page cache, and will say when that was done.
+    /// A direct write begins; [`end_write`](Self::end_write) must follow.
     pub(crate) fn begin_write(&self, device: u64, now: Instant) {
         lock(&self.0).entry(device).or_default().writes.begin(now);
     }
 
-    /// So much went past the page cache.
+    /// A direct write of `bytes` has ended.
     pub(crate) fn end_write(&self, device: u64, now: Instant, bytes: u64) {
-        let mut disks = lock(&self.0);
-        let disk = disks.entry(device).or_default();
+        let mut disk_speeds = lock(&self.0);
+        let disk = disk_speeds.entry(device).or_default();
         disk.writes.end(now, bytes);
         if disk.writes.pace(ENOUGH_WRITTEN).is_some_and(|pace| pace > SLOW) {
             disk.is_quick = false;
@@ -120,34 +120,34 @@ impl Disks {
         }
     }
 
-    /// It takes nothing past the page cache.
+    /// The file system refuses direct I/O.
     pub(crate) fn on_refused(&self, device: u64) {
-        let mut disks = lock(&self.0);
-        let disk = disks.entry(device).or_default();
+        let mut disk_speeds = lock(&self.0);
+        let disk = disk_speeds.entry(device).or_default();
         (disk.is_known, disk.is_quick, disk.sits_out) = (true, false, NEVER);
     }
 }
 
 const MEBIBYTE: f64 = (1 << 20) as f64;
 
-/// Less than that says more of the time that any flush takes. Of a file that was written past the page
-/// cache only its end is left to flush.
+/// A smaller flush measures mostly the fixed cost. A file written with direct I/O has only its end left to
+/// flush.
 pub(crate) const LEAST_FLUSHED: u64 = 1 << 20;
 
-/// One flush of the least may be chance.
+/// One flush of the smallest size may be an outlier.
 pub(crate) const MEASURABLE: u64 = 8 << 20;
 
-/// For a mebibyte: 300 MB in a second, more than any disk that turns.
+/// Per mebibyte: 300 MB/s, more than any rotating disk.
 const QUICK: Duration = Duration::from_micros(3_500);
 
-/// 200 MB in a second: the page cache would have done better, for it has more on the way at once.
+/// Per mebibyte: 200 MB/s; the page cache would do better, because it has more writes in flight.
 const SLOW: Duration = Duration::from_micros(5_250);
 
-/// So much has to be written before that is judged: any disk hiccups, and of the few articles that are
-/// on the way just then the time counts before their bytes.
+/// Bytes written before direct I/O is judged: any disk stalls at times, and the time of writes in flight is
+/// counted before their bytes.
 const ENOUGH_WRITTEN: u64 = 32 << 20;
 
-/// Stretches of flushes, each of 8 MiB or more, and of 32 where files are large.
+/// Measurements, each of 8 MiB or more, and of 32 MiB where files are large.
 const LONG: u32 = 64;
 const NEVER: u32 = u32::MAX;
 
@@ -160,41 +160,41 @@ mod tests {
 
     /// A disk, and what the clock says.
     struct Bench {
-        disks: Disks,
+        disk_speeds: DiskSpeeds,
         now: Instant,
     }
 
     impl Bench {
         fn new() -> Self {
-            Self { disks: Disks::default(), now: Instant::now() }
+            Self { disk_speeds: DiskSpeeds::default(), now: Instant::now() }
         }
 
         fn flush(&mut self, bytes: u64, millis: u64) -> bool {
-            self.disks.begin_flush(HERE, self.now);
+            self.disk_speeds.begin_flush(HERE, self.now);
             self.now += Duration::from_millis(millis);
-            self.disks.end_flush(HERE, self.now, bytes);
-            self.disks.is_quick(HERE)
+            self.disk_speeds.end_flush(HERE, self.now, bytes);
+            self.disk_speeds.is_quick(HERE)
         }
 
         fn write(&mut self, bytes: u64, millis: u64) -> bool {
-            self.disks.begin_write(HERE, self.now);
+            self.disk_speeds.begin_write(HERE, self.now);
             self.now += Duration::from_millis(millis);
-            self.disks.end_write(HERE, self.now, bytes);
-            self.disks.is_quick(HERE)
+            self.disk_speeds.end_write(HERE, self.now, bytes);
+            self.disk_speeds.is_quick(HERE)
         }
     }
 
     fn flushed(bytes: u64, millis: u64) -> bool {
         let mut bench = Bench::new();
         let is_quick = bench.flush(bytes, millis);
-        assert!(!bench.disks.is_known(HERE + 1) && !bench.disks.is_quick(HERE + 1));
-        assert_eq!(bench.disks.is_known(HERE), bytes >= MEASURABLE);
+        assert!(!bench.disk_speeds.is_known(HERE + 1) && !bench.disk_speeds.is_quick(HERE + 1));
+        assert_eq!(bench.disk_speeds.is_known(HERE), bytes >= MEASURABLE);
         is_quick
     }
 
     #[test]
     fn a_disk_is_quick_by_what_it_flushed() {
-        assert!(!Disks::default().is_quick(HERE));
+        assert!(!DiskSpeeds::default().is_quick(HERE));
         assert!(flushed(32 * MIB, 20), "NVMe");
         assert!(flushed(32 * MIB, 112) && !flushed(32 * MIB, 113));
         assert!(!flushed(32 * MIB, 200), "a disk that turns");
@@ -218,33 +218,36 @@ mod tests {
     fn time_in_which_several_wait_counts_once() {
         let mut bench = Bench::new();
         for _ in 0..4 {
-            bench.disks.begin_flush(HERE, bench.now);
+            bench.disk_speeds.begin_flush(HERE, bench.now);
         }
         bench.now += Duration::from_millis(25);
         for _ in 0..4 {
-            bench.disks.end_flush(HERE, bench.now, 2 * MIB);
+            bench.disk_speeds.end_flush(HERE, bench.now, 2 * MIB);
         }
-        assert!(bench.disks.is_quick(HERE), "8 MiB in 25 ms");
+        assert!(bench.disk_speeds.is_quick(HERE), "8 MiB in 25 ms");
         for _ in 0..8 {
-            bench.disks.begin_write(HERE, bench.now);
+            bench.disk_speeds.begin_write(HERE, bench.now);
         }
         for _ in 0..32 {
             bench.now += Duration::from_millis(5);
-            bench.disks.end_write(HERE, bench.now, MIB);
-            bench.disks.begin_write(HERE, bench.now);
+            bench.disk_speeds.end_write(HERE, bench.now, MIB);
+            bench.disk_speeds.begin_write(HERE, bench.now);
         }
-        assert!(bench.disks.is_quick(HERE), "32 MiB in 160 ms, though each waited for 40");
+        assert!(bench.disk_speeds.is_quick(HERE), "32 MiB in 160 ms, though each waited for 40");
     }
 
     #[test]
     fn large_flushes_that_overlap_make_no_disk_quicker() {
         let mut bench = Bench::new();
-        (0..2).for_each(|_| bench.disks.begin_flush(HERE, bench.now));
+        (0..2).for_each(|_| bench.disk_speeds.begin_flush(HERE, bench.now));
         for millis in [400, 5] {
             bench.now += Duration::from_millis(millis);
-            bench.disks.end_flush(HERE, bench.now, 32 * MIB);
+            bench.disk_speeds.end_flush(HERE, bench.now, 32 * MIB);
         }
-        assert!(bench.disks.is_known(HERE) && !bench.disks.is_quick(HERE), "64 MiB in 405 ms");
+        assert!(
+            bench.disk_speeds.is_known(HERE) && !bench.disk_speeds.is_quick(HERE),
+            "64 MiB in 405 ms"
+        );
     }
 
     #[test]
@@ -271,7 +274,7 @@ mod tests {
     fn one_that_refuses_is_not_asked_again() {
         let mut bench = Bench::new();
         bench.flush(32 * MIB, 0);
-        bench.disks.on_refused(HERE);
+        bench.disk_speeds.on_refused(HERE);
         assert!((0..=LONG).all(|_| !bench.flush(32 * MIB, 0)));
     }
 }

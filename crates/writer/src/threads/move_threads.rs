@@ -1,43 +1,43 @@
-//! Who moves finished jobs: so many threads for each disk, and only while there is something to move.
+//! [`MoveThreads`]: how many threads move finished jobs to each disk; they exist only while there are moves.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
 
 use crate::threads::work_queue::lock;
 
-/// How many there are, by disk. All of it is asked and changed while nobody else chooses what to do
-/// next, so that nothing is left to somebody who has just left.
+/// The number of move threads by device. Read and changed only under the lock of the sync queue, so that
+/// no move is left to a thread that has just ended.
 #[derive(Debug)]
-pub(crate) struct Movers {
+pub(crate) struct MoveThreads {
     most: usize,
-    at_work: Mutex<HashMap<u64, usize>>,
+    running: Mutex<HashMap<u64, usize>>,
 }
 
-impl Movers {
+impl MoveThreads {
     pub(crate) fn new(most: usize) -> Self {
-        Self { most, at_work: Mutex::default() }
+        Self { most, running: Mutex::default() }
     }
 
-    /// Whether one more is to be started.
-    pub(crate) fn hire(&self, device: u64) -> bool {
-        let mut at_work = lock(&self.at_work);
-        let count = at_work.entry(device).or_default();
+    /// Counts one more thread in; `false` if the disk has its maximum.
+    pub(crate) fn start_thread(&self, device: u64) -> bool {
+        let mut running = lock(&self.running);
+        let count = running.entry(device).or_default();
         let is_wanted = *count < self.most;
         *count += usize::from(is_wanted);
         is_wanted
     }
 
     pub(crate) fn leave(&self, device: u64) {
-        let mut at_work = lock(&self.at_work);
-        match at_work.get_mut(&device) {
+        let mut running = lock(&self.running);
+        match running.get_mut(&device) {
             Some(count) if *count > 1 => *count -= 1,
-            _ => drop(at_work.remove(&device)),
+            _ => drop(running.remove(&device)),
         }
     }
 
-    /// Whether there is anybody.
+    /// Whether the disk has any.
     pub(crate) fn serve(&self, device: u64) -> bool {
-        lock(&self.at_work).contains_key(&device)
+        lock(&self.running).contains_key(&device)
     }
 }
 
@@ -47,11 +47,14 @@ mod tests {
 
     #[test]
     fn each_disk_has_its_own() {
-        let movers = Movers::new(2);
-        assert_eq!([1, 1, 1, 2].map(|device| movers.hire(device)), [true, true, false, true]);
-        movers.leave(1);
-        assert!(movers.serve(1) && movers.hire(1));
-        movers.leave(2);
-        assert!(!movers.serve(2));
+        let move_threads = MoveThreads::new(2);
+        assert_eq!(
+            [1, 1, 1, 2].map(|device| move_threads.start_thread(device)),
+            [true, true, false, true]
+        );
+        move_threads.leave(1);
+        assert!(move_threads.serve(1) && move_threads.start_thread(1));
+        move_threads.leave(2);
+        assert!(!move_threads.serve(2));
     }
 }

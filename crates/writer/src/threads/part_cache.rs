@@ -1,4 +1,4 @@
-//! The part files one thread keeps open.
+//! [`PartCache`]: the part files that one write thread keeps open, least recently used closed first.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use crate::error::DiskError;
 use crate::files::job_dir::JobDir;
 use crate::files::part_file::PartFile;
 
-/// Least recently used go first. A short list is searched faster than a map.
+/// A list, not a map: it is short, and searching it is faster.
 #[derive(Debug)]
 pub(crate) struct PartCache {
     open: Vec<Entry>, // oldest first
@@ -29,7 +29,7 @@ impl PartCache {
         dir: &Arc<JobDir>,
         index: u32,
     ) -> Result<Arc<PartFile>, DiskError> {
-        // What was opened before the directory was opened anew may be another file by now.
+        // A handle from before the directory was reopened may be of another file.
         if self.position(dir, index).is_some_and(|at| !Arc::ptr_eq(&self.open[at].dir, dir)) {
             self.close(dir, index);
         }
@@ -50,7 +50,7 @@ impl PartCache {
         Ok(self.open.last().expect("pushed or rotated there above").part.clone())
     }
 
-    /// Down to so many handles, but not below so many parts.
+    /// Closes the oldest until at most `handles` handles or `parts` parts are left.
     fn close_oldest(&mut self, handles: usize, parts: usize) {
         let mut open: usize = self.open.iter().map(|entry| entry.part.handles()).sum();
         while open > handles && self.open.len() > parts {
@@ -58,7 +58,7 @@ impl PartCache {
         }
     }
 
-    /// The process may open no more files: sockets need them more than we do.
+    /// The process is out of file descriptors: sockets need them more than this cache.
     fn yield_handles(&mut self) {
         self.limit = (self.open.len() / 2).max(1);
         self.open.clear();

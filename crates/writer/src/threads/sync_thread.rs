@@ -1,11 +1,11 @@
-//! The threads that wait for the disk.
+//! [`SyncThread`]: one of the threads that call `fsync`, finish files and move jobs.
 //!
-//! To finish a file it has to be on the disk, not only in the page cache; and that may take long.
-//! Threads of their own do it, so that nobody's writes wait for it: several of them, for file systems
-//! make many files durable in hardly more time than one.
+//! A finished file must be on the disk, not only in the page cache, and `fsync` may take long. Separate
+//! threads do it, so that no write waits for it; several, because file systems commit many files in hardly
+//! more time than one.
 //!
-//! What is moved to another disk has threads for each such disk, which end when there is no more: a
-//! share that hangs holds those, and nobody else's.
+//! Each disk that jobs are moved to has move threads of its own, which end when there are no more moves: a
+//! network share that hangs blocks only those.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -14,14 +14,13 @@ use std::time::Instant;
 use crate::error::DiskError;
 use crate::files::job_dir::{JobDir, Whole};
 use crate::files::part_file::PartFile;
-use crate::threads::disk_speed::{Disks, LEAST_FLUSHED};
-use crate::threads::move_threads::Movers;
+use crate::threads::disk_speed::{DiskSpeeds, LEAST_FLUSHED};
+use crate::threads::move_threads::MoveThreads;
 use crate::threads::work_queue::{Choice, lock};
 use crate::writer::{Done, Order, Outcome, Shared, Task};
 
-pub(crate) enum Closing<B> {
-    /// Much was written to the part: bring it to the disk while more comes, so that little is left
-    /// to wait for at the end.
+pub(crate) enum SyncWork<B> {
+    /// Flush a part while it is still being written, so that the final `fsync` has little left to do.
     Flush {
         dir: Arc<JobDir>,
         part: Arc<PartFile>,
@@ -29,9 +28,9 @@ pub(crate) enum Closing<B> {
     Order(Order<B>),
 }
 
-/// What is being worked on.
+/// The files and jobs that sync and move threads are working on.
 #[derive(Debug, Default)]
-pub(crate) struct Busy(Mutex<Vec<Claim>>);
+pub(crate) struct ActiveClaims(Mutex<Vec<Claim>>);
 
 /// One file of a job, or all of it. Files need not wait for each other; but one that is to be
 /// finished waits for its flush, or the error of that might come too late.
@@ -48,7 +47,7 @@ impl Claim {
     }
 }
 
-impl<B> Closing<B> {
+impl<B> SyncWork<B> {
     fn claim(&self) -> Claim {
         match self {
             Self::Flush { dir, part } => Claim { dir: dir.identity(), file: Some(part.index()) },
@@ -63,8 +62,8 @@ impl<B> Closing<B> {
     }
 }
 
-impl<B> Closing<B> {
-    /// The disk that a finished job goes to; it may be a share that hangs.
+impl<B> SyncWork<B> {
+    /// The device that a finished job is moved to.
     pub(crate) fn device(&self) -> Option<u64> {
         match self {
             Self::Order(Order {
@@ -76,26 +75,27 @@ impl<B> Closing<B> {
     }
 }
 
-impl Busy {
-    /// The first of mine that neither what is under way nor what came before it stands in the way of.
+impl ActiveClaims {
+    /// The first item accepted by `is_mine` that conflicts neither with an active claim nor with an item
+    /// queued before it.
     fn choose<B>(
         &self,
-        queue: &VecDeque<Closing<B>>,
-        is_mine: impl Fn(&Closing<B>) -> bool,
+        queue: &VecDeque<SyncWork<B>>,
+        is_mine: impl Fn(&SyncWork<B>) -> bool,
     ) -> Option<usize> {
         let mut claims = lock(&self.0);
-        let under_way = claims.len();
-        for (place, closing) in queue.iter().enumerate() {
-            let claim = closing.claim();
+        let in_flight = claims.len();
+        for (place, sync_work) in queue.iter().enumerate() {
+            let claim = sync_work.claim();
             let is_free = !claims.iter().any(|other| other.excludes(&claim));
-            if is_free && is_mine(closing) {
-                claims.truncate(under_way);
+            if is_free && is_mine(sync_work) {
+                claims.truncate(in_flight);
                 claims.push(claim);
                 return Some(place);
             }
             claims.push(claim);
         }
-        claims.truncate(under_way);
+        claims.truncate(in_flight);
         None
     }
 
@@ -107,52 +107,57 @@ impl Busy {
     }
 }
 
-pub(crate) struct Closer<B> {
+pub(crate) struct SyncThread<B> {
     pub(crate) shared: Arc<Shared<B>>,
-    pub(crate) duty: Duty,
+    pub(crate) role: SyncRole,
 }
 
-/// What a closer is there for.
+/// Which items a thread takes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Duty {
-    /// All that nobody else is there for.
+pub(crate) enum SyncRole {
+    /// All except moves to disks that have move threads.
     Files,
-    /// What goes to this disk, for as long as there is any.
+    /// Moves to this device; the thread ends when there are none.
     Moves(u64),
 }
 
-impl<B> Closer<B> {
+impl<B> SyncThread<B> {
     pub(crate) fn run(self) {
-        let Self { shared, duty } = self;
-        let choose = |queue: &VecDeque<_>| duty.choose(&shared.busy, &shared.movers, queue);
-        while let Some(closing) = shared.closing.next(&shared.stop, choose) {
-            let claim = closing.claim();
-            match closing {
-                Closing::Flush { dir, part } => {
+        let Self { shared, role } = self;
+        let choose = |queue: &VecDeque<_>| role.choose(&shared.busy, &shared.move_threads, queue);
+        while let Some(sync_work) = shared.sync_work.next(&shared.stop, choose) {
+            let claim = sync_work.claim();
+            match sync_work {
+                SyncWork::Flush { dir, part } => {
                     let bytes = dir.note_flushed(part.index());
-                    if let Err(error) = timed(&shared.disks, &dir, bytes, || part.flush()) {
+                    if let Err(error) = timed(&shared.disk_speeds, &dir, bytes, || part.flush()) {
                         dir.remember_unsynced(part.index(), error);
                     }
                 }
-                Closing::Order(order) => (shared.on_done)(carry_out(order, &shared)),
+                SyncWork::Order(order) => (shared.on_done)(carry_out(order, &shared)),
             }
             shared.busy.release(claim);
-            shared.closing.wake_all();
+            shared.sync_work.wake_all();
         }
     }
 }
 
-impl Duty {
-    fn choose<B>(self, busy: &Busy, movers: &Movers, queue: &VecDeque<Closing<B>>) -> Choice {
+impl SyncRole {
+    fn choose<B>(
+        self,
+        busy: &ActiveClaims,
+        move_threads: &MoveThreads,
+        queue: &VecDeque<SyncWork<B>>,
+    ) -> Choice {
         match self {
-            Self::Files => Choice::of(busy.choose(queue, |closing| {
-                closing.device().is_none_or(|device| !movers.serve(device))
+            Self::Files => Choice::of(busy.choose(queue, |sync_work| {
+                sync_work.device().is_none_or(|device| !move_threads.serve(device))
             })),
             Self::Moves(device) => {
-                let is_mine = |closing: &Closing<B>| closing.device() == Some(device);
+                let is_mine = |sync_work: &SyncWork<B>| sync_work.device() == Some(device);
                 match busy.choose(queue, is_mine) {
                     None if !queue.iter().any(is_mine) => {
-                        movers.leave(device);
+                        move_threads.leave(device);
                         Choice::Leave
                     }
                     place => Choice::of(place),
@@ -162,9 +167,9 @@ impl Duty {
     }
 }
 
-/// Brings so much to the disk, and shows by that how quick it is, unless it is too little to.
+/// Runs a flush of `bytes` and records its duration as a measurement of the disk, unless it is too short.
 fn timed(
-    disks: &Disks,
+    disk_speeds: &DiskSpeeds,
     dir: &JobDir,
     bytes: u64,
     flush: impl FnOnce() -> Result<(), DiskError>,
@@ -173,9 +178,9 @@ fn timed(
         return flush();
     }
     let device = dir.identity().0;
-    disks.begin_flush(device, Instant::now());
+    disk_speeds.begin_flush(device, Instant::now());
     let flushed = flush();
-    disks.end_flush(device, Instant::now(), if flushed.is_ok() { bytes } else { 0 });
+    disk_speeds.end_flush(device, Instant::now(), if flushed.is_ok() { bytes } else { 0 });
     flushed
 }
 
@@ -183,10 +188,11 @@ fn carry_out<B>(Order { ticket, dir, task }: Order<B>, shared: &Shared<B>) -> Do
     let result = match task {
         Task::Discard => dir.discard().map(|()| Outcome::Done),
         Task::FinishFile { file, size, pieces, sums, name } => {
-            // Opened anew: a queue of files that wait for the disk must not be one of open handles.
+            // Reopened here: queued files must not each hold an open descriptor.
             let begun = dir.check_begun(file).and_then(|()| dir.part(file));
             begun.and_then(|part| {
-                let flush = || timed(&shared.disks, &dir, dir.unflushed(file), || part.sync());
+                let flush =
+                    || timed(&shared.disk_speeds, &dir, dir.unflushed(file), || part.sync());
                 let whole = Whole { size, pieces: &pieces, sums: &sums };
                 dir.finish_by(&part, &whole, &name, flush).map(Outcome::Named)
             })
@@ -199,7 +205,7 @@ fn carry_out<B>(Order { ticket, dir, task }: Order<B>, shared: &Shared<B>) -> Do
             destination.settle(&name, dir.root(), job).map(|()| Outcome::Done)
         }
         Task::Reserve { .. } | Task::Write { .. } => {
-            unreachable!("`Writer::submit` brings these to a lane")
+            unreachable!("`Writer::submit` queues these to a write thread")
         }
     };
     Done { ticket, bytes: None, result }
@@ -279,14 +285,14 @@ mod tests {
         }
     }
 
-    struct Place {
+    struct Fixture {
         _temp: TempDir,
         dir: Arc<JobDir>,
         writer: Writer<Vec<u8>>,
         dones: Receiver<Done<Vec<u8>>>,
     }
 
-    impl Place {
+    impl Fixture {
         fn new(kernel: impl Kernel + 'static) -> Self {
             let temp = TempDir::new().unwrap();
             let root = Root::with_kernel(temp.path(), Arc::new(kernel)).unwrap();
@@ -322,7 +328,7 @@ mod tests {
     fn only_what_was_written_since_the_last_time_is_brought_to_the_disk() {
         let (flushes, flushed) = channel();
         let (go_on, goes_on) = channel();
-        let place = Place::new(Slow { flushes, go_on: Mutex::new(goes_on) });
+        let place = Fixture::new(Slow { flushes, go_on: Mutex::new(goes_on) });
         (0..99).for_each(|_| go_on.send(()).unwrap());
         for (written, synced) in [(vec![0, 1, 2], 3), (vec![], 0), (vec![2, 2], 1)] {
             written.into_iter().for_each(|file| place.write(file));
@@ -342,7 +348,7 @@ mod tests {
     fn writes_go_on_while_the_disk_takes_its_time() {
         let (flushes, flushed) = channel();
         let (go_on, goes_on) = channel();
-        let place = Place::new(Slow { flushes, go_on: Mutex::new(goes_on) });
+        let place = Fixture::new(Slow { flushes, go_on: Mutex::new(goes_on) });
         place.write(0);
         place.submit(Task::Sync);
         flushed.recv().unwrap();
@@ -380,10 +386,10 @@ mod tests {
     fn files_are_finished_while_many_jobs_hang_on_their_way_to_another_disk() {
         let (begun, begins) = channel();
         let (go_on, goes_on) = channel();
-        let place = Place::new(Hanging { begun, go_on: Mutex::new(goes_on) });
+        let place = Fixture::new(Hanging { begun, go_on: Mutex::new(goes_on) });
         let there = TempDir::new().unwrap();
         let destination = Arc::new(Root::open(there.path()).unwrap());
-        let most = Settings::default().closers;
+        let most = Settings::default().sync_threads;
         for _ in 0..2 * most {
             let dir = Arc::new(place.dir.root().job_dir(&name("other")).unwrap());
             let (job, destination) = (bergamot_types::JobId(1), destination.clone());
@@ -422,12 +428,12 @@ mod tests {
         let task = Task::Write { file: 0, offset: 0, bytes: vec![7; 10] };
         writer.submit(Order { ticket: 0, dir: dir.clone(), task });
         writer.submit(Order { ticket: 1, dir, task: Task::Sync });
-        assert!(deaths.recv().unwrap().starts_with("closer-"));
+        assert!(deaths.recv().unwrap().starts_with("sync-"));
     }
 
     #[test]
     fn what_did_not_reach_the_disk_is_told_until_its_file_is_to_be_finished() {
-        let place = Place::new(Forgetful::default());
+        let place = Fixture::new(Forgetful::default());
         place.write(0);
         for _ in 0..2 {
             place.submit(Task::Sync);
@@ -440,7 +446,7 @@ mod tests {
 
     #[test]
     fn a_file_that_vanished_is_not_on_the_disk_and_nothing_more_is_written_under_its_name() {
-        let place = Place::new(Linux);
+        let place = Fixture::new(Linux);
         place.write(0);
         std::fs::remove_file(place.dir.path().join("0000.part")).unwrap();
         place.submit(Task::Sync);
@@ -488,7 +494,7 @@ mod tests {
     #[test]
     fn no_file_gets_its_name_that_is_not_the_one_that_was_written() {
         for (what, meddle, code) in MEDDLINGS {
-            let place = Place::new(Linux);
+            let place = Fixture::new(Linux);
             (0..2).for_each(|file| place.write(file));
             meddle(place.dir.path());
             // What has other bytes and is else the same is only found by reading it.
@@ -504,7 +510,7 @@ mod tests {
 
     #[test]
     fn a_directory_that_is_opened_anew_opens_its_files_anew() {
-        let place = Place::new(Linux);
+        let place = Fixture::new(Linux);
         (0..2).for_each(|file| place.write(file));
         swap(place.dir.path());
         let dir = Arc::new(place.dir.root().reopen(place.dir.name()).unwrap());
@@ -521,7 +527,7 @@ mod tests {
 
     #[test]
     fn a_file_that_was_cut_takes_no_more() {
-        let place = Place::new(Linux);
+        let place = Fixture::new(Linux);
         place.write(0);
         cut(&place.dir.path().join("0000.part"));
         place.submit(Task::Write { file: 0, offset: 10, bytes: vec![7; 10] });
@@ -536,7 +542,7 @@ mod tests {
             ("replaced", replace, "file.changed"),
         ];
         for (what, meddle, code) in meddlings {
-            let (place, there) = (Place::new(Linux), TempDir::new().unwrap());
+            let (place, there) = (Fixture::new(Linux), TempDir::new().unwrap());
             place.write(0);
             place.finish(0).unwrap();
             meddle(&place.dir.path().join("a.bin"));
@@ -553,17 +559,17 @@ mod tests {
         let temp = TempDir::new().unwrap();
         let root = Root::open(temp.path()).unwrap();
         let dir = Arc::new(root.job_dir(&name("job")).unwrap());
-        let order = |task| Closing::Order(Order::<Vec<u8>> { ticket: 0, dir: dir.clone(), task });
+        let order = |task| SyncWork::Order(Order::<Vec<u8>> { ticket: 0, dir: dir.clone(), task });
         let finish = |file| {
             let (size, pieces) = (ByteCount(0), Vec::new());
             order(Task::FinishFile { file, size, pieces, sums: Vec::new(), name: name("a") })
         };
-        let flush = Closing::Flush { dir: dir.clone(), part: Arc::new(dir.part(1).unwrap()) };
+        let flush = SyncWork::Flush { dir: dir.clone(), part: Arc::new(dir.part(1).unwrap()) };
         let mut queue = VecDeque::from([flush, finish(1), finish(2), order(Task::Discard)]);
-        let busy = Busy::default();
+        let busy = ActiveClaims::default();
         let take = |queue: &mut VecDeque<_>| {
             let place = busy.choose(queue, |_| true)?;
-            Some((place, queue.remove(place).map(|closing| closing.claim())?))
+            Some((place, queue.remove(place).map(|sync_work| sync_work.claim())?))
         };
         let (first, flushing) = take(&mut queue).unwrap();
         let (second, finishing) = take(&mut queue).unwrap();

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use bergamot_net::{
-    ConnectLimits, Encryption, Errand, ErrandError, IpVersion, Recall, Server, ServerSettings,
+    ConnectLimits, Encryption, IpVersion, Recall, Server, ServerSettings, Session, SessionError,
     TlsSettings,
 };
 use bergamot_newsd::{Header, Login, Manners, Newsgroups, Options, Posted};
@@ -72,11 +72,11 @@ fn group(name: &str) -> GroupName {
     GroupName::parse(name).unwrap()
 }
 
-async fn open(news: &bergamot_newsd::Server) -> Errand {
-    Errand::open(server(news, None), true, Recall::default()).await.unwrap()
+async fn open(news: &bergamot_newsd::Server) -> Session {
+    Session::open(server(news, None), true, Recall::default()).await.unwrap()
 }
 
-async fn overviews(errand: &mut Errand, first: u64, last: u64) -> Vec<String> {
+async fn overviews(errand: &mut Session, first: u64, last: u64) -> Vec<String> {
     let mut lines = Vec::new();
     let each = |line: &[u8]| lines.push(String::from_utf8_lossy(line).into_owned());
     errand.over(ArticleRange { first, last }, each).await.unwrap();
@@ -128,15 +128,15 @@ async fn groups_are_listed_and_unknown_ones_are_none() {
 async fn a_recall_is_heard_before_the_next_command() {
     let news = news(manners(10)).await;
     let recall = Recall::default();
-    let mut errand = Errand::open(server(&news, None), false, recall.clone()).await.unwrap();
+    let mut errand = Session::open(server(&news, None), false, recall.clone()).await.unwrap();
     errand.group(&group(GROUP)).await.unwrap();
     recall.recall();
     let result = errand.list_active(None, |_| {}).await;
-    assert!(matches!(result, Err(ErrandError::Recalled)), "{result:?}");
+    assert!(matches!(result, Err(SessionError::Recalled)), "{result:?}");
     errand.close().await;
     assert_eq!((news.tally().commands("LIST"), news.tally().commands("QUIT")), (0, 1));
-    let result = Errand::open(server(&news, None), false, recall).await;
-    assert!(matches!(result, Err(ErrandError::Recalled)));
+    let result = Session::open(server(&news, None), false, recall).await;
+    assert!(matches!(result, Err(SessionError::Recalled)));
     assert_eq!(news.tally().connections().accepted, 1);
 }
 
@@ -144,7 +144,7 @@ async fn a_recall_is_heard_before_the_next_command() {
 async fn a_long_list_is_left_at_its_next_piece() {
     let news = news(manners(1500)).await;
     let recall = Recall::default();
-    let mut errand = Errand::open(server(&news, None), true, recall.clone()).await.unwrap();
+    let mut errand = Session::open(server(&news, None), true, recall.clone()).await.unwrap();
     errand.group(&group(GROUP)).await.unwrap();
     let mut count = 0;
     let each = |_: &[u8]| {
@@ -152,7 +152,7 @@ async fn a_long_list_is_left_at_its_next_piece() {
         recall.recall();
     };
     let result = errand.over(ArticleRange { first: 1, last: 1500 }, each).await;
-    assert!(matches!(result, Err(ErrandError::Recalled)));
+    assert!(matches!(result, Err(SessionError::Recalled)));
     assert_eq!(count, 500, "what was under way came to its end");
 }
 
@@ -161,14 +161,14 @@ async fn a_login_comes_before_the_capabilities() {
     let login = Some(Login::new("ann", "secret"));
     let news = news(Manners { login, compress: true, ..manners(1) }).await;
     let good = server(&news, Some(("ann", "secret")));
-    let errand = Errand::open(good, true, Recall::default()).await.unwrap();
+    let errand = Session::open(good, true, Recall::default()).await.unwrap();
     errand.close().await;
     let commands: Vec<_> = news.tally().transcript();
     let verbs: Vec<_> = commands.iter().filter_map(|line| line.split(' ').nth(1)).collect();
     assert_eq!(verbs, ["AUTHINFO", "AUTHINFO", "CAPABILITIES", "COMPRESS", "QUIT"], "{commands:?}");
     let bad = server(&news, Some(("ann", "wrong")));
-    let error = Errand::open(bad, true, Recall::default()).await.unwrap_err();
-    assert!(matches!(error, ErrandError::Ended(ended) if ended.code() == "nntp.login"));
+    let error = Session::open(bad, true, Recall::default()).await.unwrap_err();
+    assert!(matches!(error, SessionError::Ended(ended) if ended.code() == "nntp.login"));
 }
 
 /// A server that offers compression, and answers the first command behind it with these bytes.
@@ -212,14 +212,14 @@ async fn bombs_garbage_and_half_streams_end_the_conversation() {
         (half, "nntp.closed"),
     ] {
         let server = compressing(answer).await;
-        let mut errand = Errand::open(server, true, Recall::default()).await.unwrap();
+        let mut errand = Session::open(server, true, Recall::default()).await.unwrap();
         let (mut lines, mut longest) = (0, 0);
         let each = |line: &[u8]| {
             lines += 1;
             longest = longest.max(line.len());
         };
         match errand.list_active(None, each).await {
-            Err(ErrandError::Ended(ended)) => assert_eq!(ended.code(), code, "{ended}"),
+            Err(SessionError::Ended(ended)) => assert_eq!(ended.code(), code, "{ended}"),
             other => panic!("{code}: {other:?}"),
         }
         // The limit is seen behind the piece that goes beyond it.
