@@ -11,20 +11,20 @@ use bergamot_types::{ByteCount, ByteRate, JobId, MessageId, ServerId};
 use tracing::{debug, trace};
 
 use crate::allowance::Allowance;
+use crate::article::health::Losses;
+use crate::article::suspicion::Suspects;
 use crate::article::{Article, Blame, Troubled};
-use crate::backlog::Backlog;
-use crate::budget::Budget;
 use crate::control::Wishes;
 use crate::disk::Disk;
-use crate::end_game::EndGame;
+use crate::disk::backlog::Backlog;
+use crate::disk::budget::Budget;
+use crate::dispatch::end_game::EndGame;
+use crate::dispatch::in_flight::Line;
 use crate::errands::Errands;
 use crate::event::{Event, Now};
-use crate::health::Losses;
-use crate::line::Line;
 use crate::order::{ConnectionId, Failure, Note, Notice, Order, Ticket};
 use crate::probes::Probes;
 use crate::settings::Settings;
-use crate::suspicion::Suspects;
 
 /// After each `handle` call poll orders until there are none; then wait for an event or the timeout.
 #[derive(Debug)]

@@ -20,42 +20,29 @@
 
 #![forbid(unsafe_code)]
 
-mod admission;
 mod allowance;
 mod article;
-mod backlog;
-mod budget;
 mod control;
 mod disk;
-mod end_game;
+mod dispatch;
 mod engine;
 mod errands;
 mod event;
-mod hand_out;
-mod health;
-mod line;
-mod measure;
-mod meter;
 mod order;
-mod pace;
 mod probes;
 mod reload;
-mod schedule;
-mod server_probe;
 mod settings;
 mod status;
-mod suspicion;
-mod takers;
 mod verdict;
 
 pub use allowance::Hold;
+pub use allowance::meter::QuotaRecords;
+pub use article::health::HealthAction;
 pub use bergamot_limit::Credit;
 pub use bergamot_pool::{Encounter, History, ServerSettings, Trouble};
 pub use control::FORCE_PRIORITY;
 pub use engine::Engine;
 pub use event::{DiskTrouble, Event, Fault, Now};
-pub use health::HealthAction;
-pub use meter::QuotaRecords;
 pub use order::{ConnectionId, ErrandId, Failure, Note, Notice, Order, Ticket};
 pub use probes::{Census, Sampled};
 pub use settings::Settings;

@@ -9,8 +9,8 @@ use bergamot_pool::Trouble;
 use bergamot_queue::{FileKey, Layout, Part, Permille, SegmentKey};
 use bergamot_types::{ByteCount, GroupName, JobId, MessageId, Patience, ServerId, UnixTime};
 
-use crate::health::HealthAction;
-use crate::meter::QuotaRecords;
+use crate::allowance::meter::QuotaRecords;
+use crate::article::health::HealthAction;
 use crate::probes::Census;
 use crate::verdict::Verdict;
 

@@ -7,8 +7,8 @@ use bergamot_limit::{QuotaSettings, Timetable};
 use bergamot_pool::ServerSettings;
 use bergamot_types::{ByteCount, ServerId};
 
-use crate::health::HealthAction;
-use crate::meter::QuotaRecords;
+use crate::allowance::meter::QuotaRecords;
+use crate::article::health::HealthAction;
 
 #[derive(Clone, Debug)]
 pub struct Settings {

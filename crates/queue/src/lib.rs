@@ -17,33 +17,25 @@
 
 #![forbid(unsafe_code)]
 
-mod agreement;
-mod alternates;
 mod dupe;
 mod file;
-mod health;
 mod job;
-mod life;
-mod order;
-mod part;
-mod placements;
-mod propagation;
+mod job_state;
 mod queue;
-mod restored;
-mod sample;
-mod servers;
 
-pub use alternates::Alternates;
 pub use dupe::DupeMode;
+pub use file::alternates::Alternates;
+pub use file::part::{Conflict, Part};
+pub use file::placements::{Layout, Piece, Placed};
 pub use file::{File, FileState, NewFile, SegmentState, slot_size};
-pub use health::{Permille, Sizes};
+pub use job::file_order::FileOrder;
+pub use job::health::{Permille, Sizes};
+pub use job::propagation::{Held, HoldVerdict, Propagation};
+pub use job::restored::{Replay, Restored};
+pub use job::sample::{Outlook, sample};
+pub use job::servers::ServerCount;
 pub use job::{Job, JobState, MoreFiles, NewJob, Totals};
-pub use life::{Cause, Deletion, Ending, Impossible, Life, Losses, Retry, Stage, Step, cause_of};
-pub use order::FileOrder;
-pub use part::{Conflict, Part};
-pub use placements::{Layout, Piece, Placed};
-pub use propagation::{Held, HoldVerdict, Propagation};
+pub use job_state::{
+    Cause, Deletion, Ending, Impossible, Life, Losses, Retry, Stage, Step, cause_of,
+};
 pub use queue::{FileKey, Queue, SegmentKey};
-pub use restored::{Replay, Restored};
-pub use sample::{Outlook, sample};
-pub use servers::ServerCount;

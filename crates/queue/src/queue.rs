@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bergamot_types::{JobId, ServerId};
 
+use crate::file::part::{Conflict, Part};
+use crate::file::placements::{Layout, Placed};
 use crate::file::{File, FileState, SegmentState};
+use crate::job::restored::Replay;
 use crate::job::{Job, JobState, MoreFiles, NewJob, Place};
-use crate::part::{Conflict, Part};
-use crate::placements::{Layout, Placed};
-use crate::restored::Replay;
 
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct FileKey {
@@ -345,7 +345,7 @@ mod tests {
     use super::*;
     use crate::file::NewFile;
     use crate::job::Totals;
-    use crate::restored::Restored;
+    use crate::job::restored::Restored;
 
     fn file(name: &str, segments: u32) -> NewFile {
         let mut ids = MessageIdList::new();

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use super::day::Day;
-use super::report::Report;
-use super::seed::Seed;
-use super::world::run;
+use crate::sim::day::Day;
+use crate::sim::report::Report;
+use crate::sim::seed::Seed;
+use crate::sim::world::run;
 
 /// Which seeds are to be played; each on one thread, side by side.
 #[derive(Clone, Debug)]
@@ -80,7 +80,7 @@ impl Campaign {
 }
 
 /// Plays a day, and some of them twice: the same must come of it.
-fn play(day: &Day) -> Result<super::world::Outcome, String> {
+fn play(day: &Day) -> Result<crate::sim::world::Outcome, String> {
     let outcome = run(day)?;
     if day.seed.number().is_multiple_of(TWICE) && run(day)? != outcome {
         return Err(format!("seed {}: two runs of it differ\n{day:#?}", day.seed));

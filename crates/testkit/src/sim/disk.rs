@@ -7,8 +7,8 @@ use bergamot_engine::DiskTrouble;
 use bergamot_queue::FileKey;
 use bergamot_types::{JobId, SplitMix};
 
-use super::day::Day;
-use super::kind::{Fired, Kind};
+use crate::sim::day::Day;
+use crate::sim::kind::{Fired, Kind};
 
 /// Does one thing after the other, and keeps what byte-level days write.
 #[derive(Debug)]

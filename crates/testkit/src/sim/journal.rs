@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use bergamot_engine::{DiskTrouble, Event, Note};
 use bergamot_queue::{FileKey, NewJob, Restored, SegmentKey};
 
-use super::day::Day;
-use super::wish::Wish;
+use crate::sim::day::Day;
+use crate::sim::day::wish::Wish;
 
 #[derive(Debug)]
 pub(crate) struct Journal {

@@ -18,43 +18,31 @@
 //! - `world`, `log`: the day as it is lived, and what is written down of it
 //! - `campaign`, `report`: many days, and what they came to
 
-mod accountant;
-mod agenda;
-mod almanac;
-mod book;
 mod campaign;
-mod curious;
 mod day;
 mod disk;
-mod door;
-mod draw;
+mod event_queue;
+mod header_reader;
+mod invariants;
 mod journal;
 mod kind;
-mod ledger;
-mod link;
 mod log;
-mod meter;
-mod misfits;
 mod models;
 mod network;
-mod outage;
-mod post;
 mod purse;
-mod recovery;
 mod report;
 mod seed;
 mod wires;
-mod wish;
 mod world;
 
-pub use almanac::Almanac;
-pub use book::Verdict;
 pub use campaign::{Campaign, named_seeds};
-pub use curious::Curiosity;
+pub use day::calendar::Almanac;
+pub use day::misfits::Misfits;
+pub use day::wish::Wish;
 pub use day::{ClockModel, Day, DiskModel, JobModel, Outage, ServerModel, Spell, WireFault};
+pub use header_reader::Curiosity;
+pub use invariants::jobs::Verdict;
 pub use kind::{Fired, Kind};
-pub use misfits::Misfits;
 pub use report::Report;
 pub use seed::Seed;
-pub use wish::Wish;
 pub use world::{Outcome, Seen, Watcher, run, run_watched, run_with_log};

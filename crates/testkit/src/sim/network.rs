@@ -6,8 +6,8 @@ use bergamot_engine::{ConnectionId, Event, Ticket};
 use bergamot_queue::SegmentKey;
 use bergamot_types::{MessageId, Patience};
 
-use super::kind::Fired;
-use super::purse::Lease;
+use crate::sim::kind::Fired;
+use crate::sim::purse::Lease;
 
 /// Carries out what the engine orders of connections, and tells what comes of it. There are two:
 /// models of servers, and real conversations.

@@ -11,22 +11,22 @@ use bergamot_limit::Effect;
 use bergamot_queue::{FileKey, FileState, SegmentKey};
 use bergamot_types::{ByteCount, JobId, MessageId, ServerId, UnixTime};
 
-use super::accountant::Accountant;
-use super::agenda::Agenda;
-use super::book::Verdict;
-use super::day::Day;
-use super::disk::Disk;
-use super::journal::Journal;
-use super::kind::{Fired, Kind};
-use super::ledger::Ledger;
-use super::log::Log;
-use super::models::Servers;
-use super::network::{Asked, Fetch, Network, News};
-use super::post::Post;
-use super::purse::Lease;
-use super::seed::Seed;
-use super::wires::Wires;
-use super::wish::Wish;
+use crate::sim::day::Day;
+use crate::sim::day::post::Post;
+use crate::sim::day::wish::Wish;
+use crate::sim::disk::Disk;
+use crate::sim::event_queue::Agenda;
+use crate::sim::invariants::jobs::Verdict;
+use crate::sim::invariants::quota_check::Accountant;
+use crate::sim::invariants::tickets::Ledger;
+use crate::sim::journal::Journal;
+use crate::sim::kind::{Fired, Kind};
+use crate::sim::log::Log;
+use crate::sim::models::Servers;
+use crate::sim::network::{Asked, Fetch, Network, News};
+use crate::sim::purse::Lease;
+use crate::sim::seed::Seed;
+use crate::sim::wires::Wires;
 
 /// How a day ended.
 #[derive(Clone, Debug, PartialEq)]

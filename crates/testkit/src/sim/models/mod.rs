@@ -3,6 +3,7 @@
 mod answer;
 mod flow;
 mod line;
+mod link;
 mod servers;
 
 pub(crate) use answer::part;

@@ -10,10 +10,10 @@ use bergamot_types::{ByteCount, SplitMix};
 use super::answer::{self, Answer};
 use super::flow::Watched;
 use super::line::{End, Line, Question, State};
-use crate::sim::agenda::Agenda;
 use crate::sim::day::Day;
+use crate::sim::event_queue::Agenda;
 use crate::sim::kind::{Fired, Kind};
-use crate::sim::link::Link;
+use crate::sim::models::link::Link;
 use crate::sim::network::{Asked, Fetch, Network, News};
 use crate::sim::purse::{Lease, Plea};
 

@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 use bergamot_engine::{ConnectionId, Event, Ticket, Trouble};
 use bergamot_types::SplitMix;
 
-use super::agenda::Agenda;
-use super::day::Day;
-use super::kind::{Fired, Kind};
-use super::network::{Asked, Fetch, Network, News};
-use super::post::Post;
-use super::purse::Lease;
+use crate::sim::day::Day;
+use crate::sim::day::post::Post;
+use crate::sim::event_queue::Agenda;
+use crate::sim::kind::{Fired, Kind};
+use crate::sim::network::{Asked, Fetch, Network, News};
+use crate::sim::purse::Lease;
 use sites::Sites;
 use wire::{Told, Wire};
 

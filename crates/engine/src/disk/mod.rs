@@ -1,5 +1,8 @@
 //! What comes back from the disk.
 
+pub(crate) mod backlog;
+pub(crate) mod budget;
+
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 

@@ -10,10 +10,10 @@ use bergamot_limit::{
 };
 use bergamot_types::{ByteCount, ByteRate, ServerId, SplitMix, UnixTime};
 
-use super::day::Day;
-use super::kind::Kind;
-use super::seed::Seed;
-use super::wish::Wish;
+use crate::sim::day::Day;
+use crate::sim::day::wish::Wish;
+use crate::sim::kind::Kind;
+use crate::sim::seed::Seed;
 
 /// When a day begins, and what is allowed from then on.
 #[derive(Clone, Debug)]

@@ -1,16 +1,19 @@
 //! What becomes of an article that was asked for.
 
+pub(crate) mod health;
+pub(crate) mod suspicion;
+
 use std::time::{Duration, Instant};
 
 use bergamot_pool::{Attempt, Consequence, Route, Tries};
 use bergamot_queue::{FileKey, Part, SegmentKey, SegmentState};
 use bergamot_types::ServerId;
 
+use crate::article::suspicion::Suspicion;
+use crate::dispatch::{LARGEST_ARTICLE, size_of};
 use crate::engine::Engine;
 use crate::event::{Fault, Now};
-use crate::hand_out::{LARGEST_ARTICLE, size_of};
 use crate::order::{ConnectionId, Note, Notice, Order, Ticket};
-use crate::suspicion::Suspicion;
 
 /// An article under way, and what it holds.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bergamot_engine::{ConnectionId, ServerSettings};
 use bergamot_types::ServerId;
 
-use super::day::Day;
+use crate::sim::day::Day;
 
 #[derive(Debug)]
 pub(crate) struct Door {

@@ -5,19 +5,23 @@
 //! never under-count after a sudden end, an article is asked for only when a record that is charged
 //! with it is on disk.
 
+mod leases;
+pub(crate) mod meter;
+mod schedule;
+
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use bergamot_limit::{Effect, QuotaSettings, Record, Usage};
 use bergamot_types::{ServerId, UnixTime};
 
+use crate::allowance::meter::{Meter, QuotaRecords, Scope};
+use crate::allowance::schedule::Schedule;
 use crate::article::{Article, Stage};
+use crate::dispatch::in_flight::Line;
 use crate::engine::Engine;
 use crate::event::{DiskTrouble, Event, Fault, Now};
-use crate::line::Line;
-use crate::meter::{Meter, QuotaRecords, Scope};
 use crate::order::{ConnectionId, Notice, Order, Ticket};
-use crate::schedule::Schedule;
 use crate::settings::Settings;
 
 /// Why nothing is fetched just now.

@@ -6,9 +6,9 @@ use bergamot_newsd::{Articles, Generated};
 use bergamot_queue::{FileKey, NewFile, NewJob, SegmentKey};
 use bergamot_types::{ByteCount, JobId, MessageId, MessageIdList, UnixTime};
 
-use super::day::{Day, JobModel};
-use super::seed::Seed;
-use super::world::Places;
+use crate::sim::day::{Day, JobModel};
+use crate::sim::seed::Seed;
+use crate::sim::world::Places;
 
 #[derive(Debug)]
 pub(crate) struct Post {

@@ -8,14 +8,14 @@ use bergamot_limit::Effect;
 use bergamot_queue::{FileKey, SegmentKey};
 use bergamot_types::MessageId;
 
-use super::book::{Book, Verdict};
-use super::curious::Curious;
-use super::day::Day;
-use super::door::Door;
-use super::journal::Journal;
-use super::kind::Kind;
-use super::meter::Meter;
-use super::wish::Wish;
+use crate::sim::day::Day;
+use crate::sim::day::wish::Wish;
+use crate::sim::header_reader::Curious;
+use crate::sim::invariants::connection_check::Door;
+use crate::sim::invariants::jobs::{Book, Verdict};
+use crate::sim::invariants::rate_check::Meter;
+use crate::sim::journal::Journal;
+use crate::sim::kind::Kind;
 
 /// Watches what the engine hears and orders. A rule that is broken is told in a sentence.
 #[derive(Debug)]
@@ -96,7 +96,7 @@ impl<'a> Ledger<'a> {
                     return Err(format!("the body of {ticket:?} came without room for it"));
                 }
                 let outgrown = matches!(fault, Some(Fault::TooLarge { .. }));
-                let right = super::models::part(self.day, entry.key);
+                let right = crate::sim::models::part(self.day, entry.key);
                 entry.is_sibling = self.day.has_lone_siblings()
                     && (part.name != right.name || part.total != right.total);
                 self.book.on_copy(entry.key, server, part, good, outgrown);

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use crate::file::part::{Conflict, Part};
+use crate::file::placements::Layout;
 use crate::file::{FileState, SegmentState};
 use crate::job::Job;
-use crate::part::{Conflict, Part};
-use crate::placements::Layout;
 use crate::queue::{FileKey, SegmentKey};
 
 /// A good copy that lies in its file.

@@ -6,9 +6,9 @@ use bergamot_engine::{Event, FORCE_PRIORITY, ServerSettings};
 use bergamot_queue::FileKey;
 use bergamot_types::{ByteRate, JobId, SplitMix};
 
-use super::day::Day;
-use super::draw;
-use super::kind::Kind;
+use crate::sim::day::Day;
+use crate::sim::day::draw;
+use crate::sim::kind::Kind;
 
 #[derive(Clone, Debug)]
 pub enum Wish {

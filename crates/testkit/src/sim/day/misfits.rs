@@ -6,9 +6,9 @@
 use bergamot_queue::{Part, SegmentKey};
 use bergamot_types::SplitMix;
 
-use super::day::{Day, ServerModel};
-use super::kind::Kind;
-use super::seed::Seed;
+use crate::sim::day::{Day, ServerModel};
+use crate::sim::kind::Kind;
+use crate::sim::seed::Seed;
 
 /// What is wrong with the articles of one server, all day long.
 #[derive(Clone, Copy, Debug, Default)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bergamot_engine::{Census, ErrandId, Event, ServerSettings, Trouble};
 use bergamot_types::{JobId, ServerId, SplitMix};
 
-use super::day::Day;
+use crate::sim::day::Day;
 
 /// What is asked on a day beside articles.
 #[derive(Clone, Copy, Debug, Default)]

@@ -13,9 +13,9 @@ use bergamot_sched::Spare;
 use bergamot_types::ServerId;
 
 use crate::article::Stage;
+use crate::dispatch::{Choice, LOOK_AHEAD};
 use crate::engine::{Connection, Engine};
 use crate::event::Now;
-use crate::hand_out::{Choice, LOOK_AHEAD};
 use crate::order::ConnectionId;
 
 #[derive(Debug, Default)]

@@ -2,7 +2,7 @@
 
 use bergamot_types::SplitMix;
 
-use crate::health::Permille;
+use crate::job::health::Permille;
 
 /// Which of so many articles are looked at: 2 %, at least 20 and at most 200, spread evenly over all
 /// of them and so over the files.

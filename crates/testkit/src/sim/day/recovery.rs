@@ -2,7 +2,7 @@
 
 use bergamot_types::SplitMix;
 
-use super::day::Day;
+use crate::sim::day::Day;
 
 /// Lets some of the last files of each job be volumes. By a chance of its own, so that a day is like it
 /// would be without them.

@@ -4,16 +4,23 @@
 //! and among those by the turns of their servers. Each gets what was asked for in vain before, then
 //! the next article of the first job that has one for it.
 
+mod admission;
+pub(crate) mod end_game;
+mod idle_connections;
+pub(crate) mod in_flight;
+mod measure;
+mod server_probe;
+
 use bergamot_pool::{Route, Tries};
 use bergamot_queue::{File, SegmentKey};
 use bergamot_types::{ByteCount, ServerId};
 
 use crate::article::{Article, Stage, Whereabouts};
+use crate::dispatch::idle_connections::Takers;
+use crate::dispatch::in_flight::Line;
 use crate::engine::{Connection, Engine};
 use crate::event::Now;
-use crate::line::Line;
 use crate::order::{ConnectionId, Order, Ticket};
-use crate::takers::Takers;
 
 /// An article to be asked for, and where it waited.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -6,9 +6,9 @@ use bergamot_engine::{ConnectionId, DiskTrouble, Event, Notice, Order, QuotaReco
 use bergamot_limit::{Effect, Quota, QuotaSettings, Timetable};
 use bergamot_types::{ServerId, UnixTime};
 
-use super::day::Day;
-use super::kind::Kind;
-use super::wish::Wish;
+use crate::sim::day::Day;
+use crate::sim::day::wish::Wish;
+use crate::sim::kind::Kind;
 
 /// Follows every quota of a day, and its timetable.
 #[derive(Debug)]

@@ -1,15 +1,22 @@
 //! One NZB's worth of work.
 
+pub(crate) mod file_order;
+pub(crate) mod health;
+pub(crate) mod propagation;
+pub(crate) mod restored;
+pub(crate) mod sample;
+pub(crate) mod servers;
+
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use bergamot_types::{JobId, ServerId, UnixTime};
 
 use crate::file::{File, FileState, NewFile, SegmentState};
-use crate::health::{Permille, Sizes};
-use crate::order::FileOrder;
-use crate::restored::{Replay, Restored};
-use crate::servers::{ServerCount, Servers};
+use crate::job::file_order::FileOrder;
+use crate::job::health::{Permille, Sizes};
+use crate::job::restored::{Replay, Restored};
+use crate::job::servers::{ServerCount, Servers};
 
 #[derive(Clone, Debug)]
 pub struct NewJob {

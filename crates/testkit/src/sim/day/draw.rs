@@ -7,15 +7,15 @@ use bergamot_engine::ServerSettings;
 use bergamot_newsd::{Fault, Stage};
 use bergamot_types::{ByteRate, ServerId, SplitMix};
 
-use super::almanac::Almanac;
-use super::curious::{self, Curiosity};
-use super::day::{ClockModel, Day, DiskModel, JobModel, ServerModel, Spell, WireFault};
-use super::kind::{ANSWERS, CONNECTIONS, Kind};
-use super::misfits::{self, Misfits};
-use super::outage;
-use super::recovery;
-use super::seed::Seed;
-use super::wish;
+use crate::sim::day::calendar::Almanac;
+use crate::sim::day::misfits::{self, Misfits};
+use crate::sim::day::outage;
+use crate::sim::day::recovery;
+use crate::sim::day::wish;
+use crate::sim::day::{ClockModel, Day, DiskModel, JobModel, ServerModel, Spell, WireFault};
+use crate::sim::header_reader::{self, Curiosity};
+use crate::sim::kind::{ANSWERS, CONNECTIONS, Kind};
+use crate::sim::seed::Seed;
 
 /// About 200 articles, two servers and three kinds of fault that strike, some days much more.
 pub(crate) fn day(seed: Seed) -> Day {
@@ -59,7 +59,7 @@ pub(crate) fn day(seed: Seed) -> Day {
     outage::draw(&mut day);
     misfits::draw(&mut day);
     day.wishes = wish::wishes(&day);
-    day.curiosity = curious::draw(&day);
+    day.curiosity = header_reader::draw(&day);
     day.almanac = Almanac::draw(&day);
     day.almanac.blocks = Almanac::draw_blocks(&day);
     outage::spare_quotas(&mut day);

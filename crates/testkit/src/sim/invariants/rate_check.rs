@@ -6,7 +6,7 @@ use std::time::Duration;
 use bergamot_engine::{ConnectionId, Credit};
 use bergamot_types::ByteRate;
 
-use super::day::Day;
+use crate::sim::day::Day;
 
 /// Counts what was read over every ten seconds, in all and of each server.
 #[derive(Debug)]

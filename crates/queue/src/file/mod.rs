@@ -1,13 +1,18 @@
 //! One target file and its segments.
 
+pub(crate) mod agreement;
+pub(crate) mod alternates;
+pub(crate) mod part;
+pub(crate) mod placements;
+
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 use bergamot_types::{GroupName, MessageId, MessageIdList, UnixTime};
 
-use crate::alternates::{Alternates, Choices, repeated_ids};
-use crate::part::{Conflict, Part};
-use crate::placements::{Layout, Placed, Placements};
+use crate::file::alternates::{Alternates, Choices, repeated_ids};
+use crate::file::part::{Conflict, Part};
+use crate::file::placements::{Layout, Placed, Placements};
 
 /// A file as an NZB lists it. The three lists of its segments run in parallel.
 #[derive(Clone, Debug, Default)]

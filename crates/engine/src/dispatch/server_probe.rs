@@ -17,9 +17,9 @@ use bergamot_queue::SegmentKey;
 use bergamot_types::ServerId;
 
 use crate::article::Whereabouts;
+use crate::dispatch::{Choice, LOOK_AHEAD};
 use crate::engine::{Connection, Engine};
 use crate::event::Now;
-use crate::hand_out::{Choice, LOOK_AHEAD};
 use crate::order::ConnectionId;
 
 impl Engine {

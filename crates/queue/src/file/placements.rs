@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use crate::agreement::{Agreement, Claim as Said};
-use crate::part::{Conflict, Part};
+use crate::file::agreement::{Agreement, Claim as Said};
+use crate::file::part::{Conflict, Part};
 
 /// The parts of one file that have found their place.
 ///

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use bergamot_types::SplitMix;
 
-use super::day::{Day, Outage};
-use super::kind::Kind;
-use super::seed::Seed;
+use crate::sim::day::{Day, Outage};
+use crate::sim::kind::Kind;
+use crate::sim::seed::Seed;
 
 /// On one day in eight; half of the outages last from the start until the day heals.
 pub(crate) fn draw(day: &mut Day) {

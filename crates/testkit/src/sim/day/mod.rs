@@ -1,18 +1,25 @@
 //! What a seed expands to.
 
+pub(crate) mod calendar;
+pub(crate) mod draw;
+pub(crate) mod misfits;
+pub(crate) mod outage;
+pub(crate) mod post;
+pub(crate) mod recovery;
+pub(crate) mod wish;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bergamot_engine::ServerSettings;
 use bergamot_types::{ByteRate, ServerId};
 
-use super::almanac::Almanac;
-use super::curious::Curiosity;
-use super::draw;
-use super::kind::Kind;
-use super::misfits::Misfits;
-use super::seed::Seed;
-use super::wish::Wish;
+use crate::sim::day::calendar::Almanac;
+use crate::sim::day::misfits::Misfits;
+use crate::sim::day::wish::Wish;
+use crate::sim::header_reader::Curiosity;
+use crate::sim::kind::Kind;
+use crate::sim::seed::Seed;
 
 /// A day of downloads. Printed, it tells all there is to know about a seed.
 #[derive(Clone, Debug)]

@@ -6,10 +6,10 @@ use bergamot_engine::{DiskTrouble, Engine, Event, FORCE_PRIORITY, Failure, Serve
 use bergamot_queue::{FileKey, Layout, NewJob, Part, SegmentKey, SegmentState};
 use bergamot_types::{ByteRate, JobId};
 
-use super::day::{Day, JobModel};
-use super::journal::Journal;
-use super::kind::Kind;
-use super::recovery::Census;
+use crate::sim::day::recovery::Census;
+use crate::sim::day::{Day, JobModel};
+use crate::sim::journal::Journal;
+use crate::sim::kind::Kind;
 
 /// How a job ended.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -426,7 +426,7 @@ impl<'a> Book<'a> {
         good: bool,
         outgrown: bool,
     ) {
-        let right = super::models::part(self.day, key);
+        let right = crate::sim::models::part(self.day, key);
         let same = part.begin == right.begin && part.length == right.length;
         let right = same
             && part.file_size == right.file_size
