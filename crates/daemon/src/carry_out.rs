@@ -6,8 +6,8 @@ use bergamot_engine::{ConnectionId, Event, Failure, HealthAction, Notice, Order,
 use bergamot_net::{Connection, Fetch};
 use bergamot_nzb::better_name;
 use bergamot_queue::{
-    Cause, Ending, FileKey, FileState, Layout, Life, Losses, Permille, SegmentState, Stage, Step,
-    cause_of,
+    Cause, Ending, FileKey, FileState, JobState, Layout, Losses, Permille, SegmentState, Stage,
+    Step, cause_of,
 };
 use bergamot_store::{Check, Finished};
 use bergamot_types::{ByteCount, JobId, MessageId, SafeName, ServerId, Shown};
@@ -167,7 +167,7 @@ impl Daemon {
 
     fn enter(&mut self, job: JobId, stage: Stage) {
         // A move that did not work is tried again.
-        if self.jobs.record(job).is_some_and(|record| record.life != Life::Post(stage)) {
+        if self.jobs.record(job).is_some_and(|record| record.life != JobState::Post(stage)) {
             self.jobs.step(job, Step::Enter(stage));
             self.tell_state(job);
         }

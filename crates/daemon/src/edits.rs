@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use bergamot_engine::{Event, FORCE_PRIORITY};
-use bergamot_queue::{Deletion, Ending, FileKey, FileOrder, FileState, Life};
+use bergamot_queue::{Deletion, Ending, FileKey, FileOrder, FileState, JobState};
 use bergamot_rpc::Refusal;
 use bergamot_rpc::view::{Mark, Parameter};
 use bergamot_rpc::wish::{Delete, Edit, FileEdit, HistoryEdit, Place, SortKey};
@@ -343,7 +343,7 @@ impl Daemon {
 
     fn edit_files(&mut self, job: JobId, files: &[u32], what: FileEdit) -> Edited {
         let record = self.jobs.record(job).ok_or(Refusal::NoSuchJob(job))?;
-        if record.life == Life::Fetching {
+        if record.life == JobState::Fetching {
             return Err(Refusal::Impossible(format!("the NZB of job {job} has not come yet")));
         }
         if let Some(file) = files.iter().find(|file| !has_file(record, **file)) {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bergamot_queue::{Cause, Life, Step};
+use bergamot_queue::{Cause, JobState, Step};
 use bergamot_store::{Check, Record};
 use bergamot_types::{ByteCount, JobId};
 use bergamot_writer::{JobDir, Root};
@@ -436,7 +436,7 @@ impl Jobs {
             || self.resting.contains_key(&job)
             || self.apart.contains(&job)
             || self.held.get(&job).is_some_and(|held| held.is_out);
-        let is_waiting = record.outcome.is_none() && record.life != Life::Fetching;
+        let is_waiting = record.outcome.is_none() && record.life != JobState::Fetching;
         if is_waiting && !record.paused && !is_elsewhere {
             self.waiting.insert(Place::of(record));
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bergamot_engine::{Event, FORCE_PRIORITY};
-use bergamot_queue::{Cause, Deletion, DupeMode, Ending, Life, Step};
+use bergamot_queue::{Cause, Deletion, DupeMode, Ending, JobState, Step};
 use bergamot_store::{Check, Doubt, Expired, Outcome, Postponed, Record, ServerArticles};
 use bergamot_types::{ByteCount, JobId, SafeName, Shown};
 use bergamot_writer::Root;
@@ -36,7 +36,7 @@ impl Daemon {
         let rivals = if is_new { self.rivals(&record) } else { Vec::new() };
         let better = rivals.iter().any(|rival| rival.is_better);
         let twin = is_new.then(|| self.twin(&record)).flatten();
-        let is_to_come = record.life == Life::Fetching;
+        let is_to_come = record.life == JobState::Fetching;
         self.jobs.insert(Box::new(record));
         self.let_propagate(id);
         self.tell_added(id);

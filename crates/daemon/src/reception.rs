@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use bergamot_nzb::{Label, Limits, Nzb, NzbError};
-use bergamot_queue::{Cause, Deletion, DupeMode, Ending, Life};
+use bergamot_queue::{Cause, Deletion, DupeMode, Ending, JobState};
 use bergamot_rpc::wish::{Content, NewJob};
 use bergamot_store::{Addition, Dupe, Fingerprint, Outcome, Parameters, Record, Spool, StoreError};
 use bergamot_types::{JobId, Secret, Shown, Url};
@@ -162,7 +162,7 @@ impl Reception {
         }
         record.url = Some(url.reveal().into());
         record.source = format!("url {url}").into();
-        record.life = Life::Fetching;
+        record.life = JobState::Fetching;
         record.priority_is_open = wishes.priority.is_none() && record.category.is_none();
         self.spool(&record, &mut std::io::empty())?;
         Ok(record)

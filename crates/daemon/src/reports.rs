@@ -68,8 +68,10 @@ impl Daemon {
                 }
                 Event::Connected { connection }
             }
-            Report::Thirsty => Event::Thirsty { connection },
-            Report::Unspent(bytes) => Event::Unspent { connection, bytes: ByteCount(bytes) },
+            Report::CreditWanted => Event::CreditWanted { connection },
+            Report::CreditReturned(bytes) => {
+                Event::CreditReturned { connection, bytes: ByteCount(bytes) }
+            }
             Report::Refused { ticket, reply } => {
                 let id = self.engine.article(Ticket(ticket)).map(field::display);
                 debug!(id, %reply, "refused");

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use bergamot_engine::{Event, FORCE_PRIORITY, Hold};
-use bergamot_queue::{FileKey, FileState, Life, Step};
+use bergamot_queue::{FileKey, FileState, JobState, Step};
 use bergamot_rpc::Event as News;
 use bergamot_storage::{Claim, Guard, Reserve, Shortage, VolumeId};
 use bergamot_store::Record;
@@ -250,7 +250,7 @@ impl Daemon {
         self.jobs.record(job).is_some_and(|record| {
             record.outcome.is_none()
                 && record.priority < FORCE_PRIORITY
-                && !matches!(record.life, Life::Post(_))
+                && !matches!(record.life, JobState::Post(_))
         })
     }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use bergamot_limit::Limiter;
 use bergamot_pool::{Attempt, Pool, Trouble};
-use bergamot_queue::{Job, JobState, NewJob, Queue, SegmentKey};
+use bergamot_queue::{DownloadState, Job, NewJob, Queue, SegmentKey};
 use bergamot_sched::Scheduler;
 use bergamot_types::{ByteCount, ByteRate, JobId, MessageId, ServerId};
 use tracing::{debug, trace};
@@ -14,12 +14,12 @@ use crate::allowance::Allowance;
 use crate::article::health::Losses;
 use crate::article::suspicion::Suspects;
 use crate::article::{Article, Blame, Troubled};
-use crate::control::Wishes;
+use crate::control::Overrides;
 use crate::disk::Disk;
 use crate::disk::backlog::Backlog;
 use crate::disk::budget::Budget;
 use crate::dispatch::end_game::EndGame;
-use crate::dispatch::in_flight::Line;
+use crate::dispatch::in_flight::InFlight;
 use crate::errands::Errands;
 use crate::event::{Event, Now};
 use crate::order::{ConnectionId, Failure, Note, Notice, Order, Ticket};
@@ -33,9 +33,9 @@ pub struct Engine {
     pub(crate) queue: Queue,
     pub(crate) pool: Pool,
     pub(crate) connections: BTreeMap<ConnectionId, Connection>,
-    pub(crate) lines: BTreeMap<ServerId, VecDeque<SegmentKey>>, // who may be asked again for what
-    pub(crate) parked: Vec<SegmentKey>,                         // wait for a server that is excused
-    pub(crate) delayed: BTreeSet<(Instant, SegmentKey)>,        // wait until then, after a break
+    pub(crate) retry_queues: BTreeMap<ServerId, VecDeque<SegmentKey>>, // who may be asked again for what
+    pub(crate) parked: Vec<SegmentKey>, // wait for a server that is excused
+    pub(crate) delayed: BTreeSet<(Instant, SegmentKey)>, // wait until then, after a break
     pub(crate) troubled: HashMap<SegmentKey, Troubled>,
     pub(crate) suspects: Suspects,
     pub(crate) tickets: HashMap<Ticket, Article>,
@@ -50,7 +50,7 @@ pub struct Engine {
     pub(crate) disk: Disk,
     pub(crate) ended: HashSet<JobId>, // jobs whose last order has gone out
     pub(crate) losses: Losses,
-    pub(crate) wishes: Wishes,
+    pub(crate) overrides: Overrides,
     pub(crate) is_state_unwritable: bool,
     pub(crate) errands: Errands,
     pub(crate) probes: Probes,
@@ -66,9 +66,9 @@ pub(crate) struct Connection {
     pub(crate) working: bool,
     /// Else it gets nothing more to do, and is told goodbye when it is done.
     pub(crate) stays: bool,
-    pub(crate) is_parting: bool, // it was told
+    pub(crate) is_closing: bool, // it was told
     pub(crate) has_answered: bool,
-    pub(crate) line: Line,
+    pub(crate) in_flight: InFlight,
     pub(crate) idle_since: Option<Instant>,
 }
 
@@ -80,7 +80,7 @@ impl Engine {
         Self {
             queue: Queue::new(),
             connections: BTreeMap::new(),
-            lines: pool.ids().map(|server| (server, VecDeque::new())).collect(),
+            retry_queues: pool.ids().map(|server| (server, VecDeque::new())).collect(),
             pool,
             parked: Vec::new(),
             delayed: BTreeSet::new(),
@@ -98,7 +98,7 @@ impl Engine {
             disk: Disk::default(),
             ended: HashSet::new(),
             losses: Losses::default(),
-            wishes: Wishes::default(),
+            overrides: Overrides::default(),
             is_state_unwritable: false,
             errands: Errands::default(),
             probes: Probes::default(),
@@ -152,16 +152,18 @@ impl Engine {
             Event::SettingsChanged(settings) => self.on_settings_changed(now, *settings),
             Event::StateUnwritable => self.is_state_unwritable = true,
             Event::StateWritable => self.is_state_unwritable = false,
-            Event::Thirsty { connection } => self.on_thirsty(now, connection),
+            Event::CreditWanted { connection } => self.on_credit_wanted(now, connection),
             Event::Timeout => {}
-            Event::Unspent { connection, bytes } => self.on_unspent(now, connection, bytes),
+            Event::CreditReturned { connection, bytes } => {
+                self.on_credit_returned(now, connection, bytes)
+            }
             Event::Written { ticket, result } => self.on_written(now, ticket, result),
         }
         self.on_time(now);
-        self.look_at_allowance(now);
+        self.check_allowance(now);
         self.admit_bodies(now);
-        self.hand_out(now);
-        self.hand_out_probes(now);
+        self.dispatch(now);
+        self.dispatch_probes(now);
         self.run_errands(now);
         self.keep_records(now);
         self.pass_on_leases();
@@ -241,13 +243,13 @@ impl Engine {
 
     pub(crate) fn end_job_if_settled(&mut self, job: JobId) {
         match self.queue.state(job) {
-            None | Some(JobState::Downloading) => {}
-            Some(JobState::Complete { verified }) => {
+            None | Some(DownloadState::Downloading) => {}
+            Some(DownloadState::Complete { verified }) => {
                 if self.ended.insert(job) {
                     self.orders.push_back(Order::FinishJob { job, verified });
                 }
             }
-            Some(JobState::Incomplete) => self.fail_job(job, self.cause_of_loss(job)),
+            Some(DownloadState::Incomplete) => self.fail_job(job, self.cause_of_loss(job)),
         }
     }
 
@@ -261,7 +263,7 @@ impl Engine {
 
     fn on_connected(&mut self, now: Now, connection: ConnectionId) {
         let known = self.connections.get_mut(&connection);
-        let Some(known) = known.filter(|known| !known.is_parting) else { return };
+        let Some(known) = known.filter(|known| !known.is_closing) else { return };
         known.working = true;
         known.idle_since = Some(now.instant);
         let server = known.server;
@@ -273,14 +275,14 @@ impl Engine {
 
     /// Its trouble is over.
     pub(crate) fn on_server_works(&mut self, now: Now, server: ServerId) {
-        self.tell(Notice::ServerWorks { server });
+        self.notify(Notice::ServerWorks { server });
         self.reroute(now);
     }
 
     /// It is left alone for a while, in the trouble that the pool knows.
     pub(crate) fn on_server_rests(&mut self, now: Now, server: ServerId, again_in: Duration) {
         if let Some(trouble) = self.pool.trouble(server) {
-            self.tell(Notice::ServerRests { server, trouble, again_in });
+            self.notify(Notice::ServerRests { server, trouble, again_in });
         }
         self.reroute(now);
     }
@@ -321,12 +323,12 @@ impl Engine {
         };
         self.take_probes_back(connection);
         // All it has not reported on, whether or not it had heard of it.
-        for ticket in gone.line.tickets() {
+        for ticket in gone.in_flight.tickets() {
             self.take_back(now, ticket, if Some(&ticket) == first { blame } else { Blame::None });
         }
         match end {
             Consequence::GoesOn => {}
-            Consequence::LowerCeiling(to) => self.tell(Notice::CeilingLowered { server, to }),
+            Consequence::LowerCeiling(to) => self.notify(Notice::CeilingLowered { server, to }),
             Consequence::Rests(again_in) => self.on_server_rests(now, server, again_in),
         }
     }
@@ -340,12 +342,12 @@ impl Engine {
         }
         self.ask_after_pauses(now);
         let is_done = |id: ConnectionId, known: &Connection| {
-            let leaves = !known.stays && known.line.is_empty() && !self.is_probing(id);
+            let leaves = !known.stays && known.in_flight.is_empty() && !self.is_probing(id);
             leaves || self.idle_until(id, known).is_some_and(|end| now.instant >= end)
         };
         let done = self.connections.iter().filter(|(id, known)| is_done(**id, known));
         let done: Vec<_> = done.map(|(id, _)| *id).collect();
-        done.into_iter().for_each(|connection| self.say_goodbye(connection));
+        done.into_iter().for_each(|connection| self.disconnect(connection));
     }
 
     /// When a connection has had nothing to do for too long. Questions without a body are something to
@@ -364,10 +366,10 @@ impl Engine {
     }
 
     /// Once; what it was asked comes back when it has ended.
-    pub(crate) fn say_goodbye(&mut self, connection: ConnectionId) {
+    pub(crate) fn disconnect(&mut self, connection: ConnectionId) {
         let Some(known) = self.connections.get_mut(&connection) else { return };
         known.idle_since = None;
-        if std::mem::replace(&mut known.is_parting, true) {
+        if std::mem::replace(&mut known.is_closing, true) {
             return;
         }
         if std::mem::replace(&mut known.working, false) {
@@ -389,7 +391,7 @@ impl Engine {
         self.orders.push_back(Order::Note(note));
     }
 
-    pub(crate) fn tell(&mut self, notice: Notice) {
+    pub(crate) fn notify(&mut self, notice: Notice) {
         self.orders.push_back(Order::Tell(notice));
     }
 }

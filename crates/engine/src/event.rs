@@ -130,13 +130,13 @@ pub enum Event {
     /// It can again.
     StateWritable,
     /// The connection has something to read and no lease to read it with.
-    Thirsty {
+    CreditWanted {
         connection: ConnectionId,
     },
     /// A deadline may have passed.
     Timeout,
     /// So much of the connection's lease was not needed.
-    Unspent {
+    CreditReturned {
         connection: ConnectionId,
         bytes: ByteCount,
     },

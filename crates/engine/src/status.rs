@@ -7,7 +7,7 @@ use bergamot_pool::Trouble;
 use bergamot_queue::SegmentKey;
 use bergamot_types::{ByteRate, JobId, ServerId};
 
-use crate::article::{Stage, Whereabouts};
+use crate::article::{Location, Stage};
 use crate::engine::Engine;
 use crate::event::Now;
 use crate::verdict::{Verdict, Wait};
@@ -70,7 +70,7 @@ impl Engine {
             working: self.pool.working(id),
             configured: settings.connections,
             ceiling: self.pool.ceiling(id),
-            in_flight: lines.map(|known| known.line.len()).sum(),
+            in_flight: lines.map(|known| known.in_flight.len()).sum(),
             trouble: self.pool.trouble(id),
             rests_until: self.pool.rests_until(id),
             is_used_up: self.pool.is_used_up(id),
@@ -83,9 +83,9 @@ impl Engine {
         let known = self.queue.job(job)?;
         let stages = self.tickets.values().filter(|it| it.key.job == job).map(|it| &it.stage);
         let in_flight = stages.clone().filter(|it| matches!(it, Stage::Asked { .. })).count();
-        let waits = |whereabouts| whereabouts != Whereabouts::UnderWay;
+        let waits = |location| location != Location::UnderWay;
         let waiting = self.troubled.iter().filter(|(key, _)| key.job == job);
-        let waiting = waiting.filter(|(_, it)| waits(it.whereabouts)).map(|(key, _)| *key);
+        let waiting = waiting.filter(|(_, it)| waits(it.location)).map(|(key, _)| *key);
         let unasked = known.first_unasked();
         let unasked = unasked.map(|(file, segment)| SegmentKey { job, file, segment });
         let first = waiting.clone().min().or(unasked);

@@ -4,7 +4,7 @@ use bergamot_pool::{History, Route, Tries, Trouble};
 use bergamot_queue::SegmentKey;
 use bergamot_types::{JobId, ServerId};
 
-use crate::article::{Stage, Whereabouts};
+use crate::article::{Location, Stage};
 use crate::engine::Engine;
 use crate::event::Now;
 use crate::order::Ticket;
@@ -60,13 +60,13 @@ impl Engine {
             Some(&Stage::Writing { server, .. }) => return Some(Verdict::Got { server }),
             Some(Stage::Keeping) | None => {}
         }
-        let (servers, trouble) = self.whom_it_waits_for(now, key, &tries);
-        let whereabouts = troubled.map(|troubled| troubled.whereabouts);
+        let (servers, trouble) = self.servers_awaited(now, key, &tries);
+        let location = troubled.map(|troubled| troubled.location);
         let why = match trouble {
             _ if self.queue.is_paused(key.job) => Wait::Job,
             _ if self.queue.is_job_held(key.job) => Wait::Paused,
             _ if self.queue.is_held(key) => Wait::File,
-            _ if matches!(whereabouts, Some(Whereabouts::Delayed { .. })) => Wait::Pause,
+            _ if matches!(location, Some(Location::Delayed { .. })) => Wait::Pause,
             _ if servers.is_empty() => Wait::Servers,
             Some(trouble) => Wait::Server(trouble),
             None if servers.iter().all(|server| self.pool.is_used_up(*server)) => Wait::Quota,
@@ -121,7 +121,7 @@ impl Engine {
     }
 
     /// Those who may still be asked, and the trouble they are in if all of them are.
-    fn whom_it_waits_for(
+    fn servers_awaited(
         &self,
         now: Now,
         key: SegmentKey,

@@ -70,11 +70,11 @@ fn memory_bounds_the_connections_to_all_servers_but_one_to_each() {
 fn who_is_thirsty_is_lent_something_and_others_are_not() {
     let mut world = world(2 * SHARE, &[]);
     let (first, second) = (world.id(0), world.id(1));
-    world.pass(Event::Thirsty { connection: first });
+    world.pass(Event::CreditWanted { connection: first });
     world.wait(2_000);
     assert_eq!(world.lent, [0]);
-    world.pass(Event::Unspent { connection: first, bytes: ByteCount(0) });
-    world.pass(Event::Thirsty { connection: second });
+    world.pass(Event::CreditReturned { connection: first, bytes: ByteCount(0) });
+    world.pass(Event::CreditWanted { connection: second });
     world.wait(2_000);
     assert_eq!(world.lent, [0, 1]);
 }
@@ -84,15 +84,15 @@ fn what_one_has_not_spent_is_lent_to_another() {
     let mut world = world(2 * SHARE, &[]);
     let (thirsty, full) = (world.id(0), world.id(1));
     world.wait(2_000);
-    world.pass(Event::Thirsty { connection: full });
+    world.pass(Event::CreditWanted { connection: full });
     assert_eq!(world.lent, [1]);
     while !world.lent.is_empty() {
         world.lent.clear();
-        world.pass(Event::Unspent { connection: thirsty, bytes: ByteCount(0) });
-        world.pass(Event::Thirsty { connection: thirsty });
+        world.pass(Event::CreditReturned { connection: thirsty, bytes: ByteCount(0) });
+        world.pass(Event::CreditWanted { connection: thirsty });
     }
     let before = world.wakes_in();
-    world.pass(Event::Unspent { connection: full, bytes: ByteCount(1_000_000) });
+    world.pass(Event::CreditReturned { connection: full, bytes: ByteCount(1_000_000) });
     assert!(!world.lent.is_empty() || world.wakes_in() < before, "it comes sooner");
 }
 
@@ -100,6 +100,6 @@ fn what_one_has_not_spent_is_lent_to_another() {
 fn without_a_rate_a_lease_lasts_until_there_is_one() {
     let mut world = world(0, &[]);
     let connection = world.id(0);
-    world.pass(Event::Thirsty { connection });
+    world.pass(Event::CreditWanted { connection });
     assert_eq!((&world.lent[..], world.revoked.len()), (&[0][..], 0));
 }

@@ -61,9 +61,9 @@ pub enum Report {
         reply: Reply,
     },
     /// There is something to read, and no credit to read it with.
-    Thirsty,
+    CreditWanted,
     /// So much of its credit was not needed.
-    Unspent(u64),
+    CreditReturned(u64),
 }
 
 impl Connection {
@@ -296,8 +296,8 @@ impl<R: Fn(Report)> Session<R> {
 
     fn plead(&self, plea: Plea) {
         (self.report)(match plea {
-            Plea::More => Report::Thirsty,
-            Plea::Unspent(bytes) => Report::Unspent(bytes),
+            Plea::More => Report::CreditWanted,
+            Plea::CreditReturned(bytes) => Report::CreditReturned(bytes),
         });
     }
 

@@ -25,7 +25,7 @@ pub(crate) enum Plea {
     /// There is something to read and nothing to read it with.
     More,
     /// Nothing is left to read; this much was not needed.
-    Unspent(u64),
+    CreditReturned(u64),
 }
 
 impl Purse {
@@ -38,8 +38,8 @@ impl Purse {
     /// already: to settle again would undo a plea for more that is still under way.
     pub(crate) fn revoke(&mut self) -> Option<Plea> {
         self.credit.take().map(|credit| match credit {
-            Credit::Bytes { most, .. } => Plea::Unspent(most),
-            Credit::Unlimited => Plea::Unspent(0),
+            Credit::Bytes { most, .. } => Plea::CreditReturned(most),
+            Credit::Unlimited => Plea::CreditReturned(0),
         })
     }
 
@@ -108,11 +108,11 @@ mod tests {
         let until = now + Duration::from_secs(1);
         purse.fill(Credit::Bytes { most: 100, until });
         purse.spend(30);
-        assert_eq!(purse.plea(now, false), Some(Plea::Unspent(70)));
+        assert_eq!(purse.plea(now, false), Some(Plea::CreditReturned(70)));
         assert_eq!(purse.plea(now, false), None);
         purse.fill(Credit::Bytes { most: 100, until });
         assert_eq!(purse.allowed(until, true), 0);
-        assert_eq!(purse.plea(until, true), Some(Plea::Unspent(100)));
+        assert_eq!(purse.plea(until, true), Some(Plea::CreditReturned(100)));
         assert_eq!(purse.plea(until, true), Some(Plea::More));
     }
 
@@ -122,7 +122,7 @@ mod tests {
         purse.fill(Credit::Unlimited);
         purse.spend(u64::MAX);
         assert_eq!((purse.plea(now, true), purse.plea(now, false)), (None, None));
-        assert_eq!(purse.revoke(), Some(Plea::Unspent(0)));
+        assert_eq!(purse.revoke(), Some(Plea::CreditReturned(0)));
         assert_eq!(purse.plea(now, true), Some(Plea::More));
         assert_eq!(purse.revoke(), None, "what it asked for is still wanted");
     }

@@ -1,6 +1,6 @@
 //! The life of a job, from the queue to history, and why it ended.
 //!
-//! A closed machine: [`Life::next`] knows every step there is and refuses the others, so no record can
+//! A closed machine: [`JobState::next`] knows every step there is and refuses the others, so no record can
 //! tell of a life that nobody has led. A job that failed has a [`Cause`], and with it a code for
 //! programs, a sentence for people and a rule of what may be done about it.
 
@@ -12,7 +12,7 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
-pub enum Life {
+pub enum JobState {
     /// Only the address of its NZB is known.
     Fetching,
     Queued,
@@ -55,13 +55,13 @@ pub enum Step {
 
 /// A step that no job can take from where it is.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
-#[error("a job that is {life} cannot {step}")]
+#[error("a job that is {state} cannot {step}")]
 pub struct Impossible {
-    pub life: Life,
+    pub state: JobState,
     pub step: Step,
 }
 
-impl Life {
+impl JobState {
     pub fn next(self, step: Step) -> Result<Self, Impossible> {
         match (self, step) {
             (Self::Ended, Step::Fetch) => Ok(Self::Fetching),
@@ -76,7 +76,7 @@ impl Life {
             (Self::Downloading | Self::Post(_), Step::PutBack) => Ok(Self::Queued),
             (Self::Queued | Self::Downloading | Self::Post(_), Step::End) => Ok(Self::Ended),
             (Self::Ended, Step::Retry) => Ok(Self::Queued),
-            _ => Err(Impossible { life: self, step }),
+            _ => Err(Impossible { state: self, step }),
         }
     }
 
@@ -281,7 +281,7 @@ pub fn cause_of(losses: Losses, is_recent: bool) -> Cause {
     Cause::Incomplete
 }
 
-impl fmt::Display for Life {
+impl fmt::Display for JobState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Fetching => f.write_str("being fetched"),
@@ -348,12 +348,12 @@ mod tests {
         ("ended", "F.  .VRUMS  ..Q"),
     ];
 
-    fn lives() -> Vec<Life> {
-        let posts = Stage::ALL.map(Life::Post);
-        [Life::Fetching, Life::Queued, Life::Downloading]
+    fn lives() -> Vec<JobState> {
+        let posts = Stage::ALL.map(JobState::Post);
+        [JobState::Fetching, JobState::Queued, JobState::Downloading]
             .into_iter()
             .chain(posts)
-            .chain([Life::Ended])
+            .chain([JobState::Ended])
             .collect()
     }
 
@@ -367,10 +367,10 @@ mod tests {
             .collect()
     }
 
-    fn letter(life: Life) -> char {
+    fn letter(life: JobState) -> char {
         match life {
-            Life::Fetching => 'F',
-            Life::Post(Stage::Scripts) => 'S',
+            JobState::Fetching => 'F',
+            JobState::Post(Stage::Scripts) => 'S',
             other => other.to_string().to_uppercase().chars().next().unwrap(),
         }
     }
@@ -385,7 +385,7 @@ mod tests {
             for (step, expected) in steps().into_iter().zip(row) {
                 let next = life.next(step);
                 assert_eq!(next.map_or('.', letter), expected, "{life}, {step}");
-                assert!(next.is_ok() || next == Err(Impossible { life, step }));
+                assert!(next.is_ok() || next == Err(Impossible { state: life, step }));
             }
         }
     }
@@ -396,7 +396,7 @@ mod tests {
             let step = if life.is_ended() { Step::Retry } else { Step::End };
             assert!(life.next(step).is_ok(), "{life}");
         }
-        let error = Life::Ended.next(Step::End).unwrap_err();
+        let error = JobState::Ended.next(Step::End).unwrap_err();
         assert_eq!(error.to_string(), "a job that is ended cannot end");
     }
 

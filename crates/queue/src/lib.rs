@@ -10,7 +10,7 @@
 //! - [`Sizes`], [`Permille`]: how much of a job is lost, and whether that can be repaired
 //! - [`sample`], [`Outlook`]: what a few articles say of a whole job
 //! - [`ServerCount`]: how many articles of a job a server had, and had not
-//! - [`Life`], [`Cause`], [`DupeMode`]: where a job is in its life, why it failed, and what it makes of others
+//! - [`JobState`], [`Cause`], [`DupeMode`]: where a job is in its life, why it failed, and what it makes of others
 //! - [`Propagation`]: how long a job of a recent post is held that lacks articles
 //! - [`Restored`], [`Replay`]: what an earlier run had written, and what came of it
 //! - [`Part`], [`Conflict`]: what an article turned out to hold, and why that cannot be
@@ -34,8 +34,8 @@ pub use job::propagation::{Held, HoldVerdict, Propagation};
 pub use job::restored::{Replay, Restored};
 pub use job::sample::{Outlook, sample};
 pub use job::servers::ServerCount;
-pub use job::{Job, JobState, MoreFiles, NewJob, Totals};
+pub use job::{DownloadState, Job, MoreFiles, NewJob, Totals};
 pub use job_state::{
-    Cause, Deletion, Ending, Impossible, Life, Losses, Retry, Stage, Step, cause_of,
+    Cause, Deletion, Ending, Impossible, JobState, Losses, Retry, Stage, Step, cause_of,
 };
 pub use queue::{FileKey, Queue, SegmentKey};

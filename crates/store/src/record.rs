@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bergamot_queue::{DupeMode, Ending, Held, Life};
+use bergamot_queue::{DupeMode, Ending, Held, JobState};
 use bergamot_types::{ByteCount, JobId, Secret, UnixTime};
 use serde::{Deserialize, Serialize};
 
@@ -62,7 +62,7 @@ pub struct Record {
     /// Its directory below the incomplete one, once it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<Box<str>>,
-    pub life: Life,
+    pub life: JobState,
     /// How often a daemon died that had it in hand.
     #[serde(default, skip_serializing_if = "is_default")]
     pub starts: u32,
@@ -140,7 +140,7 @@ impl Record {
             file_choices: None,
             kin: None,
             directory: None,
-            life: Life::Queued,
+            life: JobState::Queued,
             starts: 0,
             returns: 0,
             held: None,
@@ -151,7 +151,7 @@ impl Record {
 
     /// Makes it history.
     pub fn end(&mut self, outcome: Outcome) {
-        self.life = Life::Ended;
+        self.life = JobState::Ended;
         self.outcome = Some(Box::new(outcome));
     }
 
@@ -179,7 +179,7 @@ impl Record {
     /// A job that failed or was deleted does not stand in the way of another try, and what articles
     /// one has whose NZB is still to come, nobody knows.
     pub(crate) fn stands_in_the_way(&self) -> bool {
-        let is_known = self.life != Life::Fetching;
+        let is_known = self.life != JobState::Fetching;
         is_known && matches!(self.ending(), None | Some(Ending::Completed { .. }))
     }
 
@@ -283,7 +283,7 @@ mod tests {
     #[test]
     fn a_record_comes_back_as_it_went_in() {
         let mut post = full();
-        post.life = Life::Post(Stage::Unpacking);
+        post.life = JobState::Post(Stage::Unpacking);
         let plain = Record::new(JobId(1), "", UnixTime(0), "", Fingerprint::default());
         for record in [plain, full(), post, ended()] {
             assert_eq!(Record::unseal(record.sealed().as_bytes()).unwrap(), record);
@@ -324,7 +324,7 @@ mod tests {
     #[test]
     fn a_record_whose_parts_contradict_each_other_is_damaged() {
         let mut record = ended();
-        record.life = Life::Queued;
+        record.life = JobState::Queued;
         assert!(matches!(Record::unseal(record.sealed().as_bytes()), Err(Unsealed::Damaged)));
     }
 }

@@ -7,11 +7,16 @@ use crate::event::Now;
 use crate::order::{ConnectionId, Order};
 
 impl Engine {
-    pub(crate) fn on_thirsty(&mut self, now: Now, connection: ConnectionId) {
+    pub(crate) fn on_credit_wanted(&mut self, now: Now, connection: ConnectionId) {
         self.limiter.request(now.instant, connection);
     }
 
-    pub(crate) fn on_unspent(&mut self, now: Now, connection: ConnectionId, bytes: ByteCount) {
+    pub(crate) fn on_credit_returned(
+        &mut self,
+        now: Now,
+        connection: ConnectionId,
+        bytes: ByteCount,
+    ) {
         self.limiter.settle(now.instant, connection, bytes);
     }
 

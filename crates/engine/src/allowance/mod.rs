@@ -18,7 +18,7 @@ use bergamot_types::{ServerId, UnixTime};
 use crate::allowance::meter::{Meter, QuotaRecords, Scope};
 use crate::allowance::schedule::Schedule;
 use crate::article::{Article, Stage};
-use crate::dispatch::in_flight::Line;
+use crate::dispatch::in_flight::InFlight;
 use crate::engine::Engine;
 use crate::event::{DiskTrouble, Event, Fault, Now};
 use crate::order::{ConnectionId, Notice, Order, Ticket};
@@ -139,7 +139,7 @@ impl Allowance {
     }
 
     /// The quotas that were reached or renewed.
-    fn look_at_meters(&mut self, date: UnixTime, asked: &BTreeMap<ServerId, u64>) -> Vec<Scope> {
+    fn check_meters(&mut self, date: UnixTime, asked: &BTreeMap<ServerId, u64>) -> Vec<Scope> {
         let mut changed = Vec::new();
         for (&scope, meter) in &mut self.meters {
             let of_scope = |(server, _): &(&ServerId, &u64)| concerns(scope, **server);
@@ -216,7 +216,7 @@ impl Engine {
         if is_stuck || self.is_state_unwritable {
             return Some(Hold::Unrecorded);
         }
-        self.wishes.paused.then_some(Hold::Paused)
+        self.overrides.paused.then_some(Hold::Paused)
     }
 
     /// Whether that is so for jobs of any priority.
@@ -285,8 +285,8 @@ impl Engine {
 
     /// What has come of a body that will not be finished, as far as it was told.
     fn received_of(&self, connection: ConnectionId, ticket: Ticket) -> u64 {
-        let line = self.connections.get(&connection).map(|known| &known.line);
-        line.filter(|line| line.ticket_at(0) == Some(ticket)).map_or(0, Line::received)
+        let line = self.connections.get(&connection).map(|known| &known.in_flight);
+        line.filter(|line| line.ticket_at(0) == Some(ticket)).map_or(0, InFlight::received)
     }
 
     /// The NZB gives the length before decoding, which is what a provider counts; unless it is wrong.
@@ -298,13 +298,13 @@ impl Engine {
         Some((server, came.max(u64::from(claimed)).saturating_sub(article.surplus)))
     }
 
-    pub(crate) fn look_at_allowance(&mut self, now: Now) {
+    pub(crate) fn check_allowance(&mut self, now: Now) {
         if self.allowance.schedule.look(now.date) {
             self.on_schedule_changed(now);
         }
         if !self.allowance.meters.is_empty() {
             let asked = self.asked_of_each();
-            for scope in self.allowance.look_at_meters(now.date, &asked) {
+            for scope in self.allowance.check_meters(now.date, &asked) {
                 self.on_quota_changed(now, scope);
             }
         }
@@ -314,12 +314,12 @@ impl Engine {
     fn on_schedule_changed(&mut self, now: Now) {
         let (effect, until) = (self.allowance.schedule.effect(), self.allowance.schedule.until());
         self.limiter.set_global(now.instant, Some(self.rate_by_schedule()));
-        self.tell(Notice::ScheduleChanged { effect, until });
+        self.notify(Notice::ScheduleChanged { effect, until });
     }
 
     fn on_quota_changed(&mut self, now: Now, server: Scope) {
         let reached = self.allowance.reached(server);
-        self.tell(match reached {
+        self.notify(match reached {
             Some(until) => Notice::QuotaReached { server, until },
             None => Notice::QuotaRenewed { server },
         });

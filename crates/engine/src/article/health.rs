@@ -70,7 +70,7 @@ impl Engine {
         if self.losses.by_outage.contains(&job) && action != HealthAction::None {
             return self.fail_job(job, Failure::ServersDown);
         }
-        self.tell(Notice::BeyondRepair { job, health, critical, action });
+        self.notify(Notice::BeyondRepair { job, health, critical, action });
         match action {
             HealthAction::Delete => {
                 self.fail_job(job, Failure::Health { health, critical });

@@ -60,7 +60,7 @@ pub(crate) enum Blame {
 #[derive(Debug, Default)]
 pub(crate) struct Troubled {
     pub(crate) tries: Tries,
-    pub(crate) whereabouts: Whereabouts,
+    pub(crate) location: Location,
     /// What an article that outgrew its reservation needs.
     pub(crate) needs: u64,
     /// The length of the best damaged copy, which lies in its place.
@@ -73,13 +73,13 @@ pub(crate) struct Troubled {
 impl Troubled {
     /// Whether it waits in the line of this server, among others.
     pub(crate) fn waits_for(&self, server: ServerId) -> bool {
-        self.whereabouts == Whereabouts::InLine && !self.tries.answered(server)
+        self.location == Location::InLine && !self.tries.answered(server)
     }
 }
 
 /// Where such an article is; it is in one place only.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(crate) enum Whereabouts {
+pub(crate) enum Location {
     /// Asked for, or being written.
     #[default]
     UnderWay,
@@ -132,7 +132,7 @@ impl Engine {
             number,
             newest: self.last_number,
             article: key.map(of_key),
-            others_under_way: of_server.any(|known| !known.line.is_empty()),
+            others_under_way: of_server.any(|known| !known.in_flight.is_empty()),
             is_behind_answer: false,
         }
     }
@@ -218,20 +218,20 @@ impl Engine {
                 if let Some(size) = self.queue.size_to_reserve(file) {
                     self.orders.push_back(Order::Reserve { file, size });
                 }
-                let again = placed.evicted.into_iter().chain(placed.vindicated);
+                let again = placed.evicted.into_iter().chain(placed.refused_in_error);
                 let again: Vec<_> = again.map(|segment| SegmentKey { segment, ..key }).collect();
                 // Before it is written, for it may come to lie over what was noted of them.
                 again.iter().for_each(|&key| self.note(Note::Reopened { key }));
                 self.write(now, ticket, placed.offset);
                 again.into_iter().for_each(|key| self.on_evicted(now, key));
-                self.pardon(now, file, &placed.pardoned);
+                self.reset_tries(now, file, &placed.reset_tries);
             }
         }
     }
 
     /// Copies of these were refused for what a liar had said of the file: whoever sent them may be asked
     /// again.
-    fn pardon(&mut self, now: Now, file: FileKey, segments: &[u32]) {
+    fn reset_tries(&mut self, now: Now, file: FileKey, segments: &[u32]) {
         if segments.is_empty() {
             return;
         }
@@ -276,7 +276,7 @@ impl Engine {
     pub(crate) fn on_bad_copy(&mut self, now: Now, key: SegmentKey, server: ServerId, why: &str) {
         if let Some(file) = self.queue.file(key.file_key()) {
             let id = file.message_id(key.segment);
-            self.tell(Notice::ArticleRefused { job: key.job, id, server, why: why.to_owned() });
+            self.notify(Notice::ArticleRefused { job: key.job, id, server, why: why.to_owned() });
         }
         self.ask_again(now, key);
     }
@@ -311,7 +311,7 @@ impl Engine {
         let breaks = troubled.tries.failures_at(server).max(1);
         let pause = BREAK_PAUSE * (1 << (breaks - 1).min(LONGEST_DOUBLING));
         let until = now.instant + pause;
-        troubled.whereabouts = Whereabouts::Delayed { until };
+        troubled.location = Location::Delayed { until };
         self.delayed.insert((until, key));
     }
 
@@ -321,8 +321,8 @@ impl Engine {
         {
             self.delayed.pop_first();
             // Two copies may have broken, each with its own pause; the last one counts.
-            let whereabouts = self.troubled.get(&key).map(|troubled| troubled.whereabouts);
-            if whereabouts == Some(Whereabouts::Delayed { until }) {
+            let location = self.troubled.get(&key).map(|troubled| troubled.location);
+            if location == Some(Location::Delayed { until }) {
                 self.ask_again(now, key);
             }
         }
@@ -361,14 +361,14 @@ impl Engine {
         let other_copy = self.is_under_way(key);
         let troubled = self.troubled.entry(key).or_default();
         if other_copy {
-            troubled.whereabouts = Whereabouts::UnderWay;
+            troubled.location = Location::UnderWay;
             return;
         }
         match self.pool.route(&troubled.tries, posted, now.date) {
             Route::Ask(servers) => {
-                troubled.whereabouts = Whereabouts::InLine;
+                troubled.location = Location::InLine;
                 for server in servers {
-                    self.lines.entry(server).or_default().push_back(key);
+                    self.retry_queues.entry(server).or_default().push_back(key);
                 }
             }
             Route::Exhausted => self.on_exhausted(now, key),
@@ -379,7 +379,7 @@ impl Engine {
                 self.on_exhausted(now, key);
             }
             Route::Wait => {
-                troubled.whereabouts = Whereabouts::Parked;
+                troubled.location = Location::Parked;
                 self.parked.push(key);
             }
         }
@@ -411,7 +411,7 @@ impl Engine {
         troubled.is_by_outage |= self.pool.is_outage(&tries, posted, now.date);
         self.count_answers(key.job, &tries, None);
         if let Some(id) = id(self) {
-            self.tell(Notice::AlternateChosen { job: key.job, id, before });
+            self.notify(Notice::AlternateChosen { job: key.job, id, before });
         }
         true
     }
@@ -426,7 +426,7 @@ impl Engine {
             if is_outage || troubled.is_by_outage {
                 self.losses.note_outage(key.job);
             }
-            self.tell(Notice::ArticleLost { job: key.job, id, verdict });
+            self.notify(Notice::ArticleLost { job: key.job, id, verdict });
         }
         self.count_answers(key.job, &troubled.tries, None);
         self.resolve(key, if damaged { SegmentState::Damaged } else { SegmentState::Missing });
@@ -437,14 +437,14 @@ impl Engine {
     /// A server's state has changed: what waits may wait for the wrong one now.
     pub(crate) fn reroute(&mut self, now: Now) {
         let mut waiting = std::mem::take(&mut self.parked);
-        for line in self.lines.values_mut() {
+        for line in self.retry_queues.values_mut() {
             waiting.extend(line.drain(..));
         }
         waiting.sort_unstable();
         waiting.dedup();
         for key in waiting {
-            let whereabouts = self.troubled.get(&key).map(|troubled| troubled.whereabouts);
-            if let Some(Whereabouts::InLine | Whereabouts::Parked) = whereabouts {
+            let location = self.troubled.get(&key).map(|troubled| troubled.location);
+            if let Some(Location::InLine | Location::Parked) = location {
                 self.ask_again(now, key);
             }
         }

@@ -10,7 +10,7 @@ use bergamot_pool::Tries;
 use bergamot_queue::{Conflict, FileKey, SegmentKey};
 use bergamot_types::{JobId, ServerId};
 
-use crate::article::{Troubled, Whereabouts};
+use crate::article::{Location, Troubled};
 use crate::engine::Engine;
 use crate::event::Now;
 use crate::order::Ticket;
@@ -99,7 +99,7 @@ impl Engine {
         if !troubled.is_suspected() {
             return false;
         }
-        troubled.whereabouts = Whereabouts::Parked;
+        troubled.location = Location::Parked;
         self.parked.push(key);
         self.suspects.insert(key);
         true

@@ -52,7 +52,7 @@ impl Disk {
     }
 
     /// The pause is over, and nothing has been written since.
-    pub(crate) fn is_on_trial(&self) -> bool {
+    pub(crate) fn awaits_first_write(&self) -> bool {
         self.was_paused && !self.is_paused()
     }
 
@@ -144,7 +144,7 @@ impl Engine {
     /// been written, is nobody's any more and is dropped when it comes.
     fn forget_what_is_under_way(&mut self, file: FileKey) {
         for article in self.tickets.values_mut().filter(|it| it.key.file_key() == file) {
-            article.key.job = NOBODY;
+            article.key.job = NO_JOB;
         }
         self.end_game.forget(file);
         self.forget_troubled(file);
@@ -170,7 +170,7 @@ impl Engine {
                     (PAUSE * (1 << unmoved.tries.min(MOST_DOUBLINGS))).min(LONGEST_PAUSE);
                 unmoved.tries += 1;
                 unmoved.again = Some(now.instant + again_in);
-                self.tell(Notice::JobNotMoved { job, again_in });
+                self.notify(Notice::JobNotMoved { job, again_in });
             }
             Err(DiskTrouble::Lasting) => {
                 self.ended.remove(&job);
@@ -199,7 +199,7 @@ impl Engine {
 
     fn tell_disk_paused(&mut self, again_in: Option<Duration>) {
         if !std::mem::replace(&mut self.disk.was_paused, true) {
-            self.tell(Notice::DiskPaused { again_in });
+            self.notify(Notice::DiskPaused { again_in });
         }
     }
 
@@ -211,9 +211,9 @@ impl Engine {
 
     /// A write that succeeds during a pause was under way before it and proves nothing.
     fn disk_works(&mut self) {
-        if self.disk.is_on_trial() {
+        if self.disk.awaits_first_write() {
             self.disk.was_paused = false;
-            self.tell(Notice::DiskResumed);
+            self.notify(Notice::DiskResumed);
         }
     }
 
@@ -263,4 +263,4 @@ const MOST_DOUBLINGS: u32 = 4;
 const MOST_LOSSES: u8 = 2;
 
 /// No job has this number: spools count from 1.
-const NOBODY: JobId = JobId(0);
+const NO_JOB: JobId = JobId(0);

@@ -27,13 +27,14 @@ impl Engine {
     /// An idle connection is better than one whose answer nobody may read. Behind other articles
     /// one more may be asked for in any case.
     pub(crate) fn may_ask_for(&self, connection: ConnectionId, needs: u64) -> bool {
-        let idle = self.connections.get(&connection).is_some_and(|known| known.line.is_empty());
+        let idle =
+            self.connections.get(&connection).is_some_and(|known| known.in_flight.is_empty());
         !idle || !self.room_is_short && self.budget.fits(needs)
     }
 
     /// Room for an article that was just asked for, if its turn is near.
     pub(crate) fn admit_if_near(&mut self, now: Now, connection: ConnectionId, ticket: Ticket) {
-        let ahead = self.connections.get(&connection).map_or(0, |known| known.line.len());
+        let ahead = self.connections.get(&connection).map_or(0, |known| known.in_flight.len());
         if ahead <= ADMITTED_AHEAD && !self.room_is_short {
             self.admit(now, connection, ticket);
         }
@@ -51,7 +52,7 @@ impl Engine {
         article.reserved = article.needs;
         let reserve = article.needs as usize;
         if let Some(known) = self.connections.get_mut(&connection) {
-            known.line.on_admitted(now.instant, ticket);
+            known.in_flight.on_admitted(now.instant, ticket);
         }
         self.orders.push_back(Order::Admit { connection, ticket, reserve });
         true
@@ -60,7 +61,7 @@ impl Engine {
     /// The tickets at this place of their lines that have no room yet, the oldest first.
     fn not_admitted(&self, place: usize) -> Vec<(Ticket, ConnectionId)> {
         let waits = self.connections.iter().filter_map(|(&connection, known)| {
-            known.line.not_admitted(place).map(|ticket| (ticket, connection))
+            known.in_flight.not_admitted(place).map(|ticket| (ticket, connection))
         });
         let mut found: Vec<_> = waits.collect();
         found.sort_unstable();

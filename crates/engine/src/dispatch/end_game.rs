@@ -91,15 +91,15 @@ impl Engine {
 
     /// How fast a connection is at the moment.
     fn rate_of(&self, now: Now, known: &Connection) -> Option<f64> {
-        let (received, age) = known.line.front(now.instant);
+        let (received, age) = known.in_flight.front(now.instant);
         self.sched.rate_now(known.server, received, age).map(|rate| rate.max(1.0))
     }
 
     /// In how many seconds one more article would be there.
     fn time_for(&self, rate: f64, known: &Connection, bytes: u64) -> f64 {
-        let idle = known.line.is_empty();
+        let idle = known.in_flight.is_empty();
         let first = if idle { self.sched.first_byte(known.server) } else { Duration::ZERO };
-        first.as_secs_f64() + (known.line.bytes() + bytes) as f64 / rate
+        first.as_secs_f64() + (known.in_flight.bytes() + bytes) as f64 / rate
     }
 
     /// Whether the faster ones among those who may be asked would have done with the `rest` of the
@@ -131,30 +131,30 @@ impl Engine {
             };
             all += rate;
             fastest = f64::max(fastest, rate);
-            ahead += other.line.bytes();
+            ahead += other.in_flight.bytes();
         }
         // One that is faster is no use if it has more to do than it can.
         all > 0.0
             && (ahead + rest) as f64 / all + bytes as f64 / fastest
                 < self.time_for(own, known, bytes)
-            && !self.is_worth_a_look(now, known.server, bytes)
+            && !self.should_measure_again(now, known.server, bytes)
     }
 
     /// A server that was slow may have recovered, and only an article can show it: now and then,
     /// if that can be asked for elsewhere should it still be slow.
-    fn is_worth_a_look(&self, now: Now, server: ServerId, bytes: u64) -> bool {
+    fn should_measure_again(&self, now: Now, server: ServerId, bytes: u64) -> bool {
         self.sched.is_forgotten(now.instant, server) && self.end_game.spare.allows(bytes)
     }
 
     /// Of a server that nobody knows no more is asked than could be asked for twice should it turn
     /// out to be of no use, as long as there are others.
-    pub(crate) fn is_enough_for_a_stranger(&self, server: ServerId) -> bool {
+    pub(crate) fn is_enough_for_unmeasured(&self, server: ServerId) -> bool {
         if self.sched.is_known(server) || !self.pool.has_peers(server) {
             return false;
         }
         let asked = self.connections.values().filter(|known| known.server == server);
-        let asked: u64 = asked.map(|known| known.line.bytes()).sum();
-        asked > self.queue.all_fresh_bytes() / STRANGERS_SHARE
+        let asked: u64 = asked.map(|known| known.in_flight.bytes()).sum();
+        asked > self.queue.all_fresh_bytes() / UNMEASURED_SHARE
     }
 
     /// Lets connections that have nothing to do ask for what others are late with.
@@ -163,7 +163,7 @@ impl Engine {
         if self.room_is_short || self.limiter.global().is_some() {
             return;
         }
-        let idle = |known: &Connection| known.working && known.stays && known.line.is_empty();
+        let idle = |known: &Connection| known.working && known.stays && known.in_flight.is_empty();
         let idle = self.connections.iter().filter(|(_, known)| idle(known));
         let idle: Vec<_> = idle.map(|(id, _)| *id).collect();
         if idle.is_empty() {
@@ -173,7 +173,7 @@ impl Engine {
         if !stragglers.is_empty() {
             self.end_game.look_again = Some(now.instant + LOOK_AGAIN);
         }
-        let nobody_waits = self.lines.values().all(VecDeque::is_empty);
+        let nobody_waits = self.retry_queues.values().all(VecDeque::is_empty);
         for connection in idle {
             if nobody_waits || !self.take_over(now, connection) {
                 self.hedge(now, connection, &mut stragglers);
@@ -196,7 +196,7 @@ impl Engine {
     }
 
     fn stuck_retry(&self, now: Now, server: ServerId) -> Option<SegmentKey> {
-        for (&other, line) in &self.lines {
+        for (&other, line) in &self.retry_queues {
             if line.is_empty() || self.has_idle_connection(other) {
                 continue;
             }
@@ -214,7 +214,7 @@ impl Engine {
 
     fn has_idle_connection(&self, server: ServerId) -> bool {
         let of_server = self.connections.values().filter(|known| known.server == server);
-        of_server.filter(|known| known.working).any(|known| known.line.is_empty())
+        of_server.filter(|known| known.working).any(|known| known.in_flight.is_empty())
     }
 
     /// What is under way, the latest first.
@@ -222,7 +222,7 @@ impl Engine {
         let mut found = Vec::new();
         for (&connection, known) in &self.connections {
             let rate = self.rate_of(now, known).unwrap_or(1.0);
-            for (place, ticket) in known.line.tickets().enumerate() {
+            for (place, ticket) in known.in_flight.tickets().enumerate() {
                 let Some(key) = self.tickets.get(&ticket).map(|article| article.key) else {
                     continue;
                 };
@@ -231,8 +231,8 @@ impl Engine {
                 if over || self.end_game.is_hedged(key) {
                     continue;
                 }
-                let due_in = known.line.bytes_to(place) as f64 / rate;
-                let bytes = known.line.bytes_at(place);
+                let due_in = known.in_flight.bytes_to(place) as f64 / rate;
+                let bytes = known.in_flight.bytes_at(place);
                 let server = known.server;
                 found.push(Straggler { key, bytes, due_in, connection, server });
             }
@@ -282,7 +282,7 @@ const LATE: f64 = 2.0;
 const LEAST_GAIN: f64 = 0.25;
 
 /// As much as may be asked for twice: see [`Spare`].
-const STRANGERS_SHARE: u64 = 50;
+const UNMEASURED_SHARE: u64 = 50;
 
 /// A line that falls silent makes no noise.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);

@@ -9,7 +9,7 @@ use crate::order::Ticket;
 
 /// Answers come in the order of the questions, so only the front can be coming.
 #[derive(Debug, Default)]
-pub(crate) struct Line {
+pub(crate) struct InFlight {
     asked: VecDeque<Asked>,
     /// What has come of the front.
     front: Option<Front>,
@@ -40,7 +40,7 @@ pub(crate) struct Measured {
     pub(crate) ahead: bool,
 }
 
-impl Line {
+impl InFlight {
     pub(crate) fn len(&self) -> usize {
         self.asked.len()
     }
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn each_answer_is_measured_from_when_it_was_due() {
-        let (mut line, now) = (Line::default(), Instant::now());
+        let (mut line, now) = (InFlight::default(), Instant::now());
         line.ask(now, A, 1000);
         assert!(!line.is_pipelined());
         line.ask(now + after(1), B, 500);
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn what_waits_for_us_is_not_late() {
-        let (mut line, now) = (Line::default(), Instant::now());
+        let (mut line, now) = (InFlight::default(), Instant::now());
         line.ask(now, A, 1000);
         line.ask(now, B, 1000);
         line.on_progress(now + after(10), A, 0);
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn nothing_is_learned_out_of_turn() {
-        let (mut line, now) = (Line::default(), Instant::now());
+        let (mut line, now) = (InFlight::default(), Instant::now());
         line.ask(now, A, 1000);
         line.ask(now, B, 1000);
         assert!(line.on_answered(now, B).is_none());

@@ -16,7 +16,7 @@ impl Engine {
         let Some(article) = self.tickets.get(&ticket) else { return };
         let Stage::Asked { server, connection } = article.stage else { return };
         let Some(known) = self.connections.get_mut(&connection) else { return };
-        if let Some(waited) = known.line.on_progress(now.instant, ticket, received.0) {
+        if let Some(waited) = known.in_flight.on_progress(now.instant, ticket, received.0) {
             self.sched.on_first_byte(now.instant, server, waited);
         }
     }
@@ -31,8 +31,8 @@ impl Engine {
     ) {
         let Some(known) = self.connections.get_mut(&connection) else { return };
         known.has_answered = true;
-        let measured = known.line.on_answered(now.instant, ticket);
-        let is_idle = known.line.is_empty() && !known.is_parting;
+        let measured = known.in_flight.on_answered(now.instant, ticket);
+        let is_idle = known.in_flight.is_empty() && !known.is_closing;
         known.idle_since = is_idle.then_some(now.instant);
         let server = known.server;
         let Some(measured) = measured else { return };
@@ -50,11 +50,11 @@ impl Engine {
         if !gone.working || !matches!(trouble, Trouble::Broken | Trouble::OutOfStep) {
             return;
         }
-        if gone.line.is_pipelined() {
+        if gone.in_flight.is_pipelined() {
             self.sched.on_pipeline_broken(now.instant, gone.server);
         }
-        let (bytes, due) = gone.line.front(now.instant);
-        if !gone.line.is_empty() && self.sched.is_known(gone.server) {
+        let (bytes, due) = gone.in_flight.front(now.instant);
+        if !gone.in_flight.is_empty() && self.sched.is_known(gone.server) {
             let transfer = Transfer { bytes, due: due.min(LONGEST_LESSON), flow: None };
             self.sched.on_transfer(now.instant, gone.server, &transfer);
         }

@@ -15,9 +15,9 @@ use bergamot_pool::{Route, Tries};
 use bergamot_queue::{File, SegmentKey};
 use bergamot_types::{ByteCount, ServerId};
 
-use crate::article::{Article, Stage, Whereabouts};
-use crate::dispatch::idle_connections::Takers;
-use crate::dispatch::in_flight::Line;
+use crate::article::{Article, Location, Stage};
+use crate::dispatch::idle_connections::IdleConnections;
+use crate::dispatch::in_flight::InFlight;
 use crate::engine::{Connection, Engine};
 use crate::event::Now;
 use crate::order::{ConnectionId, Order, Ticket};
@@ -49,7 +49,7 @@ impl Choice {
 }
 
 impl Engine {
-    pub(crate) fn hand_out(&mut self, now: Now) {
+    pub(crate) fn dispatch(&mut self, now: Now) {
         self.end_game.rest();
         self.next_probe_search.take_if(|at| now.instant >= *at);
         if self.holds_everything() {
@@ -58,11 +58,11 @@ impl Engine {
         self.lose_what_nobody_keeps(now);
         // Before the others: those would leave nothing of a higher level to probe a server with.
         self.probe_servers(now);
-        let mut takers = self.takers(now);
-        while let Some(taker) = takers.next(|server| self.sched.turn(server)) {
-            match self.give_work(now, taker.connection) {
-                true => takers.on_given(taker),
-                false => takers.on_nothing_for(taker),
+        let mut idle = self.idle_connections(now);
+        while let Some(next) = idle.next(|server| self.sched.turn(server)) {
+            match self.give_work(now, next.connection) {
+                true => idle.on_given(next),
+                false => idle.on_nothing_for(next),
             }
         }
         self.play_end_game(now);
@@ -73,15 +73,15 @@ impl Engine {
         self.sched.depth(now.instant, server).min(self.settings.pipeline)
     }
 
-    fn takers(&self, now: Now) -> Takers {
-        let mut takers = Takers::default();
+    fn idle_connections(&self, now: Now) -> IdleConnections {
+        let mut idle = IdleConnections::default();
         let takes = |known: &Connection| {
             known.working && known.stays && !self.pool.is_out_of_order(known.server)
         };
         for (&id, known) in self.connections.iter().filter(|(_, known)| takes(known)) {
-            takers.add(known.server, id, known.line.len(), || self.depth(now, known.server));
+            idle.add(known.server, id, known.in_flight.len(), || self.depth(now, known.server));
         }
-        takers
+        idle
     }
 
     /// Fresh articles that are too old for every server have been answered for.
@@ -105,7 +105,7 @@ impl Engine {
     fn give_work(&mut self, now: Now, connection: ConnectionId) -> bool {
         // One article shows whether the disk works again. More would be fetched for nothing as long
         // as it does not, every few seconds and perhaps from an account that pays for them.
-        if self.disk.is_on_trial() && !self.tickets.is_empty() {
+        if self.disk.awaits_first_write() && !self.tickets.is_empty() {
             return false;
         }
         match self.choose(now, connection) {
@@ -116,9 +116,9 @@ impl Engine {
 
     fn choose(&mut self, now: Now, connection: ConnectionId) -> Option<Choice> {
         let server = self.connections.get(&connection)?.server;
-        let only_its_own = self.is_enough_for_a_stranger(server);
+        let only_its_own = self.is_enough_for_unmeasured(server);
         self.drop_stale_entries(server);
-        let line = self.lines.get(&server).into_iter().flatten();
+        let line = self.retry_queues.get(&server).into_iter().flatten();
         let mut waiting = line.take(LOOK_AHEAD);
         let waiting = waiting.find(|key| self.should_retry(now, connection, **key, only_its_own));
         if let Some(&key) = waiting {
@@ -160,7 +160,7 @@ impl Engine {
 
     /// An article that one line hands out stays behind in the others.
     fn drop_stale_entries(&mut self, server: ServerId) {
-        let Some(line) = self.lines.get_mut(&server) else { return };
+        let Some(line) = self.retry_queues.get_mut(&server) else { return };
         while let Some(key) = line.front() {
             let troubled = self.troubled.get(key);
             if troubled.is_some_and(|it| it.waits_for(server)) && self.queue.wants(*key) {
@@ -241,7 +241,7 @@ impl Engine {
         self.tickets.insert(ticket, Article { key, needs, reserved: 0, surplus: 0, stage });
         if let Some(known) = self.connections.get_mut(&connection) {
             known.idle_since = None;
-            known.line.ask(now.instant, ticket, bytes);
+            known.in_flight.ask(now.instant, ticket, bytes);
         }
         self.admit_if_near(now, connection, ticket);
         true
@@ -256,16 +256,16 @@ impl Engine {
                 self.end_game.on_hedged(key, others + 1);
             }
             Choice::InLine(key) => {
-                let line = self.lines.entry(server).or_default();
+                let line = self.retry_queues.entry(server).or_default();
                 if let Some(place) = line.iter().take(LOOK_AHEAD).position(|waits| *waits == key) {
                     line.remove(place);
                 }
-                self.troubled.entry(key).or_default().whereabouts = Whereabouts::UnderWay;
+                self.troubled.entry(key).or_default().location = Location::UnderWay;
             }
             Choice::Parked(key) => {
                 self.parked.retain(|waits| *waits != key);
                 self.suspects.remove(key);
-                self.troubled.entry(key).or_default().whereabouts = Whereabouts::UnderWay;
+                self.troubled.entry(key).or_default().location = Location::UnderWay;
             }
         }
     }
@@ -303,7 +303,7 @@ impl Engine {
         let opening = self.pool.opening(server);
         let enough = self.pool.settings(server).connections * 2;
         self.drop_stale_entries(server);
-        let waiting = self.lines.get(&server).map_or(0, |line| line.len().min(enough));
+        let waiting = self.retry_queues.get(&server).map_or(0, |line| line.len().min(enough));
         let fresh =
             if self.has_fresh_for(now, server) { self.queue.fresh_up_to(enough) } else { 0 };
         (waiting + fresh).saturating_sub(opening)
@@ -326,9 +326,9 @@ impl Engine {
             server,
             working: false,
             stays: true,
-            is_parting: false,
+            is_closing: false,
             has_answered: false,
-            line: Line::default(),
+            in_flight: InFlight::default(),
             idle_since: None,
         };
         self.connections.insert(connection, opening);

@@ -16,7 +16,7 @@ use bergamot_pool::Tries;
 use bergamot_queue::SegmentKey;
 use bergamot_types::ServerId;
 
-use crate::article::Whereabouts;
+use crate::article::Location;
 use crate::dispatch::{Choice, LOOK_AHEAD};
 use crate::engine::{Connection, Engine};
 use crate::event::Now;
@@ -59,7 +59,7 @@ impl Engine {
 
     /// An article that waits for another server, which may be asked of this one all the same.
     fn waiting_elsewhere(&self, now: Now, server: ServerId) -> Option<SegmentKey> {
-        let lines = self.lines.iter().filter(|(other, _)| **other != server);
+        let lines = self.retry_queues.iter().filter(|(other, _)| **other != server);
         let mut waiting = lines.flat_map(|(other, line)| {
             line.iter().take(LOOK_AHEAD).copied().filter(|key| {
                 self.troubled.get(key).is_some_and(|troubled| troubled.waits_for(*other))
@@ -73,11 +73,11 @@ impl Engine {
     /// A connection of the server, if none of them has anything to do.
     fn idle_connection_of(&self, server: ServerId) -> Option<ConnectionId> {
         // One article shows whether the disk works again.
-        if self.disk.is_on_trial() && !self.tickets.is_empty() {
+        if self.disk.awaits_first_write() && !self.tickets.is_empty() {
             return None;
         }
         let of_server = || self.connections.iter().filter(|(_, known)| known.server == server);
-        if of_server().any(|(_, known)| !known.line.is_empty()) {
+        if of_server().any(|(_, known)| !known.in_flight.is_empty()) {
             return None;
         }
         let may_ask = |known: &Connection| known.working && known.stays;
@@ -123,7 +123,7 @@ impl Engine {
 
     fn waits_for_probe(&self, key: SegmentKey) -> bool {
         let troubled = self.troubled.get(&key);
-        troubled.is_some_and(|troubled| troubled.whereabouts == Whereabouts::Parked)
+        troubled.is_some_and(|troubled| troubled.location == Location::Parked)
             && self.queue.wants(key)
             && !self.queue.is_held(key)
     }

@@ -168,11 +168,11 @@ impl World {
     pub(crate) fn lent(&mut self) -> Credit {
         let connection = *self.lines.keys().next().expect("a connection");
         self.credit = None;
-        self.hear(Event::Thirsty { connection });
+        self.hear(Event::CreditWanted { connection });
         self.now += Duration::from_secs(1);
         self.hear(Event::Timeout);
         let lent = self.credit.expect("there is credit within a second");
-        self.hear(Event::Unspent { connection, bytes: ByteCount(0) });
+        self.hear(Event::CreditReturned { connection, bytes: ByteCount(0) });
         lent
     }
 

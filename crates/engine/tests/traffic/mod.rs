@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bergamot_engine::{ConnectionId, Event, Order, ServerSettings, Ticket};
 use bergamot_testkit::sim::{
-    Almanac, ClockModel, Curiosity, Day, DiskModel, JobModel, Misfits, Seed, Seen, ServerModel,
-    run_watched,
+    CalendarModel, ClockModel, Day, DiskModel, JobModel, Misfits, Seed, Seen, ServerModel,
+    SideTraffic, run_watched,
 };
 use bergamot_types::{ByteRate, ServerId};
 
@@ -64,9 +64,9 @@ pub(crate) fn day(servers: Vec<ServerModel>, articles: u32) -> Day {
         names: false,
         reliable: true,
         heals_at: Duration::ZERO,
-        wishes: Vec::new(),
-        curiosity: Curiosity::default(),
-        almanac: Almanac::default(),
+        user_actions: Vec::new(),
+        side_traffic: SideTraffic::default(),
+        calendar: CalendarModel::default(),
     }
 }
 

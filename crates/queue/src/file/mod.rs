@@ -330,8 +330,9 @@ impl File {
         self.count_name(part.name.as_deref());
         // A refused segment that nobody has given up yet is being asked for as it is.
         let is_wanted = |other: &u32| self.segment(*other) == SegmentState::Wanted;
-        (placed.pardoned, placed.vindicated) = placed.vindicated.into_iter().partition(is_wanted);
-        placed.pardoned.iter().for_each(|segment| self.choices.begin_anew(*segment));
+        (placed.reset_tries, placed.refused_in_error) =
+            placed.refused_in_error.into_iter().partition(is_wanted);
+        placed.reset_tries.iter().for_each(|segment| self.choices.begin_anew(*segment));
         Ok(placed)
     }
 

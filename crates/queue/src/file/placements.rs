@@ -50,14 +50,14 @@ pub struct Placed {
     /// Segments that had been believed and no longer are.
     pub evicted: Vec<u32>,
     /// Segments that had been refused and should not have been.
-    pub vindicated: Vec<u32>,
+    pub refused_in_error: Vec<u32>,
     /// The same of those that nobody has given up yet: what was held against them does not count.
-    pub pardoned: Vec<u32>,
+    pub reset_tries: Vec<u32>,
 }
 
 impl Placed {
     fn at(offset: u64) -> Self {
-        Self { offset, evicted: Vec::new(), vindicated: Vec::new(), pardoned: Vec::new() }
+        Self { offset, evicted: Vec::new(), refused_in_error: Vec::new(), reset_tries: Vec::new() }
     }
 }
 
@@ -118,7 +118,7 @@ impl Placements {
         }
         let mut placed = Placed::at(begin);
         if !self.unplaced.is_empty() {
-            placed.vindicated = self.outvote(segment, self.unplaced.len())?;
+            placed.refused_in_error = self.outvote(segment, self.unplaced.len())?;
             placed.evicted = std::mem::take(&mut self.unplaced).into_keys().collect();
             self.others.extend(&placed.evicted);
         }
@@ -130,7 +130,8 @@ impl Placements {
         match (size, self.agreed) {
             (Some(size), Some(agreed)) if size != agreed => {
                 let claim = Claim { size, votes };
-                (placed.evicted, placed.vindicated) = self.overturn(segment, claim, agreed)?;
+                (placed.evicted, placed.refused_in_error) =
+                    self.overturn(segment, claim, agreed)?;
             }
             (None, Some(agreed)) if end > agreed => {
                 return Err(Conflict::Size { given: end, agreed });
@@ -253,7 +254,7 @@ impl Placements {
         let offset = u64::from(segment) * slot;
         let mut placed = Placed::at(offset);
         if !self.placed.is_empty() {
-            placed.vindicated = self.outvote(segment, self.placed.len())?;
+            placed.refused_in_error = self.outvote(segment, self.placed.len())?;
             placed.evicted = self.evict(|_, _| true);
             self.others.extend(&placed.evicted);
             self.agreed = None;
@@ -332,8 +333,8 @@ impl Placements {
         if self.others.len() <= against + self.awaited.len() {
             return Err(Conflict::Unplaced);
         }
-        let vindicated = std::mem::take(&mut self.others);
-        self.others = std::mem::replace(&mut self.awaited, vindicated);
+        let refused_in_error = std::mem::take(&mut self.others);
+        self.others = std::mem::replace(&mut self.awaited, refused_in_error);
         self.awaited.remove(&segment);
         Ok(self.awaited.iter().copied().collect())
     }
@@ -354,14 +355,14 @@ impl Placements {
         if votes(size) <= self.votes + votes(agreed) {
             return Err(Conflict::Size { given: size, agreed });
         }
-        let vindicated = self.claims(size).map(|(voter, _)| voter);
-        let vindicated = vindicated.filter(|&voter| voter != segment).collect();
+        let refused_in_error = self.claims(size).map(|(voter, _)| voter);
+        let refused_in_error = refused_in_error.filter(|&voter| voter != segment).collect();
         for span in self.placed.values().filter(|span| span.votes > 0) {
             let overturned = Claim { size: agreed, votes: span.votes };
             remember(self.dissent.entry(span.segment).or_default(), overturned);
         }
         // Whoever had no say could be anywhere by now, and is asked again with the others.
-        Ok((self.evict(|_, _| true), vindicated))
+        Ok((self.evict(|_, _| true), refused_in_error))
     }
 
     /// The segments that were refused for this size of the file, and their votes.
@@ -519,7 +520,10 @@ mod tests {
         assert!(file.place(1, 2, false, &part(100, 100, 300)).is_err());
         assert!(file.place(1, 2, false, &part(100, 100, 300)).is_err(), "a part has one vote");
         let placed = file.place(2, 3, false, &part(200, 100, 300)).unwrap();
-        assert_eq!(placed, Placed { evicted: vec![0], vindicated: vec![1], ..Placed::at(200) });
+        assert_eq!(
+            placed,
+            Placed { evicted: vec![0], refused_in_error: vec![1], ..Placed::at(200) }
+        );
         file.place(1, 2, false, &part(100, 100, 300)).unwrap();
         file.place(0, 1, false, &part(0, 100, 300)).unwrap();
         assert_eq!(file.layout(3, 0), Some(Layout::InPlace { size: 300 }));
@@ -532,7 +536,7 @@ mod tests {
         assert!(file.place(1, 2, false, &part(100, 100, 300)).is_err());
         assert!(file.place(1, 2, false, &part(100, 100, 800)).is_err());
         let placed = file.place(2, 3, true, &part(200, 100, 300)).unwrap();
-        assert_eq!((placed.evicted, placed.vindicated), (vec![0], vec![1]));
+        assert_eq!((placed.evicted, placed.refused_in_error), (vec![0], vec![1]));
     }
 
     #[test]
@@ -626,14 +630,14 @@ mod tests {
         file.place_in_slot(1, 500, &silent(100)).unwrap();
         assert_eq!(file.place(0, 1, false, &part(0, 100, 300)), Err(Conflict::Unplaced));
         let placed = file.place(2, 3, true, &part(200, 100, 300)).unwrap();
-        assert_eq!((placed.evicted, placed.vindicated), (vec![1], vec![0]));
+        assert_eq!((placed.evicted, placed.refused_in_error), (vec![1], vec![0]));
         assert_eq!(file.place_in_slot(1, 500, &silent(100)), Err(Conflict::Unplaced));
 
         let mut file = placements();
         file.place(1, 2, false, &part(100, 100, 300)).unwrap();
         assert_eq!(file.place_in_slot(0, 500, &silent(100)), Err(Conflict::Unplaced));
         let placed = file.place_in_slot(2, 500, &silent(100)).unwrap();
-        assert_eq!((placed.evicted, placed.vindicated), (vec![1], vec![0]));
+        assert_eq!((placed.evicted, placed.refused_in_error), (vec![1], vec![0]));
     }
 
     #[test]

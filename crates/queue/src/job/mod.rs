@@ -96,7 +96,7 @@ pub struct Job {
 
 /// What became of a job.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum JobState {
+pub enum DownloadState {
     Downloading,
     /// Every file is whole. `verified`: every byte passed a check.
     Complete {
@@ -312,9 +312,9 @@ impl Job {
         self.paused = paused;
     }
 
-    pub fn state(&self) -> JobState {
+    pub fn state(&self) -> DownloadState {
         if self.unsettled > 0 {
-            return JobState::Downloading;
+            return DownloadState::Downloading;
         }
         let (mut all_verified, mut any_dropped, mut any_whole) = (true, false, false);
         for file in &self.files {
@@ -327,14 +327,14 @@ impl Job {
                 FileState::HeldBack => {}
                 FileState::Holed if self.can_do_without(file) => {}
                 FileState::Finishing | FileState::Holed | FileState::Wanted => {
-                    return JobState::Incomplete;
+                    return DownloadState::Incomplete;
                 }
             }
         }
         if any_dropped && !any_whole {
-            return JobState::Incomplete; // of which nothing is left
+            return DownloadState::Incomplete; // of which nothing is left
         }
-        JobState::Complete { verified: all_verified }
+        DownloadState::Complete { verified: all_verified }
     }
 
     /// Where all data is whole, a recovery file that is not is no loss.

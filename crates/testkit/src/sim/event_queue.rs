@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// Things in the order of their times; what is due at the same time, in the order it was planned.
 #[derive(Debug)]
-pub(crate) struct Agenda<T> {
+pub(crate) struct EventQueue<T> {
     entries: BinaryHeap<Entry<T>>,
     last: u64,
 }
@@ -18,7 +18,7 @@ struct Entry<T> {
     what: T,
 }
 
-impl<T> Agenda<T> {
+impl<T> EventQueue<T> {
     pub(crate) fn new() -> Self {
         Self { entries: BinaryHeap::new(), last: 0 }
     }
@@ -77,12 +77,12 @@ mod tests {
 
     #[test]
     fn what_is_due_first_comes_first_and_equals_in_the_order_of_planning() {
-        let mut agenda = Agenda::new();
+        let mut queue = EventQueue::new();
         for (at, what) in [(2, 'c'), (1, 'a'), (2, 'd'), (1, 'b')] {
-            agenda.plan(Duration::from_secs(at), what);
+            queue.plan(Duration::from_secs(at), what);
         }
-        assert_eq!(agenda.take_due(Duration::ZERO), None);
-        let order: String = std::iter::from_fn(|| agenda.take()).collect();
+        assert_eq!(queue.take_due(Duration::ZERO), None);
+        let order: String = std::iter::from_fn(|| queue.take()).collect();
         assert_eq!(order, "abcd");
     }
 }

@@ -10,7 +10,7 @@ use crate::sim::day::Day;
 
 /// What is asked on a day beside articles.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Curiosity {
+pub struct SideTraffic {
     /// Somebody wants headers, and always more.
     pub headers: bool,
     /// Jobs are probed before they are added.
@@ -18,14 +18,14 @@ pub struct Curiosity {
 }
 
 /// They have a chance of their own, so that a day is like it would be without them.
-pub(crate) fn draw(day: &Day) -> Curiosity {
+pub(crate) fn draw(day: &Day) -> SideTraffic {
     let mut chance = SplitMix::seeded(day.seed.number().rotate_left(23) ^ STREAM);
-    Curiosity { headers: chance.up_to(3) == 0, probes: chance.up_to(3) == 0 }
+    SideTraffic { headers: chance.up_to(3) == 0, probes: chance.up_to(3) == 0 }
 }
 
 /// Keeps to the rules what is done beside articles.
 #[derive(Debug)]
-pub(crate) struct Curious<'a> {
+pub(crate) struct HeaderReader<'a> {
     day: &'a Day,
     chance: SplitMix,
     last_errand: u64,
@@ -41,7 +41,7 @@ struct Running {
 
 type Rule = Result<(), String>;
 
-impl<'a> Curious<'a> {
+impl<'a> HeaderReader<'a> {
     pub(crate) fn new(day: &'a Day) -> Self {
         Self {
             day,

@@ -6,7 +6,7 @@ use bergamot_engine::{DiskTrouble, Event, Note};
 use bergamot_queue::{FileKey, NewJob, Restored, SegmentKey};
 
 use crate::sim::day::Day;
-use crate::sim::day::wish::Wish;
+use crate::sim::day::user_action::UserAction;
 
 #[derive(Debug)]
 pub(crate) struct Journal {
@@ -19,8 +19,9 @@ pub(crate) struct Journal {
 impl Journal {
     /// Nobody needs one on a day without a restart.
     pub(crate) fn new(day: &Day) -> Self {
-        let is_restart = |(_, wish): &(_, Wish)| matches!(wish, Wish::Restart { .. });
-        let is_kept = day.wishes.iter().any(is_restart);
+        let is_restart =
+            |(_, user_action): &(_, UserAction)| matches!(user_action, UserAction::Restart { .. });
+        let is_kept = day.user_actions.iter().any(is_restart);
         Self { is_kept, notes: Vec::new(), finished: BTreeSet::new(), lost: BTreeSet::new() }
     }
 

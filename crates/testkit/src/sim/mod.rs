@@ -9,11 +9,11 @@
 //! byte-level days each connection is the real NNTP machine and the real decoder against a session
 //! of `newsd`, and what lies on the disk at the end is compared with what was posted.
 //!
-//! - `draw`, `day`, `kind`, `seed`, `post`: what a day is like; `wish`: what people want of it;
-//!   `almanac`: what the calendar allows; `recovery`: what repair would need
+//! - `draw`, `day`, `kind`, `seed`, `post`: what a day is like; `user_action`: what people want of it;
+//!   `calendar`: what the calendar allows; `recovery`: what repair would need
 //! - `models`, `link`: servers that are rules; `wires`: those that really speak
-//! - `disk`, `journal`, `purse`, `agenda`, `network`: the rest of the world around the engine
-//! - `ledger`, `book`, `door`, `meter`, `accountant`: the invariants; `curious`: and of what is asked
+//! - `disk`, `journal`, `purse`, `queue`, `network`: the rest of the world around the engine
+//! - `invariants`, `jobs`, `connections`, `meter`, `quotas`: the invariants; `headers`: and of what is asked
 //!   beside articles
 //! - `world`, `log`: the day as it is lived, and what is written down of it
 //! - `campaign`, `report`: many days, and what they came to
@@ -36,11 +36,11 @@ mod wires;
 mod world;
 
 pub use campaign::{Campaign, named_seeds};
-pub use day::calendar::Almanac;
+pub use day::calendar::CalendarModel;
 pub use day::misfits::Misfits;
-pub use day::wish::Wish;
+pub use day::user_action::UserAction;
 pub use day::{ClockModel, Day, DiskModel, JobModel, Outage, ServerModel, Spell, WireFault};
-pub use header_reader::Curiosity;
+pub use header_reader::SideTraffic;
 pub use invariants::jobs::Verdict;
 pub use kind::{Fired, Kind};
 pub use report::Report;

@@ -20,7 +20,7 @@ pub(crate) struct Purse {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Plea {
     More,
-    Unspent(u64),
+    CreditReturned(u64),
 }
 
 impl Purse {
@@ -31,8 +31,8 @@ impl Purse {
 
     pub(crate) fn revoke(&mut self) -> Option<Plea> {
         self.lease.take().map(|lease| match lease {
-            Lease::Bytes { most, .. } => Plea::Unspent(most),
-            Lease::Unlimited => Plea::Unspent(0),
+            Lease::Bytes { most, .. } => Plea::CreditReturned(most),
+            Lease::Unlimited => Plea::CreditReturned(0),
         })
     }
 

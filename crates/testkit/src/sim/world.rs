@@ -13,12 +13,12 @@ use bergamot_types::{ByteCount, JobId, MessageId, ServerId, UnixTime};
 
 use crate::sim::day::Day;
 use crate::sim::day::post::Post;
-use crate::sim::day::wish::Wish;
+use crate::sim::day::user_action::UserAction;
 use crate::sim::disk::Disk;
-use crate::sim::event_queue::Agenda;
+use crate::sim::event_queue::EventQueue;
 use crate::sim::invariants::jobs::Verdict;
-use crate::sim::invariants::quota_check::Accountant;
-use crate::sim::invariants::tickets::Ledger;
+use crate::sim::invariants::quota_check::QuotaCheck;
+use crate::sim::invariants::tickets::TicketCheck;
 use crate::sim::journal::Journal;
 use crate::sim::kind::{Fired, Kind};
 use crate::sim::log::Log;
@@ -100,12 +100,12 @@ struct World<'a> {
     journal: Journal,
     network: Box<dyn Network + 'a>,
     disk: Disk<'a>,
-    ledger: Ledger<'a>,
-    accountant: Accountant<'a>,
-    agenda: Agenda<Happening>,
+    invariants: TicketCheck<'a>,
+    quotas: QuotaCheck<'a>,
+    queue: EventQueue<Scheduled>,
     start: Instant,
     now: Duration,
-    calendar: i64, // how far it is set off
+    calendar_offset: i64, // how far it is set off
     steps: u64,
     most_steps: u64,
     longest: Duration,
@@ -115,7 +115,7 @@ struct World<'a> {
 }
 
 #[derive(Debug)]
-enum Happening {
+enum Scheduled {
     Added(usize),
     /// More was bought of those servers that had an end.
     BlocksRenewed,
@@ -131,7 +131,7 @@ enum Happening {
     /// A disk that was full takes something again; it outlives whoever waits for it.
     RoomOnDisk,
     Suspend(Duration),
-    Wished(Wish),
+    UserActed(UserAction),
 }
 
 impl<'a> World<'a> {
@@ -144,12 +144,12 @@ impl<'a> World<'a> {
             journal: Journal::new(day),
             network: network(day, post, start),
             disk: Disk::new(day),
-            ledger: Ledger::new(day, post.places()),
-            accountant: Accountant::new(day),
-            agenda: Agenda::new(),
+            invariants: TicketCheck::new(day, post.places()),
+            quotas: QuotaCheck::new(day),
+            queue: EventQueue::new(),
             start,
             now: Duration::ZERO,
-            calendar: 0,
+            calendar_offset: 0,
             steps: 0,
             most_steps: most_steps(day),
             longest: day.longest() + LIVENESS,
@@ -163,50 +163,50 @@ impl<'a> World<'a> {
 
     fn plan(&mut self) {
         for (index, job) in self.day.jobs.iter().enumerate() {
-            self.agenda.plan(job.added, Happening::Added(index));
+            self.queue.plan(job.added, Scheduled::Added(index));
             let id = JobId(index as u32 + 1);
-            job.removed.iter().for_each(|at| self.agenda.plan(*at, Happening::Removed(id)));
+            job.removed.iter().for_each(|at| self.queue.plan(*at, Scheduled::Removed(id)));
         }
         for (at, seconds) in &self.day.clock.jumps {
-            self.agenda.plan(*at, Happening::Calendar(*seconds));
+            self.queue.plan(*at, Scheduled::Calendar(*seconds));
         }
         for (at, sleep) in &self.day.clock.suspends {
-            self.agenda.plan(*at, Happening::Suspend(*sleep));
+            self.queue.plan(*at, Scheduled::Suspend(*sleep));
         }
         // What nobody else has waits for a server that has given all it may.
-        if !self.day.reliable && !self.day.almanac.blocks.is_empty() {
-            self.agenda.plan(self.day.heals_at, Happening::BlocksRenewed);
+        if !self.day.reliable && !self.day.calendar.blocks.is_empty() {
+            self.queue.plan(self.day.heals_at, Scheduled::BlocksRenewed);
         }
-        if self.day.curiosity.headers {
-            self.agenda.plan(Duration::ZERO, Happening::HeadersWanted);
+        if self.day.side_traffic.headers {
+            self.queue.plan(Duration::ZERO, Scheduled::HeadersWanted);
         }
-        if self.day.curiosity.probes {
+        if self.day.side_traffic.probes {
             for (index, job) in self.day.jobs.iter().enumerate() {
-                self.agenda.plan(job.added / 2, Happening::ProbeWanted(index));
+                self.queue.plan(job.added / 2, Scheduled::ProbeWanted(index));
             }
         }
         for (_, to) in &self.day.disk.full {
-            self.agenda.plan(*to, Happening::RoomOnDisk);
+            self.queue.plan(*to, Scheduled::RoomOnDisk);
         }
-        for (at, wish) in &self.day.wishes {
-            self.agenda.plan(*at, Happening::Wished(wish.clone()));
+        for (at, user_action) in &self.day.user_actions {
+            self.queue.plan(*at, Scheduled::UserActed(user_action.clone()));
         }
     }
 
     fn live(&mut self, watcher: &mut Watcher<'_>) -> Result<Outcome, String> {
-        while !self.ledger.all_jobs_ended() || !self.ledger.is_settled() {
+        while !self.invariants.all_jobs_ended() || !self.invariants.is_settled() {
             self.steps += 1;
             if self.steps > self.most_steps {
                 return Err("it never ends".to_owned());
             }
             self.step(watcher)?;
         }
-        self.ledger.check_end()?;
+        self.invariants.check_end()?;
         let open = self.network.open_connections();
         if open > 0 {
             return Err(format!("{open} connections are left"));
         }
-        if self.ledger.book().has_needed_volumes() {
+        if self.invariants.jobs().has_needed_volumes() {
             self.fire(Kind::VolumesNeeded);
         }
         self.count_fired(self.network.fired());
@@ -214,7 +214,7 @@ impl<'a> World<'a> {
         Ok(Outcome {
             took: self.now,
             steps: self.steps,
-            verdicts: self.ledger.verdicts(),
+            verdicts: self.invariants.verdicts(),
             fired: std::mem::take(&mut self.fired),
             sum: self.log.sum(),
         })
@@ -224,7 +224,7 @@ impl<'a> World<'a> {
     fn step(&mut self, watcher: &mut Watcher<'_>) -> Result<(), String> {
         let timeout = self.engine.poll_timeout();
         let timeout = timeout.map(|at| at.saturating_duration_since(self.start));
-        let times = [self.network.next_time(), self.agenda.next_time(), timeout];
+        let times = [self.network.next_time(), self.queue.next_time(), timeout];
         let Some(next) = times.into_iter().flatten().min() else {
             return Err("nothing will ever happen again".to_owned());
         };
@@ -235,8 +235,8 @@ impl<'a> World<'a> {
         if times[0] == Some(next) {
             self.network.advance(self.now);
         } else if times[1] == Some(next) {
-            if let Some(happening) = self.agenda.take() {
-                self.on_happening(happening, watcher)?;
+            if let Some(scheduled) = self.queue.take() {
+                self.on_scheduled(scheduled, watcher)?;
             }
         } else {
             self.tell(Event::Timeout, watcher)?;
@@ -244,45 +244,45 @@ impl<'a> World<'a> {
         self.hear_news(watcher)
     }
 
-    fn on_happening(
+    fn on_scheduled(
         &mut self,
-        happening: Happening,
+        scheduled: Scheduled,
         watcher: &mut Watcher<'_>,
     ) -> Result<(), String> {
-        match happening {
-            Happening::Added(index) => {
+        match scheduled {
+            Scheduled::Added(index) => {
                 self.tell(Event::JobAdded(self.post.job(self.day, index)), watcher)
             }
-            Happening::BlocksRenewed => {
-                let refilled = &self.day.almanac.refilled;
+            Scheduled::BlocksRenewed => {
+                let refilled = &self.day.calendar.refilled;
                 let quotas = self.settings.server_quotas.values_mut();
                 quotas.for_each(|quota| quota.clone_from(refilled));
-                self.accountant.on_blocks_renewed(refilled);
+                self.quotas.on_blocks_renewed(refilled);
                 self.tell(Event::SettingsChanged(Box::new(self.settings.clone())), watcher)
             }
-            Happening::Calendar(seconds) => {
+            Scheduled::Calendar(seconds) => {
                 self.fire(if seconds > 0 { Kind::CalendarForth } else { Kind::CalendarBack });
-                self.calendar += seconds;
+                self.calendar_offset += seconds;
                 Ok(())
             }
-            Happening::Engine(event) => self.tell(event, watcher),
-            Happening::RoomOnDisk => self.tell(Event::DiskReturned, watcher),
-            Happening::ErrandOver(errand, trouble) => {
-                let Some(event) = self.ledger.curious().end_errand(errand, trouble) else {
+            Scheduled::Engine(event) => self.tell(event, watcher),
+            Scheduled::RoomOnDisk => self.tell(Event::DiskReturned, watcher),
+            Scheduled::ErrandOver(errand, trouble) => {
+                let Some(event) = self.invariants.headers().end_errand(errand, trouble) else {
                     return Ok(());
                 };
-                self.agenda.plan(self.now + A_MOMENT, Happening::HeadersWanted);
+                self.queue.plan(self.now + A_MOMENT, Scheduled::HeadersWanted);
                 self.tell(event, watcher)
             }
-            Happening::HeadersWanted => {
-                let event = self.ledger.curious().want_headers();
+            Scheduled::HeadersWanted => {
+                let event = self.invariants.headers().want_headers();
                 self.tell(event, watcher)
             }
-            Happening::ProbeWanted(index) => {
+            Scheduled::ProbeWanted(index) => {
                 let event = self.probe(index);
                 self.tell(event, watcher)
             }
-            Happening::Removed(job) => {
+            Scheduled::Removed(job) => {
                 let gone = self.engine.job(job).is_none();
                 if gone {
                     return Ok(());
@@ -290,58 +290,62 @@ impl<'a> World<'a> {
                 self.fire(Kind::JobRemoved);
                 self.tell(Event::JobRemoved(job), watcher)
             }
-            Happening::Suspend(sleep) => {
+            Scheduled::Suspend(sleep) => {
                 self.fire(Kind::Suspend);
                 self.now += sleep;
                 self.slept += sleep;
                 self.network.break_all(self.now);
                 Ok(())
             }
-            Happening::Wished(wish) => self.on_wish(wish, watcher),
+            Scheduled::UserActed(user_action) => self.on_user_action(user_action, watcher),
         }
     }
 
-    fn on_wish(&mut self, wish: Wish, watcher: &mut Watcher<'_>) -> Result<(), String> {
-        if wish.job().is_some_and(|job| self.engine.job(job).is_none()) {
+    fn on_user_action(
+        &mut self,
+        user_action: UserAction,
+        watcher: &mut Watcher<'_>,
+    ) -> Result<(), String> {
+        if user_action.job().is_some_and(|job| self.engine.job(job).is_none()) {
             return Ok(()); // too early or too late
         }
-        self.fire(wish.kind());
-        if let Some(event) = wish.event() {
+        self.fire(user_action.kind());
+        if let Some(event) = user_action.event() {
             return self.tell(event, watcher);
         }
-        match wish {
-            Wish::Reload(servers) => {
+        match user_action {
+            UserAction::Reload(servers) => {
                 self.settings.servers = servers;
                 self.tell(Event::SettingsChanged(Box::new(self.settings.clone())), watcher)
             }
-            Wish::Restart { torn } => self.restart(torn, watcher),
+            UserAction::Restart { torn } => self.restart(torn, watcher),
             _ => Ok(()),
         }
     }
 
     /// Killed and started anew: what it was told, what it noted and what lies on the disk is there.
     fn restart(&mut self, torn: usize, watcher: &mut Watcher<'_>) -> Result<(), String> {
-        let unheard = self.agenda.remove_if(|what| matches!(what, Happening::Engine(_)));
+        let unheard = self.queue.remove_if(|what| matches!(what, Scheduled::Engine(_)));
         let unheard = unheard.into_iter().filter_map(|what| match what {
-            Happening::Engine(event) => Some(event),
+            Scheduled::Engine(event) => Some(event),
             _ => None,
         });
         self.journal.tear(torn, &unheard.collect::<Vec<_>>());
         self.count_fired(self.network.fired());
         self.network = network(self.day, self.post, self.start);
-        self.settings.used = self.accountant.on_restart();
+        self.settings.used = self.quotas.on_restart();
         self.engine = Engine::new(self.start + self.now, self.settings.clone());
-        let going = self.ledger.on_restart(self.now, &self.journal, torn)?;
-        if self.day.curiosity.headers {
-            self.agenda.remove_if(|what| matches!(what, Happening::HeadersWanted));
-            self.agenda.plan(self.now + A_MOMENT, Happening::HeadersWanted);
+        let going = self.invariants.on_restart(self.now, &self.journal, torn)?;
+        if self.day.side_traffic.headers {
+            self.queue.remove_if(|what| matches!(what, Scheduled::HeadersWanted));
+            self.queue.plan(self.now + A_MOMENT, Scheduled::HeadersWanted);
         }
-        for event in self.ledger.book().wishes() {
+        for event in self.invariants.jobs().user_actions() {
             self.tell(event, watcher)?;
         }
         for index in going {
             let mut job = self.post.job(self.day, index);
-            self.ledger.book().amend(&mut job);
+            self.invariants.jobs().amend(&mut job);
             self.journal.amend(&mut job);
             self.tell(Event::JobAdded(job), watcher)?;
         }
@@ -353,8 +357,8 @@ impl<'a> World<'a> {
             match news {
                 News::Event(event) => self.tell(event, watcher)?,
                 News::Received { server, bytes } => {
-                    self.ledger.on_received(self.now, server, bytes)?;
-                    self.accountant.on_received(ServerId(server as u16 + 1), bytes)?;
+                    self.invariants.on_received(self.now, server, bytes)?;
+                    self.quotas.on_received(ServerId(server as u16 + 1), bytes)?;
                 }
             }
         }
@@ -378,31 +382,31 @@ impl<'a> World<'a> {
     ) -> Result<(), String> {
         watcher(self.now, Seen::Event(&event));
         self.log.event(self.now, &event);
-        self.ledger.on_event(self.now, &event)?;
+        self.invariants.on_event(self.now, &event)?;
         self.journal.on_event(&event);
-        self.accountant.on_event(&event);
+        self.quotas.on_event(&event);
         let dropped = if let Event::FileDropped(file) = event { Some(file) } else { None };
         let date = self.date();
         self.engine.handle(Now { instant: self.start + self.now, date }, event);
         if let Some(file) = dropped.filter(|file| self.is_dropped(*file)) {
-            self.ledger.on_dropped(file);
+            self.invariants.on_dropped(file);
         }
         while let Some(order) = self.engine.poll_order() {
             watcher(self.now, Seen::Order(&order));
             self.log.order(self.start + self.now, &order);
-            self.ledger.on_order(self.now, &order)?;
-            self.accountant.on_order(date, &order)?;
+            self.invariants.on_order(self.now, &order)?;
+            self.quotas.on_order(date, &order)?;
             if let Order::FailJob { job, .. } = order {
                 then.push_back(Event::JobRemoved(job));
             }
             self.carry_out(order)?;
         }
-        self.ledger.check(self.now, &self.engine)
+        self.invariants.check(self.now, &self.engine)
     }
 
     /// What the calendar shows.
     fn date(&self) -> UnixTime {
-        UnixTime(self.day.almanac.begins.0 + self.now.as_secs() as i64 + self.calendar)
+        UnixTime(self.day.calendar.begins.0 + self.now.as_secs() as i64 + self.calendar_offset)
     }
 
     fn carry_out(&mut self, order: Order) -> Result<(), String> {
@@ -424,21 +428,21 @@ impl<'a> World<'a> {
             Order::FinishFile { file, .. } => return self.finish_file(file),
             Order::FinishJob { job, .. } => {
                 let (at, result) = self.disk.move_job(now, job);
-                self.agenda.plan(at, Happening::Engine(Event::JobMoved { job, result }));
+                self.queue.plan(at, Scheduled::Engine(Event::JobMoved { job, result }));
             }
             Order::Lend { connection, credit } => self.lend(connection, credit),
             Order::Note(note) => self.journal.on_note(&note),
             Order::Persist { number, .. } => {
                 let (at, result) = self.disk.persist(now);
-                self.agenda.plan(at, Happening::Engine(Event::Persisted { number, result }));
+                self.queue.plan(at, Scheduled::Engine(Event::Persisted { number, result }));
             }
             Order::RecallErrand { errand } => {
-                self.agenda.plan(now, Happening::ErrandOver(errand, Trouble::Closed));
+                self.queue.plan(now, Scheduled::ErrandOver(errand, Trouble::Closed));
             }
             Order::Revoke { connection } => self.network.revoke(now, connection),
             Order::StartErrand { errand, .. } => {
-                let (time, trouble) = self.ledger.curious().errand_time(now);
-                self.agenda.plan(now + time, Happening::ErrandOver(errand, trouble));
+                let (time, trouble) = self.invariants.headers().errand_time(now);
+                self.queue.plan(now + time, Scheduled::ErrandOver(errand, trouble));
             }
             Order::Stat { connection, ticket, id } => {
                 if let Some(key) = self.key(&id) {
@@ -486,7 +490,7 @@ impl<'a> World<'a> {
     fn write(&mut self, ticket: Ticket, file: FileKey, offset: u64) {
         let bytes = self.network.take_bytes(ticket);
         let (at, result) = self.disk.write(self.now, file, offset, bytes);
-        self.agenda.plan(at, Happening::Engine(Event::Written { ticket, result }));
+        self.queue.plan(at, Scheduled::Engine(Event::Written { ticket, result }));
     }
 
     fn finish_file(&mut self, file: FileKey) -> Result<(), String> {
@@ -494,7 +498,7 @@ impl<'a> World<'a> {
         if result.is_ok() && !self.post.holds(file, self.disk.content(file)) {
             return Err(format!("{file:?} has its name, and other bytes than were posted"));
         }
-        self.agenda.plan(at, Happening::Engine(Event::FileFinished { file, result }));
+        self.queue.plan(at, Scheduled::Engine(Event::FileFinished { file, result }));
         Ok(())
     }
 
@@ -534,9 +538,9 @@ fn settings(day: &Day) -> Settings {
         servers: day.servers.iter().map(|server| server.settings.clone()).collect(),
         budget: ByteCount(day.budget),
         seed: day.seed.number(),
-        quota: day.almanac.quota.clone(),
-        server_quotas: day.almanac.blocks.clone(),
-        timetable: day.almanac.timetable.clone(),
+        quota: day.calendar.quota.clone(),
+        server_quotas: day.calendar.blocks.clone(),
+        timetable: day.calendar.timetable.clone(),
         ..Settings::default()
     };
     settings.rates.rate = day.rate;

@@ -11,13 +11,13 @@ use bergamot_limit::{
 use bergamot_types::{ByteCount, ByteRate, ServerId, SplitMix, UnixTime};
 
 use crate::sim::day::Day;
-use crate::sim::day::wish::Wish;
+use crate::sim::day::user_action::UserAction;
 use crate::sim::kind::Kind;
 use crate::sim::seed::Seed;
 
 /// When a day begins, and what is allowed from then on.
 #[derive(Clone, Debug)]
-pub struct Almanac {
+pub struct CalendarModel {
     pub begins: UnixTime,
     pub quota: QuotaSettings,
     /// Servers of which only so much was bought.
@@ -27,7 +27,7 @@ pub struct Almanac {
     pub timetable: Timetable,
 }
 
-impl Default for Almanac {
+impl Default for CalendarModel {
     /// Nothing special happens.
     fn default() -> Self {
         Self {
@@ -40,7 +40,7 @@ impl Default for Almanac {
     }
 }
 
-impl Almanac {
+impl CalendarModel {
     /// It has a chance of its own, so that a day is like it would be without it.
     pub(crate) fn draw(day: &Day) -> Self {
         let mut chance = SplitMix::seeded(day.seed.number().rotate_left(41) ^ STREAM);
@@ -51,15 +51,15 @@ impl Almanac {
         let (zone, change) = NIGHTS[chance.up_to(NIGHTS.len() as u64 - 1) as usize];
         let zone = zone.parse().unwrap_or(Zone::UTC);
         let begins = UnixTime(change - chance.up_to(2 * 3600) as i64);
-        let mut almanac = Self { begins, ..Self::default() };
+        let mut calendar = Self { begins, ..Self::default() };
         let what = chance.up_to(2);
         if what != 0 && is_countable(day) {
-            almanac.quota = quota(day, zone, chance);
+            calendar.quota = quota(day, zone, chance);
         }
         if what != 1 {
-            almanac.timetable = Timetable::new(zone, vec![entry(day, zone, begins, chance)]);
+            calendar.timetable = Timetable::new(zone, vec![entry(day, zone, begins, chance)]);
         }
-        almanac
+        calendar
     }
 
     /// One server of some may give a part of it all; the last one never has an end, for nothing would
@@ -116,7 +116,8 @@ fn entry(day: &Day, zone: Zone, begins: UnixTime, chance: &mut SplitMix) -> Entr
     let from = minutes.unwrap_or(0) + chance.up_to(2);
     let to = from + 1 + chance.up_to(4 * 60);
     // Which of two rates holds is shown elsewhere.
-    let has_rates = day.wishes.iter().any(|(_, wish)| matches!(wish, Wish::Rate(_)));
+    let has_rates =
+        day.user_actions.iter().any(|(_, user_action)| matches!(user_action, UserAction::Rate(_)));
     let effect = match chance.up_to(1) {
         _ if has_rates => Effect::Pause,
         0 => Effect::Pause,

@@ -7,13 +7,13 @@ use bergamot_engine::ServerSettings;
 use bergamot_newsd::{Fault, Stage};
 use bergamot_types::{ByteRate, ServerId, SplitMix};
 
-use crate::sim::day::calendar::Almanac;
+use crate::sim::day::calendar::CalendarModel;
 use crate::sim::day::misfits::{self, Misfits};
 use crate::sim::day::outage;
 use crate::sim::day::recovery;
-use crate::sim::day::wish;
+use crate::sim::day::user_action;
 use crate::sim::day::{ClockModel, Day, DiskModel, JobModel, ServerModel, Spell, WireFault};
-use crate::sim::header_reader::{self, Curiosity};
+use crate::sim::header_reader::{self, SideTraffic};
 use crate::sim::kind::{ANSWERS, CONNECTIONS, Kind};
 use crate::sim::seed::Seed;
 
@@ -45,9 +45,9 @@ pub(crate) fn day(seed: Seed) -> Day {
         names: false,
         reliable,
         heals_at: seconds(5, 60, chance),
-        wishes: Vec::new(),
-        curiosity: Curiosity::default(),
-        almanac: Almanac::default(),
+        user_actions: Vec::new(),
+        side_traffic: SideTraffic::default(),
+        calendar: CalendarModel::default(),
         servers,
         kinds,
     };
@@ -58,10 +58,10 @@ pub(crate) fn day(seed: Seed) -> Day {
     heal(&mut day);
     outage::draw(&mut day);
     misfits::draw(&mut day);
-    day.wishes = wish::wishes(&day);
-    day.curiosity = header_reader::draw(&day);
-    day.almanac = Almanac::draw(&day);
-    day.almanac.blocks = Almanac::draw_blocks(&day);
+    day.user_actions = user_action::user_actions(&day);
+    day.side_traffic = header_reader::draw(&day);
+    day.calendar = CalendarModel::draw(&day);
+    day.calendar.blocks = CalendarModel::draw_blocks(&day);
     outage::spare_quotas(&mut day);
     recovery::draw(&mut day);
     keep_to_the_day(&mut day);
@@ -71,7 +71,7 @@ pub(crate) fn day(seed: Seed) -> Day {
 /// A clock that is wrong by years costs a day's patience, which quotas are given some of twice for (its
 /// own tests show how much); here it is set by hours, also over the end of a day.
 fn keep_to_the_day(day: &mut Day) {
-    if !day.almanac.quota.allowances.is_empty() {
+    if !day.calendar.quota.allowances.is_empty() {
         day.clock.jumps.iter_mut().for_each(|(_, seconds)| {
             *seconds = (*seconds).clamp(-FURTHEST_JUMP, FURTHEST_JUMP);
         });

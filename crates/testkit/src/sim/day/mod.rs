@@ -6,7 +6,7 @@ pub(crate) mod misfits;
 pub(crate) mod outage;
 pub(crate) mod post;
 pub(crate) mod recovery;
-pub(crate) mod wish;
+pub(crate) mod user_action;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use std::time::Duration;
 use bergamot_engine::ServerSettings;
 use bergamot_types::{ByteRate, ServerId};
 
-use crate::sim::day::calendar::Almanac;
+use crate::sim::day::calendar::CalendarModel;
 use crate::sim::day::misfits::Misfits;
-use crate::sim::day::wish::Wish;
-use crate::sim::header_reader::Curiosity;
+use crate::sim::day::user_action::UserAction;
+use crate::sim::header_reader::SideTraffic;
 use crate::sim::kind::Kind;
 use crate::sim::seed::Seed;
 
@@ -47,11 +47,11 @@ pub struct Day {
     /// From then on nothing new goes wrong.
     pub heals_at: Duration,
     /// What people do, and when.
-    pub wishes: Vec<(Duration, Wish)>,
+    pub user_actions: Vec<(Duration, UserAction)>,
     /// What else is asked of the servers.
-    pub curiosity: Curiosity,
+    pub side_traffic: SideTraffic,
     /// What the calendar has to say.
-    pub almanac: Almanac,
+    pub calendar: CalendarModel,
 }
 
 #[derive(Clone, Debug)]
@@ -181,7 +181,7 @@ impl Day {
     /// No day may last longer, whatever happens.
     pub(crate) fn longest(&self) -> Duration {
         let bytes = u64::from(self.articles()) * self.article;
-        self.heals_at + self.longest_way() + self.almanac.longest_hold(bytes)
+        self.heals_at + self.longest_way() + self.calendar.longest_hold(bytes)
     }
 
     pub(crate) fn is_healed(&self, now: Duration) -> bool {

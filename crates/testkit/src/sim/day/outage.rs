@@ -30,7 +30,7 @@ pub(crate) fn draw(day: &mut Day) {
 /// Bodies without an end bring more than was reserved for them; many of them side by side would exceed
 /// what a quota has on record, which is measured for one at a time.
 pub(crate) fn spare_quotas(day: &mut Day) {
-    if day.almanac.quota.allowances.is_empty() && day.almanac.blocks.is_empty() {
+    if day.calendar.quota.allowances.is_empty() && day.calendar.blocks.is_empty() {
         return;
     }
     let outages = day.servers.iter_mut().flat_map(|server| &mut server.outages);

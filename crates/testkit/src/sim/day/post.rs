@@ -49,7 +49,7 @@ impl Post {
         let model = &day.jobs[index];
         let posted = model
             .posted_days_ago
-            .map(|days| UnixTime(day.almanac.begins.0 - i64::from(days) * 86_400));
+            .map(|days| UnixTime(day.calendar.begins.0 - i64::from(days) * 86_400));
         let file = |(file, &segments): (usize, &u32)| {
             let mut ids = MessageIdList::new();
             for segment in 0..segments {

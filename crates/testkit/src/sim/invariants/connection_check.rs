@@ -9,7 +9,7 @@ use bergamot_types::ServerId;
 use crate::sim::day::Day;
 
 #[derive(Debug)]
-pub(crate) struct Door {
+pub(crate) struct ConnectionCheck {
     servers: Vec<ServerSettings>, // as they are now; those that were removed are not active
     known: BTreeMap<ConnectionId, Known>,
     open: Vec<usize>,   // by server
@@ -28,7 +28,7 @@ struct Known {
     idle_since: Duration,
 }
 
-impl Door {
+impl ConnectionCheck {
     pub(crate) fn new(day: &Day) -> Self {
         let servers: Vec<_> = day.servers.iter().map(|server| server.settings.clone()).collect();
         Self {
@@ -37,7 +37,7 @@ impl Door {
             open: vec![0; day.servers.len()],
             resting: vec![false; day.servers.len()],
             proven: vec![false; day.servers.len()],
-            metered: servers.iter().map(|it| day.almanac.blocks.contains_key(&it.id)).collect(),
+            metered: servers.iter().map(|it| day.calendar.blocks.contains_key(&it.id)).collect(),
             servers,
         }
     }

@@ -22,7 +22,7 @@ pub enum Verdict {
 }
 
 #[derive(Debug)]
-pub(crate) struct Book<'a> {
+pub(crate) struct JobCheck<'a> {
     day: &'a Day,
     jobs: Vec<Job>, // by id, from 1
     all_paused: bool,
@@ -114,7 +114,7 @@ impl File {
     }
 }
 
-impl<'a> Book<'a> {
+impl<'a> JobCheck<'a> {
     pub(crate) fn new(day: &'a Day) -> Self {
         let file = |job: &JobModel, index: usize| File {
             segments: vec![Segment::default(); job.files[index] as usize],
@@ -144,7 +144,7 @@ impl<'a> Book<'a> {
         self.touched = Some(job);
     }
 
-    pub(crate) fn on_wish(&mut self, event: &Event) {
+    pub(crate) fn on_user_action(&mut self, event: &Event) {
         match *event {
             Event::DownloadPaused => self.all_paused = true,
             Event::DownloadResumed => self.all_paused = false,
@@ -235,7 +235,7 @@ impl<'a> Book<'a> {
     }
 
     /// What a new engine has to be told before it is told of jobs.
-    pub(crate) fn wishes(&self) -> impl Iterator<Item = Event> + use<> {
+    pub(crate) fn user_actions(&self) -> impl Iterator<Item = Event> + use<> {
         let paused = self.all_paused.then_some(Event::DownloadPaused);
         paused.into_iter().chain(self.rate.map(|rate| Event::RateChanged(Some(rate))))
     }
@@ -399,7 +399,11 @@ impl<'a> Book<'a> {
             place(id) < place(key.job.0) && self.fresh(&self.jobs[id as usize - 1]) > 0
         });
         let settings = &self.day.servers[server].settings;
-        let reloaded = self.day.wishes.iter().any(|(_, wish)| wish.kind() == Kind::Reloaded);
+        let reloaded = self
+            .day
+            .user_actions
+            .iter()
+            .any(|(_, user_action)| user_action.kind() == Kind::Reloaded);
         let alone = self.day.servers.len() == 1 && settings.connections == 1 && !reloaded;
         match earlier.filter(|_| alone && settings.retention == 0) {
             Some(earlier) => Err(format!("{key:?} is asked for before all of job {earlier}")),

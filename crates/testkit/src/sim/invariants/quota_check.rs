@@ -7,12 +7,12 @@ use bergamot_limit::{Effect, Quota, QuotaSettings, Timetable};
 use bergamot_types::{ServerId, UnixTime};
 
 use crate::sim::day::Day;
-use crate::sim::day::wish::Wish;
+use crate::sim::day::user_action::UserAction;
 use crate::sim::kind::Kind;
 
 /// Follows every quota of a day, and its timetable.
 #[derive(Debug)]
-pub(crate) struct Accountant<'a> {
+pub(crate) struct QuotaCheck<'a> {
     timetable: &'a Timetable,
     accounts: Vec<Account<'a>>,
     servers: BTreeMap<ConnectionId, ServerId>,
@@ -42,22 +42,22 @@ struct Page {
 
 type Rule = Result<(), String>;
 
-impl<'a> Accountant<'a> {
+impl<'a> QuotaCheck<'a> {
     pub(crate) fn new(day: &'a Day) -> Self {
-        let almanac = &day.almanac;
-        let blocks = almanac.blocks.iter().map(|(server, quota)| (Some(*server), quota));
-        let all = [(None, &almanac.quota)].into_iter().chain(blocks);
+        let calendar = &day.calendar;
+        let blocks = calendar.blocks.iter().map(|(server, quota)| (Some(*server), quota));
+        let all = [(None, &calendar.quota)].into_iter().chain(blocks);
         let all = all.filter(|(_, quota)| !quota.allowances.is_empty());
         let account = |(server, quota)| Account {
             server,
             quota,
             came: BTreeMap::new(),
-            asked: almanac.begins,
+            asked: calendar.begins,
             asked_bytes: 0,
             page: None,
         };
         Self {
-            timetable: &almanac.timetable,
+            timetable: &calendar.timetable,
             accounts: all.map(account).collect(),
             servers: BTreeMap::new(),
             article: is_exact(day).then_some(day.article.max(day.claimed.into()).max(LEAST_CHARGE)),
@@ -204,8 +204,8 @@ impl Account<'_> {
 /// Whether no article counts for more than it is said to have: some are larger, and what is under way
 /// when a server is taken away counts then, and perhaps again when it is back.
 fn is_exact(day: &Day) -> bool {
-    let is_reload = |(_, wish): &(_, Wish)| wish.kind() == Kind::Reloaded;
-    !day.kinds.contains(&Kind::Outgrown) && !day.wishes.iter().any(is_reload)
+    let is_reload = |(_, user_action): &(_, UserAction)| user_action.kind() == Kind::Reloaded;
+    !day.kinds.contains(&Kind::Outgrown) && !day.user_actions.iter().any(is_reload)
 }
 
 /// What an article counts for at least while it is asked for.

@@ -10,7 +10,7 @@ use crate::sim::day::Day;
 
 /// Counts what was read over every ten seconds, in all and of each server.
 #[derive(Debug)]
-pub(crate) struct Meter {
+pub(crate) struct RateCheck {
     all: Option<Window>,
     servers: BTreeMap<usize, Window>,
 }
@@ -24,7 +24,7 @@ struct Window {
     sum: u64,
 }
 
-impl Meter {
+impl RateCheck {
     pub(crate) fn new(day: &Day) -> Self {
         let all = Some(day.rate.0).filter(|rate| *rate > 0).map(Window::new);
         let servers = day.server_rates.iter();

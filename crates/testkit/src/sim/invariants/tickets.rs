@@ -9,22 +9,22 @@ use bergamot_queue::{FileKey, SegmentKey};
 use bergamot_types::MessageId;
 
 use crate::sim::day::Day;
-use crate::sim::day::wish::Wish;
-use crate::sim::header_reader::Curious;
-use crate::sim::invariants::connection_check::Door;
-use crate::sim::invariants::jobs::{Book, Verdict};
-use crate::sim::invariants::rate_check::Meter;
+use crate::sim::day::user_action::UserAction;
+use crate::sim::header_reader::HeaderReader;
+use crate::sim::invariants::connection_check::ConnectionCheck;
+use crate::sim::invariants::jobs::{JobCheck, Verdict};
+use crate::sim::invariants::rate_check::RateCheck;
 use crate::sim::journal::Journal;
 use crate::sim::kind::Kind;
 
 /// Watches what the engine hears and orders. A rule that is broken is told in a sentence.
 #[derive(Debug)]
-pub(crate) struct Ledger<'a> {
+pub(crate) struct TicketCheck<'a> {
     day: &'a Day,
-    door: Door,
-    meter: Meter,
-    book: Book<'a>,
-    curious: Curious<'a>,
+    connections: ConnectionCheck,
+    rates: RateCheck,
+    jobs: JobCheck<'a>,
+    headers: HeaderReader<'a>,
     places: &'a HashMap<MessageId, SegmentKey>, // only looked up
     tickets: BTreeMap<Ticket, Entry>,
     reserved: u64,
@@ -60,14 +60,14 @@ enum Stage {
 
 type Rule = Result<(), String>;
 
-impl<'a> Ledger<'a> {
+impl<'a> TicketCheck<'a> {
     pub(crate) fn new(day: &'a Day, places: &'a HashMap<MessageId, SegmentKey>) -> Self {
         Self {
             day,
-            door: Door::new(day),
-            meter: Meter::new(day),
-            book: Book::new(day),
-            curious: Curious::new(day),
+            connections: ConnectionCheck::new(day),
+            rates: RateCheck::new(day),
+            jobs: JobCheck::new(day),
+            headers: HeaderReader::new(day),
             places,
             tickets: BTreeMap::new(),
             reserved: 0,
@@ -83,7 +83,7 @@ impl<'a> Ledger<'a> {
     /// Before the engine hears of it.
     pub(crate) fn on_event(&mut self, now: Duration, event: &Event) -> Rule {
         match event {
-            Event::Connected { connection } => self.door.on_connected(now, *connection),
+            Event::Connected { connection } => self.connections.on_connected(now, *connection),
             Event::Ended { connection, trouble, unanswered } => {
                 self.on_ended(now, *connection, *trouble, unanswered);
             }
@@ -99,22 +99,22 @@ impl<'a> Ledger<'a> {
                 let right = crate::sim::models::part(self.day, entry.key);
                 entry.is_sibling = self.day.has_lone_siblings()
                     && (part.name != right.name || part.total != right.total);
-                self.book.on_copy(entry.key, server, part, good, outgrown);
+                self.jobs.on_copy(entry.key, server, part, good, outgrown);
             }
-            Event::FileFinished { file, result } => self.book.on_file_finished(*file, *result),
-            Event::JobAdded(job) => self.book.on_added(job.id),
+            Event::FileFinished { file, result } => self.jobs.on_file_finished(*file, *result),
+            Event::JobAdded(job) => self.jobs.on_added(job.id),
             // Few are asked under a rate, and what does not end takes all of it until it is cut off.
             Event::Progress { .. }
                 if self.day.kinds.contains(&Kind::Endless) && self.is_rated() =>
             {
                 self.last_fetch = now;
             }
-            Event::JobMoved { job, result } => self.book.on_moved(*job, *result),
-            Event::JobRemoved(job) => self.book.on_removed(*job),
+            Event::JobMoved { job, result } => self.jobs.on_moved(*job, *result),
+            Event::JobRemoved(job) => self.jobs.on_removed(*job),
             Event::Missing { ticket } => {
                 let server = self.answered(now, *ticket);
                 if let Some(entry) = self.forget(*ticket) {
-                    self.book.on_missing(entry.key, server);
+                    self.jobs.on_missing(entry.key, server);
                 }
             }
             Event::Refused { ticket } => {
@@ -122,13 +122,13 @@ impl<'a> Ledger<'a> {
                 if let Some(entry) = self.forget(*ticket)
                     && !self.day.servers[server].may_fail_by_outage(now)
                 {
-                    self.book.on_trouble(entry.key, server);
+                    self.jobs.on_trouble(entry.key, server);
                 }
             }
             Event::Written { ticket, result } => {
                 if let Some(entry) = self.forget(*ticket) {
                     let good = entry.stage == Stage::Writing { good: true };
-                    self.book.on_written(entry.key, good, entry.is_sibling, *result)?;
+                    self.jobs.on_written(entry.key, good, entry.is_sibling, *result)?;
                 }
             }
             Event::DiskReturned
@@ -139,15 +139,17 @@ impl<'a> Ledger<'a> {
             | Event::JobPaused(_)
             | Event::JobPlaced { .. }
             | Event::JobResumed(_) => {
-                self.book.on_wish(event);
-                self.door.excuse(now);
+                self.jobs.on_user_action(event);
+                self.connections.excuse(now);
             }
             Event::RateChanged(rate) => {
-                self.book.on_wish(event);
-                self.meter.set_rate(now, rate.unwrap_or(self.day.rate));
+                self.jobs.on_user_action(event);
+                self.rates.set_rate(now, rate.unwrap_or(self.day.rate));
             }
-            Event::SettingsChanged(settings) => self.door.set_servers(now, &settings.servers),
-            Event::ProbeWanted { job, articles } => self.curious.on_probe(*job, articles.len()),
+            Event::SettingsChanged(settings) => {
+                self.connections.set_servers(now, &settings.servers)
+            }
+            Event::ProbeWanted { job, articles } => self.headers.on_probe(*job, articles.len()),
             Event::ErrandConnected(_)
             | Event::ErrandDropped(_)
             | Event::ErrandEnded { .. }
@@ -162,16 +164,16 @@ impl<'a> Ledger<'a> {
             | Event::ServerProbeWanted(_)
             | Event::StateUnwritable
             | Event::StateWritable
-            | Event::Thirsty { .. }
+            | Event::CreditWanted { .. }
             | Event::Timeout
-            | Event::Unspent { .. } => {}
+            | Event::CreditReturned { .. } => {}
         }
         Ok(())
     }
 
     /// The engine wants the file no more.
     pub(crate) fn on_dropped(&mut self, file: FileKey) {
-        self.book.on_dropped(file);
+        self.jobs.on_dropped(file);
     }
 
     /// Nothing of what was under way outlives the engine. Gives the jobs that go on.
@@ -181,44 +183,44 @@ impl<'a> Ledger<'a> {
         journal: &Journal,
         torn: usize,
     ) -> Result<Vec<usize>, String> {
-        let going = self.book.on_restart(journal, torn)?;
-        self.curious.on_restart();
-        let servers = self.door.servers().to_vec();
-        self.door = Door::new(self.day);
-        self.door.set_servers(now, &servers);
-        self.meter = Meter::new(self.day);
+        let going = self.jobs.on_restart(journal, torn)?;
+        self.headers.on_restart();
+        let servers = self.connections.servers().to_vec();
+        self.connections = ConnectionCheck::new(self.day);
+        self.connections.set_servers(now, &servers);
+        self.rates = RateCheck::new(self.day);
         self.tickets.clear();
         (self.reserved, self.asked_bytes, self.hedged_bytes) = (0, 0, 0);
         (self.disk_paused, self.last_fetch) = (false, now);
         Ok(going)
     }
 
-    pub(crate) fn curious(&mut self) -> &mut Curious<'a> {
-        &mut self.curious
+    pub(crate) fn headers(&mut self) -> &mut HeaderReader<'a> {
+        &mut self.headers
     }
 
     fn articles_are_under_way(&self) -> bool {
         self.tickets.values().any(|entry| entry.stage == Stage::Asked)
     }
 
-    pub(crate) fn book(&self) -> &Book<'a> {
-        &self.book
+    pub(crate) fn jobs(&self) -> &JobCheck<'a> {
+        &self.jobs
     }
 
     pub(crate) fn on_order(&mut self, now: Duration, order: &Order) -> Rule {
         match order {
             Order::Admit { ticket, reserve, .. } => self.on_admit(*ticket, *reserve as u64),
             Order::Connect { connection, server } => {
-                let errands = self.curious.at(*server);
-                self.door.on_connect(*connection, *server, errands)
+                let errands = self.headers.at(*server);
+                self.connections.on_connect(*connection, *server, errands)
             }
-            Order::DeleteFiles { job } => self.book.on_work("a removal of files", *job),
+            Order::DeleteFiles { job } => self.jobs.on_work("a removal of files", *job),
             Order::Discard { ticket } => match self.forget(*ticket).map(|entry| entry.stage) {
                 Some(Stage::Decoded { .. }) => Ok(()),
                 other => Err(format!("{ticket:?} is discarded while it is {other:?}")),
             },
-            Order::Disconnect { connection } => self.door.on_disconnect(*connection),
-            Order::FailJob { job, failure } => self.book.on_fail(*job, *failure),
+            Order::Disconnect { connection } => self.connections.on_disconnect(*connection),
+            Order::FailJob { job, failure } => self.jobs.on_fail(*job, *failure),
             Order::Fetch { connection, ticket, id, control: true, .. } => {
                 self.on_control(*connection, *ticket, id)
             }
@@ -227,32 +229,33 @@ impl<'a> Ledger<'a> {
                 self.on_fetch(*connection, *ticket, id, *hedge)
             }
             Order::FinishFile { file, layout } => {
-                self.book.on_work("a file finished", file.job)?;
-                self.book.on_file_whole(*file, layout)
+                self.jobs.on_work("a file finished", file.job)?;
+                self.jobs.on_file_whole(*file, layout)
             }
-            Order::FinishJob { job, verified } => self.book.on_finish(*job, *verified),
-            Order::Reserve { file, .. } => self.book.on_work("room on the disk", file.job),
+            Order::FinishJob { job, verified } => self.jobs.on_finish(*job, *verified),
+            Order::Reserve { file, .. } => self.jobs.on_work("room on the disk", file.job),
             Order::Write { ticket, file, .. } => {
-                self.book.on_work("a write", file.job)?;
+                self.jobs.on_work("a write", file.job)?;
                 self.on_write(*ticket)
             }
-            Order::Lend { connection, credit } => self.meter.on_lend(now, *connection, *credit),
+            Order::Lend { connection, credit } => self.rates.on_lend(now, *connection, *credit),
             Order::Note(_) | Order::Persist { .. } | Order::Revoke { .. } | Order::Stat { .. } => {
                 Ok(())
             }
-            Order::Probed { job, census } => self.curious.on_probed(*job, *census),
-            Order::RecallErrand { errand } => self.curious.on_recalled(*errand),
+            Order::Probed { job, census } => self.headers.on_probed(*job, *census),
+            Order::RecallErrand { errand } => self.headers.on_recalled(*errand),
             Order::StartErrand { errand, server } => {
-                let (articles, open) = (self.articles_are_under_way(), self.door.open(*server));
-                let settings = &self.door.servers()[usize::from(server.0) - 1];
-                self.curious.on_started(*errand, settings, articles, open)
+                let (articles, open) =
+                    (self.articles_are_under_way(), self.connections.open(*server));
+                let settings = &self.connections.servers()[usize::from(server.0) - 1];
+                self.headers.on_started(*errand, settings, articles, open)
             }
             Order::Tell(notice) => self.on_notice(now, notice),
         }
     }
 
     pub(crate) fn on_received(&mut self, now: Duration, server: usize, bytes: u64) -> Rule {
-        self.meter.on_received(now, server, bytes)
+        self.rates.on_received(now, server, bytes)
     }
 
     /// After every step: what the engine believes is what happened.
@@ -264,8 +267,8 @@ impl<'a> Ledger<'a> {
                 self.reserved
             ));
         }
-        self.book.check_totals(engine)?;
-        self.curious.check(self.articles_are_under_way())?;
+        self.jobs.check_totals(engine)?;
+        self.headers.check(self.articles_are_under_way())?;
         if now >= self.next_look {
             self.next_look = now + LOOK;
             self.check_starvation(now, engine.hold())?;
@@ -275,7 +278,7 @@ impl<'a> Ledger<'a> {
     }
 
     pub(crate) fn is_settled(&self) -> bool {
-        self.tickets.is_empty() && self.reserved == 0 && self.door.is_empty()
+        self.tickets.is_empty() && self.reserved == 0 && self.connections.is_empty()
     }
 
     /// At the end of the day.
@@ -286,15 +289,15 @@ impl<'a> Ledger<'a> {
         if self.reserved > 0 {
             return Err(format!("{} bytes are still reserved", self.reserved));
         }
-        self.door.check_end()
+        self.connections.check_end()
     }
 
     pub(crate) fn verdicts(&self) -> BTreeMap<Verdict, usize> {
-        self.book.verdicts()
+        self.jobs.verdicts()
     }
 
     pub(crate) fn all_jobs_ended(&self) -> bool {
-        self.book.all_ended()
+        self.jobs.all_ended()
     }
 
     fn on_fetch(
@@ -305,15 +308,15 @@ impl<'a> Ledger<'a> {
         hedge: bool,
     ) -> Rule {
         let Some(&key) = self.places.get(id) else { return Err(format!("nobody wants <{id}>")) };
-        self.book.on_work("an article", key.job)?;
-        let server = self.door.on_fetch(connection)?;
-        self.book.on_fetch(key, server, hedge)?;
+        self.jobs.on_work("an article", key.job)?;
+        let server = self.connections.on_fetch(connection)?;
+        self.jobs.on_fetch(key, server, hedge)?;
         let others = self.under_way(key);
         if hedge && others == 0 {
             return Err(format!("<{id}> is hedged, and nobody was asked for it"));
         }
         // What a file was lost with may still be under way when it is fetched anew.
-        if others > usize::from(hedge) + self.book.losses(key.file_key()) {
+        if others > usize::from(hedge) + self.jobs.losses(key.file_key()) {
             return Err(format!("<{id}> is in {} places: asked for as {ticket:?}", others + 1));
         }
         self.on_bytes_asked(hedge)?;
@@ -327,10 +330,10 @@ impl<'a> Ledger<'a> {
     /// An article is asked for again that is written, of a server that is out of order.
     fn on_control(&mut self, connection: ConnectionId, ticket: Ticket, id: &MessageId) -> Rule {
         let Some(&key) = self.places.get(id) else { return Err(format!("nobody wants <{id}>")) };
-        self.book.on_work("a control", key.job)?;
-        let server = self.door.on_fetch(connection)?;
-        self.book.on_control(key)?;
-        self.door.check_control(server)?;
+        self.jobs.on_work("a control", key.job)?;
+        let server = self.connections.on_fetch(connection)?;
+        self.jobs.on_control(key)?;
+        self.connections.check_control(server)?;
         self.tickets.insert(
             ticket,
             Entry { key, connection, room: None, stage: Stage::Asked, is_sibling: false },
@@ -341,7 +344,7 @@ impl<'a> Ledger<'a> {
     /// Where an article is, that is neither only wanted nor written. A damaged copy that is kept
     /// in case no better one comes stands in nobody's way, nor does one that was overturned.
     fn under_way(&self, key: SegmentKey) -> usize {
-        let contested = self.book.is_contested(key.file_key());
+        let contested = self.jobs.is_contested(key.file_key());
         let kept = |entry: &&Entry| match entry.stage {
             Stage::Writing { good } => !good || contested,
             _ => false,
@@ -397,11 +400,11 @@ impl<'a> Ledger<'a> {
     fn on_good_write(&self, key: SegmentKey) -> Rule {
         let same =
             |entry: &&Entry| entry.key == key && entry.stage == Stage::Writing { good: true };
-        let contested = self.book.is_contested(key.file_key());
+        let contested = self.jobs.is_contested(key.file_key());
         if self.tickets.values().filter(same).count() > 1 && !contested {
             return Err(format!("{key:?} is being written twice"));
         }
-        self.book.on_write(key)
+        self.jobs.on_write(key)
     }
 
     /// What an outage breaks is no answer to anything.
@@ -412,7 +415,7 @@ impl<'a> Ledger<'a> {
         trouble: Trouble,
         unanswered: &[Ticket],
     ) {
-        let server = self.door.on_ended(connection);
+        let server = self.connections.on_ended(connection);
         let blamed = matches!(trouble, Trouble::Broken | Trouble::Closed | Trouble::OutOfStep)
             && !self.day.servers[server].may_fail_by_outage(now);
         for (index, ticket) in unanswered.iter().enumerate() {
@@ -420,7 +423,7 @@ impl<'a> Ledger<'a> {
                 && blamed
                 && index == 0
             {
-                self.book.on_trouble(entry.key, server);
+                self.jobs.on_trouble(entry.key, server);
             }
         }
         // What was ordered and did not reach it any more.
@@ -440,19 +443,19 @@ impl<'a> Ledger<'a> {
                     Some(Effect::Limit(rate)) => *rate,
                     _ => self.day.rate,
                 };
-                self.meter.set_rate(now, rate);
+                self.rates.set_rate(now, rate);
             }
             Notice::DiskPaused { .. } => self.disk_paused = true,
             Notice::DiskResumed => self.disk_paused = false,
-            Notice::ServerRests { server, .. } => self.door.set_resting(now, *server, true),
-            Notice::ServerWorks { server } => self.door.set_resting(now, *server, false),
+            Notice::ServerRests { server, .. } => self.connections.set_resting(now, *server, true),
+            Notice::ServerWorks { server } => self.connections.set_resting(now, *server, false),
             Notice::ArticleLost { id, .. } => {
                 let Some(&key) = self.places.get(id) else { return Ok(()) };
-                // Where sizes are in dispute it may still be vindicated.
-                if self.day.reliable && !self.book.is_contested(key.file_key()) {
+                // Where sizes are in dispute it may still be refused_in_error.
+                if self.day.reliable && !self.jobs.is_contested(key.file_key()) {
                     return Err(format!("<{id}> is lost, and a server has it"));
                 }
-                return self.book.on_lost(key, self.door.servers());
+                return self.jobs.on_lost(key, self.connections.servers());
             }
             _ => {}
         }
@@ -461,14 +464,18 @@ impl<'a> Ledger<'a> {
 
     /// Whether people limit how fast anything comes, be it for a while.
     fn is_rated(&self) -> bool {
-        let wishes = self.day.wishes.iter().any(|(_, wish)| matches!(wish, Wish::Rate(Some(_))));
-        wishes || self.day.rate.0 > 0 || !self.day.server_rates.is_empty()
+        let user_actions = self
+            .day
+            .user_actions
+            .iter()
+            .any(|(_, user_action)| matches!(user_action, UserAction::Rate(Some(_))));
+        user_actions || self.day.rate.0 > 0 || !self.day.server_rates.is_empty()
     }
 
     /// The server that answered.
     fn answered(&mut self, now: Duration, ticket: Ticket) -> usize {
         let connection = self.tickets.get(&ticket).map(|entry| entry.connection);
-        connection.map_or(0, |connection| self.door.on_answered(now, connection))
+        connection.map_or(0, |connection| self.connections.on_answered(now, connection))
     }
 
     fn forget(&mut self, ticket: Ticket) -> Option<Entry> {
@@ -483,16 +490,16 @@ impl<'a> Ledger<'a> {
     fn check_starvation(&mut self, now: Duration, hold: Option<Hold>) -> Rule {
         // What is under way counts as used, so the last of a quota may wait for it; how long the
         // calendar may hold everything up, the end of the day shows.
-        let metered = !self.day.almanac.quota.allowances.is_empty();
+        let metered = !self.day.calendar.quota.allowances.is_empty();
         let held = metered || matches!(hold, Some(Hold::Schedule { .. }));
         // Nothing changes between two events, so what held until this one held for all of the time.
         let excused = held || self.was_excused || self.is_excused();
-        let wanted = self.book.has_fresh();
+        let wanted = self.jobs.has_fresh();
         if excused || !wanted {
-            self.door.excuse(now);
+            self.connections.excuse(now);
             return Ok(());
         }
-        match self.door.idle_for(now) {
+        match self.connections.idle_for(now) {
             Some((connection, time)) if time.min(now - self.last_fetch) > LONGEST_IDLE => {
                 Err(format!(
                     "connection {connection} has had nothing to do for {time:?}, and articles wait"

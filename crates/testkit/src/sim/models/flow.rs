@@ -25,13 +25,13 @@ impl Servers<'_> {
         self.tell_progress(ticket, 0);
         self.watch(now, connection);
         self.let_flow(now, connection);
-        self.plead(now, connection);
+        self.request_credit(now, connection);
     }
 
     /// Lets the body come if it may, and ends it if there is no more of it.
     pub(super) fn let_flow(&mut self, now: Duration, connection: ConnectionId) {
         let Some(line) = self.lines.get_mut(&connection) else { return };
-        line.note_hunger(now);
+        line.note_starvation(now);
         let may = line.may_flow(now);
         let time = line.servers_time(now);
         let Some(body) = &mut line.body else { return };
@@ -47,7 +47,7 @@ impl Servers<'_> {
             self.link.start(now, server, connection, bytes);
             self.plan_report(now, connection);
             if self.day.servers[server].dead_until(now).is_some() {
-                self.agenda.plan(now + silence, Act::Silent(connection, ticket, watched));
+                self.queue.plan(now + silence, Act::Silent(connection, ticket, watched));
             }
         }
     }
@@ -70,14 +70,14 @@ impl Servers<'_> {
     pub(super) fn on_chunk(&mut self, now: Duration, connection: ConnectionId) {
         self.stop_flow(now, connection);
         self.let_flow(now, connection);
-        self.plead(now, connection);
+        self.request_credit(now, connection);
     }
 
     pub(super) fn on_expired(&mut self, now: Duration, connection: ConnectionId, until: Duration) {
         let Some(line) = self.lines.get(&connection) else { return };
         if line.purse.expires() == Some(until) {
             self.stop_flow(now, connection);
-            self.plead(now, connection);
+            self.request_credit(now, connection);
             self.let_flow(now, connection);
         }
     }
@@ -97,14 +97,14 @@ impl Servers<'_> {
     }
 
     /// Says what the purse has to say.
-    pub(super) fn plead(&mut self, now: Duration, connection: ConnectionId) {
+    pub(super) fn request_credit(&mut self, now: Duration, connection: ConnectionId) {
         let Some(line) = self.lines.get_mut(&connection) else { return };
         if line.is_blocked() {
-            line.note_hunger(now);
+            line.note_starvation(now);
             return; // whoever may not read for want of room does not ask for credit
         }
         let expecting = !line.asked.is_empty();
-        line.note_hunger(now);
+        line.note_starvation(now);
         while let Some(plea) = line.purse.plea(now, expecting) {
             self.news.push_back(News::Event(said(connection, plea)));
         }
@@ -116,7 +116,7 @@ impl Servers<'_> {
         let Some(line) = self.lines.get(&connection) else { return };
         let Some(body) = &line.body else { return };
         let watched = Watched { received, time: line.servers_time(now) };
-        self.agenda.plan(now + SILENCE, Act::Watch(connection, body.ticket, watched));
+        self.queue.plan(now + SILENCE, Act::Watch(connection, body.ticket, watched));
     }
 
     /// The end of a window, unless the time has stood still in it.
@@ -131,7 +131,7 @@ impl Servers<'_> {
         let Some(line) = self.lines.get(&id) else { return };
         let pace = line.asked.front().map_or(0, |question| question.fetch.patience.pace.0);
         if left > Duration::ZERO {
-            self.agenda.plan(now + left.max(SOON), Act::Watch(id, ticket, then));
+            self.queue.plan(now + left.max(SOON), Act::Watch(id, ticket, then));
         } else if came < LEAST_PACE.max(pace) * SILENCE.as_secs() {
             self.end(now, id, Trouble::Broken);
         } else {
@@ -150,9 +150,7 @@ impl Servers<'_> {
         let silence = self.lines.get(&id).map_or(SILENCE, |line| line.silence());
         match self.since(now, id, ticket, then, silence) {
             Some((0, Duration::ZERO)) => self.end(now, id, Trouble::Broken),
-            Some((0, left)) => {
-                self.agenda.plan(now + left.max(SOON), Act::Silent(id, ticket, then))
-            }
+            Some((0, left)) => self.queue.plan(now + left.max(SOON), Act::Silent(id, ticket, then)),
             _ => {}
         }
     }
@@ -180,7 +178,7 @@ impl Servers<'_> {
         body.is_reported = true;
         let steps = (now - body.began).as_nanos() / REPORT.as_nanos() + 1;
         let at = body.began + REPORT * u32::try_from(steps).unwrap_or(u32::MAX);
-        self.agenda.plan(at, Act::Report(connection, body.ticket));
+        self.queue.plan(at, Act::Report(connection, body.ticket));
     }
 
     pub(super) fn on_report(&mut self, now: Duration, connection: ConnectionId, ticket: Ticket) {

@@ -128,9 +128,9 @@ impl Line {
     }
 
     /// To be told whenever that may have changed.
-    pub(crate) fn note_hunger(&mut self, now: Duration) {
-        let hungry = self.purse.allowed(now) == 0 || self.is_blocked();
-        if hungry && !self.asked.is_empty() {
+    pub(crate) fn note_starvation(&mut self, now: Duration) {
+        let starved = self.purse.allowed(now) == 0 || self.is_blocked();
+        if starved && !self.asked.is_empty() {
             self.starved_since.get_or_insert(now);
         } else if let Some(since) = self.starved_since.take() {
             self.starved += now - since;

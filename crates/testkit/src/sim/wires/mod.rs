@@ -14,7 +14,7 @@ use bergamot_types::SplitMix;
 
 use crate::sim::day::Day;
 use crate::sim::day::post::Post;
-use crate::sim::event_queue::Agenda;
+use crate::sim::event_queue::EventQueue;
 use crate::sim::kind::{Fired, Kind};
 use crate::sim::network::{Asked, Fetch, Network, News};
 use crate::sim::purse::Lease;
@@ -27,7 +27,7 @@ pub(crate) struct Wires<'a> {
     sites: Sites,
     start: Instant,
     wires: BTreeMap<ConnectionId, Wire>,
-    agenda: Agenda<ConnectionId>,
+    queue: EventQueue<ConnectionId>,
     chance: SplitMix,
     healed: bool,
     decoded: HashMap<Ticket, Vec<u8>>, // only looked up
@@ -42,7 +42,7 @@ impl<'a> Wires<'a> {
             sites: Sites::new(day, post),
             start,
             wires: BTreeMap::new(),
-            agenda: Agenda::new(),
+            queue: EventQueue::new(),
             chance: SplitMix::seeded(day.seed.number() ^ 0xb17e),
             healed: false,
             decoded: HashMap::new(),
@@ -73,7 +73,7 @@ impl<'a> Wires<'a> {
         if ended {
             self.wires.remove(&connection);
         } else if let Some(at) = wire.turn_to_plan(now) {
-            self.agenda.plan(at, connection);
+            self.queue.plan(at, connection);
         }
     }
 
@@ -153,14 +153,14 @@ impl Network for Wires<'_> {
 
     fn next_time(&self) -> Option<Duration> {
         let healing = (!self.healed).then_some(self.day.heals_at);
-        self.agenda.next_time().into_iter().chain(healing).min()
+        self.queue.next_time().into_iter().chain(healing).min()
     }
 
     fn advance(&mut self, now: Duration) {
         if !self.healed && now >= self.day.heals_at {
             return self.heal(now);
         }
-        let Some(connection) = self.agenda.take_due(now) else { return };
+        let Some(connection) = self.queue.take_due(now) else { return };
         if let Some(wire) = self.wires.get_mut(&connection) {
             wire.advance(now);
             self.settle(now, connection);

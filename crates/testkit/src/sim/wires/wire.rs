@@ -270,7 +270,7 @@ impl Wire {
         self.on_events(now);
         self.transmit(now);
         self.tell_progress(now);
-        self.plead(now);
+        self.request_credit(now);
         self.receive(now);
     }
 
@@ -351,7 +351,7 @@ impl Wire {
     }
 
     /// Pleas for credit go out; without any, the server's time stands still.
-    fn plead(&mut self, now: Duration) {
+    fn request_credit(&mut self, now: Duration) {
         if !matches!(self.state, State::Opening | State::Ready) {
             return;
         }

@@ -11,7 +11,7 @@ use crate::sim::day::draw;
 use crate::sim::kind::Kind;
 
 #[derive(Clone, Debug)]
-pub enum Wish {
+pub enum UserAction {
     DropFile(FileKey),
     PauseAll(bool),
     PauseFile(FileKey, bool),
@@ -31,7 +31,7 @@ pub enum Wish {
     },
 }
 
-impl Wish {
+impl UserAction {
     pub(crate) fn kind(&self) -> Kind {
         match self {
             Self::DropFile(_) => Kind::FileDropped,
@@ -72,45 +72,52 @@ impl Wish {
 }
 
 /// They have a chance of their own, so that a day is like it would be without them, but for them.
-pub(crate) fn wishes(day: &Day) -> Vec<(Duration, Wish)> {
+pub(crate) fn user_actions(day: &Day) -> Vec<(Duration, UserAction)> {
     let mut chance = SplitMix::seeded(day.seed.number().rotate_left(17) ^ STREAM);
     let chance = &mut chance;
-    let mut wishes = Vec::new();
+    let mut user_actions = Vec::new();
     if chance.up_to(2) > 0 {
-        return wishes; // most days nobody wants anything
+        return user_actions; // most days nobody wants anything
     }
     for _ in 0..1 + chance.up_to(3) {
-        wish(day, &mut wishes, chance);
+        user_action(day, &mut user_actions, chance);
     }
-    wishes
+    user_actions
 }
 
-fn wish(day: &Day, wishes: &mut Vec<(Duration, Wish)>, chance: &mut SplitMix) {
+fn user_action(day: &Day, user_actions: &mut Vec<(Duration, UserAction)>, chance: &mut SplitMix) {
     let from = moment(day, Duration::ZERO, chance);
     let to = moment(day, from, chance);
     let job = JobId(1 + chance.up_to(day.jobs.len() as u64 - 1) as u32);
     let files = day.jobs[job.0 as usize - 1].files.len() as u64;
     let file = FileKey { job, file: chance.up_to(files - 1) as u32 };
     match chance.up_to(7) {
-        0 => wishes.extend([(from, Wish::PauseAll(true)), (to, Wish::PauseAll(false))]),
+        0 => user_actions
+            .extend([(from, UserAction::PauseAll(true)), (to, UserAction::PauseAll(false))]),
         1 => {
-            wishes
-                .extend([(from, Wish::PauseFile(file, true)), (to, Wish::PauseFile(file, false))]);
+            user_actions.extend([
+                (from, UserAction::PauseFile(file, true)),
+                (to, UserAction::PauseFile(file, false)),
+            ]);
         }
-        2 => wishes.extend([(from, Wish::PauseJob(job, true)), (to, Wish::PauseJob(job, false))]),
+        2 => user_actions.extend([
+            (from, UserAction::PauseJob(job, true)),
+            (to, UserAction::PauseJob(job, false)),
+        ]),
         3 => {
             let priority = PRIORITIES[chance.up_to(PRIORITIES.len() as u64 - 1) as usize];
             let rank = chance.up_to(4) as i64 - 2;
-            wishes.push((from, Wish::Place { job, priority, rank }));
+            user_actions.push((from, UserAction::Place { job, priority, rank }));
         }
         // Of a job of which every file is dropped nothing can come.
-        4 if file.file > 0 => wishes.push((from, Wish::DropFile(file))),
-        5 => reload(day, [from, to], wishes, chance),
+        4 if file.file > 0 => user_actions.push((from, UserAction::DropFile(file))),
+        5 => reload(day, [from, to], user_actions, chance),
         6 => {
             let rate = draw::rate(day, chance);
-            wishes.extend([(from, Wish::Rate(Some(rate))), (to, Wish::Rate(None))]);
+            user_actions
+                .extend([(from, UserAction::Rate(Some(rate))), (to, UserAction::Rate(None))]);
         }
-        _ => wishes.push((from, Wish::Restart { torn: chance.up_to(5) as usize })),
+        _ => user_actions.push((from, UserAction::Restart { torn: chance.up_to(5) as usize })),
     }
 }
 
@@ -118,7 +125,7 @@ fn wish(day: &Day, wishes: &mut Vec<(Duration, Wish)>, chance: &mut SplitMix) {
 fn reload(
     day: &Day,
     [from, to]: [Duration; 2],
-    wishes: &mut Vec<(Duration, Wish)>,
+    user_actions: &mut Vec<(Duration, UserAction)>,
     chance: &mut SplitMix,
 ) {
     let all: Vec<_> = day.servers.iter().map(|server| server.settings.clone()).collect();
@@ -139,10 +146,10 @@ fn reload(
     if last > 0 && chance.up_to(2) == 0 {
         some.remove(chance.up_to(last as u64 - 1) as usize);
     }
-    wishes.extend([(from, Wish::Reload(some)), (to, Wish::Reload(all))]);
+    user_actions.extend([(from, UserAction::Reload(some)), (to, UserAction::Reload(all))]);
 }
 
-/// Half of the days are over in a few seconds, and after its faults have healed no day has wishes.
+/// Half of the days are over in a few seconds, and after its faults have healed no day has user_actions.
 fn moment(day: &Day, after: Duration, chance: &mut SplitMix) -> Duration {
     let left = day.heals_at.saturating_sub(after).as_millis() as u64;
     let soon = if chance.up_to(1) == 0 { left } else { left.min(3_000) };
