@@ -49,7 +49,7 @@ impl Daemon {
             Order::FinishJob { job, verified } => self.finish_job(job, verified),
             Order::Lend { connection, credit } => {
                 if let Some(known) = self.connections.get(&connection) {
-                    known.handle.lend(credit_of(credit));
+                    known.handle.lend(credit);
                 }
             }
             Order::Note(note) => self.note(note),
@@ -388,15 +388,6 @@ impl Daemon {
 /// As people who know NZBGet would put it.
 fn what_is_left(health: Permille, critical: Permille) -> String {
     format!("health {health}, and less than {critical} cannot be repaired")
-}
-
-fn credit_of(credit: bergamot_engine::Credit) -> bergamot_net::Credit {
-    match credit {
-        bergamot_engine::Credit::Bytes { most, until } => {
-            bergamot_net::Credit::Bytes { most: most.0, until }
-        }
-        bergamot_engine::Credit::Unlimited => bergamot_net::Credit::Unlimited,
-    }
 }
 
 /// A post that was taken down would fill the log with its articles.

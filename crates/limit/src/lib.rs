@@ -6,6 +6,7 @@
 //!
 //! - [`Limiter`]: leases bytes to connections, fairly, within rates ([`Settings`]) that may change
 //!   at any time. A connection spends its [`Lease`] beside its socket, without asking anybody.
+//! - [`ReadCredit`]: what one connection holds of its leases, and when it asks for more.
 //! - [`Timetable`]: which rate or pause holds at which time of the week.
 //! - [`Quota`]: how much may still be used in a day, a week, a month or ever. Its [`Record`] is a
 //!   plain value for the store; [`Quota::checkpoint`] charges it in advance, so that usage is never
@@ -24,6 +25,7 @@ mod lease;
 mod ledger;
 mod limiter;
 mod quota;
+mod read_credit;
 mod scope;
 mod settings;
 mod time_of_day;
@@ -42,6 +44,7 @@ pub use lease::{Credit, Lease};
 pub use ledger::{DayRecord, Record};
 pub use limiter::Limiter;
 pub use quota::{Allowance, Quota, QuotaSettings, Standing, Usage};
+pub use read_credit::{CreditRequest, ReadCredit};
 pub use settings::Settings;
 pub use time_of_day::{InvalidTimeOfDay, TimeOfDay};
 pub use timetable::{Effect, Rule, Timetable};

@@ -14,7 +14,6 @@
 mod buffer;
 mod certificate;
 mod connection;
-mod credit;
 mod deflated;
 mod dial;
 mod errand;
@@ -29,9 +28,9 @@ mod server;
 mod sink;
 mod tls;
 
+pub use bergamot_limit::Credit;
 pub use buffer::{Buffer, BufferPool};
 pub use connection::{CONNECTION_COST, Connection, Report};
-pub use credit::Credit;
 pub use errand::{Errand, ErrandError, GroupNumbers, Recall};
 pub use error::{ConnectError, Ended};
 pub use fetch::Fetch;

@@ -29,7 +29,6 @@ mod kind;
 mod log;
 mod models;
 mod network;
-mod purse;
 mod report;
 mod seed;
 mod wires;

@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use bergamot_engine::{ConnectionId, Event, Ticket};
+use bergamot_engine::{ConnectionId, Credit, Event, Ticket};
 use bergamot_queue::SegmentKey;
 use bergamot_types::{MessageId, Patience};
 
 use crate::sim::kind::Fired;
-use crate::sim::purse::Lease;
 
 /// Carries out what the engine orders of connections, and tells what comes of it. There are two:
 /// models of servers, and real conversations.
@@ -19,7 +18,7 @@ pub(crate) trait Network {
     fn stat(&mut self, now: Duration, connection: ConnectionId, ticket: Ticket, article: Asked);
     /// There is room for the body of a ticket.
     fn admit(&mut self, now: Duration, ticket: Ticket, connection: ConnectionId, reserve: u64);
-    fn lend(&mut self, now: Duration, connection: ConnectionId, lease: Lease);
+    fn lend(&mut self, now: Duration, connection: ConnectionId, credit: Credit);
     fn revoke(&mut self, now: Duration, connection: ConnectionId);
     /// No connection outlives this.
     fn break_all(&mut self, now: Duration);

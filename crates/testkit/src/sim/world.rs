@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use bergamot_engine::{
-    ConnectionId, Credit, Engine, ErrandId, Event, Notice, Now, Order, Sampled, Settings, Ticket,
-    Trouble,
+    Engine, ErrandId, Event, Notice, Now, Order, Sampled, Settings, Ticket, Trouble,
 };
 use bergamot_limit::Effect;
 use bergamot_queue::{FileKey, FileState, SegmentKey};
@@ -24,7 +23,6 @@ use crate::sim::kind::{Fired, Kind};
 use crate::sim::log::Log;
 use crate::sim::models::Servers;
 use crate::sim::network::{Asked, Fetch, Network, News};
-use crate::sim::purse::Lease;
 use crate::sim::seed::Seed;
 use crate::sim::wires::Wires;
 
@@ -87,7 +85,7 @@ fn play(
 
 fn network<'a>(day: &'a Day, post: &Post, start: Instant) -> Box<dyn Network + 'a> {
     match day.seed {
-        Seed::Articles(_) => Box::new(Servers::new(day)),
+        Seed::Articles(_) => Box::new(Servers::new(day, start)),
         Seed::Bytes(_) => Box::new(Wires::new(day, post, start)),
     }
 }
@@ -430,7 +428,7 @@ impl<'a> World<'a> {
                 let (at, result) = self.disk.move_job(now, job);
                 self.queue.plan(at, Scheduled::Engine(Event::JobMoved { job, result }));
             }
-            Order::Lend { connection, credit } => self.lend(connection, credit),
+            Order::Lend { connection, credit } => self.network.lend(now, connection, credit),
             Order::Note(note) => self.journal.on_note(&note),
             Order::Persist { number, .. } => {
                 let (at, result) = self.disk.persist(now);
@@ -500,16 +498,6 @@ impl<'a> World<'a> {
         }
         self.queue.plan(at, Scheduled::Engine(Event::FileFinished { file, result }));
         Ok(())
-    }
-
-    fn lend(&mut self, connection: ConnectionId, credit: Credit) {
-        let lease = match credit {
-            Credit::Bytes { most: ByteCount(most), until } => {
-                Lease::Bytes { most, until: until.saturating_duration_since(self.start) }
-            }
-            Credit::Unlimited => Lease::Unlimited,
-        };
-        self.network.lend(self.now, connection, lease);
     }
 
     fn is_dropped(&self, file: FileKey) -> bool {

@@ -6,7 +6,7 @@ use bergamot_engine::{ConnectionId, Event, Ticket, Trouble};
 use bergamot_types::ByteCount;
 
 use super::line::Body;
-use super::servers::{Act, SILENCE, SOON, Servers, said};
+use super::servers::{Act, SILENCE, SOON, Servers, credit_event};
 use crate::sim::kind::Kind;
 use crate::sim::network::News;
 
@@ -32,7 +32,7 @@ impl Servers<'_> {
     pub(super) fn let_flow(&mut self, now: Duration, connection: ConnectionId) {
         let Some(line) = self.lines.get_mut(&connection) else { return };
         line.note_starvation(now);
-        let may = line.may_flow(now);
+        let (may, allowed) = (line.may_flow(now), line.allowed(now));
         let time = line.servers_time(now);
         let Some(body) = &mut line.body else { return };
         if body.received >= body.length && (may || body.received > 0) {
@@ -40,7 +40,7 @@ impl Servers<'_> {
         }
         if may && !body.flowing && !body.dribbles {
             body.flowing = true;
-            let bytes = (body.length - body.received).min(line.purse.allowed(now));
+            let bytes = (body.length - body.received).min(allowed);
             let (server, ticket) = (line.server, body.ticket);
             let watched = Watched { received: body.received, time };
             let silence = line.silence();
@@ -63,7 +63,7 @@ impl Servers<'_> {
         let server = line.server;
         let bytes = self.link.stop(now, server, connection);
         body.received += bytes;
-        line.purse.spend(bytes);
+        line.credit.spend(bytes);
         self.news.push_back(News::Received { server, bytes });
     }
 
@@ -75,7 +75,7 @@ impl Servers<'_> {
 
     pub(super) fn on_expired(&mut self, now: Duration, connection: ConnectionId, until: Duration) {
         let Some(line) = self.lines.get(&connection) else { return };
-        if line.purse.expires() == Some(until) {
+        if line.credit_expires() == Some(until) {
             self.stop_flow(now, connection);
             self.request_credit(now, connection);
             self.let_flow(now, connection);
@@ -96,17 +96,16 @@ impl Servers<'_> {
         }
     }
 
-    /// Says what the purse has to say.
+    /// Passes on what the read credit requests.
     pub(super) fn request_credit(&mut self, now: Duration, connection: ConnectionId) {
         let Some(line) = self.lines.get_mut(&connection) else { return };
         if line.is_blocked() {
             line.note_starvation(now);
             return; // whoever may not read for want of room does not ask for credit
         }
-        let expecting = !line.asked.is_empty();
         line.note_starvation(now);
-        while let Some(plea) = line.purse.plea(now, expecting) {
-            self.news.push_back(News::Event(said(connection, plea)));
+        while let Some(request) = line.poll_credit_request(now) {
+            self.news.push_back(News::Event(credit_event(connection, request)));
         }
     }
 

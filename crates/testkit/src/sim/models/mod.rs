@@ -7,4 +7,4 @@ mod link;
 mod servers;
 
 pub(crate) use answer::part;
-pub(crate) use servers::{Servers, said};
+pub(crate) use servers::{Servers, credit_event};

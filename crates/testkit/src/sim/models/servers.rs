@@ -1,11 +1,12 @@
 //! All model servers and the connections to them.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use bergamot_engine::{ConnectionId, Event, Fault, Ticket, Trouble};
+use bergamot_engine::{ConnectionId, Credit, Event, Fault, Ticket, Trouble};
+use bergamot_limit::CreditRequest;
 use bergamot_queue::SegmentKey;
-use bergamot_types::{ByteCount, SplitMix};
+use bergamot_types::SplitMix;
 
 use super::answer::{self, Answer};
 use super::flow::Watched;
@@ -15,11 +16,11 @@ use crate::sim::event_queue::EventQueue;
 use crate::sim::kind::{Fired, Kind};
 use crate::sim::models::link::Link;
 use crate::sim::network::{Asked, Fetch, Network, News};
-use crate::sim::purse::{Lease, Plea};
 
 #[derive(Debug)]
 pub(crate) struct Servers<'a> {
     pub(super) day: &'a Day,
+    start: Instant,
     pub(super) queue: EventQueue<Act>,
     pub(super) link: Link,
     pub(super) lines: BTreeMap<ConnectionId, Line>,
@@ -59,7 +60,7 @@ pub(super) enum Act {
 }
 
 impl<'a> Servers<'a> {
-    pub(crate) fn new(day: &'a Day) -> Self {
+    pub(crate) fn new(day: &'a Day, start: Instant) -> Self {
         let rates: Vec<_> = day
             .servers
             .iter()
@@ -75,6 +76,7 @@ impl<'a> Servers<'a> {
         }
         Self {
             day,
+            start,
             queue,
             link: Link::new(&rates, day.line),
             lines: BTreeMap::new(),
@@ -211,7 +213,7 @@ impl<'a> Servers<'a> {
             self.queue.plan(until, Act::Begin(connection, ticket));
             return self.wait_in_vain(now, connection);
         }
-        if line.purse.allowed(now) == 0 {
+        if line.allowed(now) == 0 {
             line.held = true;
             return;
         }
@@ -338,7 +340,7 @@ impl<'a> Servers<'a> {
 
 impl Network for Servers<'_> {
     fn connect(&mut self, now: Duration, connection: ConnectionId, server: usize) {
-        self.lines.insert(connection, Line::new(now, server));
+        self.lines.insert(connection, Line::new(self.start, now, server));
         let model = &self.day.servers[server];
         if self.day.kinds.contains(&Kind::ManyServers) {
             self.fire(Kind::ManyServers);
@@ -383,10 +385,10 @@ impl Network for Servers<'_> {
         }
     }
 
-    fn lend(&mut self, now: Duration, connection: ConnectionId, lease: Lease) {
+    fn lend(&mut self, now: Duration, connection: ConnectionId, credit: Credit) {
         let Some(line) = self.lines.get_mut(&connection) else { return };
-        line.purse.fill(lease);
-        if let Some(until) = line.purse.expires() {
+        line.credit.grant(credit);
+        if let Some(until) = line.credit_expires() {
             self.queue.plan(until, Act::Expire(connection, until));
         }
         let held = std::mem::take(&mut line.held);
@@ -400,8 +402,8 @@ impl Network for Servers<'_> {
     fn revoke(&mut self, now: Duration, connection: ConnectionId) {
         self.stop_flow(now, connection);
         let Some(line) = self.lines.get_mut(&connection) else { return };
-        if let Some(plea) = line.purse.revoke() {
-            self.news.push_back(News::Event(said(connection, plea)));
+        if let Some(request) = line.credit.revoke() {
+            self.news.push_back(News::Event(credit_event(connection, request)));
         }
         self.request_credit(now, connection);
     }
@@ -447,12 +449,10 @@ impl Network for Servers<'_> {
     }
 }
 
-pub(crate) fn said(connection: ConnectionId, plea: Plea) -> Event {
-    match plea {
-        Plea::More => Event::CreditWanted { connection },
-        Plea::CreditReturned(bytes) => {
-            Event::CreditReturned { connection, bytes: ByteCount(bytes) }
-        }
+pub(crate) fn credit_event(connection: ConnectionId, request: CreditRequest) -> Event {
+    match request {
+        CreditRequest::Wanted => Event::CreditWanted { connection },
+        CreditRequest::Returned(bytes) => Event::CreditReturned { connection, bytes },
     }
 }
 

@@ -9,7 +9,7 @@ mod wire;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use bergamot_engine::{ConnectionId, Event, Ticket, Trouble};
+use bergamot_engine::{ConnectionId, Credit, Event, Ticket, Trouble};
 use bergamot_types::SplitMix;
 
 use crate::sim::day::Day;
@@ -17,7 +17,6 @@ use crate::sim::day::post::Post;
 use crate::sim::event_queue::EventQueue;
 use crate::sim::kind::{Fired, Kind};
 use crate::sim::network::{Asked, Fetch, Network, News};
-use crate::sim::purse::Lease;
 use sites::Sites;
 use wire::{Told, Wire};
 
@@ -128,9 +127,9 @@ impl Network for Wires<'_> {
         }
     }
 
-    fn lend(&mut self, now: Duration, connection: ConnectionId, lease: Lease) {
+    fn lend(&mut self, now: Duration, connection: ConnectionId, credit: Credit) {
         if let Some(wire) = self.wires.get_mut(&connection) {
-            wire.lend(now, lease);
+            wire.lend(now, credit);
             self.settle(now, connection);
         }
     }

@@ -4,16 +4,16 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bergamot_engine::{ConnectionId, Event, Ticket, Trouble};
+use bergamot_engine::{ConnectionId, Credit, Event, Ticket, Trouble};
+use bergamot_limit::ReadCredit;
 use bergamot_newsd::{Output, Session, Site};
 use bergamot_nntp::{self as nntp, Answer, Request, RequestId};
 use bergamot_types::{ByteCount, MessageId, SplitMix};
 
 use super::bodies::Bodies;
 use super::{GOODBYE, ending};
-use crate::sim::models::said;
+use crate::sim::models::credit_event;
 use crate::sim::network::Fetch;
-use crate::sim::purse::{Lease, Purse};
 
 #[derive(Debug)]
 pub(crate) struct Wire {
@@ -24,7 +24,7 @@ pub(crate) struct Wire {
     machine: nntp::Connection,
     settings: nntp::Settings,
     bodies: Bodies,
-    purse: Purse,
+    credit: ReadCredit,
     site: Arc<Site>,
     session: Option<Session>,
     sent: Vec<u8>,    // by the server, and not read
@@ -78,7 +78,7 @@ impl Wire {
             machine: nntp::Connection::new(start + opens, settings.clone()),
             settings,
             bodies: Bodies::default(),
-            purse: Purse::default(),
+            credit: ReadCredit::default(),
             site,
             session: None,
             sent: Vec::new(),
@@ -122,14 +122,14 @@ impl Wire {
         self.go_on(now);
     }
 
-    pub(crate) fn lend(&mut self, now: Duration, lease: Lease) {
-        self.purse.fill(lease);
+    pub(crate) fn lend(&mut self, now: Duration, credit: Credit) {
+        self.credit.grant(credit);
         self.go_on(now);
     }
 
     pub(crate) fn revoke(&mut self, now: Duration) {
-        if let Some(plea) = self.purse.revoke() {
-            self.told.push_back(Told::Event(said(self.id, plea)));
+        if let Some(request) = self.credit.revoke() {
+            self.told.push_back(Told::Event(credit_event(self.id, request)));
         }
         self.go_on(now);
     }
@@ -194,7 +194,7 @@ impl Wire {
         }
         let session = self.session.as_ref().filter(|_| self.sent.len() < WINDOW && !self.hung_up);
         let session = session.and_then(Session::poll_timeout).map(since);
-        let expires = self.purse.expires().filter(|_| !self.bodies.is_blocked());
+        let expires = self.credit.expires().map(since).filter(|_| !self.bodies.is_blocked());
         let others = [session, self.machine.poll_timeout().map(since), expires];
         let reads = self.readable().then_some(self.reads_at);
         others.into_iter().flatten().chain(reads).min()
@@ -205,7 +205,7 @@ impl Wire {
         let there = !self.sent.is_empty() || self.hung_up;
         let expecting = self.machine.outstanding() > 0;
         // What is too old is found out when its end comes.
-        let allowed = !expecting || self.purse.allowed(Duration::ZERO) > 0;
+        let allowed = self.credit.allowed(self.start, expecting) > 0;
         there && allowed && self.pending.is_empty() && !self.bodies.is_blocked()
     }
 
@@ -231,7 +231,7 @@ impl Wire {
     /// Reads a piece that ends anywhere.
     fn read(&mut self, now: Duration) {
         let expecting = self.machine.outstanding() > 0;
-        let allowed = if expecting { self.purse.allowed(now) } else { u64::MAX };
+        let allowed = self.credit.allowed(self.start + now, expecting);
         if !self.pending.is_empty() || self.bodies.is_blocked() || allowed == 0 {
             return;
         }
@@ -244,7 +244,7 @@ impl Wire {
         let most = (self.sent.len() as u64).min(allowed);
         let count = 1 + self.cut(most - 1);
         self.pending.extend(self.sent.drain(..count as usize));
-        self.purse.spend(count);
+        self.credit.spend(count);
         self.told.push_back(Told::Received(count));
         self.reads_at = now + Duration::from_micros(self.chance.up_to(2000));
         self.take_pending(now);
@@ -350,7 +350,7 @@ impl Wire {
         self.told.push_back(Told::Event(Event::Progress { ticket, received }));
     }
 
-    /// Pleas for credit go out; without any, the server's time stands still.
+    /// Requests for credit go out; without any, the server's time stands still.
     fn request_credit(&mut self, now: Duration) {
         if !matches!(self.state, State::Opening | State::Ready) {
             return;
@@ -359,10 +359,10 @@ impl Wire {
             return self.machine.handle_starved(self.start + now);
         }
         let expecting = self.machine.outstanding() > 0;
-        while let Some(plea) = self.purse.plea(now, expecting) {
-            self.told.push_back(Told::Event(said(self.id, plea)));
+        while let Some(request) = self.credit.poll_request(self.start + now, expecting) {
+            self.told.push_back(Told::Event(credit_event(self.id, request)));
         }
-        if expecting && self.purse.allowed(now) == 0 {
+        if self.credit.allowed(self.start + now, expecting) == 0 {
             self.machine.handle_starved(self.start + now);
         } else {
             self.machine.handle_fed(self.start + now);
