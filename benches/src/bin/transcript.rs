@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 
 use bergamot_engine::{ConnectionId, Engine, Event, Now, Order, ServerSettings, Ticket};
 use bergamot_nntp::{Answer, BodySink, BodyStep, Connection, Request, RequestId};
-use bergamot_queue::{NewFile, NewJob, Part};
+use bergamot_queue::{NewFile, NewJob};
 use bergamot_types::{ByteCount, JobId, MessageIdList, ServerId, UnixTime};
-use bergamot_yenc::{Check, Decoder, encode};
+use bergamot_yenc::{Decoder, encode};
 
 fn main() {
     let articles = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(50);
@@ -110,8 +110,7 @@ impl Scene {
             bergamot_nntp::Event::Answered { request, answer: Answer::Body } => {
                 let outcome = self.bodies.decoder.finish();
                 assert!(outcome.fault.is_none(), "{outcome:?}");
-                let part = part_of(outcome.part);
-                self.hear(Event::Fetched { ticket: Ticket(request.0), part, fault: None });
+                self.hear(Event::fetched(Ticket(request.0), outcome));
             }
             bergamot_nntp::Event::Ready => {}
             other => panic!("{other:?}"),
@@ -144,19 +143,6 @@ impl Scene {
             }
             _ => {}
         }
-    }
-}
-
-fn part_of(part: bergamot_yenc::Part) -> Part {
-    Part {
-        begin: part.range.as_ref().map(|range| range.start),
-        length: part.length,
-        file_size: part.file_size,
-        number: part.number,
-        total: part.total,
-        verified: part.check == Check::Verified,
-        name: part.name.map(Into::into),
-        crc32: Some(part.crc32),
     }
 }
 

@@ -8,7 +8,6 @@ use bergamot_store::StoreError;
 use bergamot_writer::DiskError;
 
 use super::nzb_job::Unread;
-use super::trouble;
 
 /// Why a job cannot be downloaded.
 #[derive(Clone, Debug)]
@@ -45,9 +44,11 @@ impl From<DiskError> for Hindrance {
             return Self::Disk(format!("{}: {error}", error.code()));
         }
         let why = format!("{}: {error}", error.code());
-        match trouble::of_disk(&error) {
-            DiskTrouble::Lasting => Self::Lasting(Cause::Disk, why),
-            DiskTrouble::Full | DiskTrouble::Passing | DiskTrouble::Unsynced => Self::Passing(why),
+        match error.trouble() {
+            DiskTrouble::Permanent => Self::Lasting(Cause::Disk, why),
+            DiskTrouble::Full | DiskTrouble::Transient | DiskTrouble::Unsynced => {
+                Self::Passing(why)
+            }
         }
     }
 }

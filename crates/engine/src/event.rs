@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use bergamot_pool::Trouble;
 use bergamot_queue::{FileKey, MoreFiles, NewJob, Part};
-use bergamot_types::{ByteCount, ByteRate, JobId, ServerId, UnixTime};
+use bergamot_types::{ByteCount, ByteRate, DiskTrouble, JobId, ServerId, UnixTime};
 
 use crate::order::{ConnectionId, ErrandId, Ticket};
 use crate::probes::Sampled;
@@ -154,18 +154,4 @@ pub enum Fault {
     TooLarge {
         needed: u64,
     },
-}
-
-/// Why the disk did not do what it was told.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum DiskTrouble {
-    /// No room; [`Event::DiskReturned`] will say when there is.
-    Full,
-    /// May pass: read-only, an error of the device.
-    Passing,
-    /// Will not: the directory is gone, the file is too large for the file system.
-    Lasting,
-    /// What the file held is lost, though its writes had succeeded. To sync it again would succeed
-    /// and prove nothing: the kernel tells of lost pages once.
-    Unsynced,
 }

@@ -6,6 +6,7 @@
 //!
 //! - [`Engine`]: the machine
 //! - [`Event`], [`Order`], [`Notice`]: what it hears, what it wants done, what people may know
+//! - [`ConnectionEnd`]: how a connection ended, and what class of [`Trouble`] that is
 //! - [`Note`]: what of a job lies on the disk, to be kept across restarts
 //! - [`Verdict`]: how it stands with one article, and what has been tried for it
 //! - [`Settings`], [`ServerSettings`]: what it is told beforehand
@@ -23,10 +24,12 @@
 mod allowance;
 mod article;
 mod control;
+mod decoded;
 mod disk;
 mod dispatch;
 mod engine;
 mod errands;
+mod error_class;
 mod event;
 mod order;
 mod probes;
@@ -40,9 +43,11 @@ pub use allowance::meter::QuotaRecords;
 pub use article::health::HealthAction;
 pub use bergamot_limit::Credit;
 pub use bergamot_pool::{Encounter, History, ServerSettings, Trouble};
+pub use bergamot_types::DiskTrouble;
 pub use control::FORCE_PRIORITY;
 pub use engine::Engine;
-pub use event::{DiskTrouble, Event, Fault, Now};
+pub use error_class::ConnectionEnd;
+pub use event::{Event, Fault, Now};
 pub use order::{ConnectionId, ErrandId, Failure, Note, Notice, Order, Ticket};
 pub use probes::{Census, Sampled};
 pub use settings::Settings;

@@ -299,7 +299,7 @@ fn records_that_cannot_be_written_are_written_again_and_nothing_is_stuck() {
     world.quick_disk = false;
     world.add(1, 100);
     world.settle();
-    world.persisted(false, Err(DiskTrouble::Passing));
+    world.persisted(false, Err(DiskTrouble::Transient));
     world.settle();
     assert_eq!((world.engine.hold(), world.records.len()), (Some(Hold::Unrecorded), 0));
     world.wait(5);
@@ -307,7 +307,7 @@ fn records_that_cannot_be_written_are_written_again_and_nothing_is_stuck() {
     world.persisted(false, Ok(()));
     world.settle();
     assert!(world.total() > 0);
-    world.persisted(false, Err(DiskTrouble::Passing));
+    world.persisted(false, Err(DiskTrouble::Transient));
     world.wait(5);
     world.quick_disk = true;
     world.persisted(false, Ok(()));
@@ -317,7 +317,7 @@ fn records_that_cannot_be_written_are_written_again_and_nothing_is_stuck() {
 
 #[test]
 fn records_whose_fates_are_told_out_of_order_count_by_the_newest() {
-    for late in [Ok(()), Err(DiskTrouble::Passing)] {
+    for late in [Ok(()), Err(DiskTrouble::Transient)] {
         let mut world = World::new(NOON, daily(1000));
         world.quick_disk = false;
         world.add(1, 100);
@@ -383,7 +383,7 @@ fn records_that_cannot_be_kept_hold_up_all_only_if_all_that_is_used_is_counted()
         let mut world = World::new(NOON, settings);
         world.quick_disk = false;
         world.add(1, 5);
-        world.persisted(true, Err(DiskTrouble::Passing));
+        world.persisted(true, Err(DiskTrouble::Transient));
         assert_eq!(world.engine.hold(), hold);
         assert!(world.records.is_empty(), "the disk is left alone for a while");
     }

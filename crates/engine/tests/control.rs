@@ -81,7 +81,7 @@ fn nothing_is_fetched_while_what_arrives_cannot_be_put_on_record() {
 #[test]
 fn what_is_forced_waits_for_the_disk_as_others_do() {
     let mut world = world(1);
-    world.disk = Some(DiskTrouble::Passing);
+    world.disk = Some(DiskTrouble::Transient);
     world.happens(Event::DownloadPaused);
     world.add(job(1, &[5]).priority(FORCE_PRIORITY));
     world.run_for(20);

@@ -7,8 +7,8 @@ use std::time::Duration;
 use bergamot_engine::{DiskTrouble, Event, Failure, Hold, Notice, ServerSettings, Trouble};
 use by_hand::{World, server};
 
-const PASSING: Result<(), DiskTrouble> = Err(DiskTrouble::Passing);
-const LASTING: Result<(), DiskTrouble> = Err(DiskTrouble::Lasting);
+const PASSING: Result<(), DiskTrouble> = Err(DiskTrouble::Transient);
+const LASTING: Result<(), DiskTrouble> = Err(DiskTrouble::Permanent);
 const UNSYNCED: Result<(), DiskTrouble> = Err(DiskTrouble::Unsynced);
 
 const PAUSED: Notice = Notice::DiskPaused { again_in: Some(Duration::from_secs(5)) };

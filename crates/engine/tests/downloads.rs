@@ -230,7 +230,7 @@ fn an_article_beyond_all_bounds_is_no_good() {
 #[test]
 fn a_full_disk_pauses_and_nothing_is_lost() {
     let mut world = World::new(vec![server(1).connections(4)]);
-    world.disk = Some(DiskTrouble::Passing);
+    world.disk = Some(DiskTrouble::Transient);
     world.add(job(1, &[30]));
     world.run_for(60);
     assert!(world.completed.is_empty() && world.failed.is_empty());
@@ -246,7 +246,7 @@ fn a_file_gets_its_name_once_whatever_the_disk_does_meanwhile() {
     world.slow_finish = true;
     world.add(job(1, &[3, 3]));
     world.run_for(1);
-    world.disk = Some(DiskTrouble::Passing);
+    world.disk = Some(DiskTrouble::Transient);
     world.add(job(2, &[30]));
     world.run_for(60);
     world.disk = None;
@@ -276,7 +276,7 @@ fn a_file_that_the_disk_has_lost_is_fetched_anew_and_not_for_ever() {
 #[test]
 fn a_vanished_directory_fails_its_job_and_no_other() {
     let mut world = World::new(vec![server(1)]);
-    world.disk = Some(DiskTrouble::Lasting);
+    world.disk = Some(DiskTrouble::Permanent);
     world.add(job(1, &[5]));
     world.run();
     assert_eq!(world.failed, [(1, Failure::Disk)]);
@@ -289,7 +289,7 @@ fn a_vanished_directory_fails_its_job_and_no_other() {
 #[test]
 fn a_file_that_cannot_be_finished_is_tried_again_though_other_writes_succeed() {
     let mut world = World::new(vec![server(1).connections(4)]);
-    world.names = Some(DiskTrouble::Passing);
+    world.names = Some(DiskTrouble::Transient);
     world.add(job(1, &[2, 300]));
     world.run_for(60);
     assert!(world.completed.is_empty() && world.failed.is_empty());
@@ -301,7 +301,7 @@ fn a_file_that_cannot_be_finished_is_tried_again_though_other_writes_succeed() {
 #[test]
 fn a_job_that_cannot_be_moved_waits_or_fails() {
     let mut world = World::new(vec![server(1)]);
-    world.destination = Some(DiskTrouble::Passing);
+    world.destination = Some(DiskTrouble::Transient);
     world.add(job(1, &[5]));
     world.run_for(60);
     assert!(world.completed.is_empty() && world.failed.is_empty());
@@ -311,7 +311,7 @@ fn a_job_that_cannot_be_moved_waits_or_fails() {
     world.destination = None;
     world.run();
     assert_eq!(world.completed, [(9, true), (1, true)]);
-    world.destination = Some(DiskTrouble::Lasting);
+    world.destination = Some(DiskTrouble::Permanent);
     world.add(job(2, &[5]));
     world.run();
     assert_eq!(world.failed, [(2, Failure::Disk)]);

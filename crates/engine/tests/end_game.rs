@@ -284,7 +284,7 @@ fn if_both_copies_are_damaged_both_are_asked_once_more() {
 fn if_the_first_copy_cannot_be_written_the_second_is() {
     let Race { mut world, late, idle, last } = doubled();
     world.comes(idle);
-    world.writes(Err(DiskTrouble::Passing));
+    world.writes(Err(DiskTrouble::Transient));
     assert_eq!((world.line(late), world.line(idle)), (vec![last], vec![]));
     world.comes(late);
     assert_eq!((&world.discarded[..], world.written.len()), (&[][..], 102));

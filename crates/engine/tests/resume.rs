@@ -76,7 +76,7 @@ fn what_is_written_is_noted_and_what_failed_is_not() {
     let mut world = resumed(&[0, 1, 3]);
     world.comes(0);
     assert_eq!(world.notes, [], "it is not written yet");
-    world.writes(Err(DiskTrouble::Passing));
+    world.writes(Err(DiskTrouble::Transient));
     assert_eq!(world.notes, []);
     world.wait(5_000);
     world.comes(0);

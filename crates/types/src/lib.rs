@@ -7,6 +7,7 @@
 
 mod amount;
 mod article_range;
+mod disk_trouble;
 mod file_status;
 mod group_name;
 mod ids;
@@ -23,6 +24,7 @@ mod url;
 
 pub use amount::{ByteCount, ByteRate, InvalidAmount};
 pub use article_range::ArticleRange;
+pub use disk_trouble::DiskTrouble;
 pub use file_status::{FileIdentity, FileStatus};
 pub use group_name::{GroupName, InvalidGroupName};
 pub use ids::{JobId, ServerId};

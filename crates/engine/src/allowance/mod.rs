@@ -13,14 +13,14 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use bergamot_limit::{Effect, QuotaSettings, Record, Usage};
-use bergamot_types::{ServerId, UnixTime};
+use bergamot_types::{DiskTrouble, ServerId, UnixTime};
 
 use crate::allowance::meter::{Meter, QuotaRecords, Scope};
 use crate::allowance::schedule::Schedule;
 use crate::article::{Article, Stage};
 use crate::dispatch::in_flight::InFlight;
 use crate::engine::Engine;
-use crate::event::{DiskTrouble, Event, Fault, Now};
+use crate::event::{Event, Fault, Now};
 use crate::order::{ConnectionId, Notice, Order, Ticket};
 use crate::settings::Settings;
 

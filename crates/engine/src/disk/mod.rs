@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use bergamot_queue::{FileKey, Layout, SegmentKey, SegmentState};
-use bergamot_types::JobId;
+use bergamot_types::{DiskTrouble, JobId};
 
 use crate::article::Stage;
 use crate::engine::Engine;
-use crate::event::{DiskTrouble, Now};
+use crate::event::Now;
 use crate::order::{Failure, Note, Notice, Order, Ticket};
 
 /// Whether the disk takes anything just now, and what it still owes.
@@ -164,7 +164,7 @@ impl Engine {
                 self.on_job_removed(job);
             }
             // A destination that is full holds up nobody else.
-            Err(DiskTrouble::Full | DiskTrouble::Passing | DiskTrouble::Unsynced) => {
+            Err(DiskTrouble::Full | DiskTrouble::Transient | DiskTrouble::Unsynced) => {
                 let unmoved = self.disk.unmoved.entry(job).or_default();
                 let again_in =
                     (PAUSE * (1 << unmoved.tries.min(MOST_DOUBLINGS))).min(LONGEST_PAUSE);
@@ -172,7 +172,7 @@ impl Engine {
                 unmoved.again = Some(now.instant + again_in);
                 self.notify(Notice::JobNotMoved { job, again_in });
             }
-            Err(DiskTrouble::Lasting) => {
+            Err(DiskTrouble::Permanent) => {
                 self.ended.remove(&job);
                 self.fail_job(job, Failure::Disk);
             }
@@ -182,8 +182,8 @@ impl Engine {
     fn on_disk_trouble(&mut self, now: Now, job: JobId, trouble: DiskTrouble) {
         match trouble {
             DiskTrouble::Full => self.hold_disk(),
-            DiskTrouble::Passing | DiskTrouble::Unsynced => self.pause_disk(now),
-            DiskTrouble::Lasting => self.fail_job(job, Failure::Disk),
+            DiskTrouble::Transient | DiskTrouble::Unsynced => self.pause_disk(now),
+            DiskTrouble::Permanent => self.fail_job(job, Failure::Disk),
         }
     }
 

@@ -65,7 +65,7 @@ impl<'a> Disk<'a> {
     /// Small records, which find room on the fullest disk, and fail as often as other writes.
     pub(crate) fn persist(&mut self, now: Duration) -> Done {
         let fails = self.strikes(now, Kind::WriteFails);
-        (now, if fails { Err(DiskTrouble::Passing) } else { Ok(()) })
+        (now, if fails { Err(DiskTrouble::Transient) } else { Ok(()) })
     }
 
     /// What a file holds, on a byte-level day.
@@ -76,7 +76,7 @@ impl<'a> Disk<'a> {
     fn work(&mut self, now: Duration, job: JobId, bytes: u64, fault: Kind) -> Done {
         if self.day.disk.gone.is_some_and(|(gone, from)| JobId(gone) == job && now >= from) {
             self.fire(Kind::DirectoryGone);
-            return (now, Err(DiskTrouble::Lasting));
+            return (now, Err(DiskTrouble::Permanent));
         }
         if self.day.disk.full.iter().any(|(from, to)| now >= *from && now < *to) {
             self.fire(Kind::DiskFull);
@@ -88,7 +88,7 @@ impl<'a> Disk<'a> {
         let time = Duration::from_secs_f64(bytes as f64 / self.day.disk.rate as f64);
         self.busy_until = self.busy_until.max(now) + time;
         let fails = self.strikes(now, fault);
-        (self.busy_until, if fails { Err(DiskTrouble::Passing) } else { Ok(()) })
+        (self.busy_until, if fails { Err(DiskTrouble::Transient) } else { Ok(()) })
     }
 
     fn strikes(&mut self, now: Duration, kind: Kind) -> bool {

@@ -294,7 +294,7 @@ impl<'a> JobCheck<'a> {
             Ok(()) => State::Ended(Verdict::Completed),
             Err(_) => State::Going,
         };
-        job.disk_gave_up |= result == Err(DiskTrouble::Lasting);
+        job.disk_gave_up |= result == Err(DiskTrouble::Permanent);
     }
 
     /// A job fails only for a reason we saw.
@@ -315,7 +315,7 @@ impl<'a> JobCheck<'a> {
     }
 
     pub(crate) fn on_file_finished(&mut self, file: FileKey, result: Result<(), DiskTrouble>) {
-        let day_gives_up = result == Err(DiskTrouble::Lasting);
+        let day_gives_up = result == Err(DiskTrouble::Permanent);
         let known = self.file(file);
         if result == Err(DiskTrouble::Unsynced) {
             known.losses += 1;
@@ -481,7 +481,7 @@ impl<'a> JobCheck<'a> {
                 (segment.written, segment.lost) = (true, false);
                 segment.is_sibling = is_sibling;
             }
-            Err(DiskTrouble::Lasting) => self.job(key.job).disk_gave_up = true,
+            Err(DiskTrouble::Permanent) => self.job(key.job).disk_gave_up = true,
             _ => {}
         }
         self.touched = Some(key.job);

@@ -2,14 +2,13 @@
 //! session of `newsd` on the other, and between them bytes that are cut at random.
 
 mod bodies;
-mod ending;
 mod sites;
 mod wire;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use bergamot_engine::{ConnectionId, Credit, Event, Ticket, Trouble};
+use bergamot_engine::{ConnectionId, Credit, Event, Ticket};
 use bergamot_types::SplitMix;
 
 use crate::sim::day::Day;
@@ -186,6 +185,3 @@ impl Network for Wires<'_> {
         fired
     }
 }
-
-/// We said goodbye, so nothing is wrong.
-const GOODBYE: Trouble = Trouble::Closed;

@@ -4,14 +4,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bergamot_engine::{ConnectionId, Credit, Event, Ticket, Trouble};
+use bergamot_engine::{ConnectionEnd, ConnectionId, Credit, Event, Ticket, Trouble};
 use bergamot_limit::ReadCredit;
 use bergamot_newsd::{Output, Session, Site};
 use bergamot_nntp::{self as nntp, Answer, Request, RequestId};
 use bergamot_types::{ByteCount, MessageId, SplitMix};
 
 use super::bodies::Bodies;
-use super::{GOODBYE, ending};
 use crate::sim::models::credit_event;
 use crate::sim::network::Fetch;
 
@@ -143,7 +142,7 @@ impl Wire {
     /// The line is cut.
     pub(crate) fn snap(&mut self) {
         let was_ready = matches!(self.state, State::Ready | State::Leaving { .. });
-        let trouble = ending::trouble_at(&self.machine.moment(), was_ready);
+        let trouble = ConnectionEnd::Io { at: &self.machine.moment() }.trouble(was_ready);
         self.end(trouble);
     }
 
@@ -170,7 +169,9 @@ impl Wire {
                 self.machine = nntp::Connection::new(self.start + now, self.settings.clone());
                 self.session = Some(Session::new(self.start + now, self.site.clone()));
             }
-            State::Leaving { gone } if now >= gone => return self.end(GOODBYE),
+            State::Leaving { gone } if now >= gone => {
+                return self.end(ConnectionEnd::Quit.trouble(true));
+            }
             State::Ended | State::Leaving { .. } | State::Dialled { .. } => return,
             State::Opening | State::Ready => {}
         }
@@ -283,7 +284,8 @@ impl Wire {
                     self.tell_received(request, 0);
                 }
                 nntp::Event::Ended { why, unanswered } => {
-                    let trouble = ending::trouble_of(&why, self.state == State::Ready);
+                    let trouble =
+                        ConnectionEnd::Conversation(&why).trouble(self.state == State::Ready);
                     let unanswered = unanswered.into_iter().map(|request| Ticket(request.0));
                     self.over(trouble, unanswered.collect());
                 }
@@ -311,7 +313,7 @@ impl Wire {
         match answer {
             Answer::Body => {
                 let Some((bytes, outcome)) = self.bodies.take() else { return };
-                let event = ending::fetched(ticket, outcome);
+                let event = Event::fetched(ticket, outcome);
                 self.told.push_back(Told::Fetched { event, ticket, bytes });
             }
             Answer::Exists => self.told.push_back(Told::Event(Event::Present { ticket })),
