@@ -10,7 +10,9 @@ mod converse;
 mod plain_sink;
 pub mod sim;
 mod skip;
+mod violation;
 
 pub use converse::{Player, converse};
 pub use plain_sink::PlainSink;
 pub use skip::skip;
+pub use violation::{Checked, Violation};

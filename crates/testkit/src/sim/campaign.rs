@@ -10,6 +10,7 @@ use crate::sim::day::Day;
 use crate::sim::report::Report;
 use crate::sim::seed::Seed;
 use crate::sim::world::run;
+use crate::violation::{Violation, violated};
 
 /// Which seeds are to be played; each on one thread, side by side.
 #[derive(Clone, Debug)]
@@ -21,10 +22,10 @@ pub struct Campaign {
 impl Campaign {
     /// What the days came to; or the lowest seed that broke a rule, with all it expands to. `tell` hears
     /// now and then how many have begun.
-    pub fn play(&self, tell: impl Fn(u64) + Sync) -> Result<Report, String> {
+    pub fn play(&self, tell: impl Fn(u64) + Sync) -> Result<Report, Violation> {
         let began = Instant::now();
         let next = AtomicU64::new(0);
-        let broken = Mutex::new(None::<(Seed, String)>);
+        let broken = Mutex::new(None::<(Seed, Violation)>);
         let threads = thread::available_parallelism().map_or(1, usize::from);
         let reports: Vec<Report> = thread::scope(|scope| {
             let workers: Vec<_> =
@@ -32,7 +33,7 @@ impl Campaign {
             workers.into_iter().map(|worker| worker.join().expect("days do not panic")).collect()
         });
         if let Some((seed, story)) = broken.into_inner().unwrap_or_else(|lock| lock.into_inner()) {
-            return Err(format!("{story}\nto play it again:\n    {}", command(seed)));
+            return violated!("{story}\nto play it again:\n    {}", command(seed));
         }
         let mut report = reports.into_iter().fold(Report::default(), Report::with);
         report.took = began.elapsed();
@@ -42,7 +43,7 @@ impl Campaign {
     fn work(
         &self,
         next: &AtomicU64,
-        broken: &Mutex<Option<(Seed, String)>>,
+        broken: &Mutex<Option<(Seed, Violation)>>,
         tell: &(impl Fn(u64) + Sync),
     ) -> Report {
         let mut report = Report::default();
@@ -80,10 +81,10 @@ impl Campaign {
 }
 
 /// Plays a day, and some of them twice: the same must come of it.
-fn play(day: &Day) -> Result<crate::sim::world::Outcome, String> {
+fn play(day: &Day) -> Result<crate::sim::world::Outcome, Violation> {
     let outcome = run(day)?;
     if day.seed.number().is_multiple_of(TWICE) && run(day)? != outcome {
-        return Err(format!("seed {}: two runs of it differ\n{day:#?}", day.seed));
+        return violated!("seed {}: two runs of it differ\n{day:#?}", day.seed);
     }
     Ok(outcome)
 }

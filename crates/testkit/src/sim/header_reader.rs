@@ -7,6 +7,7 @@ use bergamot_engine::{Census, ErrandId, Event, ServerSettings, Trouble};
 use bergamot_types::{JobId, ServerId, SplitMix};
 
 use crate::sim::day::Day;
+use crate::violation::{Checked, Violation, violated};
 
 /// What is asked on a day beside articles.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,8 +39,6 @@ struct Running {
     server: ServerId,
     recalled: bool,
 }
-
-type Rule = Result<(), String>;
 
 impl<'a> HeaderReader<'a> {
     pub(crate) fn new(day: &'a Day) -> Self {
@@ -91,35 +90,41 @@ impl<'a> HeaderReader<'a> {
         settings: &ServerSettings,
         articles: bool,
         open: usize,
-    ) -> Rule {
+    ) -> Checked {
         let server = settings.id;
         self.running.insert(errand, Running { server, recalled: false });
         if articles {
-            return Err(format!("{errand:?} begins, and articles are under way"));
+            return violated!("{errand:?} begins, and articles are under way");
         }
         let all = open + self.at(server);
         if all > settings.connections {
-            return Err(format!("{server} has {all} connections with those of errands"));
+            return violated!("{server} has {all} connections with those of errands");
         }
         Ok(())
     }
 
-    pub(crate) fn on_recalled(&mut self, errand: ErrandId) -> Rule {
-        let running = self.running.get_mut(&errand).ok_or("nobody is recalled")?;
+    pub(crate) fn on_recalled(&mut self, errand: ErrandId) -> Checked {
+        let running = self
+            .running
+            .get_mut(&errand)
+            .ok_or_else(|| Violation::new("an errand is recalled that does not run"))?;
         if std::mem::replace(&mut running.recalled, true) {
-            return Err(format!("{errand:?} is recalled twice"));
+            return violated!("{errand:?} is recalled twice");
         }
         Ok(())
     }
 
-    pub(crate) fn on_probed(&mut self, job: JobId, census: Census) -> Rule {
-        let sample = self.samples.remove(&job).ok_or("nobody wanted to know")?;
+    pub(crate) fn on_probed(&mut self, job: JobId, census: Census) -> Checked {
+        let sample = self
+            .samples
+            .remove(&job)
+            .ok_or_else(|| Violation::new("a probe is answered that was not requested"))?;
         let all = census.present + census.missing + census.unknown;
         if all as usize != sample {
-            return Err(format!("{census:?} of a sample of {sample}"));
+            return violated!("{census:?} of a sample of {sample}");
         }
         if census.missing > 0 && self.day.reliable {
-            return Err(format!("{census:?}, and a server has all of them"));
+            return violated!("{census:?}, and a server has all of them");
         }
         Ok(())
     }
@@ -130,10 +135,10 @@ impl<'a> HeaderReader<'a> {
     }
 
     /// After each step: nobody stays where an article is under way.
-    pub(crate) fn check(&self, articles: bool) -> Rule {
+    pub(crate) fn check(&self, articles: bool) -> Checked {
         let stays = self.running.iter().find(|(_, running)| !running.recalled);
         match stays.filter(|_| articles) {
-            Some((errand, _)) => Err(format!("{errand:?} goes on, and articles are under way")),
+            Some((errand, _)) => violated!("{errand:?} goes on, and articles are under way"),
             None => Ok(()),
         }
     }

@@ -25,6 +25,7 @@ use crate::sim::models::Servers;
 use crate::sim::network::{Asked, Fetch, Network, News};
 use crate::sim::seed::Seed;
 use crate::sim::wires::Wires;
+use crate::violation::{Checked, Violation, violated};
 
 /// How a day ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,12 +39,12 @@ pub struct Outcome {
 }
 
 /// Plays a day to its end; what rule was broken, if one was.
-pub fn run(day: &Day) -> Result<Outcome, String> {
+pub fn run(day: &Day) -> Result<Outcome, Violation> {
     play(day, false, None).map(|(outcome, _)| outcome)
 }
 
 /// The same before the eyes of somebody who is told of every event and order.
-pub fn run_watched(day: &Day, watcher: &mut Watcher<'_>) -> Result<Outcome, String> {
+pub fn run_watched(day: &Day, watcher: &mut Watcher<'_>) -> Result<Outcome, Violation> {
     play(day, false, Some(watcher)).map(|(outcome, _)| outcome)
 }
 
@@ -57,7 +58,7 @@ pub enum Seen<'a> {
 }
 
 /// The same, and all that happened, line by line.
-pub fn run_with_log(day: &Day) -> Result<(Outcome, String), String> {
+pub fn run_with_log(day: &Day) -> Result<(Outcome, String), Violation> {
     play(day, true, None)
 }
 
@@ -65,7 +66,7 @@ fn play(
     day: &Day,
     as_text: bool,
     watcher: Option<&mut Watcher<'_>>,
-) -> Result<(Outcome, String), String> {
+) -> Result<(Outcome, String), Violation> {
     let post = Post::new(day);
     let start = Instant::now(); // any instant does: only differences matter
     let mut world = World::new(day, &post, start, as_text);
@@ -75,10 +76,7 @@ fn play(
         Ok(outcome) => Ok((outcome, world.log.into_text())),
         Err(broken) => {
             let (seed, now) = (day.seed, world.now);
-            Err(format!(
-                "seed {seed}: {broken}, after {now:?}\n{day:#?}\n{}",
-                world.log.into_text()
-            ))
+            violated!("seed {seed}: {broken}, after {now:?}\n{day:#?}\n{}", world.log.into_text())
         }
     }
 }
@@ -191,18 +189,18 @@ impl<'a> World<'a> {
         }
     }
 
-    fn live(&mut self, watcher: &mut Watcher<'_>) -> Result<Outcome, String> {
+    fn live(&mut self, watcher: &mut Watcher<'_>) -> Result<Outcome, Violation> {
         while !self.invariants.all_jobs_ended() || !self.invariants.is_settled() {
             self.steps += 1;
             if self.steps > self.most_steps {
-                return Err("it never ends".to_owned());
+                return violated!("it never ends");
             }
             self.step(watcher)?;
         }
         self.invariants.check_end()?;
         let open = self.network.open_connections();
         if open > 0 {
-            return Err(format!("{open} connections are left"));
+            return violated!("{open} connections are left");
         }
         if self.invariants.jobs().has_needed_volumes() {
             self.fire(Kind::VolumesNeeded);
@@ -219,16 +217,16 @@ impl<'a> World<'a> {
     }
 
     /// The first of what is to happen, to the end of all that follows from it at once.
-    fn step(&mut self, watcher: &mut Watcher<'_>) -> Result<(), String> {
+    fn step(&mut self, watcher: &mut Watcher<'_>) -> Checked {
         let timeout = self.engine.poll_timeout();
         let timeout = timeout.map(|at| at.saturating_duration_since(self.start));
         let times = [self.network.next_time(), self.queue.next_time(), timeout];
         let Some(next) = times.into_iter().flatten().min() else {
-            return Err("nothing will ever happen again".to_owned());
+            return violated!("nothing will ever happen again");
         };
         self.now = self.now.max(next);
         if self.now > self.longest + self.slept {
-            return Err("it does not finish".to_owned());
+            return violated!("it does not finish");
         }
         if times[0] == Some(next) {
             self.network.advance(self.now);
@@ -242,11 +240,7 @@ impl<'a> World<'a> {
         self.hear_news(watcher)
     }
 
-    fn on_scheduled(
-        &mut self,
-        scheduled: Scheduled,
-        watcher: &mut Watcher<'_>,
-    ) -> Result<(), String> {
+    fn on_scheduled(&mut self, scheduled: Scheduled, watcher: &mut Watcher<'_>) -> Checked {
         match scheduled {
             Scheduled::Added(index) => {
                 self.tell(Event::JobAdded(self.post.job(self.day, index)), watcher)
@@ -299,11 +293,7 @@ impl<'a> World<'a> {
         }
     }
 
-    fn on_user_action(
-        &mut self,
-        user_action: UserAction,
-        watcher: &mut Watcher<'_>,
-    ) -> Result<(), String> {
+    fn on_user_action(&mut self, user_action: UserAction, watcher: &mut Watcher<'_>) -> Checked {
         if user_action.job().is_some_and(|job| self.engine.job(job).is_none()) {
             return Ok(()); // too early or too late
         }
@@ -322,7 +312,7 @@ impl<'a> World<'a> {
     }
 
     /// Killed and started anew: what it was told, what it noted and what lies on the disk is there.
-    fn restart(&mut self, torn: usize, watcher: &mut Watcher<'_>) -> Result<(), String> {
+    fn restart(&mut self, torn: usize, watcher: &mut Watcher<'_>) -> Checked {
         let unheard = self.queue.remove_if(|what| matches!(what, Scheduled::Engine(_)));
         let unheard = unheard.into_iter().filter_map(|what| match what {
             Scheduled::Engine(event) => Some(event),
@@ -350,7 +340,7 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    fn hear_news(&mut self, watcher: &mut Watcher<'_>) -> Result<(), String> {
+    fn hear_news(&mut self, watcher: &mut Watcher<'_>) -> Checked {
         while let Some(news) = self.network.poll_news() {
             match news {
                 News::Event(event) => self.tell(event, watcher)?,
@@ -364,7 +354,7 @@ impl<'a> World<'a> {
     }
 
     /// Jobs that end are taken away before anything else is heard, as the daemon does it.
-    fn tell(&mut self, event: Event, watcher: &mut Watcher<'_>) -> Result<(), String> {
+    fn tell(&mut self, event: Event, watcher: &mut Watcher<'_>) -> Checked {
         let mut events = VecDeque::from([event]);
         while let Some(event) = events.pop_front() {
             self.tell_one(event, &mut events, watcher)?;
@@ -377,7 +367,7 @@ impl<'a> World<'a> {
         event: Event,
         then: &mut VecDeque<Event>,
         watcher: &mut Watcher<'_>,
-    ) -> Result<(), String> {
+    ) -> Checked {
         watcher(self.now, Seen::Event(&event));
         self.log.event(self.now, &event);
         self.invariants.on_event(self.now, &event)?;
@@ -407,7 +397,7 @@ impl<'a> World<'a> {
         UnixTime(self.day.calendar.begins.0 + self.now.as_secs() as i64 + self.calendar_offset)
     }
 
-    fn carry_out(&mut self, order: Order) -> Result<(), String> {
+    fn carry_out(&mut self, order: Order) -> Checked {
         let now = self.now;
         match order {
             Order::Admit { connection, ticket, reserve } => {
@@ -491,10 +481,10 @@ impl<'a> World<'a> {
         self.queue.plan(at, Scheduled::Engine(Event::Written { ticket, result }));
     }
 
-    fn finish_file(&mut self, file: FileKey) -> Result<(), String> {
+    fn finish_file(&mut self, file: FileKey) -> Checked {
         let (at, result) = self.disk.finish_file(self.now, file);
         if result.is_ok() && !self.post.holds(file, self.disk.content(file)) {
-            return Err(format!("{file:?} has its name, and other bytes than were posted"));
+            return violated!("{file:?} has its name, and other bytes than were posted");
         }
         self.queue.plan(at, Scheduled::Engine(Event::FileFinished { file, result }));
         Ok(())

@@ -7,6 +7,7 @@ use bergamot_engine::{ConnectionId, ServerSettings};
 use bergamot_types::ServerId;
 
 use crate::sim::day::Day;
+use crate::violation::{Checked, Violation, violated};
 
 #[derive(Debug)]
 pub(crate) struct ConnectionCheck {
@@ -68,17 +69,17 @@ impl ConnectionCheck {
         connection: ConnectionId,
         server: ServerId,
         errands: usize,
-    ) -> Result<(), String> {
+    ) -> Checked {
         let place = usize::from(server.0) - 1;
         let idle_since = Duration::ZERO;
         let known = Known { server: place, ready: false, leaving: false, asked: 0, idle_since };
         if self.known.insert(connection, known).is_some() {
-            return Err(format!("connection {connection} is opened twice"));
+            return violated!("connection {connection} is opened twice");
         }
         self.open[place] += 1;
         let settings = &self.servers[place];
         if self.open[place] + errands > settings.connections || !settings.active {
-            return Err(format!("{server} has {} connections", self.open[place]));
+            return violated!("{server} has {} connections", self.open[place]);
         }
         let Some(account) = settings.account else { return Ok(()) };
         let sharing = self.servers.iter().zip(&self.open);
@@ -86,7 +87,7 @@ impl ConnectionCheck {
         let allowed = sharing.clone().map(|(other, _)| other.connections).max();
         let open: usize = sharing.map(|(_, open)| open).sum();
         if Some(open) > allowed {
-            return Err(format!("account {account} has {open} connections"));
+            return violated!("account {account} has {open} connections");
         }
         Ok(())
     }
@@ -97,12 +98,12 @@ impl ConnectionCheck {
         }
     }
 
-    pub(crate) fn on_disconnect(&mut self, connection: ConnectionId) -> Result<(), String> {
+    pub(crate) fn on_disconnect(&mut self, connection: ConnectionId) -> Checked {
         let Some(known) = self.known.get_mut(&connection) else {
-            return Err(format!("connection {connection} is sent away and was never there"));
+            return violated!("connection {connection} is sent away and was never there");
         };
         if known.asked > 0 && self.servers[known.server].active {
-            return Err(format!("connection {connection} is sent away with work to do"));
+            return violated!("connection {connection} is sent away with work to do");
         }
         known.leaving = true;
         Ok(())
@@ -115,22 +116,22 @@ impl ConnectionCheck {
         known.server
     }
 
-    pub(crate) fn on_fetch(&mut self, connection: ConnectionId) -> Result<usize, String> {
+    pub(crate) fn on_fetch(&mut self, connection: ConnectionId) -> Result<usize, Violation> {
         match self.known.get_mut(&connection) {
             Some(known) if known.ready && !known.leaving => {
                 known.asked += 1;
                 Ok(known.server)
             }
-            Some(known) => Err(format!("asked over connection {connection}, which is {known:?}")),
-            None => Err(format!("asked over connection {connection}, which is gone")),
+            Some(known) => violated!("asked over connection {connection}, which is {known:?}"),
+            None => violated!("asked over connection {connection}, which is gone"),
         }
     }
 
     /// Only a server that rests for failures is asked for what is there already.
-    pub(crate) fn check_control(&self, server: usize) -> Result<(), String> {
+    pub(crate) fn check_control(&self, server: usize) -> Checked {
         match self.resting[server] {
             true => Ok(()),
-            false => Err(format!("{} is asked for a control", self.servers[server].id)),
+            false => violated!("{} is asked for a control", self.servers[server].id),
         }
     }
 
@@ -177,10 +178,10 @@ impl ConnectionCheck {
     }
 
     /// What was opened has been closed.
-    pub(crate) fn check_end(&self) -> Result<(), String> {
+    pub(crate) fn check_end(&self) -> Checked {
         match self.known.first_key_value() {
             Some((connection, known)) => {
-                Err(format!("connection {connection} is never closed: {known:?}"))
+                violated!("connection {connection} is never closed: {known:?}")
             }
             None => Ok(()),
         }

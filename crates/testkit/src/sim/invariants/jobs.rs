@@ -10,6 +10,7 @@ use crate::sim::day::recovery::Census;
 use crate::sim::day::{Day, JobModel};
 use crate::sim::journal::Journal;
 use crate::sim::kind::Kind;
+use crate::violation::{Checked, Violation, violated};
 
 /// How a job ended.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -76,8 +77,6 @@ struct Segment {
     troubled: u64,
     missing: u64,
 }
-
-type Rule = Result<(), String>;
 
 impl Job {
     fn is_going(&self) -> bool {
@@ -171,7 +170,7 @@ impl<'a> JobCheck<'a> {
         &mut self,
         journal: &Journal,
         torn: usize,
-    ) -> Result<Vec<usize>, String> {
+    ) -> Result<Vec<usize>, Violation> {
         let written = journal.written();
         self.check_notes(&written, journal, torn)?;
         let mut going = Vec::new();
@@ -200,7 +199,7 @@ impl<'a> JobCheck<'a> {
         noted: &BTreeSet<SegmentKey>,
         journal: &Journal,
         mut torn: usize,
-    ) -> Rule {
+    ) -> Checked {
         for (id, job) in (1..).map(JobId).zip(&self.jobs).filter(|(_, job)| job.is_going()) {
             for (file, known) in (0..).zip(&job.files) {
                 let of_file = FileKey { job: id, file };
@@ -211,9 +210,9 @@ impl<'a> JobCheck<'a> {
                 for (segment, known) in (0..).zip(&known.segments) {
                     let key = SegmentKey { job: id, file, segment };
                     match (known.written, noted.contains(&key)) {
-                        (false, true) => return Err(format!("{key:?} is noted and not written")),
+                        (false, true) => return violated!("{key:?} is noted and not written"),
                         (true, false) if torn == 0 => {
-                            return Err(format!("{key:?} is written and not noted"));
+                            return violated!("{key:?} is written and not noted");
                         }
                         (true, false) => torn -= 1,
                         (false, false) | (true, true) => {}
@@ -248,19 +247,19 @@ impl<'a> JobCheck<'a> {
     }
 
     /// No order after a verdict.
-    pub(crate) fn on_work(&mut self, what: &str, job: JobId) -> Rule {
+    pub(crate) fn on_work(&mut self, what: &str, job: JobId) -> Checked {
         match self.job(job).state {
             State::Going => Ok(()),
-            state => Err(format!("{what} is ordered for job {job}, which is {state:?}")),
+            state => violated!("{what} is ordered for job {job}, which is {state:?}"),
         }
     }
 
     /// A file is as large as it was posted, whatever its parts claim.
-    pub(crate) fn on_file_whole(&mut self, file: FileKey, layout: &Layout) -> Rule {
+    pub(crate) fn on_file_whole(&mut self, file: FileKey, layout: &Layout) -> Checked {
         let right = self.file(file).segments.len() as u64 * self.day.article;
         match layout {
             Layout::InPlace { size } if *size != right => {
-                Err(format!("{file:?} is whole with {size} bytes, and has {right}"))
+                violated!("{file:?} is whole with {size} bytes, and has {right}")
             }
             _ => Ok(()),
         }
@@ -268,7 +267,7 @@ impl<'a> JobCheck<'a> {
 
     /// Where two other parts name the file, the article of another one is found out: it is not called
     /// verified, and where a server has the right one that is taken.
-    pub(crate) fn on_finish(&mut self, job: JobId, verified: bool) -> Rule {
+    pub(crate) fn on_finish(&mut self, job: JobId, verified: bool) -> Checked {
         self.on_work("the end", job)?;
         let reliable = self.day.reliable;
         let known = self.job(job);
@@ -276,10 +275,10 @@ impl<'a> JobCheck<'a> {
         let siblings =
             large.flat_map(|file| &file.segments).filter(|it| it.is_sibling && it.written);
         if siblings.count() > 0 && (verified || reliable) {
-            return Err(format!("job {job} has an article of another file, verified: {verified}"));
+            return violated!("job {job} has an article of another file, verified: {verified}");
         }
         if known.data().any(|file| file.segments.iter().any(|segment| !segment.written)) {
-            return Err(format!("job {job} ends, and not all of its data is written"));
+            return violated!("job {job} ends, and not all of its data is written");
         }
         known.state = State::Moving;
         Ok(())
@@ -298,7 +297,7 @@ impl<'a> JobCheck<'a> {
     }
 
     /// A job fails only for a reason we saw.
-    pub(crate) fn on_fail(&mut self, id: JobId, failure: Failure) -> Rule {
+    pub(crate) fn on_fail(&mut self, id: JobId, failure: Failure) -> Checked {
         self.on_work("failure", id)?;
         let job = self.job(id);
         let beyond_repair = job.census().is_none_or(|census| census.is_beyond_repair());
@@ -311,7 +310,7 @@ impl<'a> JobCheck<'a> {
         job.state = State::Ended(verdict);
         let by_loss = matches!(failure, Failure::Incomplete | Failure::ServersDown);
         let reason = reason && !(self.day.reliable && by_loss);
-        if reason { Ok(()) } else { Err(format!("job {id} fails ({failure:?}) without a reason")) }
+        if reason { Ok(()) } else { violated!("job {id} fails ({failure:?}) without a reason") }
     }
 
     pub(crate) fn on_file_finished(&mut self, file: FileKey, result: Result<(), DiskTrouble>) {
@@ -332,27 +331,27 @@ impl<'a> JobCheck<'a> {
     }
 
     /// Nothing is fetched that lies in its place, or that nobody wants at the moment.
-    fn check_wanted(&self, key: SegmentKey) -> Rule {
+    fn check_wanted(&self, key: SegmentKey) -> Checked {
         let job = &self.jobs[key.job.0 as usize - 1];
         let file = &job.files[key.file as usize];
         if self.is_held(job) || file.paused || file.dropped {
-            return Err(format!("{key:?} is asked for though it is paused or dropped"));
+            return violated!("{key:?} is asked for though it is paused or dropped");
         }
         if file.segments[key.segment as usize].written && !file.contested {
-            return Err(format!("{key:?} is asked for though it is written"));
+            return violated!("{key:?} is asked for though it is written");
         }
         if file.is_volume && !file.needed && !Self::needs_volumes(job) {
-            return Err(format!("{key:?} is asked for, and nothing has to be repaired"));
+            return violated!("{key:?} is asked for, and nothing has to be repaired");
         }
         Ok(())
     }
 
     /// Only what is written may be asked for as a control.
-    pub(crate) fn on_control(&mut self, key: SegmentKey) -> Rule {
+    pub(crate) fn on_control(&mut self, key: SegmentKey) -> Checked {
         let contested = self.file(key.file_key()).contested;
         match self.segment(key).written || contested {
             true => Ok(()),
-            false => Err(format!("{key:?} is asked for as a control and is not written")),
+            false => violated!("{key:?} is asked for as a control and is not written"),
         }
     }
 
@@ -383,7 +382,7 @@ impl<'a> JobCheck<'a> {
 
     /// Fresh articles go by priority, rank and age. Where one connection is all there is, nothing of a
     /// later job comes before all of an earlier one; a slow one may be better off with the later.
-    pub(crate) fn on_fetch(&mut self, key: SegmentKey, server: usize, hedge: bool) -> Rule {
+    pub(crate) fn on_fetch(&mut self, key: SegmentKey, server: usize, hedge: bool) -> Checked {
         self.check_wanted(key)?;
         let file = self.file(key.file_key());
         file.needed = file.is_volume;
@@ -406,7 +405,7 @@ impl<'a> JobCheck<'a> {
             .any(|(_, user_action)| user_action.kind() == Kind::Reloaded);
         let alone = self.day.servers.len() == 1 && settings.connections == 1 && !reloaded;
         match earlier.filter(|_| alone && settings.retention == 0) {
-            Some(earlier) => Err(format!("{key:?} is asked for before all of job {earlier}")),
+            Some(earlier) => violated!("{key:?} is asked for before all of job {earlier}"),
             None => Ok(()),
         }
     }
@@ -457,13 +456,13 @@ impl<'a> JobCheck<'a> {
     }
 
     /// Bytes are accounted once: nothing is written again that lies in its place.
-    pub(crate) fn on_write(&self, key: SegmentKey) -> Rule {
+    pub(crate) fn on_write(&self, key: SegmentKey) -> Checked {
         let file = &self.jobs[key.job.0 as usize - 1].files[key.file as usize];
         if file.segments[key.segment as usize].written && !file.contested {
-            return Err(format!("{key:?} is written again"));
+            return violated!("{key:?} is written again");
         }
         if file.dropped {
-            return Err(format!("{key:?} is written though its file is dropped"));
+            return violated!("{key:?} is written though its file is dropped");
         }
         Ok(())
     }
@@ -474,7 +473,7 @@ impl<'a> JobCheck<'a> {
         good: bool,
         is_sibling: bool,
         result: Result<(), DiskTrouble>,
-    ) -> Rule {
+    ) -> Checked {
         match result {
             Ok(()) if good && !self.file(key.file_key()).dropped => {
                 let segment = self.segment(key);
@@ -489,12 +488,12 @@ impl<'a> JobCheck<'a> {
     }
 
     /// Lost is what every server has answered for: none may have been left out.
-    pub(crate) fn on_lost(&mut self, key: SegmentKey, servers: &[ServerSettings]) -> Rule {
+    pub(crate) fn on_lost(&mut self, key: SegmentKey, servers: &[ServerSettings]) -> Checked {
         self.job(key.job).lost = true;
         self.segment(key).lost = true;
         self.touched = Some(key.job);
         if self.file(key.file_key()).dropped {
-            return Err(format!("{key:?} is lost, and nobody wants it"));
+            return violated!("{key:?} is lost, and nobody wants it");
         }
         let segment = *self.segment(key);
         let old = self.day.jobs[key.job.0 as usize - 1].posted_days_ago.is_some();
@@ -506,20 +505,20 @@ impl<'a> JobCheck<'a> {
                     .any(|other| segment.missing & 1 << other != 0 && mirror(other));
             let excused = settings.optional || old && settings.retention > 0;
             if !answered && !excused {
-                return Err(format!("{key:?} is lost, and {} was not asked", settings.id));
+                return violated!("{key:?} is lost, and {} was not asked", settings.id);
             }
         }
         Ok(())
     }
 
     /// The totals of the job that something happened to, against what happened.
-    pub(crate) fn check_totals(&mut self, engine: &Engine) -> Rule {
+    pub(crate) fn check_totals(&mut self, engine: &Engine) -> Checked {
         let Some(id) = self.touched.take() else { return Ok(()) };
         let Some(job) = engine.job(id) else { return Ok(()) };
         let known = &self.jobs[id.0 as usize - 1];
         let weighs = self.day.claimed > 0 && known.lost && known.state == State::Going;
         if weighs && known.census().is_some_and(|census| census.is_beyond_repair()) {
-            return Err(format!("job {id} goes on, and is beyond repair"));
+            return violated!("job {id} goes on, and is beyond repair");
         }
         self.looks += 1;
         if job.totals().segments > LARGE_JOB && !self.looks.is_multiple_of(LARGE_JOB.into()) {
@@ -536,13 +535,13 @@ impl<'a> JobCheck<'a> {
                 done += u32::from(written);
                 bytes += if written { u64::from(file.claimed_bytes(index)) } else { 0 };
                 if written != segment.written && !ours.contested {
-                    return Err(format!("segment {index} of job {id} is written: {written}"));
+                    return violated!("segment {index} of job {id} is written: {written}");
                 }
             }
         }
         let totals = job.totals();
         if (totals.segments_done, totals.bytes_done) != (done, bytes) {
-            return Err(format!("job {id} has {done} articles of {bytes} bytes, not {totals:?}"));
+            return violated!("job {id} has {done} articles of {bytes} bytes, not {totals:?}");
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ use bergamot_types::{ServerId, UnixTime};
 use crate::sim::day::Day;
 use crate::sim::day::user_action::UserAction;
 use crate::sim::kind::Kind;
+use crate::violation::{Checked, Violation, violated};
 
 /// Follows every quota of a day, and its timetable.
 #[derive(Debug)]
@@ -40,8 +41,6 @@ struct Page {
     used: u64,
 }
 
-type Rule = Result<(), String>;
-
 impl<'a> QuotaCheck<'a> {
     pub(crate) fn new(day: &'a Day) -> Self {
         let calendar = &day.calendar;
@@ -67,7 +66,7 @@ impl<'a> QuotaCheck<'a> {
         }
     }
 
-    pub(crate) fn on_order(&mut self, date: UnixTime, order: &Order) -> Rule {
+    pub(crate) fn on_order(&mut self, date: UnixTime, order: &Order) -> Checked {
         match order {
             Order::Connect { connection, server } => {
                 self.servers.insert(*connection, *server);
@@ -75,7 +74,7 @@ impl<'a> QuotaCheck<'a> {
             }
             Order::Fetch { connection, id, hedge, .. } => {
                 if self.timetable.active_at(date) == Some(Effect::Pause) {
-                    return Err(format!("<{id}> is asked for in a pause"));
+                    return violated!("<{id}> is asked for in a pause");
                 }
                 let server = self.servers.get(connection).copied();
                 let article = self.article.unwrap_or(0);
@@ -83,7 +82,7 @@ impl<'a> QuotaCheck<'a> {
                 for account in concerned {
                     account
                         .on_fetch(date, article, *hedge)
-                        .map_err(|why| format!("<{id}> {why}"))?;
+                        .map_err(|why| Violation::new(format!("<{id}> {why}")))?;
                 }
                 Ok(())
             }
@@ -123,7 +122,7 @@ impl<'a> QuotaCheck<'a> {
     }
 
     /// Whatever happens now, no byte that came may be forgotten.
-    pub(crate) fn on_received(&mut self, server: ServerId, bytes: u64) -> Rule {
+    pub(crate) fn on_received(&mut self, server: ServerId, bytes: u64) -> Checked {
         let durable = &self.durable;
         let mut concerned = self.accounts.iter_mut().filter(|it| it.concerns(Some(server)));
         concerned.try_for_each(|account| account.on_received(durable, bytes))
@@ -131,15 +130,15 @@ impl<'a> QuotaCheck<'a> {
 
     /// An account with an end has not come to it before so much was asked for. What a record is charged
     /// with in advance is lost at each sudden end.
-    fn check_reached(&self, server: Option<ServerId>) -> Rule {
+    fn check_reached(&self, server: Option<ServerId>) -> Checked {
         let ended = self.accounts.iter().find(|it| it.server.is_some() && it.server == server);
         let Some(account) = ended.filter(|_| self.article.is_some()) else { return Ok(()) };
         let charged = (self.starts - 1) * Quota::RESERVE.0;
         let (asked, most) = (account.asked_bytes + charged, account.most());
         if asked < most {
-            return Err(format!(
+            return violated!(
                 "{server:?} has given all of {most} bytes, and {asked} were asked for"
-            ));
+            );
         }
         Ok(())
     }
@@ -154,32 +153,29 @@ impl Account<'_> {
         self.quota.allowances.first().map_or(u64::MAX, |allowance| allowance.most.0)
     }
 
-    fn on_fetch(&mut self, date: UnixTime, bytes: u64, hedge: bool) -> Rule {
+    fn on_fetch(&mut self, date: UnixTime, bytes: u64, hedge: bool) -> Checked {
         if hedge {
-            return Err("is asked for twice, and that is counted".to_owned());
+            return violated!("is asked for twice, and that is counted");
         }
         (self.asked, self.page) = (date, None);
         self.asked_bytes += bytes;
         let came = self.came.get(&self.start(date)).copied().unwrap_or(0);
         let most = self.most();
         if came >= most {
-            return Err(format!("is asked for, and {came} bytes of {most} have come"));
+            return violated!("is asked for, and {came} bytes of {most} have come");
         }
         Ok(())
     }
 
     /// What comes belongs to the day on which it was asked for, whatever the clock shows by now.
-    fn on_received(&mut self, durable: &QuotaRecords, bytes: u64) -> Rule {
+    fn on_received(&mut self, durable: &QuotaRecords, bytes: u64) -> Checked {
         let page = self.page.unwrap_or_else(|| self.turn_to(self.asked, durable));
         self.page = Some(page);
         let came = self.came.entry(page.start).or_default();
         *came += bytes;
         let (came, used) = (*came, page.used);
         if came > used {
-            return Err(format!(
-                "{came} bytes came of {:?}, and {used} are on record",
-                self.server
-            ));
+            return violated!("{came} bytes came of {:?}, and {used} are on record", self.server);
         }
         Ok(())
     }

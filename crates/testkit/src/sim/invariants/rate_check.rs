@@ -7,6 +7,7 @@ use bergamot_engine::{ConnectionId, Credit};
 use bergamot_types::ByteRate;
 
 use crate::sim::day::Day;
+use crate::violation::{Checked, violated};
 
 /// Counts what was read over every ten seconds, in all and of each server.
 #[derive(Debug)]
@@ -45,10 +46,10 @@ impl RateCheck {
         _: Duration,
         connection: ConnectionId,
         credit: Credit,
-    ) -> Result<(), String> {
+    ) -> Checked {
         match (credit, &mut self.all) {
             (Credit::Unlimited, Some(_)) => {
-                Err(format!("connection {connection} may read without end, and there is a rate"))
+                violated!("connection {connection} may read without end, and there is a rate")
             }
             (Credit::Unlimited, None) => Ok(()),
             (Credit::Bytes { most, .. }, all) => {
@@ -62,12 +63,7 @@ impl RateCheck {
     }
 
     /// Over any ten seconds: the rate, 2 % and one lease.
-    pub(crate) fn on_received(
-        &mut self,
-        now: Duration,
-        server: usize,
-        bytes: u64,
-    ) -> Result<(), String> {
+    pub(crate) fn on_received(&mut self, now: Duration, server: usize, bytes: u64) -> Checked {
         let of_server = self.servers.get_mut(&server).into_iter();
         for window in of_server.chain(&mut self.all) {
             window.add(now, bytes)?;
@@ -82,7 +78,7 @@ impl Window {
         Self { rate, counts_from, largest_lease: 0, read: VecDeque::new(), sum: 0 }
     }
 
-    fn add(&mut self, now: Duration, bytes: u64) -> Result<(), String> {
+    fn add(&mut self, now: Duration, bytes: u64) -> Checked {
         if now < self.counts_from {
             return Ok(());
         }
@@ -96,7 +92,7 @@ impl Window {
         self.sum += bytes;
         let most = self.rate * SPAN.as_secs() * 102 / 100 + self.largest_lease;
         if self.sum > most {
-            return Err(format!("{} bytes were read in 10 s, at most {most} may be", self.sum));
+            return violated!("{} bytes were read in 10 s, at most {most} may be", self.sum);
         }
         Ok(())
     }

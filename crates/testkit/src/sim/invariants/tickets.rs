@@ -16,6 +16,7 @@ use crate::sim::invariants::jobs::{JobCheck, Verdict};
 use crate::sim::invariants::rate_check::RateCheck;
 use crate::sim::journal::Journal;
 use crate::sim::kind::Kind;
+use crate::violation::{Checked, Violation, violated};
 
 /// Watches what the engine hears and orders. A rule that is broken is told in a sentence.
 #[derive(Debug)]
@@ -58,8 +59,6 @@ enum Stage {
     },
 }
 
-type Rule = Result<(), String>;
-
 impl<'a> TicketCheck<'a> {
     pub(crate) fn new(day: &'a Day, places: &'a HashMap<MessageId, SegmentKey>) -> Self {
         Self {
@@ -81,7 +80,7 @@ impl<'a> TicketCheck<'a> {
     }
 
     /// Before the engine hears of it.
-    pub(crate) fn on_event(&mut self, now: Duration, event: &Event) -> Rule {
+    pub(crate) fn on_event(&mut self, now: Duration, event: &Event) -> Checked {
         match event {
             Event::Connected { connection } => self.connections.on_connected(now, *connection),
             Event::Ended { connection, trouble, unanswered } => {
@@ -93,7 +92,7 @@ impl<'a> TicketCheck<'a> {
                 let good = fault.is_none();
                 entry.stage = Stage::Decoded { good };
                 if entry.room.is_none() {
-                    return Err(format!("the body of {ticket:?} came without room for it"));
+                    return violated!("the body of {ticket:?} came without room for it");
                 }
                 let outgrown = matches!(fault, Some(Fault::TooLarge { .. }));
                 let right = crate::sim::models::part(self.day, entry.key);
@@ -182,7 +181,7 @@ impl<'a> TicketCheck<'a> {
         now: Duration,
         journal: &Journal,
         torn: usize,
-    ) -> Result<Vec<usize>, String> {
+    ) -> Result<Vec<usize>, Violation> {
         let going = self.jobs.on_restart(journal, torn)?;
         self.headers.on_restart();
         let servers = self.connections.servers().to_vec();
@@ -207,7 +206,7 @@ impl<'a> TicketCheck<'a> {
         &self.jobs
     }
 
-    pub(crate) fn on_order(&mut self, now: Duration, order: &Order) -> Rule {
+    pub(crate) fn on_order(&mut self, now: Duration, order: &Order) -> Checked {
         match order {
             Order::Admit { ticket, reserve, .. } => self.on_admit(*ticket, *reserve as u64),
             Order::Connect { connection, server } => {
@@ -217,7 +216,7 @@ impl<'a> TicketCheck<'a> {
             Order::DeleteFiles { job } => self.jobs.on_work("a removal of files", *job),
             Order::Discard { ticket } => match self.forget(*ticket).map(|entry| entry.stage) {
                 Some(Stage::Decoded { .. }) => Ok(()),
-                other => Err(format!("{ticket:?} is discarded while it is {other:?}")),
+                other => violated!("{ticket:?} is discarded while it is {other:?}"),
             },
             Order::Disconnect { connection } => self.connections.on_disconnect(*connection),
             Order::FailJob { job, failure } => self.jobs.on_fail(*job, *failure),
@@ -254,18 +253,15 @@ impl<'a> TicketCheck<'a> {
         }
     }
 
-    pub(crate) fn on_received(&mut self, now: Duration, server: usize, bytes: u64) -> Rule {
+    pub(crate) fn on_received(&mut self, now: Duration, server: usize, bytes: u64) -> Checked {
         self.rates.on_received(now, server, bytes)
     }
 
     /// After every step: what the engine believes is what happened.
-    pub(crate) fn check(&mut self, now: Duration, engine: &Engine) -> Rule {
+    pub(crate) fn check(&mut self, now: Duration, engine: &Engine) -> Checked {
         let reserved = engine.reserved().0;
         if reserved != self.reserved {
-            return Err(format!(
-                "{reserved} bytes are reserved, and articles hold {}",
-                self.reserved
-            ));
+            return violated!("{reserved} bytes are reserved, and articles hold {}", self.reserved);
         }
         self.jobs.check_totals(engine)?;
         self.headers.check(self.articles_are_under_way())?;
@@ -282,12 +278,12 @@ impl<'a> TicketCheck<'a> {
     }
 
     /// At the end of the day.
-    pub(crate) fn check_end(&self) -> Rule {
+    pub(crate) fn check_end(&self) -> Checked {
         if let Some((ticket, entry)) = self.tickets.first_key_value() {
-            return Err(format!("{ticket:?} is still {:?}", entry.stage));
+            return violated!("{ticket:?} is still {:?}", entry.stage);
         }
         if self.reserved > 0 {
-            return Err(format!("{} bytes are still reserved", self.reserved));
+            return violated!("{} bytes are still reserved", self.reserved);
         }
         self.connections.check_end()
     }
@@ -306,18 +302,18 @@ impl<'a> TicketCheck<'a> {
         ticket: Ticket,
         id: &MessageId,
         hedge: bool,
-    ) -> Rule {
-        let Some(&key) = self.places.get(id) else { return Err(format!("nobody wants <{id}>")) };
+    ) -> Checked {
+        let Some(&key) = self.places.get(id) else { return violated!("nobody wants <{id}>") };
         self.jobs.on_work("an article", key.job)?;
         let server = self.connections.on_fetch(connection)?;
         self.jobs.on_fetch(key, server, hedge)?;
         let others = self.under_way(key);
         if hedge && others == 0 {
-            return Err(format!("<{id}> is hedged, and nobody was asked for it"));
+            return violated!("<{id}> is hedged, and nobody was asked for it");
         }
         // What a file was lost with may still be under way when it is fetched anew.
         if others > usize::from(hedge) + self.jobs.losses(key.file_key()) {
-            return Err(format!("<{id}> is in {} places: asked for as {ticket:?}", others + 1));
+            return violated!("<{id}> is in {} places: asked for as {ticket:?}", others + 1);
         }
         self.on_bytes_asked(hedge)?;
         self.tickets.insert(
@@ -328,8 +324,8 @@ impl<'a> TicketCheck<'a> {
     }
 
     /// An article is asked for again that is written, of a server that is out of order.
-    fn on_control(&mut self, connection: ConnectionId, ticket: Ticket, id: &MessageId) -> Rule {
-        let Some(&key) = self.places.get(id) else { return Err(format!("nobody wants <{id}>")) };
+    fn on_control(&mut self, connection: ConnectionId, ticket: Ticket, id: &MessageId) -> Checked {
+        let Some(&key) = self.places.get(id) else { return violated!("nobody wants <{id}>") };
         self.jobs.on_work("a control", key.job)?;
         let server = self.connections.on_fetch(connection)?;
         self.jobs.on_control(key)?;
@@ -353,7 +349,7 @@ impl<'a> TicketCheck<'a> {
     }
 
     /// A second request for a straggler may cost at most 2 % more, once there is enough to count.
-    fn on_bytes_asked(&mut self, hedge: bool) -> Rule {
+    fn on_bytes_asked(&mut self, hedge: bool) -> Checked {
         self.asked_bytes += self.day.article;
         if !hedge {
             return Ok(());
@@ -362,27 +358,27 @@ impl<'a> TicketCheck<'a> {
         let total = u64::from(self.day.articles()) * self.day.article;
         let most = (total.max(self.asked_bytes) / 50).max(2 * self.day.article);
         if self.hedged_bytes > most {
-            return Err(format!("{} bytes are asked for twice", self.hedged_bytes));
+            return violated!("{} bytes are asked for twice", self.hedged_bytes);
         }
         Ok(())
     }
 
-    fn on_admit(&mut self, ticket: Ticket, reserve: u64) -> Rule {
+    fn on_admit(&mut self, ticket: Ticket, reserve: u64) -> Checked {
         let Some(entry) = self.tickets.get_mut(&ticket) else {
-            return Err(format!("room for {ticket:?}, which nobody knows"));
+            return violated!("room for {ticket:?}, which nobody knows");
         };
         if entry.stage != Stage::Asked || entry.room.replace(reserve).is_some() {
-            return Err(format!("room for {ticket:?} twice, or too late"));
+            return violated!("room for {ticket:?} twice, or too late");
         }
         let alone = self.reserved == 0;
         self.reserved += reserve;
         if self.reserved > self.day.budget && !alone {
-            return Err(format!("{} bytes are reserved of {}", self.reserved, self.day.budget));
+            return violated!("{} bytes are reserved of {}", self.reserved, self.day.budget);
         }
         Ok(())
     }
 
-    fn on_write(&mut self, ticket: Ticket) -> Rule {
+    fn on_write(&mut self, ticket: Ticket) -> Checked {
         match self.tickets.get_mut(&ticket) {
             Some(entry) => match entry.stage {
                 Stage::Decoded { good } => {
@@ -390,19 +386,19 @@ impl<'a> TicketCheck<'a> {
                     let key = entry.key;
                     if good { self.on_good_write(key) } else { Ok(()) }
                 }
-                other => Err(format!("{ticket:?} is written while it is {other:?}")),
+                other => violated!("{ticket:?} is written while it is {other:?}"),
             },
-            None => Err(format!("{ticket:?} is written, and nobody knows it")),
+            None => violated!("{ticket:?} is written, and nobody knows it"),
         }
     }
 
     /// However often an article was asked for, it is written once.
-    fn on_good_write(&self, key: SegmentKey) -> Rule {
+    fn on_good_write(&self, key: SegmentKey) -> Checked {
         let same =
             |entry: &&Entry| entry.key == key && entry.stage == Stage::Writing { good: true };
         let contested = self.jobs.is_contested(key.file_key());
         if self.tickets.values().filter(same).count() > 1 && !contested {
-            return Err(format!("{key:?} is being written twice"));
+            return violated!("{key:?} is being written twice");
         }
         self.jobs.on_write(key)
     }
@@ -436,7 +432,7 @@ impl<'a> TicketCheck<'a> {
         }
     }
 
-    fn on_notice(&mut self, now: Duration, notice: &Notice) -> Rule {
+    fn on_notice(&mut self, now: Duration, notice: &Notice) -> Checked {
         match notice {
             Notice::ScheduleChanged { effect, .. } => {
                 let rate = match effect {
@@ -453,7 +449,7 @@ impl<'a> TicketCheck<'a> {
                 let Some(&key) = self.places.get(id) else { return Ok(()) };
                 // Where sizes are in dispute it may still be refused_in_error.
                 if self.day.reliable && !self.jobs.is_contested(key.file_key()) {
-                    return Err(format!("<{id}> is lost, and a server has it"));
+                    return violated!("<{id}> is lost, and a server has it");
                 }
                 return self.jobs.on_lost(key, self.connections.servers());
             }
@@ -487,7 +483,7 @@ impl<'a> TicketCheck<'a> {
     /// An article that nobody was asked for, a connection that could ask and has nothing to do, and
     /// nothing is asked of anybody else either. While others are busy a slow one may well be idle:
     /// they may be done with all of it before it would be with one.
-    fn check_starvation(&mut self, now: Duration, hold: Option<Hold>) -> Rule {
+    fn check_starvation(&mut self, now: Duration, hold: Option<Hold>) -> Checked {
         // What is under way counts as used, so the last of a quota may wait for it; how long the
         // calendar may hold everything up, the end of the day shows.
         let metered = !self.day.calendar.quota.allowances.is_empty();
@@ -501,9 +497,9 @@ impl<'a> TicketCheck<'a> {
         }
         match self.connections.idle_for(now) {
             Some((connection, time)) if time.min(now - self.last_fetch) > LONGEST_IDLE => {
-                Err(format!(
+                violated!(
                     "connection {connection} has had nothing to do for {time:?}, and articles wait"
-                ))
+                )
             }
             _ => Ok(()),
         }
