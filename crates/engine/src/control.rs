@@ -28,7 +28,7 @@ impl Engine {
 
     pub(crate) fn on_job_resumed(&mut self, now: Now, job: JobId) {
         // One that has ended is only waiting to be taken out.
-        if !self.ended.contains(&job) && self.queue.resume(job) {
+        if !self.jobs.ended.contains(&job) && self.queue.resume(job) {
             self.reroute(now);
         }
     }
@@ -70,14 +70,14 @@ impl Engine {
     /// What is under way of it is discarded when it comes.
     pub(crate) fn on_file_dropped(&mut self, file: FileKey) {
         if self.queue.drop_file(file) {
-            self.forget_troubled(file);
+            self.retries.forget_file(file);
             self.end_job_if_settled(file.job);
         }
     }
 
     pub(crate) fn on_files_added(&mut self, job: JobId, more: MoreFiles) {
         // One that has ended is only waiting to be taken out.
-        if !self.ended.contains(&job) && self.queue.append(job, more) {
+        if !self.jobs.ended.contains(&job) && self.queue.append(job, more) {
             self.end_job_if_settled(job);
         }
     }
@@ -103,20 +103,20 @@ impl Engine {
         if !self.queue.is_held(key) {
             return false;
         }
-        self.troubled.entry(key).or_default().location = Location::Parked;
-        self.parked.push(key);
+        self.retries.troubled.entry(key).or_default().location = Location::Parked;
+        self.retries.parked.push(key);
         true
     }
 
     /// What waits for a server waits to be resumed instead, where something was paused.
     fn keep_back(&mut self) {
-        for line in self.retry_queues.values_mut() {
+        for line in self.retries.queues.values_mut() {
             line.retain(|key| !self.queue.is_held(*key));
         }
-        for (&key, troubled) in &mut self.troubled {
+        for (&key, troubled) in &mut self.retries.troubled {
             if troubled.location == Location::InLine && self.queue.is_held(key) {
                 troubled.location = Location::Parked;
-                self.parked.push(key);
+                self.retries.parked.push(key);
             }
         }
     }

@@ -1,23 +1,22 @@
 //! The machine itself.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use bergamot_limit::Limiter;
 use bergamot_pool::{Attempt, Pool, Trouble};
-use bergamot_queue::{DownloadState, Job, NewJob, Queue, SegmentKey};
+use bergamot_queue::{DownloadState, Job, NewJob, Queue};
 use bergamot_sched::Scheduler;
 use bergamot_types::{ByteCount, ByteRate, JobId, MessageId, ServerId};
 use tracing::{debug, trace};
 
 use crate::allowance::Allowance;
-use crate::article::health::Losses;
-use crate::article::suspicion::Suspects;
-use crate::article::{Article, Blame, Troubled};
+use crate::article::health::JobEnds;
+use crate::article::retries::Retries;
+use crate::article::{Article, Blame};
 use crate::control::Overrides;
 use crate::disk::Disk;
-use crate::disk::backlog::Backlog;
-use crate::disk::budget::Budget;
+use crate::disk::memory::ArticleMemory;
 use crate::dispatch::end_game::EndGame;
 use crate::dispatch::in_flight::InFlight;
 use crate::errands::Errands;
@@ -33,29 +32,19 @@ pub struct Engine {
     pub(crate) queue: Queue,
     pub(crate) pool: Pool,
     pub(crate) connections: BTreeMap<ConnectionId, Connection>,
-    pub(crate) retry_queues: BTreeMap<ServerId, VecDeque<SegmentKey>>, // who may be asked again for what
-    pub(crate) parked: Vec<SegmentKey>, // wait for a server that is excused
-    pub(crate) delayed: BTreeSet<(Instant, SegmentKey)>, // wait until then, after a break
-    pub(crate) troubled: HashMap<SegmentKey, Troubled>,
-    pub(crate) suspects: Suspects,
+    pub(crate) retries: Retries,
     pub(crate) tickets: HashMap<Ticket, Article>,
     pub(crate) limiter: Limiter<ConnectionId>,
     pub(crate) sched: Scheduler,
     pub(crate) end_game: EndGame,
     pub(crate) allowance: Allowance,
-    pub(crate) budget: Budget,
-    pub(crate) room_is_short: bool, // a body at the front of its line waits for room
-    pub(crate) backlog: Backlog,
-    pub(crate) disk_due: Option<Instant>, // until then a body waits for the disk to move on
+    pub(crate) memory: ArticleMemory,
     pub(crate) disk: Disk,
-    pub(crate) ended: HashSet<JobId>, // jobs whose last order has gone out
-    pub(crate) losses: Losses,
+    pub(crate) jobs: JobEnds,
     pub(crate) overrides: Overrides,
     pub(crate) is_state_unwritable: bool,
     pub(crate) errands: Errands,
     pub(crate) probes: Probes,
-    pub(crate) next_probe_search: Option<Instant>, // see `probe_servers`
-    routed_at: i64,                                // the minute by the calendar
     pub(crate) last_number: u64,
     pub(crate) orders: VecDeque<Order>,
 }
@@ -80,30 +69,20 @@ impl Engine {
         Self {
             queue: Queue::new(),
             connections: BTreeMap::new(),
-            retry_queues: pool.ids().map(|server| (server, VecDeque::new())).collect(),
+            retries: Retries::new(pool.ids()),
             pool,
-            parked: Vec::new(),
-            delayed: BTreeSet::new(),
-            troubled: HashMap::new(),
-            suspects: Suspects::default(),
             tickets: HashMap::new(),
             limiter: Limiter::new(now, &settings.rates),
             sched: Scheduler::new(settings.servers.iter().map(|server| server.id)),
             end_game: EndGame::default(),
             allowance: Allowance::new(&settings),
-            budget: Budget::new(settings.budget.0),
-            room_is_short: false,
-            backlog: Backlog::default(),
-            disk_due: None,
+            memory: ArticleMemory::new(settings.budget),
             disk: Disk::default(),
-            ended: HashSet::new(),
-            losses: Losses::default(),
+            jobs: JobEnds::default(),
             overrides: Overrides::default(),
             is_state_unwritable: false,
             errands: Errands::default(),
             probes: Probes::default(),
-            next_probe_search: None,
-            routed_at: 0,
             last_number: 0,
             orders: VecDeque::new(),
             settings,
@@ -175,11 +154,11 @@ impl Engine {
 
     pub fn poll_timeout(&self) -> Option<Instant> {
         let idle = self.connections.iter().filter_map(|(id, known)| self.idle_until(*id, known));
-        let delayed = self.delayed.first().map(|(at, _)| *at);
-        let disk = self.disk.next_try().into_iter().chain(self.disk_due).min();
+        let delayed = self.retries.delayed.first().map(|(at, _)| *at);
+        let disk = self.disk.next_try().into_iter().chain(self.memory.disk_due).min();
         let limits = [self.limiter.poll_timeout(), self.allowance.next_deadline()];
         let others = [self.pool.next_deadline(), disk, delayed, self.end_game.next_look()];
-        let others = others.into_iter().chain([self.next_probe_search]);
+        let others = others.into_iter().chain([self.retries.next_probe_search]);
         idle.chain(others.chain(limits).flatten()).min()
     }
 
@@ -209,7 +188,7 @@ impl Engine {
 
     /// Bytes of the budget that articles hold at the moment.
     pub fn reserved(&self) -> ByteCount {
-        ByteCount(self.budget.used())
+        ByteCount(self.memory.budget.used())
     }
 
     fn on_job_added(&mut self, job: NewJob) {
@@ -226,18 +205,14 @@ impl Engine {
 
     pub(crate) fn on_job_removed(&mut self, job: JobId) {
         self.queue.remove(job);
-        self.ended.remove(&job);
-        self.losses.forget(job);
+        self.jobs.forget(job);
         self.drop_work(job);
     }
 
     /// Nothing more is asked for, and nothing is tried again.
     fn drop_work(&mut self, job: JobId) {
         self.queue.pause(job);
-        self.troubled.retain(|key, _| key.job != job);
-        self.suspects.forget_job(job);
-        self.parked.retain(|key| key.job != job);
-        self.delayed.retain(|(_, key)| key.job != job);
+        self.retries.forget_job(job);
         self.disk.forget(job);
     }
 
@@ -245,7 +220,7 @@ impl Engine {
         match self.queue.state(job) {
             None | Some(DownloadState::Downloading) => {}
             Some(DownloadState::Complete { verified }) => {
-                if self.ended.insert(job) {
+                if self.jobs.ended.insert(job) {
                     self.orders.push_back(Order::FinishJob { job, verified });
                 }
             }
@@ -255,7 +230,7 @@ impl Engine {
 
     /// A job that is gone may still be heard of by what was under way to the disk.
     pub(crate) fn fail_job(&mut self, job: JobId, failure: Failure) {
-        if self.queue.job(job).is_some() && self.ended.insert(job) {
+        if self.queue.job(job).is_some() && self.jobs.ended.insert(job) {
             self.drop_work(job);
             self.orders.push_back(Order::FailJob { job, failure });
         }
@@ -382,7 +357,7 @@ impl Engine {
     /// enough for another one: then it would wait for nobody.
     fn reroute_as_articles_age(&mut self, now: Now) {
         let minute = now.date.0.div_euclid(60);
-        if std::mem::replace(&mut self.routed_at, minute) != minute {
+        if std::mem::replace(&mut self.retries.routed_at, minute) != minute {
             self.reroute(now);
         }
     }

@@ -18,13 +18,13 @@ impl Engine {
         let old = std::mem::replace(&mut self.settings, new);
         self.pool.set_servers(self.settings.servers.iter().cloned());
         self.pool.set_article_retries(self.settings.article_retries);
-        self.budget.set_total(self.settings.budget.0);
+        self.memory.budget.set_total(self.settings.budget.0);
         self.change_rates(now, &old);
         self.change_quotas(now);
         self.close_surplus();
         self.reroute(now);
         let known: BTreeSet<_> = self.pool.ids().collect();
-        self.retry_queues.retain(|server, _| known.contains(server));
+        self.retries.queues.retain(|server, _| known.contains(server));
         let gone = old.servers.iter().map(|server| server.id).filter(|id| !known.contains(id));
         gone.for_each(|server| self.sched.forget(server));
     }

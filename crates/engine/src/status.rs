@@ -84,7 +84,7 @@ impl Engine {
         let stages = self.tickets.values().filter(|it| it.key.job == job).map(|it| &it.stage);
         let in_flight = stages.clone().filter(|it| matches!(it, Stage::Asked { .. })).count();
         let waits = |location| location != Location::UnderWay;
-        let waiting = self.troubled.iter().filter(|(key, _)| key.job == job);
+        let waiting = self.retries.troubled.iter().filter(|(key, _)| key.job == job);
         let waiting = waiting.filter(|(_, it)| waits(it.location)).map(|(key, _)| *key);
         let unasked = known.first_unasked();
         let unasked = unasked.map(|(file, segment)| SegmentKey { job, file, segment });

@@ -51,7 +51,7 @@ impl Engine {
         if !self.queue.wants(key) {
             return None;
         }
-        let troubled = self.troubled.get(&key);
+        let troubled = self.retries.troubled.get(&key);
         let tries = troubled.map(|troubled| troubled.tries.clone()).unwrap_or_default();
         let history = self.history(now, key, &tries);
         let waiting = |servers, why| Some(Verdict::Waiting { servers, why, history });
@@ -106,7 +106,7 @@ impl Engine {
     /// article that the server cannot bear, it must not go round for ever. Whether it is charged.
     pub(crate) fn is_suspect(&mut self, ticket: Ticket, server: ServerId) -> bool {
         let Some(key) = self.tickets.get(&ticket).map(|article| article.key) else { return false };
-        self.troubled.entry(key).or_default().tries.refused(server) > FORGIVEN
+        self.retries.troubled.entry(key).or_default().tries.refused(server) > FORGIVEN
     }
 
     fn stage(&self, key: SegmentKey) -> Option<&Stage> {

@@ -25,6 +25,21 @@ pub enum HealthAction {
     Pause,
 }
 
+/// How jobs end, as far as that is known before they do.
+#[derive(Debug, Default)]
+pub(crate) struct JobEnds {
+    /// Jobs whose last order has gone out.
+    pub(crate) ended: HashSet<JobId>,
+    pub(crate) losses: Losses,
+}
+
+impl JobEnds {
+    pub(crate) fn forget(&mut self, job: JobId) {
+        self.ended.remove(&job);
+        self.losses.forget(job);
+    }
+}
+
 /// What is known of the losses of jobs.
 #[derive(Debug, Default)]
 pub(crate) struct Losses {
@@ -48,7 +63,7 @@ impl Losses {
 impl Engine {
     /// Why a job that is settled and not whole failed.
     pub(crate) fn cause_of_loss(&self, job: JobId) -> Failure {
-        match self.losses.by_outage.contains(&job) {
+        match self.jobs.losses.by_outage.contains(&job) {
             true => Failure::ServersDown,
             false => Failure::Incomplete,
         }
@@ -61,13 +76,13 @@ impl Engine {
             return;
         }
         let (health, critical) = (known.health(), known.critical_health());
-        let is_known = health >= critical || self.ended.contains(&job);
-        if is_known || !self.losses.beyond_repair.insert(job) {
+        let is_known = health >= critical || self.jobs.ended.contains(&job);
+        if is_known || !self.jobs.losses.beyond_repair.insert(job) {
             return;
         }
         let action = self.settings.health_action;
         // Nothing is deleted, nor held against the post, that a server may still bring.
-        if self.losses.by_outage.contains(&job) && action != HealthAction::None {
+        if self.jobs.losses.by_outage.contains(&job) && action != HealthAction::None {
             return self.fail_job(job, Failure::ServersDown);
         }
         self.notify(Notice::BeyondRepair { job, health, critical, action });

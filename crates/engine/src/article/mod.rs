@@ -1,6 +1,7 @@
 //! What becomes of an article that was asked for.
 
 pub(crate) mod health;
+pub(crate) mod retries;
 pub(crate) mod suspicion;
 
 use std::time::{Duration, Instant};
@@ -100,7 +101,7 @@ impl Engine {
         if self.pool.on_missing(server) {
             self.on_server_works(now, server);
         }
-        self.troubled.entry(key).or_default().tries.missing(server);
+        self.retries.troubled.entry(key).or_default().tries.missing(server);
         self.ask_again(now, key);
     }
 
@@ -188,14 +189,14 @@ impl Engine {
             return self.on_damaged(now, ticket, server, part, "it is too large");
         }
         self.discard(ticket);
-        self.troubled.entry(key).or_default().needs = needed;
+        self.retries.troubled.entry(key).or_default().needs = needed;
         self.ask_again(now, key);
     }
 
     fn on_good(&mut self, now: Now, ticket: Ticket, server: ServerId, mut part: Part) {
         let Some(article) = self.tickets.get_mut(&ticket) else { return };
         let key = article.key;
-        let is_accepted = self.troubled.get(&key).is_some_and(Troubled::is_accepted);
+        let is_accepted = self.retries.troubled.get(&key).is_some_and(Troubled::is_accepted);
         let mut placed = self.queue.place(key, &part);
         if is_accepted
             && let Some(Err(conflict)) = &placed
@@ -237,7 +238,7 @@ impl Engine {
         }
         for &segment in segments {
             let key = SegmentKey { job: file.job, file: file.file, segment };
-            if let Some(troubled) = self.troubled.get_mut(&key) {
+            if let Some(troubled) = self.retries.troubled.get_mut(&key) {
                 troubled.tries = Tries::default();
             }
             self.forget_suspicion(key);
@@ -259,7 +260,7 @@ impl Engine {
     fn on_damaged(&mut self, now: Now, ticket: Ticket, server: ServerId, part: &Part, why: &str) {
         let Some(article) = self.tickets.get_mut(&ticket) else { return };
         let key = article.key;
-        let troubled = self.troubled.entry(key).or_default();
+        let troubled = self.retries.troubled.entry(key).or_default();
         let better = troubled.best_damaged.is_none_or(|best| part.length > best);
         match self.queue.room_for_damaged(key, part).filter(|_| better) {
             Some(offset) => {
@@ -269,7 +270,7 @@ impl Engine {
             }
             None => self.discard(ticket),
         }
-        self.troubled.entry(key).or_default().tries.damaged(server);
+        self.retries.troubled.entry(key).or_default().tries.damaged(server);
         self.on_bad_copy(now, key, server, why);
     }
 
@@ -295,7 +296,7 @@ impl Engine {
     /// A request for the article failed.
     fn on_failed_at(&mut self, now: Now, key: SegmentKey, server: ServerId) {
         let (newest, delivered) = (self.last_number, self.pool.newest_delivered(server));
-        let troubled = self.troubled.entry(key).or_default();
+        let troubled = self.retries.troubled.entry(key).or_default();
         troubled.tries.broke(server, self.settings.article_retries, newest, delivered);
         self.ask_later(now, key, server);
     }
@@ -307,21 +308,21 @@ impl Engine {
         if self.pool.is_out_of_order(server) {
             return self.ask_again(now, key);
         }
-        let troubled = self.troubled.entry(key).or_default();
+        let troubled = self.retries.troubled.entry(key).or_default();
         let breaks = troubled.tries.failures_at(server).max(1);
         let pause = BREAK_PAUSE * (1 << (breaks - 1).min(LONGEST_DOUBLING));
         let until = now.instant + pause;
         troubled.location = Location::Delayed { until };
-        self.delayed.insert((until, key));
+        self.retries.delayed.insert((until, key));
     }
 
     pub(crate) fn ask_after_pauses(&mut self, now: Now) {
-        while let Some(&(until, key)) = self.delayed.first()
+        while let Some(&(until, key)) = self.retries.delayed.first()
             && now.instant >= until
         {
-            self.delayed.pop_first();
+            self.retries.delayed.pop_first();
             // Two copies may have broken, each with its own pause; the last one counts.
-            let location = self.troubled.get(&key).map(|troubled| troubled.location);
+            let location = self.retries.troubled.get(&key).map(|troubled| troubled.location);
             if location == Some(Location::Delayed { until }) {
                 self.ask_again(now, key);
             }
@@ -330,7 +331,7 @@ impl Engine {
 
     fn write(&mut self, now: Now, ticket: Ticket, offset: u64) {
         let Some(article) = self.tickets.get(&ticket) else { return };
-        self.backlog.on_write(now.instant, article.reserved);
+        self.memory.backlog.on_write(now.instant, article.reserved);
         self.orders.push_back(Order::Write { ticket, file: article.key.file_key(), offset });
     }
 
@@ -342,16 +343,16 @@ impl Engine {
     /// The ticket is done with, and gives back what it held.
     pub(crate) fn close_ticket(&mut self, ticket: Ticket) -> Option<Article> {
         let article = self.tickets.remove(&ticket)?;
-        self.budget.release(article.reserved);
+        self.memory.budget.release(article.reserved);
         self.end_game.on_ticket_gone(article.key);
         Some(article)
     }
 
     /// Puts an article that did not come into the lines of those who may still have it.
     pub(crate) fn ask_again(&mut self, now: Now, key: SegmentKey) {
-        self.suspects.remove(key);
+        self.retries.suspects.remove(key);
         if !self.queue.wants(key) {
-            self.troubled.remove(&key);
+            self.retries.troubled.remove(&key);
             return;
         }
         if self.holds_back(key) {
@@ -359,7 +360,7 @@ impl Engine {
         }
         let posted = self.queue.file(key.file_key()).and_then(|file| file.listed().posted);
         let other_copy = self.is_under_way(key);
-        let troubled = self.troubled.entry(key).or_default();
+        let troubled = self.retries.troubled.entry(key).or_default();
         if other_copy {
             troubled.location = Location::UnderWay;
             return;
@@ -368,7 +369,7 @@ impl Engine {
             Route::Ask(servers) => {
                 troubled.location = Location::InLine;
                 for server in servers {
-                    self.retry_queues.entry(server).or_default().push_back(key);
+                    self.retries.queues.entry(server).or_default().push_back(key);
                 }
             }
             Route::Exhausted => self.on_exhausted(now, key),
@@ -380,7 +381,7 @@ impl Engine {
             }
             Route::Wait => {
                 troubled.location = Location::Parked;
-                self.parked.push(key);
+                self.retries.parked.push(key);
             }
         }
     }
@@ -406,7 +407,7 @@ impl Engine {
             return false;
         }
         let posted = self.queue.file(key.file_key()).and_then(|file| file.listed().posted);
-        let troubled = self.troubled.entry(key).or_default();
+        let troubled = self.retries.troubled.entry(key).or_default();
         let tries = std::mem::take(&mut troubled.tries);
         troubled.is_by_outage |= self.pool.is_outage(&tries, posted, now.date);
         self.count_answers(key.job, &tries, None);
@@ -417,14 +418,14 @@ impl Engine {
     }
 
     pub(crate) fn give_up(&mut self, now: Now, key: SegmentKey) {
-        let troubled = self.troubled.remove(&key).unwrap_or_default();
+        let troubled = self.retries.troubled.remove(&key).unwrap_or_default();
         let damaged = troubled.best_damaged.is_some();
         if let Some(file) = self.queue.file(key.file_key()) {
             let (id, posted) = (file.message_id(key.segment), file.listed().posted);
             let verdict = self.last_verdict(now, key, &troubled.tries, damaged);
             let is_outage = self.pool.is_outage(&troubled.tries, posted, now.date);
             if is_outage || troubled.is_by_outage {
-                self.losses.note_outage(key.job);
+                self.jobs.losses.note_outage(key.job);
             }
             self.notify(Notice::ArticleLost { job: key.job, id, verdict });
         }
@@ -436,14 +437,14 @@ impl Engine {
 
     /// A server's state has changed: what waits may wait for the wrong one now.
     pub(crate) fn reroute(&mut self, now: Now) {
-        let mut waiting = std::mem::take(&mut self.parked);
-        for line in self.retry_queues.values_mut() {
+        let mut waiting = std::mem::take(&mut self.retries.parked);
+        for line in self.retries.queues.values_mut() {
             waiting.extend(line.drain(..));
         }
         waiting.sort_unstable();
         waiting.dedup();
         for key in waiting {
-            let location = self.troubled.get(&key).map(|troubled| troubled.location);
+            let location = self.retries.troubled.get(&key).map(|troubled| troubled.location);
             if let Some(Location::InLine | Location::Parked) = location {
                 self.ask_again(now, key);
             }

@@ -82,7 +82,7 @@ impl Engine {
         let Some(key) = self.tickets.get(&ticket).map(|article| article.key) else { return };
         self.discard(ticket);
         let id = self.queue.file(key.file_key()).map_or(0, |file| file.chosen_id(key.segment));
-        let troubled = self.troubled.entry(key).or_default();
+        let troubled = self.retries.troubled.entry(key).or_default();
         if conflict.is_suspicion() && troubled.suspicion == Suspicion::None {
             troubled.suspicion = Suspicion::Suspected { id };
         }
@@ -95,13 +95,13 @@ impl Engine {
 
     /// Every server has answered for it, and some copy may be right. Whether it waits now.
     pub(crate) fn waits_to_be_accepted(&mut self, key: SegmentKey) -> bool {
-        let troubled = self.troubled.entry(key).or_default();
+        let troubled = self.retries.troubled.entry(key).or_default();
         if !troubled.is_suspected() {
             return false;
         }
         troubled.location = Location::Parked;
-        self.parked.push(key);
-        self.suspects.insert(key);
+        self.retries.parked.push(key);
+        self.retries.suspects.insert(key);
         true
     }
 
@@ -109,15 +109,15 @@ impl Engine {
     pub(crate) fn accept_suspects(&mut self, now: Now, file: FileKey) {
         let open = self.queue.file(file).map_or(0, |known| known.open_count());
         // They are taken out all together: one that is given up here leads back to this function.
-        let Some(waiting) = self.suspects.take_file(file, open as usize) else { return };
-        self.parked.retain(|key| key.file_key() != file || !waiting.contains(&key.segment));
+        let Some(waiting) = self.retries.suspects.take_file(file, open as usize) else { return };
+        self.retries.parked.retain(|key| key.file_key() != file || !waiting.contains(&key.segment));
         for segment in waiting {
             self.accept_suspect(now, SegmentKey { job: file.job, file: file.file, segment });
         }
     }
 
     fn accept_suspect(&mut self, now: Now, key: SegmentKey) {
-        let Some(troubled) = self.troubled.get_mut(&key) else { return };
+        let Some(troubled) = self.retries.troubled.get_mut(&key) else { return };
         let Suspicion::Suspected { id } = troubled.suspicion else { return };
         troubled.suspicion = Suspicion::Accepted;
         let file = self.queue.file(key.file_key());
@@ -133,8 +133,8 @@ impl Engine {
 
     /// What was held against the copies of an article does not count any more.
     pub(crate) fn forget_suspicion(&mut self, key: SegmentKey) {
-        self.suspects.remove(key);
-        if let Some(troubled) = self.troubled.get_mut(&key) {
+        self.retries.suspects.remove(key);
+        if let Some(troubled) = self.retries.troubled.get_mut(&key) {
             troubled.suspicion = Suspicion::None;
         }
     }

@@ -1,7 +1,8 @@
 //! What comes back from the disk.
 
-pub(crate) mod backlog;
-pub(crate) mod budget;
+mod backlog;
+mod budget;
+pub(crate) mod memory;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -66,12 +67,12 @@ impl Disk {
 impl Engine {
     pub(crate) fn on_written(&mut self, now: Now, ticket: Ticket, result: Result<(), DiskTrouble>) {
         let Some(article) = self.close_ticket(ticket) else { return };
-        self.backlog.on_written(now.instant, article.reserved);
+        self.memory.backlog.on_written(now.instant, article.reserved);
         let key = article.key;
         match (result, article.stage) {
             (Ok(()), Stage::Writing { server, part }) => {
                 self.disk_works();
-                let troubled = self.troubled.remove(&key).unwrap_or_default();
+                let troubled = self.retries.troubled.remove(&key).unwrap_or_default();
                 self.count_answers(key.job, &troubled.tries, Some(server));
                 let state = SegmentState::Written { verified: part.verified };
                 if self.queue.wants(key) {
@@ -147,14 +148,7 @@ impl Engine {
             article.key.job = NO_JOB;
         }
         self.end_game.forget(file);
-        self.forget_troubled(file);
-    }
-
-    pub(crate) fn forget_troubled(&mut self, file: FileKey) {
-        self.troubled.retain(|key, _| key.file_key() != file);
-        self.suspects.forget_file(file);
-        self.parked.retain(|key| key.file_key() != file);
-        self.delayed.retain(|(_, key)| key.file_key() != file);
+        self.retries.forget_file(file);
     }
 
     pub(crate) fn on_job_moved(&mut self, now: Now, job: JobId, result: Result<(), DiskTrouble>) {
@@ -173,7 +167,7 @@ impl Engine {
                 self.notify(Notice::JobNotMoved { job, again_in });
             }
             Err(DiskTrouble::Permanent) => {
-                self.ended.remove(&job);
+                self.jobs.ended.remove(&job);
                 self.fail_job(job, Failure::Disk);
             }
         }
@@ -246,7 +240,7 @@ impl Engine {
             }
         }
         for job in due {
-            self.ended.remove(&job);
+            self.jobs.ended.remove(&job);
             self.end_job_if_settled(job);
         }
     }

@@ -13,11 +13,11 @@ impl Engine {
     /// Who waits at the front of a line comes first, and among those who was asked for longest ago;
     /// nobody overtakes them, or an article that needs much room would wait for ever.
     pub(crate) fn admit_bodies(&mut self, now: Now) {
-        (self.room_is_short, self.disk_due) = (false, None);
+        (self.memory.room_is_short, self.memory.disk_due) = (false, None);
         for place in 0..ADMITTED_AHEAD {
             for (ticket, connection) in self.not_admitted(place) {
                 if !self.admit(now, connection, ticket) {
-                    self.room_is_short = place == 0;
+                    self.memory.room_is_short = place == 0;
                     return;
                 }
             }
@@ -29,24 +29,24 @@ impl Engine {
     pub(crate) fn may_ask_for(&self, connection: ConnectionId, needs: u64) -> bool {
         let idle =
             self.connections.get(&connection).is_some_and(|known| known.in_flight.is_empty());
-        !idle || !self.room_is_short && self.budget.fits(needs)
+        !idle || !self.memory.room_is_short && self.memory.budget.fits(needs)
     }
 
     /// Room for an article that was just asked for, if its turn is near.
     pub(crate) fn admit_if_near(&mut self, now: Now, connection: ConnectionId, ticket: Ticket) {
         let ahead = self.connections.get(&connection).map_or(0, |known| known.in_flight.len());
-        if ahead <= ADMITTED_AHEAD && !self.room_is_short {
+        if ahead <= ADMITTED_AHEAD && !self.memory.room_is_short {
             self.admit(now, connection, ticket);
         }
     }
 
     fn admit(&mut self, now: Now, connection: ConnectionId, ticket: Ticket) -> bool {
         let Some(article) = self.tickets.get_mut(&ticket) else { return true };
-        if let Some(due) = self.backlog.wait_until(now.instant) {
-            self.disk_due = Some(due);
+        if let Some(due) = self.memory.backlog.wait_until(now.instant) {
+            self.memory.disk_due = Some(due);
             return false;
         }
-        if !self.budget.reserve(article.needs) {
+        if !self.memory.budget.reserve(article.needs) {
             return false;
         }
         article.reserved = article.needs;

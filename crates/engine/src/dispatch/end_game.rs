@@ -160,7 +160,7 @@ impl Engine {
     /// Lets connections that have nothing to do ask for what others are late with.
     pub(crate) fn play_end_game(&mut self, now: Now) {
         // Under a rate for all, more requests make nothing faster.
-        if self.room_is_short || self.limiter.global().is_some() {
+        if self.memory.room_is_short || self.limiter.global().is_some() {
             return;
         }
         let idle = |known: &Connection| known.working && known.stays && known.in_flight.is_empty();
@@ -173,7 +173,7 @@ impl Engine {
         if !stragglers.is_empty() {
             self.end_game.look_again = Some(now.instant + LOOK_AGAIN);
         }
-        let nobody_waits = self.retry_queues.values().all(VecDeque::is_empty);
+        let nobody_waits = self.retries.queues.values().all(VecDeque::is_empty);
         for connection in idle {
             if nobody_waits || !self.take_over(now, connection) {
                 self.hedge(now, connection, &mut stragglers);
@@ -196,12 +196,12 @@ impl Engine {
     }
 
     fn stuck_retry(&self, now: Now, server: ServerId) -> Option<SegmentKey> {
-        for (&other, line) in &self.retry_queues {
+        for (&other, line) in &self.retries.queues {
             if line.is_empty() || self.has_idle_connection(other) {
                 continue;
             }
             let found = line.iter().take(LOOK_AHEAD).find(|key| {
-                self.troubled.get(key).is_some_and(|troubled| troubled.waits_for(other))
+                self.retries.troubled.get(key).is_some_and(|troubled| troubled.waits_for(other))
                     && self.queue.wants(**key)
                     && self.may_be_asked_for(now, server, **key)
             });
@@ -268,7 +268,7 @@ impl Engine {
         let Some(file) = self.queue.file(key.file_key()) else { return false };
         let posted = file.listed().posted;
         let untried = Tries::default();
-        let tries = self.troubled.get(&key).map_or(&untried, |troubled| &troubled.tries);
+        let tries = self.retries.troubled.get(&key).map_or(&untried, |troubled| &troubled.tries);
         let route = self.pool.route_anew(tries, posted, now.date);
         matches!(route, Route::Ask(servers) if servers.contains(&server))
     }

@@ -51,7 +51,7 @@ impl Choice {
 impl Engine {
     pub(crate) fn dispatch(&mut self, now: Now) {
         self.end_game.rest();
-        self.next_probe_search.take_if(|at| now.instant >= *at);
+        self.retries.next_probe_search.take_if(|at| now.instant >= *at);
         if self.holds_everything() {
             return;
         }
@@ -118,7 +118,7 @@ impl Engine {
         let server = self.connections.get(&connection)?.server;
         let only_its_own = self.is_enough_for_unmeasured(server);
         self.drop_stale_entries(server);
-        let line = self.retry_queues.get(&server).into_iter().flatten();
+        let line = self.retries.queues.get(&server).into_iter().flatten();
         let mut waiting = line.take(LOOK_AHEAD);
         let waiting = waiting.find(|key| self.should_retry(now, connection, **key, only_its_own));
         if let Some(&key) = waiting {
@@ -137,7 +137,8 @@ impl Engine {
         let Some(server) = self.connections.get(&connection).map(|known| known.server) else {
             return false;
         };
-        let Some(troubled) = self.troubled.get(&key).filter(|it| it.waits_for(server)) else {
+        let Some(troubled) = self.retries.troubled.get(&key).filter(|it| it.waits_for(server))
+        else {
             return false;
         };
         let Some(file) = self.queue.file(key.file_key()) else { return false };
@@ -160,9 +161,9 @@ impl Engine {
 
     /// An article that one line hands out stays behind in the others.
     fn drop_stale_entries(&mut self, server: ServerId) {
-        let Some(line) = self.retry_queues.get_mut(&server) else { return };
+        let Some(line) = self.retries.queues.get_mut(&server) else { return };
         while let Some(key) = line.front() {
-            let troubled = self.troubled.get(key);
+            let troubled = self.retries.troubled.get(key);
             if troubled.is_some_and(|it| it.waits_for(server)) && self.queue.wants(*key) {
                 return;
             }
@@ -216,7 +217,7 @@ impl Engine {
         let claimed = u64::from(file.claimed_bytes(key.segment));
         let bytes = size_of(file, key.segment);
         let (id, groups) = (file.message_id(key.segment), file.listed().groups.clone());
-        let troubled = self.troubled.get(&key);
+        let troubled = self.retries.troubled.get(&key);
         let needs = reservation(claimed, troubled.map_or(0, |troubled| troubled.needs));
         if !self.may_ask_for(connection, needs) || !self.allowance.admits(server, needs) {
             return false;
@@ -256,16 +257,16 @@ impl Engine {
                 self.end_game.on_hedged(key, others + 1);
             }
             Choice::InLine(key) => {
-                let line = self.retry_queues.entry(server).or_default();
+                let line = self.retries.queues.entry(server).or_default();
                 if let Some(place) = line.iter().take(LOOK_AHEAD).position(|waits| *waits == key) {
                     line.remove(place);
                 }
-                self.troubled.entry(key).or_default().location = Location::UnderWay;
+                self.retries.troubled.entry(key).or_default().location = Location::UnderWay;
             }
             Choice::Parked(key) => {
-                self.parked.retain(|waits| *waits != key);
-                self.suspects.remove(key);
-                self.troubled.entry(key).or_default().location = Location::UnderWay;
+                self.retries.parked.retain(|waits| *waits != key);
+                self.retries.suspects.remove(key);
+                self.retries.troubled.entry(key).or_default().location = Location::UnderWay;
             }
         }
     }
@@ -303,7 +304,7 @@ impl Engine {
         let opening = self.pool.opening(server);
         let enough = self.pool.settings(server).connections * 2;
         self.drop_stale_entries(server);
-        let waiting = self.retry_queues.get(&server).map_or(0, |line| line.len().min(enough));
+        let waiting = self.retries.queues.get(&server).map_or(0, |line| line.len().min(enough));
         let fresh =
             if self.has_fresh_for(now, server) { self.queue.fresh_up_to(enough) } else { 0 };
         (waiting + fresh).saturating_sub(opening)

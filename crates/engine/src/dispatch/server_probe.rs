@@ -24,7 +24,7 @@ use crate::order::ConnectionId;
 
 impl Engine {
     pub(crate) fn probe_servers(&mut self, now: Now) {
-        if self.next_probe_search.is_some() {
+        if self.retries.next_probe_search.is_some() {
             return;
         }
         let due: Vec<_> = self.pool.ids().filter(|it| self.pool.wants_probe(*it)).collect();
@@ -46,23 +46,23 @@ impl Engine {
 
     /// Nothing was found among the parked articles. If they are many, not each event looks at all of them.
     fn search_later_if_dear(&mut self, now: Now) {
-        if self.parked.len() > MANY_PARKED {
-            self.next_probe_search = Some(now.instant + SEARCH_AGAIN);
+        if self.retries.parked.len() > MANY_PARKED {
+            self.retries.next_probe_search = Some(now.instant + SEARCH_AGAIN);
         }
     }
 
     pub(crate) fn has_probe_for(&self, now: Now, server: ServerId) -> bool {
         self.pool.wants_probe(server)
-            && self.next_probe_search.is_none()
+            && self.retries.next_probe_search.is_none()
             && self.choose_probe(now, server).is_some()
     }
 
     /// An article that waits for another server, which may be asked of this one all the same.
     fn waiting_elsewhere(&self, now: Now, server: ServerId) -> Option<SegmentKey> {
-        let lines = self.retry_queues.iter().filter(|(other, _)| **other != server);
+        let lines = self.retries.queues.iter().filter(|(other, _)| **other != server);
         let mut waiting = lines.flat_map(|(other, line)| {
             line.iter().take(LOOK_AHEAD).copied().filter(|key| {
-                self.troubled.get(key).is_some_and(|troubled| troubled.waits_for(*other))
+                self.retries.troubled.get(key).is_some_and(|troubled| troubled.waits_for(*other))
             })
         });
         waiting.find(|key| {
@@ -85,10 +85,10 @@ impl Engine {
     }
 
     fn choose_probe(&self, now: Now, server: ServerId) -> Option<Choice> {
-        let waiting = self.parked.iter().copied().filter(|key| self.waits_for_probe(*key));
+        let waiting = self.retries.parked.iter().copied().filter(|key| self.waits_for_probe(*key));
         let waiting = waiting.filter(|key| self.may_probe(now, server, *key));
         let failures = |key: &SegmentKey| {
-            self.troubled.get(key).map_or(0, |troubled| troubled.tries.failures_at(server))
+            self.retries.troubled.get(key).map_or(0, |troubled| troubled.tries.failures_at(server))
         };
         let waiting = waiting.min_by_key(failures);
         let fails_here =
@@ -122,7 +122,7 @@ impl Engine {
     }
 
     fn waits_for_probe(&self, key: SegmentKey) -> bool {
-        let troubled = self.troubled.get(&key);
+        let troubled = self.retries.troubled.get(&key);
         troubled.is_some_and(|troubled| troubled.location == Location::Parked)
             && self.queue.wants(key)
             && !self.queue.is_held(key)
@@ -131,7 +131,7 @@ impl Engine {
     fn may_probe(&self, now: Now, server: ServerId, key: SegmentKey) -> bool {
         let Some(file) = self.queue.file(key.file_key()) else { return false };
         let untried = Tries::default();
-        let tries = self.troubled.get(&key).map_or(&untried, |troubled| &troubled.tries);
+        let tries = self.retries.troubled.get(&key).map_or(&untried, |troubled| &troubled.tries);
         self.pool.may_probe(server, tries, file.listed().posted, now.date)
     }
 }
