@@ -1,12 +1,14 @@
 //! What tests of several rooms share.
 //!
 //! - [`sim`]: whole downloads in virtual time, from a seed
+//! - [`drive`]: the driver of the engine and the checker of its contract
 //! - [`converse`]: plays a transcript against the NNTP machine, cut in every way packets can be cut
 //! - [`skip`]: what a test says that cannot be shown here
 
 #![forbid(unsafe_code)]
 
 mod converse;
+pub mod drive;
 mod plain_sink;
 pub mod sim;
 mod skip;
