@@ -177,7 +177,9 @@ impl Contract {
             Order::Disconnect { connection } => match self.connections.get_mut(connection) {
                 Some(known) if !known.is_closing => known.is_closing = true,
                 _ => {
-                    return violated!("the engine disconnects {connection}, which is gone or going");
+                    return violated!(
+                        "the engine disconnects {connection}, which is gone or going"
+                    );
                 }
             },
             Order::Fetch { connection, ticket, .. } => {

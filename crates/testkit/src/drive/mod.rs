@@ -126,7 +126,7 @@ impl<S: Servers, D: Disk<S::Body>, H: Host> Driver<S, D, H> {
             }
             Order::Connect { connection, server } => self.servers.connect(cx, connection, server),
             Order::DeleteFiles { job } => self.host.delete_files(cx, job),
-            Order::Discard { ticket } => drop(self.servers.take_body(ticket)),
+            Order::Discard { ticket } => self.servers.discard(ticket),
             Order::Disconnect { connection } => self.servers.disconnect(cx, connection),
             Order::FailJob { job, failure } => self.host.job_failed(cx, job, failure),
             Order::Fetch { connection, ticket, id, limit, patience, hedge, control, .. } => {

@@ -28,6 +28,10 @@ pub trait Servers {
     /// The decoded article of a ticket, which is written or discarded.
     fn take_body(&mut self, ticket: Ticket) -> Option<Self::Body>;
 
+    fn discard(&mut self, ticket: Ticket) {
+        drop(self.take_body(ticket));
+    }
+
     fn admit(&mut self, _: &mut Context<'_>, _: ConnectionId, _: Ticket, _: u64) {}
     fn lend(&mut self, _: &mut Context<'_>, _: ConnectionId, _: Credit) {}
     fn revoke(&mut self, _: &mut Context<'_>, _: ConnectionId) {}

@@ -29,6 +29,7 @@ mod kind;
 mod log;
 mod models;
 mod network;
+mod observer;
 mod report;
 mod seed;
 mod wires;
