@@ -9,6 +9,7 @@
 
 mod converse;
 pub mod drive;
+pub mod fixtures;
 mod plain_sink;
 pub mod sim;
 mod skip;

@@ -1,11 +1,9 @@
 //! Who is asked for what next, and who is dialled for it.
 
-mod by_hand;
-
 use std::time::Duration;
 
 use bergamot_engine::{Failure, ServerSettings, Trouble};
-use by_hand::{ARTICLE, World, server};
+use bergamot_testkit::fixtures::manual::{ARTICLE, World, server};
 
 /// One server whose connections may have many articles under way, as it knows from job 9.
 fn far_away(connections: usize, pipeline: usize) -> World {
@@ -30,7 +28,7 @@ fn a_line_is_never_longer_than_the_settings_say() {
 
 #[test]
 fn a_line_is_as_long_as_the_server_is_far_away() {
-    let mut world = World::new(vec![server(1, 1)]);
+    let mut world = World::of(vec![server(1, 1)]);
     world.add(1, 40);
     assert_eq!(world.line(0).len(), 1, "nothing is known of it");
     world.comes_after(0, 40, 10);
@@ -49,7 +47,7 @@ fn those_with_least_to_do_come_first() {
 
 #[test]
 fn servers_are_served_by_turns() {
-    let mut world = World::new(vec![server(1, 2), server(2, 2)]);
+    let mut world = World::of(vec![server(1, 2), server(2, 2)]);
     world.add(1, 400);
     // The second one takes four times as long.
     for round in 1..=40 {
@@ -62,12 +60,12 @@ fn servers_are_served_by_turns() {
             }
         }
     }
-    assert!(world.written.len() > 100, "{}", world.written.len());
+    assert!(world.disk.written.len() > 100, "{}", world.disk.written.len());
 }
 
 #[test]
 fn what_was_asked_for_in_vain_comes_before_what_is_new() {
-    let mut world = World::new(vec![server(1, 1), server(2, 1)]);
+    let mut world = World::of(vec![server(1, 1), server(2, 1)]);
     world.add(1, 10);
     let (here, there) = (world.at(1), world.at(2));
     let missed = world.misses(here);
@@ -77,7 +75,7 @@ fn what_was_asked_for_in_vain_comes_before_what_is_new() {
 
 #[test]
 fn what_was_asked_for_in_vain_is_asked_of_a_higher_level_only_and_dialled_for_once() {
-    let mut world = World::new(vec![server(1, 2), ServerSettings { level: 1, ..server(2, 8) }]);
+    let mut world = World::of(vec![server(1, 2), ServerSettings { level: 1, ..server(2, 8) }]);
     world.add(1, 10);
     assert_eq!((world.connections_to(1), world.connections_to(2)), (2, 0));
     let missed = world.misses(0);
@@ -94,7 +92,7 @@ fn what_was_asked_for_in_vain_is_asked_of_a_higher_level_only_and_dialled_for_on
 #[test]
 fn an_article_that_waits_for_two_servers_is_asked_of_one() {
     let servers = vec![server(1, 1), server(2, 1), server(3, 1)];
-    let mut world = World::new(servers);
+    let mut world = World::of(servers);
     world.add(1, 4);
     let missed = world.misses(world.at(1));
     let (second, third) = (world.at(2), world.at(3));
@@ -108,9 +106,9 @@ fn an_article_that_waits_for_two_servers_is_asked_of_one() {
 
 #[test]
 fn what_is_too_old_for_everybody_is_lost_at_once() {
-    let mut world = World::new(vec![ServerSettings { retention: 100, ..server(1, 1) }]);
+    let mut world = World::of(vec![ServerSettings { retention: 100, ..server(1, 1) }]);
     world.announce_posted(1, &[ARTICLE; 3], Some(200));
-    assert_eq!((&world.failed[..], world.connections()), (&[(1, Failure::Incomplete)][..], 0));
+    assert_eq!((&world.host.failed[..], world.connections()), (&[(1, Failure::Incomplete)][..], 0));
     world.announce_posted(2, &[ARTICLE; 3], Some(99));
     world.greet();
     assert_eq!(world.jobs_in_line(0), [(2, 0)]);
@@ -119,7 +117,7 @@ fn what_is_too_old_for_everybody_is_lost_at_once() {
 #[test]
 fn what_is_too_old_for_one_is_passed_by_and_it_gets_the_next_job() {
     let servers = vec![ServerSettings { retention: 100, ..server(1, 1) }, server(2, 1)];
-    let mut world = World::new(servers);
+    let mut world = World::of(servers);
     world.announce_posted(1, &[ARTICLE; 60], Some(200));
     world.greet();
     assert_eq!((world.connections_to(1), world.connections_to(2)), (0, 1));
@@ -139,17 +137,17 @@ fn room_and_limit_follow_what_the_nzb_claims() {
         (20_000_000, 20_000_000, 32 << 20),
         (50_000_000, 32 << 20, 32 << 20),
     ] {
-        let mut world = World::new(vec![server(1, 1)]);
+        let mut world = World::of(vec![server(1, 1)]);
         world.add_sizes(1, &[claimed]);
-        assert_eq!((world.reserved(), world.limits[&0]), (room, limit), "{claimed}");
+        assert_eq!((world.reserved(), world.servers.limits[&0]), (room, limit), "{claimed}");
     }
 }
 
 #[test]
 fn an_article_that_cost_a_connection_is_waited_for_longer() {
-    let mut world = World::new(vec![server(1, 1)]);
+    let mut world = World::of(vec![server(1, 1)]);
     world.add(1, 5);
-    assert_eq!(world.silences[&0], Duration::from_secs(30), "nothing is known");
+    assert_eq!(world.servers.silences[&0], Duration::from_secs(30), "nothing is known");
     world.comes_after(0, 20, 1_000);
     let broken = world.line(0)[0];
     world.comes(0);
@@ -158,14 +156,14 @@ fn an_article_that_cost_a_connection_is_waited_for_longer() {
         world.wait(1_000);
         world.greet();
     }
-    let longest = world.silences.iter().filter(|(segment, _)| **segment > broken);
+    let longest = world.servers.silences.iter().filter(|(segment, _)| **segment > broken);
     let longest = longest.map(|(_, silence)| silence.as_millis()).max();
     assert!(longest > Some(10_000) && longest < Some(11_000), "{longest:?}");
 }
 
 #[test]
 fn as_many_are_dialled_as_there_are_articles() {
-    let mut world = World::new(vec![server(1, 8)]);
+    let mut world = World::of(vec![server(1, 8)]);
     world.announce(1, &[ARTICLE; 2]);
     assert_eq!(world.connections(), 2);
     world.wait(100);
@@ -179,7 +177,7 @@ fn as_many_are_dialled_as_there_are_articles() {
 
 #[test]
 fn a_server_in_trouble_is_tried_by_one_as_long_as_there_is_a_job() {
-    let mut world = World::new(vec![server(1, 8)]);
+    let mut world = World::of(vec![server(1, 8)]);
     world.announce(1, &[ARTICLE; 20]);
     let dialled = world.connections();
     (0..dialled).for_each(|connection| world.ends(connection, Trouble::Unreachable));
@@ -199,15 +197,15 @@ fn a_connection_is_closed_after_it_had_nothing_to_do_for_as_long_as_the_settings
         World::with(vec![server(1, 2)], |settings| settings.idle = Duration::from_secs(7));
     world.add(1, 2);
     world.wait(60_000);
-    assert_eq!(world.closed, [], "both are busy");
+    assert_eq!(world.servers.closed, [], "both are busy");
     world.comes(1);
     world.writes_all();
     world.wait(6_999);
-    assert_eq!(world.closed, []);
+    assert_eq!(world.servers.closed, []);
     world.wait(1);
-    assert_eq!(world.closed, [1]);
+    assert_eq!(world.servers.closed, [1]);
     world.wait(60_000);
-    assert_eq!(world.closed, [1], "once");
+    assert_eq!(world.servers.closed, [1], "once");
     world.add(2, 1);
     assert_eq!(world.line(1), [], "it is asked nothing any more");
 }
@@ -223,5 +221,5 @@ fn work_that_comes_in_time_keeps_a_connection_open() {
     world.add(2, 1);
     assert_eq!(world.line(0), [0]);
     world.wait(5_000);
-    assert_eq!(world.closed, []);
+    assert_eq!(world.servers.closed, []);
 }

@@ -1,10 +1,8 @@
 //! How many connections a rate can keep busy, and what it lends them.
 
-mod by_hand;
-
 use bergamot_engine::Event;
+use bergamot_testkit::fixtures::manual::{World, server};
 use bergamot_types::{ByteCount, ByteRate, ServerId};
-use by_hand::{World, server};
 
 /// As much as keeps one connection busy.
 const SHARE: u64 = 64 << 10;
@@ -70,13 +68,13 @@ fn memory_bounds_the_connections_to_all_servers_but_one_to_each() {
 fn who_is_thirsty_is_lent_something_and_others_are_not() {
     let mut world = world(2 * SHARE, &[]);
     let (first, second) = (world.id(0), world.id(1));
-    world.pass(Event::CreditWanted { connection: first });
+    world.tell(Event::CreditWanted { connection: first });
     world.wait(2_000);
-    assert_eq!(world.lent, [0]);
-    world.pass(Event::CreditReturned { connection: first, bytes: ByteCount(0) });
-    world.pass(Event::CreditWanted { connection: second });
+    assert_eq!(world.servers.lent, [0]);
+    world.tell(Event::CreditReturned { connection: first, bytes: ByteCount(0) });
+    world.tell(Event::CreditWanted { connection: second });
     world.wait(2_000);
-    assert_eq!(world.lent, [0, 1]);
+    assert_eq!(world.servers.lent, [0, 1]);
 }
 
 #[test]
@@ -84,22 +82,22 @@ fn what_one_has_not_spent_is_lent_to_another() {
     let mut world = world(2 * SHARE, &[]);
     let (thirsty, full) = (world.id(0), world.id(1));
     world.wait(2_000);
-    world.pass(Event::CreditWanted { connection: full });
-    assert_eq!(world.lent, [1]);
-    while !world.lent.is_empty() {
-        world.lent.clear();
-        world.pass(Event::CreditReturned { connection: thirsty, bytes: ByteCount(0) });
-        world.pass(Event::CreditWanted { connection: thirsty });
+    world.tell(Event::CreditWanted { connection: full });
+    assert_eq!(world.servers.lent, [1]);
+    while !world.servers.lent.is_empty() {
+        world.servers.lent.clear();
+        world.tell(Event::CreditReturned { connection: thirsty, bytes: ByteCount(0) });
+        world.tell(Event::CreditWanted { connection: thirsty });
     }
     let before = world.wakes_in();
-    world.pass(Event::CreditReturned { connection: full, bytes: ByteCount(1_000_000) });
-    assert!(!world.lent.is_empty() || world.wakes_in() < before, "it comes sooner");
+    world.tell(Event::CreditReturned { connection: full, bytes: ByteCount(1_000_000) });
+    assert!(!world.servers.lent.is_empty() || world.wakes_in() < before, "it comes sooner");
 }
 
 #[test]
 fn without_a_rate_a_lease_lasts_until_there_is_one() {
     let mut world = world(0, &[]);
     let connection = world.id(0);
-    world.pass(Event::CreditWanted { connection });
-    assert_eq!((&world.lent[..], world.revoked.len()), (&[0][..], 0));
+    world.tell(Event::CreditWanted { connection });
+    assert_eq!((&world.servers.lent[..], world.servers.revoked.len()), (&[0][..], 0));
 }
