@@ -1,4 +1,5 @@
-//! The machine itself.
+//! [`Engine`]: downloads articles. It owns the queue, the pool of servers, the connections, the tickets
+//! of articles under way and all that follows from them; pure.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -25,7 +26,55 @@ use crate::order::{ConnectionId, Failure, Note, Notice, Order, Ticket};
 use crate::probes::Probes;
 use crate::settings::Settings;
 
-/// After each `handle` call poll orders until there are none; then wait for an event or the timeout.
+/// Decides which article is requested on which connection, and what is done with the answer; without
+/// sockets, files or a clock.
+///
+/// Drive it like this:
+/// 1. call [`handle`](Self::handle) with one [`Event`] and the time, which never goes back,
+/// 2. call [`poll_order`](Self::poll_order) until it returns `None`, and carry out what it returns in
+///    that order; do not call `handle` before,
+/// 3. arm one timer for [`poll_timeout`](Self::poll_timeout), replacing the last one, and tell
+///    [`Event::Timeout`] when it fires.
+///
+/// Orders that must be answered, each exactly once:
+///
+/// | order | answered by |
+/// |---|---|
+/// | `Connect` | `Connected` and later `Ended`, or `Ended` alone |
+/// | `Disconnect` | `Ended`, with what it was still asked in `unanswered` or not |
+/// | `Fetch` | `Fetched`, `Missing` or `Refused`, in the order of the requests on the connection; or the `Ended` of its connection |
+/// | `Stat` | `Present`, `Missing` or `Refused`; or the `Ended` of its connection |
+/// | `Write` | `Written` |
+/// | `FinishFile` | `FileFinished` |
+/// | `FinishJob` | `JobMoved`; with `Ok` the engine forgets the job |
+/// | `FailJob` | `JobRemoved`; until then the engine keeps the job and orders nothing more of it but `DeleteFiles` |
+/// | `Persist` | `Persisted`, in any order |
+/// | `StartErrand` | `ErrandEnded`, and `ErrandConnected` before it if it came so far |
+/// | `RecallErrand` | the `ErrandEnded` of the errand, at once |
+/// | `Revoke` | `CreditReturned`, unless nothing is lent |
+///
+/// Not answered: `Admit` (before it the body of the ticket must not be read from its socket), `Discard`,
+/// `DeleteFiles`, `Lend`, `Note`, `Probed`, `Reserve` and `Tell`. A `Reserve` that can never succeed may be
+/// told as `FileFinished` with [`DiskTrouble::Permanent`](crate::DiskTrouble).
+///
+/// Events that are answered by an order before the next event: `Fetched` by `Write` or `Discard` of its
+/// ticket. `ProbeWanted` is answered by `Probed` when every article of the sample is settled, unless
+/// `ProbeDropped` or another `ProbeWanted` of the job comes first; `ErrandWanted` by `StartErrand` when
+/// articles leave a connection free, unless `ErrandDropped` comes first.
+///
+/// Late and repeated answers: a ticket is known from `Fetch` or `Stat` to its answer, and after `Fetched`
+/// to `Discard` or `Written`; a connection from `Connect` to `Ended`. What is told of a ticket, connection,
+/// job, file, errand or record that the engine does not know any more is ignored, and the bytes of a
+/// `Fetched` of that kind are ordered to be discarded. Numbers of tickets and connections are never used
+/// again. After `JobRemoved` the answers to orders of that job are late ones.
+///
+/// Bounds: requests on a connection by [`Settings::pipeline`] and the scheduler's depth; decoded bytes by
+/// [`Settings::budget`] (one article larger than all of it comes alone); connections by the servers'
+/// settings and [`Settings::most_connections`]; records on their way to the disk by 4; questions of probes
+/// on one connection by 32. All other lists grow with the jobs that were added, and shrink when those
+/// are removed.
+///
+/// `bergamot-testkit`'s `drive::Contract` checks both sides of this in every test.
 #[derive(Debug)]
 pub struct Engine {
     pub(crate) settings: Settings,

@@ -43,7 +43,7 @@ pub enum Order {
         connection: ConnectionId,
         server: ServerId,
     },
-    /// Delete all that was written of the job; the order to fail it follows.
+    /// Delete all that was written of the job; it follows the order to fail it.
     DeleteFiles {
         job: JobId,
     },
