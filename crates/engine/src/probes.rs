@@ -1,4 +1,4 @@
-//! Whether articles of a job that waits are there, as far as a sample can tell.
+//! [`Probes`]: samples of articles of jobs that wait, and whether servers have them. Pure.
 //!
 //! A question without a body costs a line each way, so it needs no connection of its own: it is put
 //! behind the articles of one that is open, one at a time, and only where nothing is open is one
@@ -118,7 +118,7 @@ impl Engine {
 
     fn blame(&mut self, asked: Asked) {
         let Asked { job, probe, mut question, server, .. } = asked;
-        question.tries.charge(server, MOST_BREAKS);
+        question.tries.charge(server, MOST_PROBE_FAILURES);
         self.ask_probe_again(job, probe, question);
     }
 
@@ -262,4 +262,4 @@ const MOST_AT_ONCE: usize = 32;
 /// event: articles are what events are about.
 const MOST_IN_VAIN: usize = 8;
 /// A server that breaks off more often on one article is asked no more.
-const MOST_BREAKS: u8 = 2;
+const MOST_PROBE_FAILURES: u8 = 2;

@@ -1,4 +1,4 @@
-//! What becomes of an article, and what has been.
+//! [`Verdict`]: the result of an article, or what it waits for. Pure.
 
 use bergamot_pool::{History, Route, Tries, Trouble};
 use bergamot_queue::SegmentKey;
@@ -106,7 +106,8 @@ impl Engine {
     /// article that the server cannot bear, it must not go round for ever. Whether it is charged.
     pub(crate) fn is_suspect(&mut self, ticket: Ticket, server: ServerId) -> bool {
         let Some(key) = self.tickets.get(&ticket).map(|article| article.key) else { return false };
-        self.retries.troubled.entry(key).or_default().tries.refused(server) > FORGIVEN
+        self.retries.troubled.entry(key).or_default().tries.refused(server)
+            > UNCLEAR_REFUSALS_ALLOWED
     }
 
     fn stage(&self, key: SegmentKey) -> Option<&Stage> {
@@ -140,4 +141,4 @@ impl Engine {
 }
 
 /// How many unreadable refusals are put down to the number of connections.
-const FORGIVEN: u8 = 2;
+const UNCLEAR_REFUSALS_ALLOWED: u8 = 2;

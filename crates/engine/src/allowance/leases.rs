@@ -1,4 +1,5 @@
-//! How fast: leases of bytes to connections.
+//! Read leases: methods of [`Engine`] that pass requests for read credit on to the limiter and leases on to
+//! connections, and that bound the number of connections by rate and memory. Pure.
 
 use bergamot_types::{ByteCount, ServerId};
 

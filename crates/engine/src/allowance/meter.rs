@@ -1,4 +1,5 @@
-//! One quota at work.
+//! [`Meter`]: one quota with what is used, in flight and on record; [`QuotaRecords`]: the records of all
+//! quotas. Pure.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! How much, and when: quotas and the timetable.
+//! [`Allowance`]: the quotas and the timetable, and whether they permit another article. Pure.
 //!
 //! What the calendar says is read off the clock with every event, never counted down: so a clock
 //! that is set or a machine that slept needs no special case. Quotas count what came of bodies; to
@@ -29,7 +29,7 @@ use crate::settings::Settings;
 pub enum Hold {
     /// It takes nothing.
     Disk,
-    /// Somebody has paused everything; what is forced goes on nevertheless.
+    /// The user has paused everything; forced jobs go on nevertheless.
     Paused,
     /// The quota of all servers is reached, or that of each; without a time it lasts until the
     /// settings change.
@@ -160,13 +160,13 @@ impl Allowance {
         let is_bound = !self.meters.is_empty() || next.is_some();
         self.next_look = (is_bound && !idle).then(|| {
             let left = next.map_or(u64::MAX, |at| at.0.abs_diff(now.date.0));
-            now.instant + Duration::from_secs(left.max(1)).min(LONGEST_BLINDNESS)
+            now.instant + Duration::from_secs(left.max(1)).min(LONGEST_CLOCK_CHECK)
         });
     }
 
     /// New records to be kept, if it is time for some.
     fn next_records(&mut self, date: UnixTime) -> Option<QuotaRecords> {
-        if self.write_again.is_some() || self.sent.len() >= MOST_SENT {
+        if self.write_again.is_some() || self.sent.len() >= MOST_RECORDS_SENT {
             return None;
         }
         let calm = self.sent.is_empty();
@@ -351,7 +351,7 @@ impl Engine {
         }
         // What became of an older one says nothing, when a newer one is on its way or there.
         if result.is_err() && number == allowance.last_number {
-            allowance.write_again = Some(now.instant + WRITE_AGAIN);
+            allowance.write_again = Some(now.instant + RECORD_RETRY_DELAY);
         }
     }
 
@@ -385,10 +385,10 @@ impl Engine {
 }
 
 /// How long a clock may have been set before it is noticed.
-const LONGEST_BLINDNESS: Duration = Duration::from_secs(60);
+const LONGEST_CLOCK_CHECK: Duration = Duration::from_secs(60);
 
 /// How long to leave a disk alone that would not take the records.
-const WRITE_AGAIN: Duration = Duration::from_secs(5);
+const RECORD_RETRY_DELAY: Duration = Duration::from_secs(5);
 
 /// Records on their way; a disk that far behind gets no more.
-const MOST_SENT: usize = 4;
+const MOST_RECORDS_SENT: usize = 4;

@@ -1,4 +1,4 @@
-//! When: the timetable as the engine follows it.
+//! [`Schedule`]: the timetable, and the rule of it that was in force at the last event. Pure.
 
 use bergamot_limit::{Effect, Timetable};
 use bergamot_types::UnixTime;

@@ -1,4 +1,4 @@
-//! Jobs that cannot be made whole any more.
+//! [`JobEnds`]: which jobs have ended or are beyond repair, and the [`HealthAction`] that follows. Pure.
 //!
 //! Whoever is short of recovery data learns it from the next lost article on, not after the last of
 //! them: nothing more is fetched of a job that cannot complete, unless that is wanted.

@@ -1,4 +1,5 @@
-//! What becomes of an article that was asked for.
+//! [`Article`]: one article under way, from the request to the write, and the methods of [`Engine`] that
+//! handle its answer. Pure.
 
 pub(crate) mod health;
 pub(crate) mod retries;
@@ -310,7 +311,7 @@ impl Engine {
         }
         let troubled = self.retries.troubled.entry(key).or_default();
         let breaks = troubled.tries.failures_at(server).max(1);
-        let pause = BREAK_PAUSE * (1 << (breaks - 1).min(LONGEST_DOUBLING));
+        let pause = ARTICLE_RETRY_DELAY * (1 << (breaks - 1).min(MOST_DELAY_DOUBLINGS));
         let until = now.instant + pause;
         troubled.location = Location::Delayed { until };
         self.retries.delayed.insert((until, key));
@@ -453,5 +454,5 @@ impl Engine {
 }
 
 /// Before an article is asked for again on a new connection; doubled each time.
-const BREAK_PAUSE: Duration = Duration::from_millis(250);
-const LONGEST_DOUBLING: u16 = 6;
+const ARTICLE_RETRY_DELAY: Duration = Duration::from_millis(250);
+const MOST_DELAY_DOUBLINGS: u16 = 6;

@@ -1,4 +1,5 @@
-//! Copies with a right checksum that do not go with the other parts of their file.
+//! [`Suspects`]: segments whose copies have a right checksum and contradict the other parts of their
+//! file. Pure.
 //!
 //! They may be articles of another file, or the others may be: a copy that agrees with the rest is asked
 //! of every server first. One that no server has a better copy of waits until nothing else of its file

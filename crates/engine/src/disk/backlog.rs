@@ -1,4 +1,4 @@
-//! What waits for the disk.
+//! [`Backlog`]: the bytes that were ordered to be written and are not. Pure.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! The memory that articles may take.
+//! [`Budget`]: the memory that is reserved for articles, and its bound. Pure.
 
 /// Reservations for whole decoded articles: without one no socket is read for it, so nothing stops
 /// half-way for want of memory, and the bound is exact.

@@ -1,4 +1,5 @@
-//! What comes back from the disk.
+//! [`Disk`]: pauses after disk errors, files that are being finished and jobs that could not be moved;
+//! with the methods of [`Engine`] that handle the results of the disk. Pure.
 
 mod backlog;
 mod budget;
@@ -132,7 +133,7 @@ impl Engine {
         self.disk.finishing.remove(&file);
         let losses = self.disk.losses.entry(file).or_default();
         *losses += 1;
-        if *losses > MOST_LOSSES {
+        if *losses > MOST_SYNC_LOSSES {
             return self.fail_job(file.job, Failure::Disk);
         }
         self.queue.forget_file(file);
@@ -160,8 +161,8 @@ impl Engine {
             // A destination that is full holds up nobody else.
             Err(DiskTrouble::Full | DiskTrouble::Transient | DiskTrouble::Unsynced) => {
                 let unmoved = self.disk.unmoved.entry(job).or_default();
-                let again_in =
-                    (PAUSE * (1 << unmoved.tries.min(MOST_DOUBLINGS))).min(LONGEST_PAUSE);
+                let again_in = (DISK_RETRY_DELAY * (1 << unmoved.tries.min(MOST_MOVE_DOUBLINGS)))
+                    .min(LONGEST_MOVE_DELAY);
                 unmoved.tries += 1;
                 unmoved.again = Some(now.instant + again_in);
                 self.notify(Notice::JobNotMoved { job, again_in });
@@ -182,8 +183,8 @@ impl Engine {
     }
 
     fn pause_disk(&mut self, now: Now) {
-        self.disk.paused_until = Some(now.instant + PAUSE);
-        self.tell_disk_paused(Some(PAUSE));
+        self.disk.paused_until = Some(now.instant + DISK_RETRY_DELAY);
+        self.tell_disk_paused(Some(DISK_RETRY_DELAY));
     }
 
     fn hold_disk(&mut self) {
@@ -247,14 +248,14 @@ impl Engine {
 }
 
 /// How long to leave a full or failing disk alone.
-const PAUSE: Duration = Duration::from_secs(5);
+const DISK_RETRY_DELAY: Duration = Duration::from_secs(5);
 
 /// A destination that is not there may be a share that is mounted some day.
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-const MOST_DOUBLINGS: u32 = 4;
+const LONGEST_MOVE_DELAY: Duration = Duration::from_secs(60);
+const MOST_MOVE_DOUBLINGS: u32 = 4;
 
 /// How often one file may be lost by its disk before its job is given up.
-const MOST_LOSSES: u8 = 2;
+const MOST_SYNC_LOSSES: u8 = 2;
 
 /// No job has this number: spools count from 1.
 const NO_JOB: JobId = JobId(0);

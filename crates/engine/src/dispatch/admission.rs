@@ -1,4 +1,5 @@
-//! Room for bodies.
+//! Admission of bodies: methods of [`Engine`] that reserve memory for the next bodies of each connection
+//! before their sockets are read. Pure.
 //!
 //! Asking costs nothing worth counting, so many requests may be under way on a long line. A body
 //! costs memory from its first byte until it is written: room for all of it is reserved before the

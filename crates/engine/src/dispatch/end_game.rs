@@ -1,4 +1,5 @@
-//! The last articles, and those that nobody should wait for.
+//! [`EndGame`]: second requests for late articles near the end of a job, and articles that are left to
+//! faster connections. Pure.
 //!
 //! A job takes as long as its last article. So a slow connection takes none that faster ones would
 //! have done sooner, a server that nobody knows yet gets little, and when a connection has nothing
@@ -171,7 +172,7 @@ impl Engine {
         }
         let mut stragglers = self.stragglers(now);
         if !stragglers.is_empty() {
-            self.end_game.look_again = Some(now.instant + LOOK_AGAIN);
+            self.end_game.look_again = Some(now.instant + LATE_CHECK_DELAY);
         }
         let nobody_waits = self.retries.queues.values().all(VecDeque::is_empty);
         for connection in idle {
@@ -285,4 +286,4 @@ const LEAST_GAIN: f64 = 0.25;
 const UNMEASURED_SHARE: u64 = 50;
 
 /// A line that falls silent makes no noise.
-const LOOK_AGAIN: Duration = Duration::from_millis(250);
+const LATE_CHECK_DELAY: Duration = Duration::from_millis(250);

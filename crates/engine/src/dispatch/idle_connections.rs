@@ -1,4 +1,5 @@
-//! Connections that could take one more request.
+//! [`IdleConnections`]: the connections that can take one more request, in the order in which they get
+//! one. Pure; built anew for each event.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,4 +1,4 @@
-//! What one connection was asked and has not answered, in order.
+//! [`InFlight`]: the requests of one connection that are not answered, in order. Pure.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! What connections teach about their servers.
+//! Measurements: methods of [`Engine`] that give the scheduler the times and sizes of answers. Pure.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Who is asked for what next.
+//! Dispatch: methods of [`Engine`] that choose the next article for each connection and open
+//! connections. Pure.
 //!
 //! Connections are served when they have room for one more request; those with least to do first,
 //! and among those by the turns of their servers. Each gets what was asked for in vain before, then

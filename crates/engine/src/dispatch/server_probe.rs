@@ -1,4 +1,5 @@
-//! Probes of servers that are out of order: one article at a time shows whether a server delivers again.
+//! Server probes: methods of [`Engine`] that request one article at a time from a server that is out of
+//! order, to learn whether it delivers again. Pure.
 //!
 //! While a server is out of order the pool passes over it, so ordinary dispatch gives it nothing. A probe
 //! is an ordinary request for an article that the server may be asked for. Articles that wait for this
@@ -47,7 +48,7 @@ impl Engine {
     /// Nothing was found among the parked articles. If they are many, not each event looks at all of them.
     fn search_later_if_dear(&mut self, now: Now) {
         if self.retries.parked.len() > MANY_PARKED {
-            self.retries.next_probe_search = Some(now.instant + SEARCH_AGAIN);
+            self.retries.next_probe_search = Some(now.instant + PROBE_SEARCH_DELAY);
         }
     }
 
@@ -140,4 +141,4 @@ impl Engine {
 const MANY_PARKED: usize = 1024;
 
 /// With more of them, none of which the server may be asked for.
-const SEARCH_AGAIN: Duration = Duration::from_secs(1);
+const PROBE_SEARCH_DELAY: Duration = Duration::from_secs(1);

@@ -61,8 +61,8 @@ impl Propagation {
         };
         // A clock that was set back ends the hold as well: it must not last longer than it may.
         let elapsed = Duration::from_secs(held.since.abs_diff(now.0));
-        for asks in held.asks..ASKS.len() as u32 {
-            let at = self.hold * ASKS[asks as usize] / ASKS[ASKS.len() - 1];
+        for asks in held.asks..HOLD_RETRIES.len() as u32 {
+            let at = self.hold * HOLD_RETRIES[asks as usize] / HOLD_RETRIES[HOLD_RETRIES.len() - 1];
             if at > elapsed {
                 return HoldVerdict::Ask {
                     held: Held { asks: asks + 1, ..held },
@@ -92,7 +92,7 @@ impl Propagation {
 
 /// When a held job is asked for again, in parts of the hold. Each wait is longer than the one before, as an
 /// article that did not come soon is less and less likely to; the last ask is at the end of the hold.
-const ASKS: [u32; 4] = [1, 3, 6, 10];
+const HOLD_RETRIES: [u32; 4] = [1, 3, 6, 10];
 
 #[cfg(test)]
 mod tests {
