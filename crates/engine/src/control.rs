@@ -1,4 +1,5 @@
-//! What people want while it runs: pauses, another order, fewer files, another rate.
+//! [`Overrides`]: the pause and the rate that a user has set, and the methods of [`Engine`] for pauses,
+//! priorities, dropped files and rates. Pure.
 
 use bergamot_limit::Effect;
 use bergamot_queue::{FileKey, MoreFiles};

@@ -1,4 +1,4 @@
-//! Connections for something else than articles: newsgroup headers.
+//! [`Errands`]: connections for something other than articles, such as newsgroup headers. Pure.
 //!
 //! Articles go first. An errand begins when no article wants a connection anywhere, for the line they
 //! come over is shared by all servers, or on one that the settings reserve for errands. It is recalled

@@ -1,11 +1,11 @@
-//! The heart: which article is asked of which connection, and what becomes of the answer.
+//! [`Engine`]: which article is requested on which connection, and what is done with the answer.
 //!
 //! One machine: events in, orders out, and the next deadline. It has no socket, no file and no
 //! clock, and it never sees a byte of payload; decoded articles are tickets here. The shell around
 //! it only carries orders out and reports back, so a whole download can be run from a seed.
 //!
 //! - [`Engine`]: the machine
-//! - [`Event`], [`Order`], [`Notice`]: what it hears, what it wants done, what people may know
+//! - [`Event`], [`Order`], [`Notice`]: what it is told, what it wants done, what a user may know
 //! - [`ConnectionEnd`]: how a connection ended, and what class of [`Trouble`] that is
 //! - [`Note`]: what of a job lies on the disk, to be kept across restarts
 //! - [`Verdict`]: how it stands with one article, and what has been tried for it

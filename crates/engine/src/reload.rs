@@ -1,4 +1,4 @@
-//! Other settings while it runs.
+//! Reload: methods of [`Engine`] that apply other [`Settings`] while it runs. Pure.
 //!
 //! What can go on goes on: connections are kept as long as their server may have them, averages and
 //! what is used of quotas stay, and whatever waits is routed anew.

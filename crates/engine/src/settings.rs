@@ -1,4 +1,4 @@
-//! What the engine is told beforehand.
+//! [`Settings`]: what the engine is configured with. Pure.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What people may see of it, as often as they like.
+//! [`ServerStatus`] and [`JobStatus`]: read-only views of the engine, cheap enough to be built often. Pure.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! What servers have to do with one article that did not come at once.
+//! [`History`]: the results of one article, server by server. Pure.
 
 use bergamot_types::ServerId;
 

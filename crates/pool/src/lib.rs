@@ -1,4 +1,4 @@
-//! Which servers *may* be asked: levels, mirrors, connections, rests.
+//! [`Pool`]: which servers *may* be asked: levels, mirrors, connections, back-off.
 //!
 //! The pool knows what each server is willing to do and what has been tried for an article; from
 //! these two it says where the article may go next. It knows nothing of jobs and opens nothing.

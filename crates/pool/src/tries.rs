@@ -1,4 +1,4 @@
-//! What has been tried for one article.
+//! [`Tries`]: what has been tried for one article, server by server. Pure.
 
 use bergamot_types::ServerId;
 

@@ -1,4 +1,4 @@
-//! What becomes of a job that is there already in another form.
+//! [`DupeMode`]: how a job is compared with others of the same duplicate key. Pure.
 
 /// How jobs with one dupe key get along.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]

@@ -1,4 +1,4 @@
-//! The life of a job, from the queue to history, and why it ended.
+//! [`JobState`]: the life cycle of a job, from the queue to history; [`Cause`]: why it failed. Pure.
 //!
 //! A closed machine: [`JobState::next`] knows every step there is and refuses the others, so no record can
 //! tell of a life that nobody has led. A job that failed has a [`Cause`], and with it a code for
@@ -157,7 +157,7 @@ pub enum Cause {
 /// What may be done about a failure.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Retry {
-    /// When somebody asks for it; something may have changed that we cannot see.
+    /// When the user asks for it: the cause may have been removed outside the daemon.
     ByPerson,
     /// It would fail again.
     Never,

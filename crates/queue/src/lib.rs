@@ -1,4 +1,4 @@
-//! Jobs, files and segments: what is still wanted, and in which order.
+//! [`Queue`]: jobs, files and segments, what is still wanted of them, and in which order.
 //!
 //! The queue knows nothing of servers and never sees a byte of payload. It hands out the segments
 //! nobody has asked for yet, keeps where each decoded part belongs, and says when a file is whole:

@@ -1,4 +1,4 @@
-//! All jobs, in the order of their priorities.
+//! [`Queue`]: all jobs, ordered by priority, rank and age. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,6 +29,24 @@ impl SegmentKey {
     }
 }
 
+/// All jobs with the state of each segment, without servers, bytes or time.
+///
+/// Drive it like this:
+/// 1. [`add`](Self::add) a job; act on the [`Replay`] it returns,
+/// 2. take the first segment of [`fresh`](Self::fresh) that a server may be asked for, and call
+///    [`take_fresh`](Self::take_fresh) for its file before the next look at `fresh`,
+/// 3. for a good copy call [`place`](Self::place), write the part at its offset, and then
+///    [`resolve`](Self::resolve) as `Written`; if the write fails call [`displace`](Self::displace) instead,
+/// 4. for a segment that no server has call `resolve` as `Missing` or `Damaged`,
+/// 5. when `resolve` returns a [`Layout`] the file is whole: name it, and call
+///    [`finish_file`](Self::finish_file),
+/// 6. after each of these look at [`state`](Self::state); [`remove`](Self::remove) the job when it has ended.
+///
+/// A segment is returned by `fresh` once; what is asked for again is the caller's to remember. Segments that
+/// `place` returns as evicted or refused in error are open again. Calls with the key of a job, file or segment
+/// that is not there, or is settled, change nothing, so late answers need no check before. `place` of a segment
+/// that is settled or dropped returns `None`. Every list is bounded by the segments of the jobs that were
+/// added; claims of one file by `MOST_CLAIMS` and `MOST_VALUES`.
 #[derive(Debug, Default)]
 pub struct Queue {
     jobs: BTreeMap<JobId, Job>,

@@ -1,4 +1,4 @@
-//! Transcripts as tests.
+//! [`converse`]: plays a transcript against the NNTP machine; single-threaded.
 //!
 //! The notation is that of RFC 3977 with a few words of our own, one step a line:
 //!

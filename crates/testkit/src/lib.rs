@@ -1,4 +1,4 @@
-//! What tests of several rooms share.
+//! Drivers, fixtures and the simulator that the tests of several crates share.
 //!
 //! - [`sim`]: whole downloads in virtual time, from a seed
 //! - [`drive`]: the driver of the engine and the checker of its contract

@@ -1,4 +1,4 @@
-//! One target file and its segments.
+//! [`File`]: one target file, the state of its segments and the places of its parts. Pure.
 
 pub(crate) mod agreement;
 pub(crate) mod alternates;

@@ -1,4 +1,4 @@
-//! What one article turned out to hold.
+//! [`Part`]: what one decoded article says of itself; [`Conflict`]: why that contradicts its file. Pure.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Where the parts of one file lie.
+//! [`Placements`]: the offset of every part of one file, and which claims of its size hold. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

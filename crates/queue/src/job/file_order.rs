@@ -1,4 +1,4 @@
-//! The order in which the files of a job are wanted.
+//! [`FileOrder`]: the order in which the files of a job are downloaded. Pure.
 
 use std::collections::HashSet;
 

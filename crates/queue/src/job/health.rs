@@ -1,4 +1,4 @@
-//! Whether a job can still be made whole.
+//! [`Sizes`]: the bytes of a job that are there, lost and repairable; [`Permille`]: its health. Pure.
 //!
 //! The measures are those of NZBGet, so that people and programs that know its numbers can go on
 //! using them: health is the share of the data that is not lost, critical health the least share

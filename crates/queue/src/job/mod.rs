@@ -1,4 +1,4 @@
-//! One NZB's worth of work.
+//! [`Job`]: the files of one NZB, their totals and their order. Pure.
 
 pub(crate) mod file_order;
 pub(crate) mod health;

@@ -1,4 +1,4 @@
-//! What an earlier run had written.
+//! [`Restored`]: the parts that an earlier run had written; [`Replay`]: which of them still hold. Pure.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What a few articles say of a whole job.
+//! [`sample`]: which articles of a job are probed; [`Outlook`]: what the result says of the job. Pure.
 
 use bergamot_types::SplitMix;
 

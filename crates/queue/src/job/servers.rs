@@ -1,4 +1,4 @@
-//! What each server has done for a job.
+//! [`ServerCount`]: how many articles of a job a server delivered and how many it did not. Pure.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Many days, on all cores.
+//! [`Campaign`]: a range of seeds, played on all cores, one thread for each day.
 
 use std::ops::Range;
 use std::sync::Mutex;

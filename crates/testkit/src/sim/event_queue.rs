@@ -1,4 +1,4 @@
-//! What will happen, and when.
+//! [`EventQueue`]: future events in the order of their times. Pure.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;

@@ -1,4 +1,5 @@
-//! People who read headers all day, and probes of jobs: what must never cost an article anything.
+//! [`HeaderReader`]: requests errands all day, and checks that errands and probes cost articles nothing.
+//! Single-threaded.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What outlives the daemon: notes of what was written, and which files have their names.
+//! [`Journal`]: what survives a restart: notes of what was written, and which files have their names. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 

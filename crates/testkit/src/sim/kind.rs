@@ -1,4 +1,4 @@
-//! The kinds of fault there are.
+//! [`Kind`]: the kinds of fault of the simulator. Pure.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! The log of a day: every event and order, as a sum or as text.
+//! [`Log`]: every event and order of a day, as a checksum or as text. Pure.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! Whole downloads in virtual time, from a seed.
+//! The simulator: whole downloads in virtual time, from a seed.
 //!
 //! [`Day`] is what a seed expands to: servers with their speeds and vices, jobs, a disk, clocks.
 //! [`run`] plays it against the real engine on one thread. For a while everything may go wrong;
@@ -9,14 +9,11 @@
 //! byte-level days each connection is the real NNTP machine and the real decoder against a session
 //! of `newsd`, and what lies on the disk at the end is compared with what was posted.
 //!
-//! - `draw`, `day`, `kind`, `seed`, `post`: what a day is like; `user_action`: what people want of it;
-//!   `calendar`: what the calendar allows; `recovery`: what repair would need
-//! - `models`, `link`: servers that are rules; `wires`: those that really speak
-//! - `disk`, `journal`, `purse`, `queue`, `network`: the rest of the world around the engine
-//! - `invariants`, `jobs`, `connections`, `meter`, `quotas`: the invariants; `headers`: and of what is asked
-//!   beside articles
-//! - `world`, `log`: the day as it is lived, and what is written down of it
-//! - `campaign`, `report`: many days, and what they came to
+//! - `day`: what a seed expands to, with its calendar, user actions, posts and faults
+//! - `network`, `models`, `wires`: the servers; `disk`, `journal`: the disk
+//! - `world`, `event_queue`, `observer`: drives the engine, by [`drive`](crate::drive), in virtual time
+//! - `invariants`, `header_reader`: what is checked after every event
+//! - `log`, `campaign`, `report`: what is recorded, and many days
 
 mod campaign;
 mod day;

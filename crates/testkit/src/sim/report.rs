@@ -1,4 +1,4 @@
-//! What many days came to.
+//! [`Report`]: the totals of many days. Pure.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! What the calendar has to say: a quota and a timetable, in a night in which clocks are changed; and
+//! [`CalendarModel`]: the quotas and the timetable of a day, in a night in which clocks are changed; and
 //! accounts that have an end.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! How a seed becomes a day.
+//! [`day`]: expands a seed to a day. Pure.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What a seed expands to.
+//! [`Day`]: everything a seed expands to: servers, jobs, disk, clocks. Pure.
 
 pub(crate) mod calendar;
 pub(crate) mod draw;

@@ -1,4 +1,4 @@
-//! What was posted: the jobs, their ids, and on byte-level days their bytes.
+//! [`Post`]: the jobs of a day with their ids, and on byte-level days their bytes. Pure.
 
 use std::sync::Arc;
 

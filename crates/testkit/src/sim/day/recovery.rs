@@ -1,4 +1,4 @@
-//! What repair would need: PAR2 volumes, and whether there are enough of them.
+//! [`Census`]: the data and recovery volumes of a job, and whether those suffice. Pure.
 
 use bergamot_types::SplitMix;
 

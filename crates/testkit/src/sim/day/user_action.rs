@@ -1,4 +1,4 @@
-//! What people do on a day, and when the daemon is started anew.
+//! [`UserAction`]: what a user does on a day, and restarts of the daemon. Pure.
 
 use std::time::Duration;
 

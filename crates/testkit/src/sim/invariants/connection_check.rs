@@ -1,4 +1,4 @@
-//! Who comes and goes: connections and their ceilings.
+//! [`ConnectionCheck`]: checks the number and the states of connections after every event. Pure.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

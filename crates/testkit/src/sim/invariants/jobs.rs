@@ -1,4 +1,4 @@
-//! What became of each job, file and article.
+//! [`JobCheck`]: checks the state of every job, file and segment after every event. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! What must hold after every simulated event.
+//! Invariants that are checked after every simulated event; [`tickets`] calls the others. Pure.
 
 pub(crate) mod connection_check;
 pub(crate) mod jobs;

@@ -1,4 +1,4 @@
-//! What came, and what is on record of it, against what is allowed.
+//! [`QuotaCheck`]: checks what was received against quotas, their records and the timetable. Pure.
 
 use std::collections::BTreeMap;
 

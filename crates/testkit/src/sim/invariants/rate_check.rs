@@ -1,4 +1,4 @@
-//! Whether rates are kept.
+//! [`RateCheck`]: checks that no more is read than the rates permit. Pure.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;

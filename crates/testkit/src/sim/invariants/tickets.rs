@@ -1,4 +1,4 @@
-//! Who has what, and whether that can be.
+//! [`TicketCheck`]: checks tickets and reservations after every event, and calls the other checks. Pure.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;

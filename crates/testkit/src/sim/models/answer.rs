@@ -1,4 +1,4 @@
-//! What a model server answers.
+//! [`Answer`]: what a model server answers to one request. Pure.
 
 use std::time::Duration;
 

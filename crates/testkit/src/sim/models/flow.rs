@@ -1,4 +1,4 @@
-//! Bodies on their way, and the right to read them.
+//! Transfers of bodies from model servers: methods of [`Servers`]. Single-threaded.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! One connection to a model server.
+//! [`Line`]: one connection to a model server. Pure.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};

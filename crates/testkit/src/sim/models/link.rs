@@ -1,4 +1,4 @@
-//! Lines that are shared.
+//! [`Link`]: the rates of model servers, shared by their connections. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Servers that exist only as rules: no byte is made, but each takes its time.
+//! Model servers: they follow rules and take time, and no byte is made.
 
 mod answer;
 mod flow;

@@ -1,4 +1,4 @@
-//! All model servers and the connections to them.
+//! [`Servers`]: all model servers and the connections to them. Single-threaded, in virtual time.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::time::{Duration, Instant};

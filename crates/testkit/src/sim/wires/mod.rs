@@ -1,4 +1,4 @@
-//! Connections that really speak: the NNTP machine and the decoder of the product on one end, a
+//! [`Wires`]: real conversations: the NNTP machine and the decoder of the product on one end, a
 //! session of `newsd` on the other, and between them bytes that are cut at random.
 
 mod bodies;

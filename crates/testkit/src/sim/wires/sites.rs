@@ -1,4 +1,4 @@
-//! The servers of a byte-level day.
+//! [`Sites`]: the `newsd` servers of a byte-level day. Pure.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

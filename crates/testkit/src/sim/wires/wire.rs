@@ -1,4 +1,4 @@
-//! One connection, byte by byte.
+//! [`Wire`]: one conversation, byte by byte, in virtual time. Single-threaded.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
