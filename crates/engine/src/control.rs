@@ -9,7 +9,7 @@ use crate::article::Location;
 use crate::engine::Engine;
 use crate::event::Now;
 
-/// Jobs of this priority and above go on while somebody has paused everything.
+/// Jobs of this priority and above go on while the user has paused everything.
 pub const FORCE_PRIORITY: i32 = 900;
 
 #[derive(Debug, Default)]

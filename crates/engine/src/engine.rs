@@ -102,7 +102,7 @@ pub struct Engine {
 pub(crate) struct Connection {
     pub(crate) server: ServerId,
     pub(crate) working: bool,
-    /// Else it gets nothing more to do, and is told goodbye when it is done.
+    /// Else it gets no more requests, and is disconnected when it is done.
     pub(crate) stays: bool,
     pub(crate) is_closing: bool, // it was told
     pub(crate) has_answered: bool,
@@ -403,7 +403,7 @@ impl Engine {
     }
 
     /// What waits in a server's line may become too old for it, or, where the clock is set, young
-    /// enough for another one: then it would wait for nobody.
+    /// enough for another one: then it would wait for ever.
     fn reroute_as_articles_age(&mut self, now: Now) {
         let minute = now.date.0.div_euclid(60);
         if std::mem::replace(&mut self.retries.routed_at, minute) != minute {

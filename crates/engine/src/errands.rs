@@ -42,7 +42,7 @@ impl Engine {
         }
     }
 
-    /// Nobody wants it any more; one that has begun is recalled.
+    /// It is not wanted any more; one that has begun is recalled.
     pub(crate) fn on_errand_dropped(&mut self, errand: ErrandId) {
         self.errands.waiting.remove(&errand);
         self.recall(errand);

@@ -80,7 +80,7 @@ impl Engine {
         self.end_probe_if_settled(job);
     }
 
-    /// What is under way still comes, and tells nobody anything.
+    /// What is under way still comes, and is ignored.
     pub(crate) fn on_probe_dropped(&mut self, job: JobId) {
         self.probes.jobs.remove(&job);
     }
@@ -258,7 +258,7 @@ impl Engine {
 
 /// Questions at a time on a connection that does nothing else: enough for any round trip.
 const MOST_AT_ONCE: usize = 32;
-/// Questions of a job that nobody can be asked just now and that are looked at all the same, after each
+/// Questions of a job that no server can be asked just now and that are looked at all the same, after each
 /// event: articles are what events are about.
 const MOST_IN_VAIN: usize = 8;
 /// A server that breaks off more often on one article is asked no more.

@@ -45,7 +45,7 @@ pub struct JobStatus {
     pub in_flight: usize,
     /// Articles on their way to the disk.
     pub writing: usize,
-    /// What the NZB claims of those that nobody was asked for, paused files aside.
+    /// What the NZB claims of those that were not requested, paused files aside.
     pub fresh_bytes: u64,
     /// Articles that did not come at the first asking and wait to be asked for again.
     pub waiting: usize,

@@ -16,7 +16,7 @@ pub enum Verdict {
     Damaged { history: History, kept: bool },
     /// A good copy came from this server.
     Got { server: ServerId },
-    /// Nobody has it.
+    /// No server has it.
     Missing { history: History },
     /// It may still come, from any of these.
     Waiting { servers: Vec<ServerId>, why: Wait, history: History },
@@ -75,7 +75,7 @@ impl Engine {
         waiting(servers, why)
     }
 
-    /// The last word on an article that nobody can be asked for any more.
+    /// The final verdict on an article that no server can be asked for any more.
     pub(crate) fn last_verdict(
         &self,
         now: Now,

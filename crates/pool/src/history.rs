@@ -15,7 +15,7 @@ pub enum Encounter {
     Damaged(u8),
     /// So many connections broke on the article.
     Broke(u8),
-    /// So many connections were refused, for reasons nobody could read, when they asked for it.
+    /// So many connections were refused, for no known reason, when they asked for it.
     Refused(u8),
     /// It was not asked, for it keeps nothing that long.
     TooOld,

@@ -5,7 +5,7 @@
 //!
 //! - [`Pool`]: all servers; who has room for a connection, and the [`Route`] of an article
 //! - [`Tries`]: what has been tried for one article
-//! - [`History`]: what came of that, server by server, for people to read
+//! - [`History`]: what came of that, server by server, for users to read
 //! - [`Trouble`]: why connections end; a [`Consequence`] is what came of it
 
 #![forbid(unsafe_code)]

@@ -215,7 +215,7 @@ impl Pool {
         self.server_mut(server).on_connected()
     }
 
-    /// We say goodbye to a working connection; it counts as open until it has ended.
+    /// A working connection is told to quit; it counts as open until it has ended.
     pub fn on_closing(&mut self, server: ServerId) {
         self.server_mut(server).on_closing();
     }
@@ -359,7 +359,7 @@ impl Pool {
         let open = || self.open_for(tries, posted, today);
         let askable = || open().filter(|server| !server.is_excused());
         let Some(level) = askable().map(|server| server.settings.level).min() else {
-            // Where nobody has answered, optional or not, there is nothing to give up upon. And a server
+            // Where no server has answered, optional or not, there is nothing to give up upon. And a server
             // that is to be probed is probed with something, or it would be out of order for ever.
             let active = self.servers.iter().filter(|server| server.is_active()).count();
             let holds = |server: &Server| !server.settings.optional || server.wants_probe();
@@ -408,7 +408,7 @@ impl Pool {
             .filter(move |server| !is_too_old(server, posted, today))
     }
 
-    /// Whether the server may be asked for anything at all that nobody was asked for: those of a
+    /// Whether the server may be asked for anything at all that was not requested yet: those of a
     /// higher level only where a lower one does not keep articles for ever.
     pub fn may_get_fresh(&self, server: ServerId) -> bool {
         let server = self.server(server);

@@ -170,7 +170,7 @@ impl Server {
         self.open += 1;
     }
 
-    /// We say goodbye to a working connection; it counts as open until it has ended.
+    /// A working connection is told to quit; it counts as open until it has ended.
     pub(crate) fn on_closing(&mut self) {
         self.working -= 1;
     }
@@ -397,7 +397,7 @@ const TRANSIENT_BACK_OFF: (f64, f64) = (1.0, 8.0);
 /// that for an attack, and a wrong password would be sent as often.
 const FEW_AT_ONCE: usize = 4;
 
-/// At first nothing was lost, and most people have no more than these; a password that is wrong is
+/// At first nothing was lost, and most accounts have no more than these; a password that is wrong is
 /// then sent eight times in all, for the server rests behind the first refusal.
 const FIRST_AT_ONCE: usize = 8;
 

@@ -10,6 +10,6 @@ pub enum DupeMode {
     Score,
     /// All of them are.
     All,
-    /// This one is, and nobody looks at others.
+    /// This one is, and is not compared with others.
     Force,
 }

@@ -1,14 +1,14 @@
 //! [`JobState`]: the life cycle of a job, from the queue to history; [`Cause`]: why it failed. Pure.
 //!
 //! A closed machine: [`JobState::next`] knows every step there is and refuses the others, so no record can
-//! tell of a life that nobody has led. A job that failed has a [`Cause`], and with it a code for
-//! programs, a sentence for people and a rule of what may be done about it.
+//! hold an impossible state. A job that failed has a [`Cause`], and with it a code for
+//! programs, a sentence for users and a rule of what may be done about it.
 
 use std::fmt;
 
 use thiserror::Error;
 
-/// Where a job is in its life.
+/// Where a job is in its life cycle.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
@@ -49,7 +49,7 @@ pub enum Step {
     PutBack,
     /// It is completed, failed or deleted.
     End,
-    /// Somebody, or its rule, wants it tried again from the start.
+    /// The user, or its retry rule, has it tried again from the start.
     Retry,
 }
 
@@ -119,7 +119,7 @@ pub enum Deletion {
     Duplicate,
     /// The very same articles are there.
     Copy,
-    /// Somebody marked it as bad.
+    /// The user marked it as bad.
     Bad,
     /// Another with the same dupe key was marked as good.
     Good,
@@ -230,7 +230,7 @@ impl Cause {
         }
     }
 
-    /// For people.
+    /// For users.
     pub fn sentence(self) -> &'static str {
         match self {
             Self::Crashed => "the daemon died twice while it worked on this job",

@@ -1,7 +1,7 @@
 //! [`Queue`]: jobs, files and segments, what is still wanted of them, and in which order.
 //!
 //! The queue knows nothing of servers and never sees a byte of payload. It hands out the segments
-//! nobody has asked for yet, keeps where each decoded part belongs, and says when a file is whole:
+//! that were not requested yet, keeps where each decoded part belongs, and says when a file is whole:
 //! when its parts tile it from the first byte to the last.
 //!
 //! - [`Queue`]: all jobs, in the order of their priorities

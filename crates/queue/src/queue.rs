@@ -199,7 +199,7 @@ impl Queue {
         self.file(key.file_key()).is_some_and(|file| file.wants(key.segment))
     }
 
-    /// How many segments nobody has asked for, counted up to `enough`.
+    /// How many segments were not requested yet, counted up to `enough`.
     pub fn fresh_up_to(&self, enough: usize) -> usize {
         let mut found = 0;
         for (_, _, job) in &self.fresh {
@@ -211,7 +211,7 @@ impl Queue {
         found
     }
 
-    /// The next segment nobody has asked for of each file, in the order in which they are wanted.
+    /// The next segment of each file that was not requested yet, in the order in which they are wanted.
     pub fn fresh(&self) -> impl Iterator<Item = SegmentKey> + '_ {
         let jobs = self.fresh.iter().filter_map(|(_, _, job)| self.jobs.get(job));
         jobs.flat_map(|job| {
@@ -220,7 +220,7 @@ impl Queue {
         })
     }
 
-    /// The bytes, as the NZB claims them, of what nobody has asked for of one job.
+    /// The bytes, as the NZB claims them, of what was not requested yet of one job.
     pub fn fresh_bytes(&self, job: JobId) -> u64 {
         self.jobs.get(&job).map_or(0, Job::fresh_bytes)
     }
@@ -345,7 +345,7 @@ impl Queue {
         }
     }
 
-    /// Hands out what nobody has asked for, if the job has any of that and nothing holds it.
+    /// Lists what was not requested yet, if the job has any of that and is not held.
     fn offer(&mut self, job: JobId) {
         let Some(job) = self.jobs.get(&job) else { return };
         if !self.is_held_back(job) && job.fresh_segments().next().is_some() {

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
-/// A broken invariant or contract, as a sentence for whoever reads the failing test.
+/// A broken invariant or contract, as the sentence that a failing test prints.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Violation(String);
 

@@ -62,7 +62,7 @@ impl Meter {
     }
 
     /// With other settings; without, if those limit nothing, and then what is used. What is under way
-    /// counts as used then, for nobody will count it when it comes.
+    /// counts as used then, for it is not counted when it comes.
     pub(crate) fn changed(
         mut self,
         date: UnixTime,

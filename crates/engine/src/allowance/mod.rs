@@ -152,7 +152,7 @@ impl Allowance {
     }
 
     /// While there is work, at the latest when something ends; and every minute, for a clock that
-    /// is set tells nobody.
+    /// is set causes no event.
     fn plan_next_look(&mut self, now: Now, idle: bool) {
         self.write_again = self.write_again.filter(|at| now.instant < *at);
         let reached = self.meters.values().filter_map(|meter| meter.reached()?);
@@ -248,7 +248,7 @@ impl Engine {
     }
 
     /// Books what came over the line, whether or not it was any good. Of a body that is larger than it
-    /// was said to be the surplus is booked as it comes, for nobody knows how much there will be.
+    /// was said to be the surplus is booked as it comes, for its size is not known.
     pub(crate) fn count(&mut self, now: Now, event: &Event) {
         let (ticket, came) = match event {
             Event::Fetched { ticket, part, fault: Some(Fault::TooLarge { needed }) } => {

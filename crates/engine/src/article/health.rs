@@ -1,6 +1,6 @@
 //! [`JobEnds`]: which jobs have ended or are beyond repair, and the [`HealthAction`] that follows. Pure.
 //!
-//! Whoever is short of recovery data learns it from the next lost article on, not after the last of
+//! A lack of recovery data is acted upon from the next lost article on, not after the last of
 //! them: nothing more is fetched of a job that cannot complete, unless that is wanted.
 
 use std::collections::HashSet;
@@ -18,7 +18,7 @@ pub enum HealthAction {
     Delete,
     /// It goes on to its end.
     None,
-    /// It ends as failed, and what there is of it stays. Nobody need be there to decide.
+    /// It ends as failed, and what there is of it stays; no user has to decide.
     #[default]
     Park,
     /// It waits until it is resumed, and is not held up again.

@@ -231,7 +231,7 @@ impl Engine {
         }
     }
 
-    /// Copies of these were refused for what a liar had said of the file: whoever sent them may be asked
+    /// Copies of these were refused because of a wrong claim of the file's size: their servers may be asked
     /// again.
     fn reset_tries(&mut self, now: Now, file: FileKey, segments: &[u32]) {
         if segments.is_empty() {

@@ -143,7 +143,7 @@ impl Engine {
     }
 
     /// All of the file is asked for anew, so whatever is still on its way, a second copy of what had
-    /// been written, is nobody's any more and is dropped when it comes.
+    /// been written, belongs to no job any more and is discarded when it comes.
     fn forget_what_is_under_way(&mut self, file: FileKey) {
         for article in self.tickets.values_mut().filter(|it| it.key.file_key() == file) {
             article.key.job = NO_JOB;
@@ -158,7 +158,7 @@ impl Engine {
                 self.disk_works();
                 self.on_job_removed(job);
             }
-            // A destination that is full holds up nobody else.
+            // A destination that is full holds up no other job.
             Err(DiskTrouble::Full | DiskTrouble::Transient | DiskTrouble::Unsynced) => {
                 let unmoved = self.disk.unmoved.entry(job).or_default();
                 let again_in = (DISK_RETRY_DELAY * (1 << unmoved.tries.min(MOST_MOVE_DOUBLINGS)))

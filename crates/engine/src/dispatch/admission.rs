@@ -12,7 +12,7 @@ use crate::order::{ConnectionId, Order, Ticket};
 
 impl Engine {
     /// Who waits at the front of a line comes first, and among those who was asked for longest ago;
-    /// nobody overtakes them, or an article that needs much room would wait for ever.
+    /// none overtakes them, or an article that needs much room would wait for ever.
     pub(crate) fn admit_bodies(&mut self, now: Now) {
         (self.memory.room_is_short, self.memory.disk_due) = (false, None);
         for place in 0..ADMITTED_AHEAD {
@@ -25,7 +25,7 @@ impl Engine {
         }
     }
 
-    /// An idle connection is better than one whose answer nobody may read. Behind other articles
+    /// An idle connection is better than one whose answer may not be read. Behind other articles
     /// one more may be asked for in any case.
     pub(crate) fn may_ask_for(&self, connection: ConnectionId, needs: u64) -> bool {
         let idle =

@@ -2,7 +2,7 @@
 //! faster connections. Pure.
 //!
 //! A job takes as long as its last article. So a slow connection takes none that faster ones would
-//! have done sooner, a server that nobody knows yet gets little, and when a connection has nothing
+//! have done sooner, a server that was not measured yet gets little, and when a connection has nothing
 //! to do it may ask for what another one is late with: within bounds, and never written twice.
 
 use std::collections::{HashMap, VecDeque};
@@ -40,7 +40,7 @@ struct Straggler {
 }
 
 impl EndGame {
-    /// When somebody may have become too late without anything happening.
+    /// When an article may have become late without an event.
     pub(crate) fn next_look(&self) -> Option<Instant> {
         self.look_again
     }
@@ -77,7 +77,7 @@ impl EndGame {
 }
 
 impl Engine {
-    /// Whether somebody else is asked for the article, or it is being written.
+    /// Whether another connection is asked for the article, or it is being written.
     pub(crate) fn is_under_way(&self, key: SegmentKey) -> bool {
         let counts = |stage: &Stage| matches!(stage, Stage::Asked { .. } | Stage::Writing { .. });
         self.end_game.was_hedged(key)
@@ -147,7 +147,7 @@ impl Engine {
         self.sched.is_forgotten(now.instant, server) && self.end_game.spare.allows(bytes)
     }
 
-    /// Of a server that nobody knows no more is asked than could be asked for twice should it turn
+    /// Of a server that was not measured no more is asked than could be asked for twice should it turn
     /// out to be of no use, as long as there are others.
     pub(crate) fn is_enough_for_unmeasured(&self, server: ServerId) -> bool {
         if self.sched.is_known(server) || !self.pool.has_peers(server) {

@@ -28,7 +28,7 @@ use crate::order::{ConnectionId, Order, Ticket};
 pub(crate) enum Choice {
     /// It is written; see [`Order::Fetch`].
     Control(SegmentKey),
-    /// Nobody was asked for it yet.
+    /// No server was asked for it yet.
     Fresh(SegmentKey),
     /// It is under way elsewhere, and late.
     Hedge(SegmentKey),

@@ -72,7 +72,7 @@ pub enum FileState {
     },
     /// Some of it is nowhere to be had.
     Holed,
-    /// Somebody does not want it.
+    /// The user has dropped it.
     Dropped,
 }
 
@@ -127,7 +127,7 @@ impl File {
         self.paused = paused;
     }
 
-    /// Nobody wants it any more; whether anybody did, and it was not whole yet.
+    /// Drops the file; whether it was wanted and not whole yet.
     pub(crate) fn give_away(&mut self) -> bool {
         let dropped =
             matches!(self.state, FileState::HeldBack | FileState::Holed | FileState::Wanted);
@@ -328,7 +328,7 @@ impl File {
             Some(_) => self.placements.place(segment, number, is_last, part)?,
         };
         self.count_name(part.name.as_deref());
-        // A refused segment that nobody has given up yet is being asked for as it is.
+        // A refused segment that is still open is being asked for as it is.
         let is_wanted = |other: &u32| self.segment(*other) == SegmentState::Wanted;
         (placed.reset_tries, placed.refused_in_error) =
             placed.refused_in_error.into_iter().partition(is_wanted);
@@ -399,7 +399,7 @@ impl File {
         }
         let all = self.segments.iter().all(|state| matches!(state, SegmentState::Written { .. }));
         let layout = self.placements.layout(self.segment_count(), self.slot());
-        // Where every byte lies in its place, whoever counted more parts was wrong.
+        // Where every byte lies in its place, a larger number of parts was wrong.
         let in_place = matches!(layout, Some(Layout::InPlace { .. }));
         let all = all || in_place && self.are_lost_superfluous();
         let layout = layout.filter(|_| all && (in_place || self.listed.unlisted == 0));

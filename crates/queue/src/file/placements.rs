@@ -51,7 +51,7 @@ pub struct Placed {
     pub evicted: Vec<u32>,
     /// Segments that had been refused and should not have been.
     pub refused_in_error: Vec<u32>,
-    /// The same of those that nobody has given up yet: what was held against them does not count.
+    /// The same of those that are still open: the tries of their copies are to be reset.
     pub reset_tries: Vec<u32>,
 }
 
@@ -109,7 +109,7 @@ impl Placements {
         let Range { start: begin, end } = self.claim(part)?;
         let (name, total) = (Said::of_text(part.name.as_deref()), Said::of_number(part.total));
         self.compare(segment, name, total, part)?;
-        // A whole file by itself, where others come before it: it agrees with nobody but itself.
+        // A whole file by itself, where others come before it: no other part agrees with it.
         if segment > 0 && begin == 0 && end > 0 && part.file_size == Some(end) {
             return Err(Conflict::Overlap { begin, end });
         }
@@ -340,7 +340,7 @@ impl Placements {
     }
 
     /// The first article to come may be the liar: once more parts disagree with it than agree, they
-    /// are believed instead. Nobody's claim is forgotten by that, nor for another copy's of the same
+    /// are believed instead. No claim is forgotten by that, nor for another copy's of the same
     /// part, which may be the lie. So whatever is believed has more votes than all that was before it,
     /// and overturning has an end; for each time all is fetched again.
     fn overturn(
@@ -361,7 +361,7 @@ impl Placements {
             let overturned = Claim { size: agreed, votes: span.votes };
             remember(self.dissent.entry(span.segment).or_default(), overturned);
         }
-        // Whoever had no say could be anywhere by now, and is asked again with the others.
+        // Parts without a claim may lie anywhere by now, and are requested again with the others.
         Ok((self.evict(|_, _| true), refused_in_error))
     }
 

@@ -36,7 +36,7 @@ impl FileOrder {
         &self.files
     }
 
-    /// As much of it as [`FileOrder::new`] has to be told: nothing, as long as nobody changed it.
+    /// As much of it as [`FileOrder::new`] has to be told: nothing, as long as it was not changed.
     pub fn told(&self) -> &[u32] {
         let rising = self.files.windows(2).rev().take_while(|pair| pair[0] < pair[1]).count();
         &self.files[..self.files.len().saturating_sub(rising + 1)]

@@ -1,6 +1,6 @@
 //! [`Sizes`]: the bytes of a job that are there, lost and repairable; [`Permille`]: its health. Pure.
 //!
-//! The measures are those of NZBGet, so that people and programs that know its numbers can go on
+//! The measures are those of NZBGet, so that users and programs that know its numbers can go on
 //! using them: health is the share of the data that is not lost, critical health the least share
 //! from which the recovery files that are left could make up the rest.
 

@@ -32,7 +32,7 @@ pub struct NewJob {
     /// What lies in the others, in the order in which it was written.
     pub written: Vec<Restored>,
     pub paused_files: Vec<u32>,
-    /// Files that somebody does not want.
+    /// Files that the user has dropped.
     pub dropped: Vec<u32>,
     /// Files that go first, in their order; the others follow by their places in the NZB.
     pub order: Vec<u32>,
@@ -167,7 +167,7 @@ impl Job {
         (job, replay)
     }
 
-    /// What people want of its files.
+    /// What the user has chosen of its files.
     fn heed(&mut self, paused: &[u32], dropped: &[u32], wants_extras: bool) {
         for &file in paused {
             if let Some(file) = self.files.get_mut(file as usize) {
@@ -272,7 +272,7 @@ impl Job {
         true
     }
 
-    /// Counts as if the file had never been listed; whether it could be dropped. Somebody may drop
+    /// Counts as if the file had never been listed; whether it could be dropped. The user may drop
     /// thousands, so the others are not counted anew.
     pub(crate) fn drop_file(&mut self, file: u32) -> bool {
         let Some(known) = self.files.get(file as usize) else { return false };

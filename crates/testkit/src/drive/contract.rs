@@ -102,7 +102,7 @@ impl Contract {
                     return violated!("the driver tells that {ticket:?} is written: {other:?}");
                 }
             },
-            // What room cannot be reserved for will never be whole, and nobody asked for that.
+            // A file for which room can never be reserved is reported without an order to finish it.
             Event::FileFinished { file, result } => {
                 if !self.finishing.remove(file) && *result != Err(DiskTrouble::Permanent) {
                     return violated!("the driver finishes {file:?} without an order");

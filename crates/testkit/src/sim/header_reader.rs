@@ -13,7 +13,7 @@ use crate::violation::{Checked, Violation, violated};
 /// What is asked on a day beside articles.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SideTraffic {
-    /// Somebody wants headers, and always more.
+    /// Headers are wanted all day.
     pub headers: bool,
     /// Jobs are probed before they are added.
     pub probes: bool,
@@ -68,7 +68,7 @@ impl<'a> HeaderReader<'a> {
         self.samples.clear();
     }
 
-    /// How long an errand takes if nobody recalls it, and how it ends.
+    /// How long an errand takes if it is not recalled, and how it ends.
     pub(crate) fn errand_time(&mut self, now: Duration) -> (Duration, Trouble) {
         let trouble = match self.chance.up_to(30) {
             0 if !self.day.is_healed(now) => Trouble::Unreachable,
@@ -135,7 +135,7 @@ impl<'a> HeaderReader<'a> {
         self.running.values().filter(|running| running.server == server).count()
     }
 
-    /// After each step: nobody stays where an article is under way.
+    /// After each step: no errand stays where an article is under way.
     pub(crate) fn check(&self, articles: bool) -> Checked {
         let stays = self.running.iter().find(|(_, running)| !running.recalled);
         match stays.filter(|_| articles) {

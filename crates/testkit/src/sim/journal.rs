@@ -17,7 +17,7 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Nobody needs one on a day without a restart.
+    /// A day without a restart needs none.
     pub(crate) fn new(day: &Day) -> Self {
         let is_restart =
             |(_, user_action): &(_, UserAction)| matches!(user_action, UserAction::Restart { .. });

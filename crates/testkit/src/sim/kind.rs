@@ -144,7 +144,7 @@ impl Kind {
         MISFITS.iter().copied()
     }
 
-    /// All that people may want, on days of either kind.
+    /// All user actions, on days of either kind.
     pub fn of_people() -> impl Iterator<Item = Self> {
         WISHES.iter().copied()
     }

@@ -123,7 +123,7 @@ pub(crate) enum Scheduled {
     /// Of the job with that index.
     ProbeWanted(usize),
     Removed(JobId),
-    /// A disk that was full takes something again; it outlives whoever waits for it.
+    /// A disk that was full takes something again; it survives a restart.
     RoomOnDisk,
     Suspend(Duration),
     UserActed(UserAction),
@@ -184,7 +184,7 @@ impl<'a, 'w> World<'a, 'w> {
         for (at, sleep) in &self.day.clock.suspends {
             queue.plan(*at, Scheduled::Suspend(*sleep));
         }
-        // What nobody else has waits for a server that has given all it may.
+        // Articles that no other server has wait for one whose quota is used up.
         if !self.day.reliable && !self.day.calendar.blocks.is_empty() {
             queue.plan(self.day.heals_at, Scheduled::BlocksRenewed);
         }
@@ -421,7 +421,7 @@ fn settings(day: &Day) -> Settings {
 /// Longer than any rest, any silence and what they make necessary again.
 const LIVENESS: Duration = Duration::from_secs(3600);
 
-/// After which somebody wants headers again.
+/// After which headers are wanted again.
 const A_MOMENT: Duration = Duration::from_millis(50);
 
 /// Within which any day ends. Where a rate is limited, slow connections ask for leases twenty times a second,

@@ -46,7 +46,7 @@ pub struct Day {
     pub reliable: bool,
     /// From then on nothing new goes wrong.
     pub heals_at: Duration,
-    /// What people do, and when.
+    /// What the user does, and when.
     pub user_actions: Vec<(Duration, UserAction)>,
     /// What else is asked of the servers.
     pub side_traffic: SideTraffic,

@@ -150,7 +150,7 @@ impl ConnectionCheck {
         here.for_each(|known| known.idle_since = now);
     }
 
-    /// Nobody can be blamed for being idle until now.
+    /// Idle time until now is not held against any connection.
     pub(crate) fn excuse(&mut self, now: Duration) {
         self.known.values_mut().for_each(|known| known.idle_since = now);
     }

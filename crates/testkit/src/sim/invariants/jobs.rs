@@ -164,8 +164,8 @@ impl<'a> JobCheck<'a> {
         self.file(file).dropped = true;
     }
 
-    /// The engine is started anew: it knows of what was written and is in the journal, and of nobody
-    /// who was asked for the rest. Gives the jobs that go on.
+    /// The engine is started anew: it knows of what was written and is in the journal, and of no
+    /// request for the rest. Gives the jobs that go on.
     pub(crate) fn on_restart(
         &mut self,
         journal: &Journal,
@@ -223,7 +223,7 @@ impl<'a> JobCheck<'a> {
         Ok(())
     }
 
-    /// As somebody wants it by now.
+    /// As the user has changed it by now.
     pub(crate) fn amend(&self, new: &mut NewJob) {
         let known = &self.jobs[new.id.0 as usize - 1];
         (new.priority, new.rank, new.paused) = (known.priority, known.rank, known.paused);
@@ -330,7 +330,7 @@ impl<'a> JobCheck<'a> {
         self.touched = Some(file.job);
     }
 
-    /// Nothing is fetched that lies in its place, or that nobody wants at the moment.
+    /// Nothing is fetched that lies in its place, or that is paused or dropped.
     fn check_wanted(&self, key: SegmentKey) -> Checked {
         let job = &self.jobs[key.job.0 as usize - 1];
         let file = &job.files[key.file as usize];
@@ -370,7 +370,7 @@ impl<'a> JobCheck<'a> {
         job.paused || self.all_paused && job.priority < FORCE_PRIORITY
     }
 
-    /// Segments that nobody was asked for, and somebody could be.
+    /// Segments that were not requested, and could be.
     fn fresh(&self, job: &Job) -> usize {
         if job.state != State::Going || self.is_held(job) {
             return 0;

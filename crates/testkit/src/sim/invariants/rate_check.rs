@@ -34,7 +34,7 @@ impl RateCheck {
         Self { all, servers }
     }
 
-    /// Somebody wants another rate for all, or that of the settings.
+    /// The user sets another rate for all, or that of the settings.
     pub(crate) fn set_rate(&mut self, now: Duration, rate: ByteRate) {
         let counts_from = now + IN_FORCE_AFTER;
         let window = Some(rate.0).filter(|rate| *rate > 0).map(Window::new);

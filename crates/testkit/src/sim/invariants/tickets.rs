@@ -338,7 +338,7 @@ impl<'a> TicketCheck<'a> {
     }
 
     /// Where an article is, that is neither only wanted nor written. A damaged copy that is kept
-    /// in case no better one comes stands in nobody's way, nor does one that was overturned.
+    /// in case no better one comes does not count, nor does one that was overturned.
     fn under_way(&self, key: SegmentKey) -> usize {
         let contested = self.jobs.is_contested(key.file_key());
         let kept = |entry: &&Entry| match entry.stage {
@@ -458,7 +458,7 @@ impl<'a> TicketCheck<'a> {
         Ok(())
     }
 
-    /// Whether people limit how fast anything comes, be it for a while.
+    /// Whether a rate is limited, be it for a while.
     fn is_rated(&self) -> bool {
         let user_actions = self
             .day
@@ -480,7 +480,7 @@ impl<'a> TicketCheck<'a> {
         Some(entry)
     }
 
-    /// An article that nobody was asked for, a connection that could ask and has nothing to do, and
+    /// An article that was not requested, a connection that could ask and has nothing to do, and
     /// nothing is asked of anybody else either. While others are busy a slow one may well be idle:
     /// they may be done with all of it before it would be with one.
     fn check_starvation(&mut self, now: Duration, hold: Option<Hold>) -> Checked {

@@ -35,7 +35,7 @@ pub(crate) struct Line {
 pub(crate) enum State {
     Dialled,
     Open,
-    /// We have said goodbye.
+    /// It was told to quit.
     Leaving,
 }
 

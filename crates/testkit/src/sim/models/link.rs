@@ -97,7 +97,7 @@ impl Link {
         }
     }
 
-    /// Fair shares: whoever cannot use its part leaves it to the others.
+    /// Fair shares: what a connection cannot use of its part is left to the others.
     fn share_out(&mut self) {
         for share in &mut self.servers {
             let even = share.rate / (share.ends.len().max(1) as u64);

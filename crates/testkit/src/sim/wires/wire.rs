@@ -133,7 +133,7 @@ impl Wire {
         self.go_on(now);
     }
 
-    /// Says goodbye, which takes a moment.
+    /// Quits, which takes a moment.
     pub(crate) fn leave(&mut self, now: Duration) {
         self.session = None;
         self.state = State::Leaving { gone: now + GOODBYE_TIME };
