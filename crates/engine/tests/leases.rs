@@ -80,14 +80,14 @@ fn who_is_thirsty_is_lent_something_and_others_are_not() {
 #[test]
 fn what_one_has_not_spent_is_lent_to_another() {
     let mut world = world(2 * SHARE, &[]);
-    let (thirsty, full) = (world.id(0), world.id(1));
+    let (empty, full) = (world.id(0), world.id(1));
     world.wait(2_000);
     world.tell(Event::CreditWanted { connection: full });
     assert_eq!(world.servers.lent, [1]);
     while !world.servers.lent.is_empty() {
         world.servers.lent.clear();
-        world.tell(Event::CreditReturned { connection: thirsty, bytes: ByteCount(0) });
-        world.tell(Event::CreditWanted { connection: thirsty });
+        world.tell(Event::CreditReturned { connection: empty, bytes: ByteCount(0) });
+        world.tell(Event::CreditWanted { connection: empty });
     }
     let before = world.wakes_in();
     world.tell(Event::CreditReturned { connection: full, bytes: ByteCount(1_000_000) });

@@ -1,4 +1,5 @@
-//! Days on which nothing goes wrong but what a test says, and what was seen on them.
+//! [`Traffic`]: a recorder of the orders and answers of a simulated day on which nothing goes wrong but what
+//! the test says; single-threaded.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
