@@ -7,49 +7,54 @@
 
 #![forbid(unsafe_code)]
 
-use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use bergamot_engine::{ConnectionId, Engine, Event, Now, Order, ServerSettings, Ticket};
+use bergamot_engine::{ConnectionId, Engine, Event, Now, ServerSettings, Ticket};
 use bergamot_nntp::{Answer, BodySink, BodyStep, Connection, Request, RequestId};
-use bergamot_queue::{NewFile, NewJob, Part};
+use bergamot_queue::{FileKey, NewFile, NewJob};
+use bergamot_testkit::drive::{Context, Disk, Driver, Fetch, Servers};
 use bergamot_types::{ByteCount, JobId, MessageIdList, ServerId, UnixTime};
-use bergamot_yenc::{Check, Decoder, encode};
+use bergamot_yenc::{Decoder, encode};
 
 fn main() {
     let articles = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(50);
     let answers = answers(articles);
-    let mut scene = Scene::new(articles);
+    let mut scene = scene(articles);
     play(&mut scene, &answers);
-    assert_eq!(scene.written, articles, "all of it was written");
+    assert_eq!(scene.disk.written, articles, "all of it was written");
     println!("kernel {}", bergamot_simd::yenc::Kernel::best().name());
 }
 
 /// The counted part.
 #[inline(never)]
 fn play(scene: &mut Scene, answers: &[Vec<u8>]) {
-    scene.hear(Event::Connected { connection: scene.id });
+    let connection = scene.servers.id;
+    scene.tell(Event::Connected { connection });
     let mut next = answers.iter();
-    while scene.written < answers.len() as u32 {
+    while scene.disk.written < answers.len() as u32 {
         let answer = next.next().expect("an answer for every article");
         for record in answer.chunks(RECORD) {
-            scene.read(record);
+            read(scene, record);
         }
     }
 }
 
-struct Scene {
-    engine: Engine,
+/// The engine with one connection and a disk that is done at once. Not under the contract checker: its
+/// instructions would be counted, too.
+type Scene = Driver<OneConnection, InstantDisk, ()>;
+
+/// One conversation; its bodies are decoded into one buffer.
+struct OneConnection {
     id: ConnectionId,
     connection: Connection,
     bodies: Bodies,
     sent: Vec<u8>,
-    events: VecDeque<Event>,
-    now: Now,
+}
+
+struct InstantDisk {
     written: u32,
 }
 
-/// Decodes into one buffer.
 struct Bodies {
     decoder: Decoder,
     buffer: Vec<u8>,
@@ -68,95 +73,80 @@ impl BodySink for Bodies {
     }
 }
 
-impl Scene {
-    fn new(articles: u32) -> Self {
-        let now = Now { instant: Instant::now(), date: UnixTime(1_700_000_000) };
-        let settings = bergamot_engine::Settings {
-            servers: vec![ServerSettings::new(ServerId(1), 1)],
-            ..bergamot_engine::Settings::default()
-        };
-        let buffer = vec![0; ARTICLE + ARTICLE / 8];
-        let mut scene = Self {
-            engine: Engine::new(now.instant, settings),
-            id: ConnectionId(0),
-            connection: Connection::new(now.instant, bergamot_nntp::Settings::default()),
-            bodies: Bodies { decoder: Decoder::new(), buffer, filled: 0 },
-            sent: Vec::new(),
-            events: VecDeque::new(),
-            now,
-            written: 0,
-        };
-        scene.hear(Event::JobAdded(job(articles)));
-        scene.read(b"200 welcome\r\n");
-        scene
+impl Servers for OneConnection {
+    type Body = ();
+
+    fn connect(&mut self, _: &mut Context<'_>, connection: ConnectionId, _: ServerId) {
+        self.id = connection;
     }
 
-    fn read(&mut self, bytes: &[u8]) {
-        self.now.instant += Duration::from_micros(10);
-        self.connection.handle_input(self.now.instant, bytes, &mut self.bodies);
-        while let Some(event) = self.connection.poll_event() {
-            self.on_event(event);
-        }
-        self.sent.clear();
-        self.connection.poll_transmit(&mut self.sent);
+    fn disconnect(&mut self, _: &mut Context<'_>, _: ConnectionId) {}
+
+    fn fetch(&mut self, cx: &mut Context<'_>, fetch: Fetch) {
+        let (limit, patience) = (ByteCount(fetch.limit), Some(fetch.patience));
+        let body = Request::Body { id: fetch.id, limit, patience };
+        self.connection.ask(cx.now.instant, RequestId(fetch.ticket.0), body);
     }
 
-    fn on_event(&mut self, event: bergamot_nntp::Event) {
-        match event {
-            bergamot_nntp::Event::Began { request } => {
-                let (ticket, received) = (Ticket(request.0), ByteCount(0));
-                self.hear(Event::Progress { ticket, received });
-            }
-            bergamot_nntp::Event::Answered { request, answer: Answer::Body } => {
-                let outcome = self.bodies.decoder.finish();
-                assert!(outcome.fault.is_none(), "{outcome:?}");
-                let part = part_of(outcome.part);
-                self.hear(Event::Fetched { ticket: Ticket(request.0), part, fault: None });
-            }
-            bergamot_nntp::Event::Ready => {}
-            other => panic!("{other:?}"),
-        }
-    }
-
-    fn hear(&mut self, event: Event) {
-        self.events.push_back(event);
-        while let Some(event) = self.events.pop_front() {
-            self.engine.handle(self.now, event);
-            while let Some(order) = self.engine.poll_order() {
-                self.carry_out(order);
-            }
-        }
-    }
-
-    fn carry_out(&mut self, order: Order) {
-        match order {
-            Order::Connect { connection, .. } => self.id = connection,
-            Order::Fetch { ticket, id, limit, patience, .. } => {
-                let body = Request::Body { id, limit, patience: Some(patience) };
-                self.connection.ask(self.now.instant, RequestId(ticket.0), body);
-            }
-            Order::Write { ticket, .. } => {
-                self.written += 1;
-                self.events.push_back(Event::Written { ticket, result: Ok(()) });
-            }
-            Order::FinishFile { file, .. } => {
-                self.events.push_back(Event::FileFinished { file, result: Ok(()) });
-            }
-            _ => {}
-        }
+    fn take_body(&mut self, _: Ticket) -> Option<()> {
+        Some(())
     }
 }
 
-fn part_of(part: bergamot_yenc::Part) -> Part {
-    Part {
-        begin: part.range.as_ref().map(|range| range.start),
-        length: part.length,
-        file_size: part.file_size,
-        number: part.number,
-        total: part.total,
-        verified: part.check == Check::Verified,
-        name: part.name.map(Into::into),
-        crc32: Some(part.crc32),
+impl Disk<()> for InstantDisk {
+    fn write(&mut self, cx: &mut Context<'_>, ticket: Ticket, _: FileKey, _: u64, _: Option<()>) {
+        self.written += 1;
+        cx.answer(Event::Written { ticket, result: Ok(()) });
+    }
+
+    fn move_job(&mut self, _: &mut Context<'_>, _: JobId, _: bool) {}
+}
+
+fn scene(articles: u32) -> Scene {
+    let now = Now { instant: Instant::now(), date: UnixTime(1_700_000_000) };
+    let settings = bergamot_engine::Settings {
+        servers: vec![ServerSettings::new(ServerId(1), 1)],
+        ..bergamot_engine::Settings::default()
+    };
+    let buffer = vec![0; ARTICLE + ARTICLE / 8];
+    let servers = OneConnection {
+        id: ConnectionId(0),
+        connection: Connection::new(now.instant, bergamot_nntp::Settings::default()),
+        bodies: Bodies { decoder: Decoder::new(), buffer, filled: 0 },
+        sent: Vec::new(),
+    };
+    let engine = Engine::new(now.instant, settings);
+    let mut scene = Driver::new(engine, now, servers, InstantDisk { written: 0 }, ()).unchecked();
+    scene.tell(Event::JobAdded(job(articles)));
+    read(&mut scene, b"200 welcome\r\n");
+    scene
+}
+
+fn read(scene: &mut Scene, bytes: &[u8]) {
+    scene.now.instant += Duration::from_micros(10);
+    let OneConnection { connection, bodies, .. } = &mut scene.servers;
+    connection.handle_input(scene.now.instant, bytes, bodies);
+    while let Some(event) = scene.servers.connection.poll_event() {
+        on_event(scene, event);
+    }
+    let OneConnection { connection, sent, .. } = &mut scene.servers;
+    sent.clear();
+    connection.poll_transmit(sent);
+}
+
+fn on_event(scene: &mut Scene, event: bergamot_nntp::Event) {
+    match event {
+        bergamot_nntp::Event::Began { request } => {
+            let (ticket, received) = (Ticket(request.0), ByteCount(0));
+            scene.tell(Event::Progress { ticket, received });
+        }
+        bergamot_nntp::Event::Answered { request, answer: Answer::Body } => {
+            let outcome = scene.servers.bodies.decoder.finish();
+            assert!(outcome.fault.is_none(), "{outcome:?}");
+            scene.tell(Event::fetched(Ticket(request.0), outcome));
+        }
+        bergamot_nntp::Event::Ready => {}
+        other => panic!("{other:?}"),
     }
 }
 

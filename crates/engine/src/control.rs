@@ -1,18 +1,19 @@
-//! What people want while it runs: pauses, another order, fewer files, another rate.
+//! [`Overrides`]: the pause and the rate that a user has set, and the methods of [`Engine`] for pauses,
+//! priorities, dropped files and rates. Pure.
 
 use bergamot_limit::Effect;
 use bergamot_queue::{FileKey, MoreFiles};
 use bergamot_types::{ByteRate, JobId};
 
-use crate::article::Whereabouts;
+use crate::article::Location;
 use crate::engine::Engine;
 use crate::event::Now;
 
-/// Jobs of this priority and above go on while somebody has paused everything.
+/// Jobs of this priority and above go on while the user has paused everything.
 pub const FORCE_PRIORITY: i32 = 900;
 
 #[derive(Debug, Default)]
-pub(crate) struct Wishes {
+pub(crate) struct Overrides {
     pub(crate) paused: bool,
     /// In place of the ordinary rate of the settings.
     pub(crate) rate: Option<ByteRate>,
@@ -28,7 +29,7 @@ impl Engine {
 
     pub(crate) fn on_job_resumed(&mut self, now: Now, job: JobId) {
         // One that has ended is only waiting to be taken out.
-        if !self.ended.contains(&job) && self.queue.resume(job) {
+        if !self.jobs.ended.contains(&job) && self.queue.resume(job) {
             self.reroute(now);
         }
     }
@@ -44,13 +45,13 @@ impl Engine {
     }
 
     pub(crate) fn on_download_paused(&mut self) {
-        self.wishes.paused = true;
+        self.overrides.paused = true;
         self.queue.set_floor(Some(FORCE_PRIORITY));
         self.keep_back();
     }
 
     pub(crate) fn on_download_resumed(&mut self, now: Now) {
-        self.wishes.paused = false;
+        self.overrides.paused = false;
         self.queue.set_floor(None);
         self.reroute(now);
     }
@@ -70,14 +71,14 @@ impl Engine {
     /// What is under way of it is discarded when it comes.
     pub(crate) fn on_file_dropped(&mut self, file: FileKey) {
         if self.queue.drop_file(file) {
-            self.forget_troubled(file);
+            self.retries.forget_file(file);
             self.end_job_if_settled(file.job);
         }
     }
 
     pub(crate) fn on_files_added(&mut self, job: JobId, more: MoreFiles) {
         // One that has ended is only waiting to be taken out.
-        if !self.ended.contains(&job) && self.queue.append(job, more) {
+        if !self.jobs.ended.contains(&job) && self.queue.append(job, more) {
             self.end_job_if_settled(job);
         }
     }
@@ -85,7 +86,7 @@ impl Engine {
     /// Holds at once, even while a rule of the timetable does: the last word counts. From the next
     /// rule that begins or ends on, rules go before it again; between them it is the ordinary rate.
     pub(crate) fn on_rate_changed(&mut self, now: Now, rate: Option<ByteRate>) {
-        self.wishes.rate = rate;
+        self.overrides.rate = rate;
         let rate = rate.unwrap_or_else(|| self.rate_by_schedule());
         self.limiter.set_global(now.instant, Some(rate));
     }
@@ -94,7 +95,7 @@ impl Engine {
     pub(crate) fn rate_by_schedule(&self) -> ByteRate {
         match self.allowance.effect() {
             Some(Effect::Limit(rate)) => rate,
-            Some(Effect::Pause) | None => self.wishes.rate.unwrap_or(self.settings.rates.rate),
+            Some(Effect::Pause) | None => self.overrides.rate.unwrap_or(self.settings.rates.rate),
         }
     }
 
@@ -103,20 +104,20 @@ impl Engine {
         if !self.queue.is_held(key) {
             return false;
         }
-        self.troubled.entry(key).or_default().whereabouts = Whereabouts::Parked;
-        self.parked.push(key);
+        self.retries.troubled.entry(key).or_default().location = Location::Parked;
+        self.retries.parked.push(key);
         true
     }
 
     /// What waits for a server waits to be resumed instead, where something was paused.
     fn keep_back(&mut self) {
-        for line in self.lines.values_mut() {
+        for line in self.retries.queues.values_mut() {
             line.retain(|key| !self.queue.is_held(*key));
         }
-        for (&key, troubled) in &mut self.troubled {
-            if troubled.whereabouts == Whereabouts::InLine && self.queue.is_held(key) {
-                troubled.whereabouts = Whereabouts::Parked;
-                self.parked.push(key);
+        for (&key, troubled) in &mut self.retries.troubled {
+            if troubled.location == Location::InLine && self.queue.is_held(key) {
+                troubled.location = Location::Parked;
+                self.retries.parked.push(key);
             }
         }
     }

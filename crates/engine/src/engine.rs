@@ -1,61 +1,99 @@
-//! The machine itself.
+//! [`Engine`]: downloads articles. It owns the queue, the pool of servers, the connections, the tickets
+//! of articles under way and all that follows from them; pure.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use bergamot_limit::Limiter;
 use bergamot_pool::{Attempt, Pool, Trouble};
-use bergamot_queue::{Job, JobState, NewJob, Queue, SegmentKey};
+use bergamot_queue::{DownloadState, Job, NewJob, Queue};
 use bergamot_sched::Scheduler;
 use bergamot_types::{ByteCount, ByteRate, JobId, MessageId, ServerId};
 use tracing::{debug, trace};
 
 use crate::allowance::Allowance;
-use crate::article::{Article, Blame, Troubled};
-use crate::backlog::Backlog;
-use crate::budget::Budget;
-use crate::control::Wishes;
+use crate::article::health::JobEnds;
+use crate::article::retries::Retries;
+use crate::article::{Article, Blame};
+use crate::control::Overrides;
 use crate::disk::Disk;
-use crate::end_game::EndGame;
+use crate::disk::memory::ArticleMemory;
+use crate::dispatch::end_game::EndGame;
+use crate::dispatch::in_flight::InFlight;
 use crate::errands::Errands;
 use crate::event::{Event, Now};
-use crate::health::Losses;
-use crate::line::Line;
 use crate::order::{ConnectionId, Failure, Note, Notice, Order, Ticket};
 use crate::probes::Probes;
 use crate::settings::Settings;
-use crate::suspicion::Suspects;
 
-/// After each `handle` call poll orders until there are none; then wait for an event or the timeout.
+/// Decides which article is requested on which connection, and what is done with the answer; without
+/// sockets, files or a clock.
+///
+/// Drive it like this:
+/// 1. call [`handle`](Self::handle) with one [`Event`] and the time, which never goes back,
+/// 2. call [`poll_order`](Self::poll_order) until it returns `None`, and carry out what it returns in
+///    that order; do not call `handle` before,
+/// 3. arm one timer for [`poll_timeout`](Self::poll_timeout), replacing the last one, and tell
+///    [`Event::Timeout`] when it fires.
+///
+/// Orders that must be answered, each exactly once:
+///
+/// | order | answered by |
+/// |---|---|
+/// | `Connect` | `Connected` and later `Ended`, or `Ended` alone |
+/// | `Disconnect` | `Ended`, with what it was still asked in `unanswered` or not |
+/// | `Fetch` | `Fetched`, `Missing` or `Refused`, in the order of the requests on the connection; or the `Ended` of its connection |
+/// | `Stat` | `Present`, `Missing` or `Refused`; or the `Ended` of its connection |
+/// | `Write` | `Written` |
+/// | `FinishFile` | `FileFinished` |
+/// | `FinishJob` | `JobMoved`; with `Ok` the engine forgets the job |
+/// | `FailJob` | `JobRemoved`; until then the engine keeps the job and orders nothing more of it but `DeleteFiles` |
+/// | `Persist` | `Persisted`, in any order |
+/// | `StartErrand` | `ErrandEnded`, and `ErrandConnected` before it if it came so far |
+/// | `RecallErrand` | the `ErrandEnded` of the errand, at once |
+/// | `Revoke` | `CreditReturned`, unless nothing is lent |
+///
+/// Not answered: `Admit` (before it the body of the ticket must not be read from its socket), `Discard`,
+/// `DeleteFiles`, `Lend`, `Note`, `Probed`, `Reserve` and `Tell`. A `Reserve` that can never succeed may be
+/// told as `FileFinished` with [`DiskTrouble::Permanent`](crate::DiskTrouble).
+///
+/// Events that are answered by an order before the next event: `Fetched` by `Write` or `Discard` of its
+/// ticket. `ProbeWanted` is answered by `Probed` when every article of the sample is settled, unless
+/// `ProbeDropped` or another `ProbeWanted` of the job comes first; `ErrandWanted` by `StartErrand` when
+/// articles leave a connection free, unless `ErrandDropped` comes first.
+///
+/// Late and repeated answers: a ticket is known from `Fetch` or `Stat` to its answer, and after `Fetched`
+/// to `Discard` or `Written`; a connection from `Connect` to `Ended`. What is told of a ticket, connection,
+/// job, file, errand or record that the engine does not know any more is ignored, and the bytes of a
+/// `Fetched` of that kind are ordered to be discarded. Numbers of tickets and connections are never used
+/// again. After `JobRemoved` the answers to orders of that job are late ones.
+///
+/// Bounds: requests on a connection by [`Settings::pipeline`] and the scheduler's depth; decoded bytes by
+/// [`Settings::budget`] (one article larger than all of it comes alone); connections by the servers'
+/// settings and [`Settings::most_connections`]; records on their way to the disk by 4; questions of probes
+/// on one connection by 32. All other lists grow with the jobs that were added, and shrink when those
+/// are removed.
+///
+/// `bergamot-testkit`'s `drive::Contract` checks both sides of this in every test.
 #[derive(Debug)]
 pub struct Engine {
     pub(crate) settings: Settings,
     pub(crate) queue: Queue,
     pub(crate) pool: Pool,
     pub(crate) connections: BTreeMap<ConnectionId, Connection>,
-    pub(crate) lines: BTreeMap<ServerId, VecDeque<SegmentKey>>, // who may be asked again for what
-    pub(crate) parked: Vec<SegmentKey>,                         // wait for a server that is excused
-    pub(crate) delayed: BTreeSet<(Instant, SegmentKey)>,        // wait until then, after a break
-    pub(crate) troubled: HashMap<SegmentKey, Troubled>,
-    pub(crate) suspects: Suspects,
+    pub(crate) retries: Retries,
     pub(crate) tickets: HashMap<Ticket, Article>,
     pub(crate) limiter: Limiter<ConnectionId>,
     pub(crate) sched: Scheduler,
     pub(crate) end_game: EndGame,
     pub(crate) allowance: Allowance,
-    pub(crate) budget: Budget,
-    pub(crate) room_is_short: bool, // a body at the front of its line waits for room
-    pub(crate) backlog: Backlog,
-    pub(crate) disk_due: Option<Instant>, // until then a body waits for the disk to move on
+    pub(crate) memory: ArticleMemory,
     pub(crate) disk: Disk,
-    pub(crate) ended: HashSet<JobId>, // jobs whose last order has gone out
-    pub(crate) losses: Losses,
-    pub(crate) wishes: Wishes,
+    pub(crate) jobs: JobEnds,
+    pub(crate) overrides: Overrides,
     pub(crate) is_state_unwritable: bool,
     pub(crate) errands: Errands,
     pub(crate) probes: Probes,
-    pub(crate) next_probe_search: Option<Instant>, // see `probe_servers`
-    routed_at: i64,                                // the minute by the calendar
     pub(crate) last_number: u64,
     pub(crate) orders: VecDeque<Order>,
 }
@@ -64,11 +102,11 @@ pub struct Engine {
 pub(crate) struct Connection {
     pub(crate) server: ServerId,
     pub(crate) working: bool,
-    /// Else it gets nothing more to do, and is told goodbye when it is done.
+    /// Else it gets no more requests, and is disconnected when it is done.
     pub(crate) stays: bool,
-    pub(crate) is_parting: bool, // it was told
+    pub(crate) is_closing: bool, // it was told
     pub(crate) has_answered: bool,
-    pub(crate) line: Line,
+    pub(crate) in_flight: InFlight,
     pub(crate) idle_since: Option<Instant>,
 }
 
@@ -80,30 +118,20 @@ impl Engine {
         Self {
             queue: Queue::new(),
             connections: BTreeMap::new(),
-            lines: pool.ids().map(|server| (server, VecDeque::new())).collect(),
+            retries: Retries::new(pool.ids()),
             pool,
-            parked: Vec::new(),
-            delayed: BTreeSet::new(),
-            troubled: HashMap::new(),
-            suspects: Suspects::default(),
             tickets: HashMap::new(),
             limiter: Limiter::new(now, &settings.rates),
             sched: Scheduler::new(settings.servers.iter().map(|server| server.id)),
             end_game: EndGame::default(),
             allowance: Allowance::new(&settings),
-            budget: Budget::new(settings.budget.0),
-            room_is_short: false,
-            backlog: Backlog::default(),
-            disk_due: None,
+            memory: ArticleMemory::new(settings.budget),
             disk: Disk::default(),
-            ended: HashSet::new(),
-            losses: Losses::default(),
-            wishes: Wishes::default(),
+            jobs: JobEnds::default(),
+            overrides: Overrides::default(),
             is_state_unwritable: false,
             errands: Errands::default(),
             probes: Probes::default(),
-            next_probe_search: None,
-            routed_at: 0,
             last_number: 0,
             orders: VecDeque::new(),
             settings,
@@ -152,16 +180,18 @@ impl Engine {
             Event::SettingsChanged(settings) => self.on_settings_changed(now, *settings),
             Event::StateUnwritable => self.is_state_unwritable = true,
             Event::StateWritable => self.is_state_unwritable = false,
-            Event::Thirsty { connection } => self.on_thirsty(now, connection),
+            Event::CreditWanted { connection } => self.on_credit_wanted(now, connection),
             Event::Timeout => {}
-            Event::Unspent { connection, bytes } => self.on_unspent(now, connection, bytes),
+            Event::CreditReturned { connection, bytes } => {
+                self.on_credit_returned(now, connection, bytes)
+            }
             Event::Written { ticket, result } => self.on_written(now, ticket, result),
         }
         self.on_time(now);
-        self.look_at_allowance(now);
+        self.check_allowance(now);
         self.admit_bodies(now);
-        self.hand_out(now);
-        self.hand_out_probes(now);
+        self.dispatch(now);
+        self.dispatch_probes(now);
         self.run_errands(now);
         self.keep_records(now);
         self.pass_on_leases();
@@ -173,11 +203,11 @@ impl Engine {
 
     pub fn poll_timeout(&self) -> Option<Instant> {
         let idle = self.connections.iter().filter_map(|(id, known)| self.idle_until(*id, known));
-        let delayed = self.delayed.first().map(|(at, _)| *at);
-        let disk = self.disk.next_try().into_iter().chain(self.disk_due).min();
+        let delayed = self.retries.delayed.first().map(|(at, _)| *at);
+        let disk = self.disk.next_try().into_iter().chain(self.memory.disk_due).min();
         let limits = [self.limiter.poll_timeout(), self.allowance.next_deadline()];
         let others = [self.pool.next_deadline(), disk, delayed, self.end_game.next_look()];
-        let others = others.into_iter().chain([self.next_probe_search]);
+        let others = others.into_iter().chain([self.retries.next_probe_search]);
         idle.chain(others.chain(limits).flatten()).min()
     }
 
@@ -207,7 +237,7 @@ impl Engine {
 
     /// Bytes of the budget that articles hold at the moment.
     pub fn reserved(&self) -> ByteCount {
-        ByteCount(self.budget.used())
+        ByteCount(self.memory.budget.used())
     }
 
     fn on_job_added(&mut self, job: NewJob) {
@@ -224,36 +254,32 @@ impl Engine {
 
     pub(crate) fn on_job_removed(&mut self, job: JobId) {
         self.queue.remove(job);
-        self.ended.remove(&job);
-        self.losses.forget(job);
+        self.jobs.forget(job);
         self.drop_work(job);
     }
 
     /// Nothing more is asked for, and nothing is tried again.
     fn drop_work(&mut self, job: JobId) {
         self.queue.pause(job);
-        self.troubled.retain(|key, _| key.job != job);
-        self.suspects.forget_job(job);
-        self.parked.retain(|key| key.job != job);
-        self.delayed.retain(|(_, key)| key.job != job);
+        self.retries.forget_job(job);
         self.disk.forget(job);
     }
 
     pub(crate) fn end_job_if_settled(&mut self, job: JobId) {
         match self.queue.state(job) {
-            None | Some(JobState::Downloading) => {}
-            Some(JobState::Complete { verified }) => {
-                if self.ended.insert(job) {
+            None | Some(DownloadState::Downloading) => {}
+            Some(DownloadState::Complete { verified }) => {
+                if self.jobs.ended.insert(job) {
                     self.orders.push_back(Order::FinishJob { job, verified });
                 }
             }
-            Some(JobState::Incomplete) => self.fail_job(job, self.cause_of_loss(job)),
+            Some(DownloadState::Incomplete) => self.fail_job(job, self.cause_of_loss(job)),
         }
     }
 
     /// A job that is gone may still be heard of by what was under way to the disk.
     pub(crate) fn fail_job(&mut self, job: JobId, failure: Failure) {
-        if self.queue.job(job).is_some() && self.ended.insert(job) {
+        if self.queue.job(job).is_some() && self.jobs.ended.insert(job) {
             self.drop_work(job);
             self.orders.push_back(Order::FailJob { job, failure });
         }
@@ -261,7 +287,7 @@ impl Engine {
 
     fn on_connected(&mut self, now: Now, connection: ConnectionId) {
         let known = self.connections.get_mut(&connection);
-        let Some(known) = known.filter(|known| !known.is_parting) else { return };
+        let Some(known) = known.filter(|known| !known.is_closing) else { return };
         known.working = true;
         known.idle_since = Some(now.instant);
         let server = known.server;
@@ -273,14 +299,14 @@ impl Engine {
 
     /// Its trouble is over.
     pub(crate) fn on_server_works(&mut self, now: Now, server: ServerId) {
-        self.tell(Notice::ServerWorks { server });
+        self.notify(Notice::ServerWorks { server });
         self.reroute(now);
     }
 
     /// It is left alone for a while, in the trouble that the pool knows.
     pub(crate) fn on_server_rests(&mut self, now: Now, server: ServerId, again_in: Duration) {
         if let Some(trouble) = self.pool.trouble(server) {
-            self.tell(Notice::ServerRests { server, trouble, again_in });
+            self.notify(Notice::ServerRests { server, trouble, again_in });
         }
         self.reroute(now);
     }
@@ -321,12 +347,12 @@ impl Engine {
         };
         self.take_probes_back(connection);
         // All it has not reported on, whether or not it had heard of it.
-        for ticket in gone.line.tickets() {
+        for ticket in gone.in_flight.tickets() {
             self.take_back(now, ticket, if Some(&ticket) == first { blame } else { Blame::None });
         }
         match end {
             Consequence::GoesOn => {}
-            Consequence::LowerCeiling(to) => self.tell(Notice::CeilingLowered { server, to }),
+            Consequence::LowerCeiling(to) => self.notify(Notice::CeilingLowered { server, to }),
             Consequence::Rests(again_in) => self.on_server_rests(now, server, again_in),
         }
     }
@@ -340,12 +366,12 @@ impl Engine {
         }
         self.ask_after_pauses(now);
         let is_done = |id: ConnectionId, known: &Connection| {
-            let leaves = !known.stays && known.line.is_empty() && !self.is_probing(id);
+            let leaves = !known.stays && known.in_flight.is_empty() && !self.is_probing(id);
             leaves || self.idle_until(id, known).is_some_and(|end| now.instant >= end)
         };
         let done = self.connections.iter().filter(|(id, known)| is_done(**id, known));
         let done: Vec<_> = done.map(|(id, _)| *id).collect();
-        done.into_iter().for_each(|connection| self.say_goodbye(connection));
+        done.into_iter().for_each(|connection| self.disconnect(connection));
     }
 
     /// When a connection has had nothing to do for too long. Questions without a body are something to
@@ -364,10 +390,10 @@ impl Engine {
     }
 
     /// Once; what it was asked comes back when it has ended.
-    pub(crate) fn say_goodbye(&mut self, connection: ConnectionId) {
+    pub(crate) fn disconnect(&mut self, connection: ConnectionId) {
         let Some(known) = self.connections.get_mut(&connection) else { return };
         known.idle_since = None;
-        if std::mem::replace(&mut known.is_parting, true) {
+        if std::mem::replace(&mut known.is_closing, true) {
             return;
         }
         if std::mem::replace(&mut known.working, false) {
@@ -377,10 +403,10 @@ impl Engine {
     }
 
     /// What waits in a server's line may become too old for it, or, where the clock is set, young
-    /// enough for another one: then it would wait for nobody.
+    /// enough for another one: then it would wait for ever.
     fn reroute_as_articles_age(&mut self, now: Now) {
         let minute = now.date.0.div_euclid(60);
-        if std::mem::replace(&mut self.routed_at, minute) != minute {
+        if std::mem::replace(&mut self.retries.routed_at, minute) != minute {
             self.reroute(now);
         }
     }
@@ -389,7 +415,7 @@ impl Engine {
         self.orders.push_back(Order::Note(note));
     }
 
-    pub(crate) fn tell(&mut self, notice: Notice) {
+    pub(crate) fn notify(&mut self, notice: Notice) {
         self.orders.push_back(Order::Tell(notice));
     }
 }

@@ -1,4 +1,4 @@
-//! Connections for something else than articles: newsgroup headers.
+//! [`Errands`]: connections for something other than articles, such as newsgroup headers. Pure.
 //!
 //! Articles go first. An errand begins when no article wants a connection anywhere, for the line they
 //! come over is shared by all servers, or on one that the settings reserve for errands. It is recalled
@@ -42,7 +42,7 @@ impl Engine {
         }
     }
 
-    /// Nobody wants it any more; one that has begun is recalled.
+    /// It is not wanted any more; one that has begun is recalled.
     pub(crate) fn on_errand_dropped(&mut self, errand: ErrandId) {
         self.errands.waiting.remove(&errand);
         self.recall(errand);
@@ -53,7 +53,7 @@ impl Engine {
         let attempt = Attempt::alone(self.last_number, self.last_number);
         match self.pool.on_errand_ended(now.instant, server, trouble, attempt) {
             Consequence::GoesOn => {}
-            Consequence::LowerCeiling(to) => self.tell(Notice::CeilingLowered { server, to }),
+            Consequence::LowerCeiling(to) => self.notify(Notice::CeilingLowered { server, to }),
             Consequence::Rests(again_in) => self.on_server_rests(now, server, again_in),
         }
     }
@@ -113,11 +113,11 @@ impl Engine {
         let of_these = |server| servers.iter().any(|wanted| self.pool.shares(*wanted, server));
         let idle = |connection: &ConnectionId| self.connections[connection].idle_since.is_some();
         let mut open = self.connections.iter().filter(|(_, known)| of_these(known.server));
-        if open.clone().any(|(_, known)| known.is_parting) {
+        if open.clone().any(|(_, known)| known.is_closing) {
             return;
         }
         if let Some(connection) = open.find(|(id, _)| idle(id)).map(|(id, _)| *id) {
-            self.say_goodbye(connection);
+            self.disconnect(connection);
         }
     }
 

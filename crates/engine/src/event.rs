@@ -1,10 +1,10 @@
-//! What the engine hears.
+//! [`Event`]: everything the engine is told. Pure.
 
 use std::time::Instant;
 
 use bergamot_pool::Trouble;
 use bergamot_queue::{FileKey, MoreFiles, NewJob, Part};
-use bergamot_types::{ByteCount, ByteRate, JobId, ServerId, UnixTime};
+use bergamot_types::{ByteCount, ByteRate, DiskTrouble, JobId, ServerId, UnixTime};
 
 use crate::order::{ConnectionId, ErrandId, Ticket};
 use crate::probes::Sampled;
@@ -26,7 +26,7 @@ pub enum Event {
     },
     /// A disk that was full takes something again.
     DiskReturned,
-    /// Somebody wants everything to wait, but for jobs of [`FORCE_PRIORITY`](crate::FORCE_PRIORITY).
+    /// The user pauses everything, but for jobs of [`FORCE_PRIORITY`](crate::FORCE_PRIORITY).
     DownloadPaused,
     DownloadResumed,
     /// The connection is gone, or never came to be. The first of `unanswered` is the one it broke on.
@@ -35,16 +35,16 @@ pub enum Event {
         trouble: Trouble,
         unanswered: Vec<Ticket>,
     },
-    /// Its server has greeted it and let it in.
+    /// Its connection is greeted and logged in.
     ErrandConnected(ErrandId),
-    /// Nobody wants it any more.
+    /// It is not wanted any more.
     ErrandDropped(ErrandId),
     /// Its connection is gone, or never came to be.
     ErrandEnded {
         errand: ErrandId,
         trouble: Trouble,
     },
-    /// Somebody wants to talk to one of these servers, the best first, when articles do not.
+    /// A connection to one of these servers is wanted, the best first, when articles leave one free.
     ErrandWanted {
         errand: ErrandId,
         servers: Vec<ServerId>,
@@ -55,13 +55,13 @@ pub enum Event {
         part: Part,
         fault: Option<Fault>,
     },
-    /// Somebody does not want the file, which is no loss to its job.
+    /// The user drops the file, which is no loss to its job.
     FileDropped(FileKey),
     FileFinished {
         file: FileKey,
         result: Result<(), DiskTrouble>,
     },
-    /// Somebody wants the file to wait.
+    /// The user pauses the file.
     FilePaused(FileKey),
     FileResumed(FileKey),
     /// More of a job has come, behind what there was.
@@ -69,7 +69,7 @@ pub enum Event {
         job: JobId,
         more: MoreFiles,
     },
-    /// Somebody wants these files of the job first; the others follow by their places.
+    /// The user puts these files of the job first; the others follow in the order of the NZB.
     FilesOrdered {
         job: JobId,
         order: Vec<u32>,
@@ -80,9 +80,9 @@ pub enum Event {
         job: JobId,
         result: Result<(), DiskTrouble>,
     },
-    /// Somebody wants the job to wait.
+    /// The user pauses the job.
     JobPaused(JobId),
-    /// Somebody wants it to come earlier or later; paused or not it stays.
+    /// The user changes its place in the queue; whether it is paused stays.
     JobPlaced {
         job: JobId,
         priority: i32,
@@ -103,9 +103,9 @@ pub enum Event {
     Present {
         ticket: Ticket,
     },
-    /// Nobody wants to know any more.
+    /// The result of the probe is not wanted any more.
     ProbeDropped(JobId),
-    /// Somebody wants to know whether these articles of a job that waits are there.
+    /// Whether servers have these articles of a job that waits is to be found out.
     ProbeWanted {
         job: JobId,
         articles: Vec<Sampled>,
@@ -115,13 +115,13 @@ pub enum Event {
         ticket: Ticket,
         received: ByteCount,
     },
-    /// Somebody wants all connections together to read at this rate, or as the settings say.
+    /// The user limits all connections together to this rate, or goes back to the settings.
     RateChanged(Option<ByteRate>),
     /// The server gave some other answer than the article.
     Refused {
         ticket: Ticket,
     },
-    /// Somebody wants to know whether the server can be reached, if articles do not tell.
+    /// Whether the server can be reached is to be found out, unless a connection to it is open.
     ServerProbeWanted(ServerId),
     /// Other settings hold from now on. A server is known by its id: with another id it is another.
     SettingsChanged(Box<Settings>),
@@ -130,13 +130,13 @@ pub enum Event {
     /// It can again.
     StateWritable,
     /// The connection has something to read and no lease to read it with.
-    Thirsty {
+    CreditWanted {
         connection: ConnectionId,
     },
     /// A deadline may have passed.
     Timeout,
     /// So much of the connection's lease was not needed.
-    Unspent {
+    CreditReturned {
         connection: ConnectionId,
         bytes: ByteCount,
     },
@@ -154,18 +154,4 @@ pub enum Fault {
     TooLarge {
         needed: u64,
     },
-}
-
-/// Why the disk did not do what it was told.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum DiskTrouble {
-    /// No room; [`Event::DiskReturned`] will say when there is.
-    Full,
-    /// May pass: read-only, an error of the device.
-    Passing,
-    /// Will not: the directory is gone, the file is too large for the file system.
-    Lasting,
-    /// What the file held is lost, though its writes had succeeded. To sync it again would succeed
-    /// and prove nothing: the kernel tells of lost pages once.
-    Unsynced,
 }

@@ -1,11 +1,12 @@
-//! The heart: which article is asked of which connection, and what becomes of the answer.
+//! [`Engine`]: which article is requested on which connection, and what is done with the answer.
 //!
 //! One machine: events in, orders out, and the next deadline. It has no socket, no file and no
 //! clock, and it never sees a byte of payload; decoded articles are tickets here. The shell around
 //! it only carries orders out and reports back, so a whole download can be run from a seed.
 //!
 //! - [`Engine`]: the machine
-//! - [`Event`], [`Order`], [`Notice`]: what it hears, what it wants done, what people may know
+//! - [`Event`], [`Order`], [`Notice`]: what it is told, what it wants done, what a user may know
+//! - [`ConnectionEnd`]: how a connection ended, and what class of [`Trouble`] that is
 //! - [`Note`]: what of a job lies on the disk, to be kept across restarts
 //! - [`Verdict`]: how it stands with one article, and what has been tried for it
 //! - [`Settings`], [`ServerSettings`]: what it is told beforehand
@@ -20,42 +21,33 @@
 
 #![forbid(unsafe_code)]
 
-mod admission;
 mod allowance;
 mod article;
-mod backlog;
-mod budget;
 mod control;
+mod decoded;
 mod disk;
-mod end_game;
+mod dispatch;
 mod engine;
 mod errands;
+mod error_class;
 mod event;
-mod hand_out;
-mod health;
-mod line;
-mod measure;
-mod meter;
 mod order;
-mod pace;
 mod probes;
 mod reload;
-mod schedule;
-mod server_probe;
 mod settings;
 mod status;
-mod suspicion;
-mod takers;
 mod verdict;
 
 pub use allowance::Hold;
+pub use allowance::meter::QuotaRecords;
+pub use article::health::HealthAction;
 pub use bergamot_limit::Credit;
 pub use bergamot_pool::{Encounter, History, ServerSettings, Trouble};
+pub use bergamot_types::DiskTrouble;
 pub use control::FORCE_PRIORITY;
 pub use engine::Engine;
-pub use event::{DiskTrouble, Event, Fault, Now};
-pub use health::HealthAction;
-pub use meter::QuotaRecords;
+pub use error_class::ConnectionEnd;
+pub use event::{Event, Fault, Now};
 pub use order::{ConnectionId, ErrandId, Failure, Note, Notice, Order, Ticket};
 pub use probes::{Census, Sampled};
 pub use settings::Settings;

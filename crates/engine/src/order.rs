@@ -1,4 +1,4 @@
-//! What the engine wants done.
+//! [`Order`]: everything the engine wants done, and the ids it uses. Pure.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use bergamot_pool::Trouble;
 use bergamot_queue::{FileKey, Layout, Part, Permille, SegmentKey};
 use bergamot_types::{ByteCount, GroupName, JobId, MessageId, Patience, ServerId, UnixTime};
 
-use crate::health::HealthAction;
-use crate::meter::QuotaRecords;
+use crate::allowance::meter::QuotaRecords;
+use crate::article::health::HealthAction;
 use crate::probes::Census;
 use crate::verdict::Verdict;
 
@@ -43,7 +43,7 @@ pub enum Order {
         connection: ConnectionId,
         server: ServerId,
     },
-    /// Delete all that was written of the job; the order to fail it follows.
+    /// Delete all that was written of the job; it follows the order to fail it.
     DeleteFiles {
         job: JobId,
     },
@@ -51,7 +51,7 @@ pub enum Order {
     Discard {
         ticket: Ticket,
     },
-    /// Say goodbye.
+    /// Quit and close the connection.
     Disconnect {
         connection: ConnectionId,
     },
@@ -158,7 +158,7 @@ pub enum Failure {
     ServersDown,
 }
 
-/// What people may want to know.
+/// What a user may want to know.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Notice {
     /// No server has a good copy under one id of a segment, and the NZB lists another.
@@ -190,7 +190,7 @@ pub enum Notice {
         to: usize,
     },
     DiskPaused {
-        /// None until somebody says that it returned.
+        /// None until [`Event::DiskReturned`](crate::Event::DiskReturned).
         again_in: Option<Duration>,
     },
     DiskResumed,

@@ -1,4 +1,4 @@
-//! Whether articles of a job that waits are there, as far as a sample can tell.
+//! [`Probes`]: samples of articles of jobs that wait, and whether servers have them. Pure.
 //!
 //! A question without a body costs a line each way, so it needs no connection of its own: it is put
 //! behind the articles of one that is open, one at a time, and only where nothing is open is one
@@ -60,7 +60,7 @@ struct Asked {
     server: ServerId,
 }
 
-enum Whom {
+enum Candidates {
     Nobody,
     /// Not now.
     Wait,
@@ -80,7 +80,7 @@ impl Engine {
         self.end_probe_if_settled(job);
     }
 
-    /// What is under way still comes, and tells nobody anything.
+    /// What is under way still comes, and is ignored.
     pub(crate) fn on_probe_dropped(&mut self, job: JobId) {
         self.probes.jobs.remove(&job);
     }
@@ -118,7 +118,7 @@ impl Engine {
 
     fn blame(&mut self, asked: Asked) {
         let Asked { job, probe, mut question, server, .. } = asked;
-        question.tries.charge(server, MOST_BREAKS);
+        question.tries.charge(server, MOST_PROBE_FAILURES);
         self.ask_probe_again(job, probe, question);
     }
 
@@ -141,7 +141,7 @@ impl Engine {
     }
 
     /// After the articles have all they want.
-    pub(crate) fn hand_out_probes(&mut self, now: Now) {
+    pub(crate) fn dispatch_probes(&mut self, now: Now) {
         if self.probes.jobs.is_empty() || self.hold().is_some() {
             return;
         }
@@ -159,13 +159,13 @@ impl Engine {
 
     /// Whether the question is on its way, or settled.
     fn put(&mut self, now: Now, job: JobId, probe: u64, question: Question) -> bool {
-        let servers = match self.whom_to_ask(now, &question) {
-            Whom::Nobody => {
+        let servers = match self.probe_candidates(now, &question) {
+            Candidates::Nobody => {
                 self.settle_unasked(now, job, probe, &question);
                 return true;
             }
-            Whom::Wait => Vec::new(),
-            Whom::These(servers) => servers,
+            Candidates::Wait => Vec::new(),
+            Candidates::These(servers) => servers,
         };
         let Some(connection) = self.connection_for_probe(&servers) else {
             self.open_for_probe(&servers);
@@ -181,15 +181,15 @@ impl Engine {
         true
     }
 
-    fn whom_to_ask(&self, now: Now, question: &Question) -> Whom {
+    fn probe_candidates(&self, now: Now, question: &Question) -> Candidates {
         match self.pool.route_anew(&question.tries, question.article.posted, now.date) {
             Route::Ask(servers) => {
                 let free = servers.into_iter().filter(|server| !self.gives_by_measure(*server));
                 let free: Vec<_> = free.collect();
-                if free.is_empty() { Whom::Nobody } else { Whom::These(free) }
+                if free.is_empty() { Candidates::Nobody } else { Candidates::These(free) }
             }
-            Route::Exhausted => Whom::Nobody,
-            Route::Wait => Whom::Wait,
+            Route::Exhausted => Candidates::Nobody,
+            Route::Wait => Candidates::Wait,
         }
     }
 
@@ -233,7 +233,7 @@ impl Engine {
             .iter()
             .filter(|(_, known)| known.working && known.stays && servers.contains(&known.server));
         let with_room = open.filter_map(|(id, known)| {
-            let length = known.line.len();
+            let length = known.in_flight.len();
             Some((length, room(id, length == 0)?, *id))
         });
         with_room.min().map(|(_, _, id)| id)
@@ -258,8 +258,8 @@ impl Engine {
 
 /// Questions at a time on a connection that does nothing else: enough for any round trip.
 const MOST_AT_ONCE: usize = 32;
-/// Questions of a job that nobody can be asked just now and that are looked at all the same, after each
+/// Questions of a job that no server can be asked just now and that are looked at all the same, after each
 /// event: articles are what events are about.
 const MOST_IN_VAIN: usize = 8;
 /// A server that breaks off more often on one article is asked no more.
-const MOST_BREAKS: u8 = 2;
+const MOST_PROBE_FAILURES: u8 = 2;

@@ -1,4 +1,4 @@
-//! Other settings while it runs.
+//! Reload: methods of [`Engine`] that apply other [`Settings`] while it runs. Pure.
 //!
 //! What can go on goes on: connections are kept as long as their server may have them, averages and
 //! what is used of quotas stay, and whatever waits is routed anew.
@@ -18,13 +18,13 @@ impl Engine {
         let old = std::mem::replace(&mut self.settings, new);
         self.pool.set_servers(self.settings.servers.iter().cloned());
         self.pool.set_article_retries(self.settings.article_retries);
-        self.budget.set_total(self.settings.budget.0);
+        self.memory.budget.set_total(self.settings.budget.0);
         self.change_rates(now, &old);
         self.change_quotas(now);
         self.close_surplus();
         self.reroute(now);
         let known: BTreeSet<_> = self.pool.ids().collect();
-        self.lines.retain(|server, _| known.contains(server));
+        self.retries.queues.retain(|server, _| known.contains(server));
         let gone = old.servers.iter().map(|server| server.id).filter(|id| !known.contains(id));
         gone.for_each(|server| self.sched.forget(server));
     }
@@ -38,14 +38,14 @@ impl Engine {
             self.limiter.set_server(now.instant, server, new.server_rates.get(&server).copied());
         }
         if new.rate != before.rate {
-            self.wishes.rate = None;
+            self.overrides.rate = None;
             self.limiter.set_global(now.instant, Some(self.rate_by_schedule()));
         }
     }
 
     fn change_quotas(&mut self, now: Now) {
         for server in self.allowance.change(now.date, &self.settings) {
-            self.tell(Notice::QuotaRenewed { server });
+            self.notify(Notice::QuotaRenewed { server });
         }
         let servers: Vec<_> = self.pool.ids().collect();
         for server in servers {
@@ -62,7 +62,7 @@ impl Engine {
             let most = settings.filter(|known| known.active).map_or(0, |known| known.connections);
             for connection in self.dispensable(server).into_iter().skip(most) {
                 match most {
-                    0 => self.say_goodbye(connection),
+                    0 => self.disconnect(connection),
                     _ => self.retire(connection),
                 }
             }
@@ -74,7 +74,7 @@ impl Engine {
         let staying = self.connections.iter();
         let staying = staying.filter(|(_, known)| known.server == server && known.stays);
         let mut staying: Vec<_> = staying.collect();
-        staying.sort_by_key(|(id, known)| (Reverse((known.working, known.line.len())), **id));
+        staying.sort_by_key(|(id, known)| (Reverse((known.working, known.in_flight.len())), **id));
         staying.into_iter().map(|(id, _)| *id).collect()
     }
 

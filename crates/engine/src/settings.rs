@@ -1,4 +1,4 @@
-//! What the engine is told beforehand.
+//! [`Settings`]: what the engine is configured with. Pure.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,8 +7,8 @@ use bergamot_limit::{QuotaSettings, Timetable};
 use bergamot_pool::ServerSettings;
 use bergamot_types::{ByteCount, ServerId};
 
-use crate::health::HealthAction;
-use crate::meter::QuotaRecords;
+use crate::allowance::meter::QuotaRecords;
+use crate::article::health::HealthAction;
 
 #[derive(Clone, Debug)]
 pub struct Settings {

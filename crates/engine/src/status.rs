@@ -1,4 +1,4 @@
-//! What people may see of it, as often as they like.
+//! [`ServerStatus`] and [`JobStatus`]: read-only views of the engine, cheap enough to be built often. Pure.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use bergamot_pool::Trouble;
 use bergamot_queue::SegmentKey;
 use bergamot_types::{ByteRate, JobId, ServerId};
 
-use crate::article::{Stage, Whereabouts};
+use crate::article::{Location, Stage};
 use crate::engine::Engine;
 use crate::event::Now;
 use crate::verdict::{Verdict, Wait};
@@ -45,7 +45,7 @@ pub struct JobStatus {
     pub in_flight: usize,
     /// Articles on their way to the disk.
     pub writing: usize,
-    /// What the NZB claims of those that nobody was asked for, paused files aside.
+    /// What the NZB claims of those that were not requested, paused files aside.
     pub fresh_bytes: u64,
     /// Articles that did not come at the first asking and wait to be asked for again.
     pub waiting: usize,
@@ -70,7 +70,7 @@ impl Engine {
             working: self.pool.working(id),
             configured: settings.connections,
             ceiling: self.pool.ceiling(id),
-            in_flight: lines.map(|known| known.line.len()).sum(),
+            in_flight: lines.map(|known| known.in_flight.len()).sum(),
             trouble: self.pool.trouble(id),
             rests_until: self.pool.rests_until(id),
             is_used_up: self.pool.is_used_up(id),
@@ -83,9 +83,9 @@ impl Engine {
         let known = self.queue.job(job)?;
         let stages = self.tickets.values().filter(|it| it.key.job == job).map(|it| &it.stage);
         let in_flight = stages.clone().filter(|it| matches!(it, Stage::Asked { .. })).count();
-        let waits = |whereabouts| whereabouts != Whereabouts::UnderWay;
-        let waiting = self.troubled.iter().filter(|(key, _)| key.job == job);
-        let waiting = waiting.filter(|(_, it)| waits(it.whereabouts)).map(|(key, _)| *key);
+        let waits = |location| location != Location::UnderWay;
+        let waiting = self.retries.troubled.iter().filter(|(key, _)| key.job == job);
+        let waiting = waiting.filter(|(_, it)| waits(it.location)).map(|(key, _)| *key);
         let unasked = known.first_unasked();
         let unasked = unasked.map(|(file, segment)| SegmentKey { job, file, segment });
         let first = waiting.clone().min().or(unasked);

@@ -1,10 +1,10 @@
-//! What becomes of an article, and what has been.
+//! [`Verdict`]: the result of an article, or what it waits for. Pure.
 
 use bergamot_pool::{History, Route, Tries, Trouble};
 use bergamot_queue::SegmentKey;
 use bergamot_types::{JobId, ServerId};
 
-use crate::article::{Stage, Whereabouts};
+use crate::article::{Location, Stage};
 use crate::engine::Engine;
 use crate::event::Now;
 use crate::order::Ticket;
@@ -16,7 +16,7 @@ pub enum Verdict {
     Damaged { history: History, kept: bool },
     /// A good copy came from this server.
     Got { server: ServerId },
-    /// Nobody has it.
+    /// No server has it.
     Missing { history: History },
     /// It may still come, from any of these.
     Waiting { servers: Vec<ServerId>, why: Wait, history: History },
@@ -51,7 +51,7 @@ impl Engine {
         if !self.queue.wants(key) {
             return None;
         }
-        let troubled = self.troubled.get(&key);
+        let troubled = self.retries.troubled.get(&key);
         let tries = troubled.map(|troubled| troubled.tries.clone()).unwrap_or_default();
         let history = self.history(now, key, &tries);
         let waiting = |servers, why| Some(Verdict::Waiting { servers, why, history });
@@ -60,13 +60,13 @@ impl Engine {
             Some(&Stage::Writing { server, .. }) => return Some(Verdict::Got { server }),
             Some(Stage::Keeping) | None => {}
         }
-        let (servers, trouble) = self.whom_it_waits_for(now, key, &tries);
-        let whereabouts = troubled.map(|troubled| troubled.whereabouts);
+        let (servers, trouble) = self.servers_awaited(now, key, &tries);
+        let location = troubled.map(|troubled| troubled.location);
         let why = match trouble {
             _ if self.queue.is_paused(key.job) => Wait::Job,
             _ if self.queue.is_job_held(key.job) => Wait::Paused,
             _ if self.queue.is_held(key) => Wait::File,
-            _ if matches!(whereabouts, Some(Whereabouts::Delayed { .. })) => Wait::Pause,
+            _ if matches!(location, Some(Location::Delayed { .. })) => Wait::Pause,
             _ if servers.is_empty() => Wait::Servers,
             Some(trouble) => Wait::Server(trouble),
             None if servers.iter().all(|server| self.pool.is_used_up(*server)) => Wait::Quota,
@@ -75,7 +75,7 @@ impl Engine {
         waiting(servers, why)
     }
 
-    /// The last word on an article that nobody can be asked for any more.
+    /// The final verdict on an article that no server can be asked for any more.
     pub(crate) fn last_verdict(
         &self,
         now: Now,
@@ -106,7 +106,8 @@ impl Engine {
     /// article that the server cannot bear, it must not go round for ever. Whether it is charged.
     pub(crate) fn is_suspect(&mut self, ticket: Ticket, server: ServerId) -> bool {
         let Some(key) = self.tickets.get(&ticket).map(|article| article.key) else { return false };
-        self.troubled.entry(key).or_default().tries.refused(server) > FORGIVEN
+        self.retries.troubled.entry(key).or_default().tries.refused(server)
+            > UNCLEAR_REFUSALS_ALLOWED
     }
 
     fn stage(&self, key: SegmentKey) -> Option<&Stage> {
@@ -121,7 +122,7 @@ impl Engine {
     }
 
     /// Those who may still be asked, and the trouble they are in if all of them are.
-    fn whom_it_waits_for(
+    fn servers_awaited(
         &self,
         now: Now,
         key: SegmentKey,
@@ -140,4 +141,4 @@ impl Engine {
 }
 
 /// How many unreadable refusals are put down to the number of connections.
-const FORGIVEN: u8 = 2;
+const UNCLEAR_REFUSALS_ALLOWED: u8 = 2;

@@ -1,8 +1,6 @@
 //! Who gets room for a body, and who waits for it.
 
-mod by_hand;
-
-use by_hand::{World, server};
+use bergamot_testkit::fixtures::manual::{World, server};
 
 const BUDGET: u64 = 1_000_000;
 

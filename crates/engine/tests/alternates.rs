@@ -1,11 +1,9 @@
 //! Segments for which an NZB lists several ids, and ids that it lists for several segments.
 
-mod by_hand;
-
 use bergamot_engine::{Failure, HealthAction, Notice};
 use bergamot_queue::{Alternates, Part};
+use bergamot_testkit::fixtures::manual::{ARTICLE, World, part, server};
 use bergamot_types::MessageIdList;
-use by_hand::{ARTICLE, World, part, server};
 
 fn list(ids: &[&str]) -> MessageIdList {
     let mut list = MessageIdList::new();
@@ -37,7 +35,7 @@ fn good(segment: u32) -> Part {
 }
 
 fn lost(world: &World) -> Vec<&str> {
-    let lost = world.told.iter().filter_map(|notice| match notice {
+    let lost = world.host.told.iter().filter_map(|notice| match notice {
         Notice::ArticleLost { id, .. } => Some(id.as_str()),
         _ => None,
     });
@@ -54,7 +52,10 @@ fn what_is_missing_everywhere_is_asked_for_by_its_next_id() {
     world.comes_as(0, good(1));
     world.writes_all();
     world.names(Ok(()));
-    assert_eq!((world.moving.clone(), world.failed.len(), lost(&world).len()), (vec![1], 0, 0));
+    assert_eq!(
+        (world.disk.moving.clone(), world.host.failed.len(), lost(&world).len()),
+        (vec![1], 0, 0)
+    );
 }
 
 #[test]
@@ -63,10 +64,10 @@ fn a_segment_is_lost_once_when_none_of_its_ids_is_left() {
     world.misses(0);
     world.misses(0);
     assert_eq!(world.status(1).lost, 0);
-    assert!(world.failed.is_empty() && lost(&world).is_empty());
+    assert!(world.host.failed.is_empty() && lost(&world).is_empty());
     world.misses(0);
     assert_eq!((world.line(0), lost(&world)), (vec![], vec!["11@1"]));
-    assert_eq!(world.failed, [(1, Failure::Incomplete)]);
+    assert_eq!(world.host.failed, [(1, Failure::Incomplete)]);
 }
 
 #[test]
@@ -92,7 +93,7 @@ fn the_article_of_another_part_is_replaced_by_the_next_id() {
     world.comes_as(0, good(1));
     world.writes_all();
     world.names(Ok(()));
-    assert_eq!((world.moving.clone(), lost(&world).len()), (vec![1], 0));
+    assert_eq!((world.disk.moving.clone(), lost(&world).len()), (vec![1], 0));
 }
 
 #[test]
@@ -110,7 +111,7 @@ fn a_suspicious_copy_is_accepted_if_no_other_id_has_a_better_one() {
     world.comes_as(0, suspicious);
     world.writes_all();
     world.names(Ok(()));
-    assert_eq!((world.moving.clone(), lost(&world).len()), (vec![1], 0));
+    assert_eq!((world.disk.moving.clone(), lost(&world).len()), (vec![1], 0));
 }
 
 /// A job whose articles are those of these segments, and a file of two parts.
@@ -137,9 +138,9 @@ fn an_id_under_a_number_too_many_costs_no_file() {
     for ids in [["0@1", "1@1", "1@1"], ["0@1", "1@1", "0@1"]] {
         let mut world = listed(&ids);
         comes_all(&mut world);
-        assert_eq!((world.finishing.len(), world.failed.len()), (1, 0), "{ids:?}");
+        assert_eq!((world.disk.finishing.len(), world.host.failed.len()), (1, 0), "{ids:?}");
         world.names(Ok(()));
-        assert_eq!(world.moving, [1]);
+        assert_eq!(world.disk.moving, [1]);
     }
 }
 
@@ -147,7 +148,7 @@ fn an_id_under_a_number_too_many_costs_no_file() {
 fn an_id_listed_twice_may_shift_the_numbers_behind_it() {
     let mut world = listed(&["0@1", "0@1", "1@1"]);
     comes_all(&mut world);
-    assert_eq!((world.finishing.len(), world.failed.len()), (1, 0));
+    assert_eq!((world.disk.finishing.len(), world.host.failed.len()), (1, 0));
 }
 
 #[test]
@@ -158,6 +159,6 @@ fn an_id_in_place_of_another_does_not_hide_that_a_part_is_missing() {
         world.comes_as(0, part(&sizes, segment));
         world.writes_all();
     }
-    assert!(world.finishing.is_empty());
-    assert_eq!(world.failed, [(1, Failure::Incomplete)]);
+    assert!(world.disk.finishing.is_empty());
+    assert_eq!(world.host.failed, [(1, Failure::Incomplete)]);
 }

@@ -1,13 +1,11 @@
 //! What counts against a quota: all that came over the line, as it comes.
 
-mod by_hand;
-
 use std::time::Duration;
 
 use bergamot_engine::{Fault, Trouble};
 use bergamot_limit::{Allowance, Period, QuotaSettings};
+use bergamot_testkit::fixtures::manual::{ARTICLE, World, server};
 use bergamot_types::{ByteCount, ServerId};
-use by_hand::{ARTICLE, World, server};
 
 const CLAIMED: u64 = ARTICLE as u64;
 
@@ -74,7 +72,7 @@ fn what_a_connection_was_refused_counts_only_if_something_came() {
 #[test]
 fn while_something_is_counted_the_calendar_is_looked_at_every_minute() {
     assert_eq!(world().wakes_in(), Some(Duration::from_secs(60)));
-    let mut uncounted = World::new(vec![server(1, 1)]);
+    let mut uncounted = World::of(vec![server(1, 1)]);
     uncounted.add(1, 3);
     assert_eq!(uncounted.wakes_in(), None);
 }
@@ -83,9 +81,9 @@ fn while_something_is_counted_the_calendar_is_looked_at_every_minute() {
 fn an_idle_daemon_keeps_no_records() {
     let mut world = World::with(vec![server(1, 1)], |settings| settings.quota = plenty());
     world.wait(1_000);
-    assert_eq!(world.persists, 0);
+    assert_eq!(world.disk.persists, 0);
     world.add(1, 1);
-    assert_eq!(world.persists, 1);
+    assert_eq!(world.disk.persists, 1);
 }
 
 #[test]

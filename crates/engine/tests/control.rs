@@ -1,17 +1,15 @@
 //! What people may change while it runs.
 
-mod world;
-
 use bergamot_engine::{
     DiskTrouble, Event, FORCE_PRIORITY, Failure, HealthAction, Hold, Settings, Trouble,
 };
 use bergamot_limit::{Effect, Rule, Timetable, Weekdays};
 use bergamot_queue::{FileKey, MoreFiles};
+use bergamot_testkit::fixtures::rules::{Reply, World, job, server};
 use bergamot_types::{ByteRate, JobId};
-use world::{Reply, World, job, server};
 
 fn world(connections: usize) -> World {
-    World::new(vec![server(1).connections(connections)])
+    World::of(vec![server(1).connections(connections)])
 }
 
 fn place(job: u32, priority: i32, rank: i64) -> Event {
@@ -23,7 +21,7 @@ fn file(job: u32, file: u32) -> FileKey {
 }
 
 fn completed(world: &World) -> Vec<u32> {
-    world.completed.iter().map(|(job, _)| *job).collect()
+    world.disk.completed.iter().map(|(job, _)| *job).collect()
 }
 
 #[test]
@@ -45,19 +43,19 @@ fn while_everything_is_paused_only_what_is_forced_goes_on() {
     world.run_steps(20);
     world.happens(Event::DownloadPaused);
     world.run_for(100);
-    let fetched = world.fetches.len();
+    let fetched = world.servers.fetches.len();
     assert!(fetched < 40 && world.engine.reserved().0 == 0, "what was under way has ended");
     assert_eq!(world.engine.hold(), Some(Hold::Paused));
     world.add(job(2, &[10]).priority(FORCE_PRIORITY));
     world.add(job(3, &[10]));
     world.run_for(100);
-    assert_eq!((completed(&world), world.fetches.len()), (vec![2], fetched + 10));
+    assert_eq!((completed(&world), world.servers.fetches.len()), (vec![2], fetched + 10));
     world.happens(place(3, FORCE_PRIORITY + 1, 0));
     world.run_for(100);
     assert_eq!(completed(&world), [2, 3]);
     world.happens(Event::DownloadResumed);
     world.run();
-    assert_eq!((completed(&world), world.fetches.len()), (vec![2, 3, 1], 60));
+    assert_eq!((completed(&world), world.servers.fetches.len()), (vec![2, 3, 1], 60));
     assert_eq!(world.engine.hold(), None);
 }
 
@@ -68,25 +66,25 @@ fn nothing_is_fetched_while_what_arrives_cannot_be_put_on_record() {
     world.run_steps(20);
     world.happens(Event::StateUnwritable);
     world.run_for(100);
-    let fetched = world.fetches.len();
+    let fetched = world.servers.fetches.len();
     assert!(fetched < 40 && world.engine.reserved().0 == 0, "what was under way has ended");
     assert_eq!(world.engine.hold(), Some(Hold::Unrecorded));
     world.run_for(3600);
-    assert_eq!(world.fetches.len(), fetched);
+    assert_eq!(world.servers.fetches.len(), fetched);
     world.happens(Event::StateWritable);
     world.run();
-    assert_eq!((completed(&world), world.fetches.len()), (vec![1], 40));
+    assert_eq!((completed(&world), world.servers.fetches.len()), (vec![1], 40));
 }
 
 #[test]
 fn what_is_forced_waits_for_the_disk_as_others_do() {
     let mut world = world(1);
-    world.disk = Some(DiskTrouble::Passing);
+    world.disk.trouble = Some(DiskTrouble::Transient);
     world.happens(Event::DownloadPaused);
     world.add(job(1, &[5]).priority(FORCE_PRIORITY));
     world.run_for(20);
     assert_eq!(world.engine.hold(), Some(Hold::Disk));
-    world.disk = None;
+    world.disk.trouble = None;
     world.run();
     assert_eq!(completed(&world), [1]);
 }
@@ -99,9 +97,9 @@ fn a_server_in_trouble_is_left_alone_while_everything_is_paused() {
     world.run_for(60);
     world.happens(Event::DownloadPaused);
     world.run_for(1);
-    let dials = world.dials;
+    let dials = world.servers.dials;
     world.run_for(3600);
-    assert_eq!(world.dials, dials);
+    assert_eq!(world.servers.dials, dials);
     world.accept(1);
     world.happens(Event::DownloadResumed);
     world.run();
@@ -142,7 +140,7 @@ fn pausing_and_resuming_anything_at_any_moment_loses_nothing() {
             assert_eq!(world.engine.reserved().0, 0, "{what} after {steps}");
             world.happens(resume);
             world.run();
-            let ended = (world.completed.len(), world.failed.len());
+            let ended = (world.disk.completed.len(), world.host.failed.len());
             assert_eq!(ended, (2, 0), "{what} after {steps}");
         }
     }
@@ -154,11 +152,11 @@ fn nothing_of_a_paused_file_is_fetched_and_its_job_waits() {
     world.add(job(1, &[5, 5]));
     world.happens(Event::FilePaused(file(1, 0)));
     world.run_for(3600);
-    assert!(completed(&world).is_empty() && world.fetches.len() < 10);
+    assert!(completed(&world).is_empty() && world.servers.fetches.len() < 10);
     assert!(world.engine.job(JobId(1)).is_some_and(|job| job.files()[0].is_paused()));
     world.happens(Event::FileResumed(file(1, 0)));
     world.run();
-    assert_eq!((completed(&world), world.fetches.len()), (vec![1], 10));
+    assert_eq!((completed(&world), world.servers.fetches.len()), (vec![1], 10));
 }
 
 #[test]
@@ -169,7 +167,7 @@ fn a_file_dropped_at_any_moment_leaves_a_job_that_completes() {
         world.run_steps(1 + steps);
         world.happens(Event::FileDropped(file(1, 0)));
         world.run();
-        assert_eq!((completed(&world), world.failed.len()), (vec![1], 0), "after {steps}");
+        assert_eq!((completed(&world), world.host.failed.len()), (vec![1], 0), "after {steps}");
         assert_eq!(world.engine.reserved().0, 0, "after {steps}");
     }
 }
@@ -188,7 +186,11 @@ fn a_job_that_gets_more_files_while_it_runs_completes_with_all_of_them() {
         world.happens(Event::FileResumed(file(1, 3)));
         world.happens(Event::FilesOrdered { job: JobId(1), order: vec![3] });
         world.run();
-        assert_eq!((completed(&world), world.fetches.len()), (vec![1], 11), "after {steps}");
+        assert_eq!(
+            (completed(&world), world.servers.fetches.len()),
+            (vec![1], 11),
+            "after {steps}"
+        );
     }
 }
 
@@ -202,7 +204,7 @@ fn a_file_that_cannot_be_had_may_be_dropped_to_save_its_job() {
     world.happens(Event::FileDropped(file(1, 0)));
     world.happens(Event::FileResumed(file(1, 1)));
     world.run();
-    assert_eq!((completed(&world), world.failed.len()), (vec![1], 0));
+    assert_eq!((completed(&world), world.host.failed.len()), (vec![1], 0));
 }
 
 #[test]
@@ -213,7 +215,7 @@ fn a_job_all_of_whose_files_are_dropped_fails() {
     world.happens(Event::FileDropped(file(1, 0)));
     world.happens(Event::FileDropped(file(1, 1)));
     world.run();
-    assert_eq!(world.failed, [(1, Failure::Incomplete)]);
+    assert_eq!(world.host.failed, [(1, Failure::Incomplete)]);
 }
 
 #[test]

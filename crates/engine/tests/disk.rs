@@ -1,21 +1,19 @@
 //! What the engine does when the disk does not do what it is told.
 
-mod by_hand;
-
 use std::time::Duration;
 
 use bergamot_engine::{DiskTrouble, Event, Failure, Hold, Notice, ServerSettings, Trouble};
-use by_hand::{World, server};
+use bergamot_testkit::fixtures::manual::{World, server};
 
-const PASSING: Result<(), DiskTrouble> = Err(DiskTrouble::Passing);
-const LASTING: Result<(), DiskTrouble> = Err(DiskTrouble::Lasting);
+const PASSING: Result<(), DiskTrouble> = Err(DiskTrouble::Transient);
+const LASTING: Result<(), DiskTrouble> = Err(DiskTrouble::Permanent);
 const UNSYNCED: Result<(), DiskTrouble> = Err(DiskTrouble::Unsynced);
 
 const PAUSED: Notice = Notice::DiskPaused { again_in: Some(Duration::from_secs(5)) };
 
 /// So many connections, each of which has been asked for an article of job 1.
 fn world(connections: usize, articles: u32) -> World {
-    let mut world = World::new(vec![server(1, connections)]);
+    let mut world = World::of(vec![server(1, connections)]);
     world.add(1, articles);
     world
 }
@@ -29,11 +27,11 @@ fn a_write_that_fails_pauses_all_for_five_seconds_and_one_article_is_the_trial()
     let mut world = world(3, 9);
     world.comes(0);
     world.writes(PASSING);
-    assert_eq!((&world.told[..], under_way(&world)), (&[PAUSED][..], 3));
+    assert_eq!((&world.host.told[..], under_way(&world)), (&[PAUSED][..], 3));
     (0..3).for_each(|connection| _ = world.comes(connection));
     world.writes(PASSING);
     world.writes_all();
-    assert_eq!((&world.told[..], under_way(&world)), (&[PAUSED][..], 0), "it proves nothing");
+    assert_eq!((&world.host.told[..], under_way(&world)), (&[PAUSED][..], 0), "it proves nothing");
     world.wait(4_999);
     assert_eq!(under_way(&world), 0);
     world.wait(1);
@@ -43,7 +41,7 @@ fn a_write_that_fails_pauses_all_for_five_seconds_and_one_article_is_the_trial()
     world.comes(trial);
     assert_eq!(under_way(&world), 0, "it is not written yet");
     world.writes(Ok(()));
-    assert_eq!(world.told, [PAUSED, Notice::DiskResumed]);
+    assert_eq!(world.host.told, [PAUSED, Notice::DiskResumed]);
     assert_eq!(under_way(&world), 3);
 }
 
@@ -59,7 +57,7 @@ fn a_trial_that_fails_is_another_pause_and_nobody_is_told_again() {
         assert_eq!(under_way(&world), 0);
         assert_eq!(world.wakes_in(), Some(Duration::from_secs(5)));
     }
-    assert_eq!(world.told, [PAUSED]);
+    assert_eq!(world.host.told, [PAUSED]);
 }
 
 #[test]
@@ -72,7 +70,7 @@ fn a_disk_that_works_again_may_fail_again() {
         world.comes(0);
         world.writes(Ok(()));
     }
-    assert_eq!(world.told, [PAUSED, Notice::DiskResumed, PAUSED, Notice::DiskResumed]);
+    assert_eq!(world.host.told, [PAUSED, Notice::DiskResumed, PAUSED, Notice::DiskResumed]);
 }
 
 #[test]
@@ -85,11 +83,11 @@ fn a_full_disk_is_left_alone_until_somebody_says_that_there_is_room() {
     world.wait(10_000);
     assert_eq!(under_way(&world), 0);
     assert_eq!(world.engine.hold(), Some(Hold::Disk));
-    world.pass(Event::DiskReturned);
+    world.tell(Event::DiskReturned);
     assert_eq!((world.engine.hold(), under_way(&world)), (None, 1), "one is the trial");
     world.comes(0);
     world.writes(Ok(()));
-    assert_eq!(world.told, [Notice::DiskPaused { again_in: None }, Notice::DiskResumed]);
+    assert_eq!(world.host.told, [Notice::DiskPaused { again_in: None }, Notice::DiskResumed]);
 }
 
 #[test]
@@ -97,7 +95,7 @@ fn a_write_that_can_never_succeed_fails_its_job() {
     let mut world = world(1, 3);
     world.comes(0);
     world.writes(LASTING);
-    assert_eq!((&world.failed[..], world.told.len()), (&[(1, Failure::Disk)][..], 0));
+    assert_eq!((&world.host.failed[..], world.host.told.len()), (&[(1, Failure::Disk)][..], 0));
 }
 
 #[test]
@@ -106,16 +104,16 @@ fn a_file_that_gets_no_name_is_tried_again_after_the_pause_and_once() {
     world.comes(0);
     world.writes(Ok(()));
     world.names(PASSING);
-    assert_eq!(world.told, [PAUSED]);
+    assert_eq!(world.host.told, [PAUSED]);
     world.wait(4_999);
-    assert_eq!(world.finishing, []);
+    assert_eq!(world.disk.finishing, []);
     world.wait(1);
-    assert_eq!(world.finishing.len(), 1);
+    assert_eq!(world.disk.finishing.len(), 1);
     world.wait(60_000);
-    assert_eq!(world.finishing.len(), 1, "one order at a time");
+    assert_eq!(world.disk.finishing.len(), 1, "one order at a time");
     world.names(Ok(()));
     assert_eq!(
-        (&world.told[..], &world.moving[..]),
+        (&world.host.told[..], &world.disk.moving[..]),
         (&[PAUSED, Notice::DiskResumed][..], &[1][..])
     );
 }
@@ -128,11 +126,11 @@ fn a_file_with_a_name_is_not_finished_again_after_a_pause() {
     world.add(2, 1);
     world.comes(0);
     world.writes(PASSING);
-    assert_eq!(world.finishing.len(), 1, "that of job 1 has not been named yet");
+    assert_eq!(world.disk.finishing.len(), 1, "that of job 1 has not been named yet");
     world.wait(5_000);
-    assert_eq!(world.finishing.len(), 1);
+    assert_eq!(world.disk.finishing.len(), 1);
     world.names(Ok(()));
-    assert_eq!((&world.moving[..], world.finishing.len()), (&[1][..], 0));
+    assert_eq!((&world.disk.moving[..], world.disk.finishing.len()), (&[1][..], 0));
 }
 
 #[test]
@@ -141,7 +139,7 @@ fn a_file_that_can_never_have_its_name_fails_its_job() {
     world.comes(0);
     world.writes(Ok(()));
     world.names(LASTING);
-    assert_eq!(world.failed, [(1, Failure::Disk)]);
+    assert_eq!(world.host.failed, [(1, Failure::Disk)]);
 }
 
 #[test]
@@ -151,13 +149,13 @@ fn a_file_may_be_lost_twice_and_not_three_times() {
         world.comes(0);
         world.writes(Ok(()));
         world.names(UNSYNCED);
-        assert_eq!(world.failed.len(), usize::from(losses == 3), "lost {losses} times");
+        assert_eq!(world.host.failed.len(), usize::from(losses == 3), "lost {losses} times");
         assert_eq!(world.line(0), [], "the disk is left alone");
         world.wait(5_000);
         assert_eq!(world.line(0).len(), usize::from(losses < 3));
     }
-    assert_eq!(world.failed, [(1, Failure::Disk)]);
-    assert_eq!(world.finishing, []);
+    assert_eq!(world.host.failed, [(1, Failure::Disk)]);
+    assert_eq!(world.disk.finishing, []);
 }
 
 #[test]
@@ -176,7 +174,7 @@ fn each_file_has_its_own_losses() {
         world.moves(Ok(()));
         world.add(job + 1, 1);
     }
-    assert_eq!(world.failed, []);
+    assert_eq!(world.host.failed, []);
 }
 
 #[test]
@@ -186,21 +184,21 @@ fn a_job_that_cannot_be_moved_is_tried_again_after_longer_and_longer() {
     world.writes(Ok(()));
     world.names(Ok(()));
     for again_in in [5, 10, 20, 40, 60, 60, 60, 60].map(Duration::from_secs) {
-        world.told.clear();
+        world.host.told.clear();
         world.moves(PASSING);
         assert!(
-            matches!(&world.told[..], [Notice::JobNotMoved { again_in: told, .. }]
+            matches!(&world.host.told[..], [Notice::JobNotMoved { again_in: told, .. }]
             if *told == again_in),
             "{:?}, not {again_in:?}",
-            world.told
+            world.host.told
         );
         world.wait(again_in.as_millis() as u64 - 1);
-        assert_eq!(world.moving, []);
+        assert_eq!(world.disk.moving, []);
         assert_eq!(world.wakes_in(), Some(Duration::from_millis(1)));
         world.wait(1);
-        assert_eq!(world.moving, [1]);
+        assert_eq!(world.disk.moving, [1]);
         world.wait(90_000);
-        assert_eq!(world.moving, [1], "one order at a time");
+        assert_eq!(world.disk.moving, [1], "one order at a time");
     }
     world.moves(Ok(()));
     assert!(world.is_done());
@@ -214,7 +212,7 @@ fn a_job_that_can_never_be_moved_fails() {
     world.writes(Ok(()));
     world.names(Ok(()));
     world.moves(LASTING);
-    assert_eq!(world.failed, [(1, Failure::Disk)]);
+    assert_eq!(world.host.failed, [(1, Failure::Disk)]);
 }
 
 #[test]
@@ -226,7 +224,7 @@ fn a_job_that_is_removed_is_not_moved_any_more() {
     world.moves(PASSING);
     world.remove(1);
     world.wait(90_000);
-    assert_eq!((&world.moving[..], world.wakes_in()), (&[][..], None));
+    assert_eq!((&world.disk.moving[..], world.wakes_in()), (&[][..], None));
 }
 
 #[test]
@@ -238,16 +236,16 @@ fn a_job_that_is_removed_takes_nothing_of_others_along() {
     world.announce(2, &[700_000]);
     world.remove(2);
     world.wait(5_000);
-    assert_eq!(world.finishing.len(), 1, "it still gets its name");
+    assert_eq!(world.disk.finishing.len(), 1, "it still gets its name");
     world.names(PASSING);
     world.remove(1);
     world.wait(5_000);
-    assert_eq!(world.finishing, [], "and now nobody wants it");
+    assert_eq!(world.disk.finishing, [], "and now nobody wants it");
 }
 
 /// Job 1 has come and waits for its name, and nothing has come of job 2.
 fn two_jobs(servers: Vec<ServerSettings>, articles: u32) -> World {
-    let mut world = World::new(servers);
+    let mut world = World::of(servers);
     world.add(1, 1);
     world.comes(0);
     world.writes(Ok(()));
@@ -256,7 +254,7 @@ fn two_jobs(servers: Vec<ServerSettings>, articles: u32) -> World {
 }
 
 fn is_fetched(world: &World, job: u32) -> bool {
-    world.finishing.iter().any(|file| file.job.0 == job)
+    world.disk.finishing.iter().any(|file| file.job.0 == job)
 }
 
 #[test]
@@ -267,7 +265,7 @@ fn a_lost_file_takes_nothing_along_that_others_have_under_way_or_wait_for() {
     world.names(UNSYNCED);
     world.rounds(20, 1_000);
     assert!(is_fetched(&world, 1) && is_fetched(&world, 2));
-    assert_eq!(world.written.len(), 1 + 1 + 3, "only the lost one is written twice");
+    assert_eq!(world.disk.written.len(), 1 + 1 + 3, "only the lost one is written twice");
 }
 
 #[test]
@@ -300,11 +298,11 @@ fn the_losses_of_a_file_are_remembered_when_another_job_is_removed() {
     for _ in 0..2 {
         world.names(UNSYNCED);
         world.rounds(3, 5_000);
-        world.finishing.retain(|file| file.job.0 == 1);
+        world.disk.finishing.retain(|file| file.job.0 == 1);
     }
     world.remove(2);
     world.names(UNSYNCED);
-    assert_eq!(world.failed, [(1, Failure::Disk)]);
+    assert_eq!(world.host.failed, [(1, Failure::Disk)]);
 }
 
 #[test]
@@ -314,26 +312,26 @@ fn a_file_that_got_no_name_on_a_full_disk_gets_it_when_there_is_room() {
     world.writes_all();
     world.names(Err(DiskTrouble::Full));
     world.wait(60_000);
-    assert_eq!(world.finishing, []);
-    world.pass(Event::DiskReturned);
+    assert_eq!(world.disk.finishing, []);
+    world.tell(Event::DiskReturned);
     world.names(Ok(()));
-    assert_eq!(world.moving, [1]);
+    assert_eq!(world.disk.moving, [1]);
 }
 
 #[test]
 fn room_on_the_disk_does_not_end_a_pause_for_another_reason() {
     for troubles in [&[PASSING][..], &[Err(DiskTrouble::Full), PASSING]] {
-        let mut world = World::new(vec![server(1, 2)]);
+        let mut world = World::of(vec![server(1, 2)]);
         (1..=troubles.len() as u32).for_each(|job| world.add(job, 1));
         for (connection, _) in troubles.iter().enumerate() {
             world.comes(connection);
         }
         world.writes_all();
         troubles.iter().for_each(|trouble| world.names(*trouble));
-        world.pass(Event::DiskReturned);
-        assert_eq!(world.finishing, [], "{troubles:?}");
+        world.tell(Event::DiskReturned);
+        assert_eq!(world.disk.finishing, [], "{troubles:?}");
         world.wait(5_000);
-        assert_eq!(world.finishing.len(), troubles.len());
+        assert_eq!(world.disk.finishing.len(), troubles.len());
     }
 }
 
@@ -349,7 +347,7 @@ fn a_job_fails_once_and_not_at_all_when_it_is_gone() {
     failing.comes(0);
     failing.writes(LASTING);
     failing.writes(LASTING);
-    assert_eq!(failing.failed, [(1, Failure::Disk)]);
+    assert_eq!(failing.host.failed, [(1, Failure::Disk)]);
     gone.writes(LASTING);
-    assert_eq!(gone.failed, []);
+    assert_eq!(gone.host.failed, []);
 }

@@ -1,11 +1,9 @@
 //! The last articles of a job, and who asks for them twice.
 
-mod by_hand;
-
 use bergamot_engine::{DiskTrouble, Event, ServerSettings, Settings};
 use bergamot_limit::{Allowance, Period, QuotaSettings};
+use bergamot_testkit::fixtures::manual::{ARTICLE, World, server};
 use bergamot_types::{ByteCount, ByteRate, JobId, ServerId};
-use by_hand::{ARTICLE, World, server};
 
 fn two() -> Vec<ServerSettings> {
     vec![server(1, 1), server(2, 1)]
@@ -47,7 +45,7 @@ fn race() -> Race {
 fn doubled() -> Race {
     let mut race = race();
     race.world.wait(1_300);
-    assert_eq!(race.world.hedges, [(race.idle, race.last)]);
+    assert_eq!(race.world.servers.hedges, [(race.idle, race.last)]);
     race
 }
 
@@ -57,14 +55,14 @@ fn who_has_nothing_to_do_asks_for_what_is_much_too_late() {
     // Usual are 100 ms. Late is twice that and 250 ms, at the rate of the line as it is now: with
     // 250 ms of grace that is after 1125 ms.
     world.wait(1_100);
-    assert_eq!(world.hedges, []);
+    assert_eq!(world.servers.hedges, []);
     world.wait(50);
-    assert_eq!((&world.hedges[..], world.line(idle)), (&[(idle, last)][..], vec![last]));
+    assert_eq!((&world.servers.hedges[..], world.line(idle)), (&[(idle, last)][..], vec![last]));
 }
 
 #[test]
 fn who_waits_before_a_first_byte_has_less_to_win() {
-    let mut world = World::new(two());
+    let mut world = World::of(two());
     world.add(1, 101);
     for _ in 0..50 {
         world.sleep(50);
@@ -79,9 +77,9 @@ fn who_waits_before_a_first_byte_has_less_to_win() {
     assert_eq!(under_way, [100]);
     // 150 ms with the first byte: late is after 550 ms at the present rate, with 350 ms of grace.
     world.wait(1_900);
-    assert_eq!(world.hedges, []);
+    assert_eq!(world.servers.hedges, []);
     world.wait(100);
-    assert_eq!(world.hedges.len(), 1);
+    assert_eq!(world.servers.hedges.len(), 1);
 }
 
 #[test]
@@ -104,13 +102,13 @@ fn what_comes_steadily_is_left_alone() {
     world.wait(50);
     world.progress(late, u64::from(ARTICLE) - 10);
     world.wait(1_200);
-    assert_eq!(world.hedges, [], "ten bytes are due");
+    assert_eq!(world.servers.hedges, [], "ten bytes are due");
 }
 
 #[test]
 fn what_was_asked_for_twice_is_not_asked_for_a_third_time() {
     let servers = vec![server(1, 1), server(2, 1), server(3, 1)];
-    let mut world = World::new(servers);
+    let mut world = World::of(servers);
     world.add(1, 151);
     world.rounds(50, 100);
     let late = (0..3).find(|connection| !world.line(*connection).is_empty());
@@ -118,17 +116,17 @@ fn what_was_asked_for_twice_is_not_asked_for_a_third_time() {
     for _ in 0..40 {
         world.wait(250);
     }
-    assert_eq!(world.hedges.len(), 1);
+    assert_eq!(world.servers.hedges.len(), 1);
 }
 
 #[test]
 fn of_fifty_bytes_one_may_be_asked_for_twice() {
     let Race { mut world, .. } = race_after(24, two(), |_| {});
     world.wait(10_000);
-    assert_eq!(world.hedges, [], "48 have come");
+    assert_eq!(world.servers.hedges, [], "48 have come");
     let Race { mut world, .. } = race_after(25, two(), |_| {});
     world.wait(10_000);
-    assert_eq!(world.hedges.len(), 1, "50 have come");
+    assert_eq!(world.servers.hedges.len(), 1, "50 have come");
 }
 
 #[test]
@@ -140,11 +138,11 @@ fn what_was_asked_for_twice_is_spent() {
     world.comes(late);
     world.names(Ok(()));
     world.moves(Ok(()));
-    assert_eq!(world.hedges.len(), 1);
+    assert_eq!(world.servers.hedges.len(), 1);
     world.add(2, 21);
     world.rounds(10, 100);
     world.wait(10_000);
-    assert_eq!(world.hedges.len(), 1, "71 have come");
+    assert_eq!(world.servers.hedges.len(), 1, "71 have come");
 }
 
 fn block(most: u64) -> QuotaSettings {
@@ -161,11 +159,11 @@ fn a_server_whose_bytes_are_counted_asks_for_nothing_twice() {
         });
         world.wait(5_000);
         let hedges = usize::from(idle != world.at(counted));
-        assert_eq!(world.hedges.len(), hedges, "{counted} is counted");
+        assert_eq!(world.servers.hedges.len(), hedges, "{counted} is counted");
     }
     let Race { mut world, .. } = race_of(two(), |settings| settings.quota = quota);
     world.wait(5_000);
-    assert_eq!(world.hedges, [], "all are counted");
+    assert_eq!(world.servers.hedges, [], "all are counted");
 }
 
 #[test]
@@ -173,13 +171,13 @@ fn under_a_rate_for_all_nothing_is_asked_for_twice() {
     let Race { mut world, .. } =
         race_of(two(), |settings| settings.rates.rate = ByteRate(100_000_000));
     world.wait(5_000);
-    assert_eq!(world.hedges, []);
+    assert_eq!(world.servers.hedges, []);
 }
 
 #[test]
 fn a_higher_level_is_not_asked_for_what_a_lower_one_is_late_with() {
     let servers = vec![server(1, 1), ServerSettings { level: 1, ..server(2, 1) }];
-    let mut world = World::new(servers);
+    let mut world = World::of(servers);
     world.add(1, 102);
     for _ in 0..51 {
         world.wait(100);
@@ -195,17 +193,17 @@ fn a_higher_level_is_not_asked_for_what_a_lower_one_is_late_with() {
     }
     assert_eq!(world.line(1), []);
     world.wait(5_000);
-    assert_eq!(world.hedges, []);
+    assert_eq!(world.servers.hedges, []);
 }
 
 #[test]
 fn nothing_of_a_job_that_is_paused_is_asked_for_twice() {
     let Race { mut world, .. } = race();
-    world.pass(Event::JobPaused(JobId(1)));
+    world.tell(Event::JobPaused(JobId(1)));
     world.wait(5_000);
-    assert_eq!(world.hedges, []);
-    world.pass(Event::JobResumed(JobId(1)));
-    assert_eq!(world.hedges.len(), 1);
+    assert_eq!(world.servers.hedges, []);
+    world.tell(Event::JobResumed(JobId(1)));
+    assert_eq!(world.servers.hedges.len(), 1);
 }
 
 #[test]
@@ -213,14 +211,14 @@ fn nothing_is_asked_for_twice_on_a_connection_that_is_not_there_yet() {
     let Race { mut world, idle, .. } = race_of(two(), |_| {});
     world.breaks(idle);
     world.wait(5_000);
-    assert_eq!(world.hedges, []);
+    assert_eq!(world.servers.hedges, []);
 }
 
 #[test]
 fn while_a_front_waits_for_room_nothing_is_asked_for_twice() {
     let Race { mut world, .. } = race_of(two(), |settings| settings.budget.0 = 1_300_000);
     world.wait(5_000);
-    assert_eq!(world.hedges, [], "there is no room for a second one");
+    assert_eq!(world.servers.hedges, [], "there is no room for a second one");
 }
 
 #[test]
@@ -228,11 +226,14 @@ fn the_copy_that_comes_second_is_dropped_while_the_first_is_being_written() {
     let Race { mut world, late, idle, last } = doubled();
     world.comes(idle);
     world.comes(late);
-    assert_eq!((&world.discarded[..], world.written.last()), (&[last][..], Some(&last)));
-    assert_eq!(world.written.len(), 101, "each is written once");
+    assert_eq!(
+        (&world.servers.discarded[..], world.disk.written.last()),
+        (&[last][..], Some(&last))
+    );
+    assert_eq!(world.disk.written.len(), 101, "each is written once");
     world.writes_all();
     world.names(Ok(()));
-    assert_eq!((&world.moving[..], world.reserved()), (&[1][..], 0));
+    assert_eq!((&world.disk.moving[..], world.reserved()), (&[1][..], 0));
 }
 
 #[test]
@@ -241,7 +242,7 @@ fn the_copy_that_comes_second_is_dropped_after_the_first_was_written() {
     world.comes(late);
     world.writes_all();
     world.comes(idle);
-    assert_eq!((&world.discarded[..], world.written.len()), (&[last][..], 101));
+    assert_eq!((&world.servers.discarded[..], world.disk.written.len()), (&[last][..], 101));
     assert_eq!(world.reserved(), 0);
 }
 
@@ -252,7 +253,7 @@ fn if_one_of_two_copies_is_missing_the_other_is_waited_for() {
     assert_eq!(world.line(late), [], "nobody is asked as long as the other may come");
     world.comes(idle);
     world.writes_all();
-    assert_eq!((world.finishing.len(), world.written.len()), (1, 101));
+    assert_eq!((world.disk.finishing.len(), world.disk.written.len()), (1, 101));
 }
 
 #[test]
@@ -261,7 +262,7 @@ fn if_both_copies_are_missing_the_article_is_lost_once() {
     world.misses(late);
     world.misses(idle);
     assert_eq!((world.line(late), world.line(idle)), (vec![], vec![]));
-    let lost = world.told.iter().filter(|it| format!("{it:?}").starts_with("ArticleLost"));
+    let lost = world.host.told.iter().filter(|it| format!("{it:?}").starts_with("ArticleLost"));
     assert_eq!(lost.count(), 1);
     assert_eq!(world.reserved(), 0);
 }
@@ -277,20 +278,20 @@ fn if_both_copies_are_damaged_both_are_asked_once_more() {
     assert_eq!((world.line(again), world.line(1 - again)), (vec![last], vec![]));
     world.comes(again);
     world.writes_all();
-    assert_eq!((world.finishing.len(), world.reserved()), (1, 0));
+    assert_eq!((world.disk.finishing.len(), world.reserved()), (1, 0));
 }
 
 #[test]
 fn if_the_first_copy_cannot_be_written_the_second_is() {
     let Race { mut world, late, idle, last } = doubled();
     world.comes(idle);
-    world.writes(Err(DiskTrouble::Passing));
+    world.writes(Err(DiskTrouble::Transient));
     assert_eq!((world.line(late), world.line(idle)), (vec![last], vec![]));
     world.comes(late);
-    assert_eq!((&world.discarded[..], world.written.len()), (&[][..], 102));
+    assert_eq!((&world.servers.discarded[..], world.disk.written.len()), (&[][..], 102));
     world.wait(5_000);
     world.writes_all();
-    assert_eq!((world.finishing.len(), world.reserved()), (1, 0));
+    assert_eq!((world.disk.finishing.len(), world.reserved()), (1, 0));
 }
 
 #[test]
@@ -299,16 +300,16 @@ fn what_was_asked_for_twice_may_be_asked_for_twice_again_once_one_copy_is_gone()
     world.refuses(idle);
     world.wait(1_000);
     assert_eq!((world.line(late), world.line(idle)), (vec![last], vec![last]));
-    assert_eq!(world.hedges.len(), 2, "of a hundred, two may");
+    assert_eq!(world.servers.hedges.len(), 2, "of a hundred, two may");
     world.refuses(idle);
     world.wait(1_000);
-    assert_eq!(world.hedges.len(), 2, "and no more");
+    assert_eq!(world.servers.hedges.len(), 2, "and no more");
 }
 
 #[test]
 fn the_latest_is_asked_for_first() {
     let servers = vec![server(1, 1), server(2, 1), server(3, 1)];
-    let mut world = World::new(servers);
+    let mut world = World::of(servers);
     world.add(1, 152);
     world.rounds(50, 100);
     let busy: Vec<_> = (0..3).filter(|connection| !world.line(*connection).is_empty()).collect();
@@ -318,7 +319,7 @@ fn the_latest_is_asked_for_first() {
     world.progress(first, 100_000);
     let expected = world.line(second)[0];
     world.wait(1_000);
-    assert_eq!(world.hedges.first().map(|hedge| hedge.1), Some(expected));
+    assert_eq!(world.servers.hedges.first().map(|hedge| hedge.1), Some(expected));
 }
 
 /// One server brings an article every 100 ms, the other every second, and job 1 is almost done.
@@ -345,9 +346,9 @@ fn a_slow_connection_leaves_the_last_articles_to_a_fast_one() {
     let mut world = fast_and_slow(40, |_| {});
     let (fast, slow) = (world.at(1), world.at(2));
     assert_eq!(world.line(slow), [], "it has nothing to do");
-    let left = 40 - world.written.len();
+    let left = 40 - world.disk.written.len();
     assert!((3..=12).contains(&left), "{left}: as many as come in the time of one");
-    while world.written.len() < 38 {
+    while world.disk.written.len() < 38 {
         world.rounds(1, 100);
     }
     world.add(2, 2);
@@ -393,7 +394,7 @@ fn a_slow_server_that_was_left_alone_is_looked_at_again_after_ten_seconds() {
 
 #[test]
 fn of_a_server_that_nobody_knows_little_is_asked_while_there_are_others() {
-    let mut world = World::new(vec![server(1, 8), server(2, 8)]);
+    let mut world = World::of(vec![server(1, 8), server(2, 8)]);
     world.add(1, 100);
     assert_eq!((world.asked_of(1), world.asked_of(2)), (2, 2), "a fiftieth of what is left");
     world.wait(100);
@@ -404,7 +405,7 @@ fn of_a_server_that_nobody_knows_little_is_asked_while_there_are_others() {
 #[test]
 fn a_stranger_is_asked_for_what_the_others_do_not_keep() {
     let mut world =
-        World::new(vec![ServerSettings { retention: 100, ..server(1, 8) }, server(2, 8)]);
+        World::of(vec![ServerSettings { retention: 100, ..server(1, 8) }, server(2, 8)]);
     world.announce(1, &[ARTICLE; 100]);
     world.announce_posted(2, &[ARTICLE; 20], Some(200));
     world.greet();
@@ -415,7 +416,7 @@ fn a_stranger_is_asked_for_what_the_others_do_not_keep() {
 
 #[test]
 fn a_stranger_is_asked_for_what_the_others_do_not_have() {
-    let mut world = World::new(vec![server(1, 1), server(2, 8)]);
+    let mut world = World::of(vec![server(1, 1), server(2, 8)]);
     world.add(1, 5);
     let known = world.at(1);
     assert_eq!((world.asked_of(1), world.asked_of(2)), (1, 1), "nobody knows either");
@@ -429,7 +430,7 @@ fn a_stranger_is_asked_for_what_the_others_do_not_have() {
 
 #[test]
 fn a_server_alone_is_no_stranger() {
-    let mut world = World::new(vec![server(1, 8)]);
+    let mut world = World::of(vec![server(1, 8)]);
     world.add(1, 100);
     assert!((0..8).all(|connection| world.line(connection).len() == 1));
 }
@@ -442,19 +443,19 @@ fn a_second_copy_is_nobodys_once_the_disk_has_lost_its_file() {
     world.names(Err(DiskTrouble::Unsynced));
     world.wait(5_000);
     world.comes(late);
-    assert_eq!((&world.discarded[..], world.written.len()), (&[last][..], 101));
+    assert_eq!((&world.servers.discarded[..], world.disk.written.len()), (&[last][..], 101));
     assert_eq!(world.asked_of(1) + world.asked_of(2), 1, "the file is fetched anew");
 }
 
 #[test]
 fn a_third_server_is_not_asked_as_long_as_one_of_two_copies_may_come() {
-    let mut world = World::new(vec![server(1, 1), server(2, 1), server(3, 1)]);
+    let mut world = World::of(vec![server(1, 1), server(2, 1), server(3, 1)]);
     world.add(1, 52);
     world.rounds(17, 100);
     let late = (0..3).find(|connection| !world.line(*connection).is_empty());
     let late = late.expect("one is left");
     world.wait(1_300);
-    let [(second, last)] = world.hedges[..] else { panic!("{:?}", world.hedges) };
+    let [(second, last)] = world.servers.hedges[..] else { panic!("{:?}", world.servers.hedges) };
     world.misses(late);
     assert_eq!((world.asked_of(1) + world.asked_of(2) + world.asked_of(3), last), (1, 51));
     world.misses(second);
@@ -468,18 +469,18 @@ fn a_lost_file_does_not_make_one_write_the_articles_of_another_twice() {
     world.comes(idle);
     world.writes_all();
     world.wait(1_300);
-    assert_eq!(world.hedges, [(idle, last)]);
+    assert_eq!(world.servers.hedges, [(idle, last)]);
     world.names(Err(DiskTrouble::Unsynced));
     world.comes(idle);
     world.comes(late);
-    assert_eq!((&world.discarded[..], world.written.len()), (&[last][..], 102));
+    assert_eq!((&world.servers.discarded[..], world.disk.written.len()), (&[last][..], 102));
 }
 
 #[test]
 fn a_server_alone_asks_for_what_is_late_on_another_of_its_connections() {
     let Race { mut world, idle, last, .. } = race_of(vec![server(1, 2)], |_| {});
     world.wait(1_300);
-    assert_eq!(world.hedges, [(idle, last)]);
+    assert_eq!(world.servers.hedges, [(idle, last)]);
 }
 
 /// A connection to the first server broke on an article and the other one is busy, so that article
@@ -494,7 +495,7 @@ fn is_taken_over(change: impl FnOnce(&mut Settings)) -> bool {
     world.comes(idle);
     world.breaks(first);
     world.wait(250);
-    assert_eq!(world.hedges, []);
+    assert_eq!(world.servers.hedges, []);
     world.line(idle) == broken
 }
 

@@ -1,11 +1,9 @@
 //! Jobs that cannot be made whole are not fetched to their ends.
 
-mod world;
-
 use bergamot_engine::{Event, Failure, HealthAction, Settings};
 use bergamot_queue::Permille;
+use bergamot_testkit::fixtures::rules::{Ask, Reply, World, job, server};
 use bergamot_types::JobId;
-use world::{Ask, Reply, World, job, server};
 
 fn world(health_action: HealthAction) -> World {
     world_of(1, health_action)
@@ -33,13 +31,13 @@ fn a_job_that_is_half_missing_fails_early_and_the_next_one_completes() {
     world.add(job(1, &[1000]));
     world.add(job(2, &[50]));
     world.run();
-    assert_eq!(world.failed, [(1, health(849, 850))]);
-    assert_eq!(world.completed, [(2, true)]);
+    assert_eq!(world.host.failed, [(1, health(849, 850))]);
+    assert_eq!(world.disk.completed, [(2, true)]);
     // 151 of a thousand are lost after 301; the others were under way.
-    let asked = world.fetches.len() - 50;
+    let asked = world.servers.fetches.len() - 50;
     assert!((301..=301 + 4 * 4).contains(&asked), "{asked}");
     assert_eq!(world.engine.reserved().0, 0, "what was under way gave everything back");
-    assert_eq!(world.deleted, [0; 0]);
+    assert_eq!(world.host.deleted, [0; 0]);
 }
 
 #[test]
@@ -52,8 +50,12 @@ fn a_job_whose_articles_may_still_arrive_is_asked_for_to_its_end() {
         first.health_exempt_for = Some(86_400);
         world.add(first);
         world.run();
-        assert_eq!(world.failed, [(1, Failure::Incomplete)], "{action:?}");
-        assert_eq!((world.fetches.len(), world.deleted.len()), (1000, 0), "{action:?}");
+        assert_eq!(world.host.failed, [(1, Failure::Incomplete)], "{action:?}");
+        assert_eq!(
+            (world.servers.fetches.len(), world.host.deleted.len()),
+            (1000, 0),
+            "{action:?}"
+        );
     }
     let mut world = world(HealthAction::Park);
     world.rule(half_of_the_first);
@@ -61,7 +63,7 @@ fn a_job_whose_articles_may_still_arrive_is_asked_for_to_its_end() {
     first.health_exempt_for = Some(0);
     world.add(first);
     world.run();
-    assert_eq!(world.failed, [(1, health(849, 850))], "that time is over");
+    assert_eq!(world.host.failed, [(1, health(849, 850))], "that time is over");
 }
 
 #[test]
@@ -71,13 +73,13 @@ fn recovery_volumes_put_the_end_off_as_far_as_they_could_repair() {
         world.rule(|ask| if ask.file == 0 { half_of_the_first(ask) } else { Reply::Good });
         world.add(job(1, &[1000, volume]).par2(&[1]));
         world.run();
-        assert_eq!(world.failed, [(1, failure)], "{volume}");
+        assert_eq!(world.host.failed, [(1, failure)], "{volume}");
     }
     let mut world = world(HealthAction::Park);
     world.rule(|ask| if ask.file == 0 { half_of_the_first(ask) } else { Reply::Good });
     world.add(job(1, &[1000, 500]).par2(&[1]));
     world.run();
-    assert_eq!(world.failed, [(1, Failure::Incomplete)], "it could be repaired");
+    assert_eq!(world.host.failed, [(1, Failure::Incomplete)], "it could be repaired");
 }
 
 #[test]
@@ -89,8 +91,8 @@ fn lost_recovery_volumes_lessen_what_can_be_repaired() {
     });
     world.add(job(1, &[1000, 200]).par2(&[1]));
     world.run();
-    assert_eq!(world.failed, [(1, health(850, 851))]);
-    assert!(world.fetches.len() > 1100, "only the volumes showed it");
+    assert_eq!(world.host.failed, [(1, health(850, 851))]);
+    assert!(world.servers.fetches.len() > 1100, "only the volumes showed it");
 }
 
 #[test]
@@ -101,8 +103,8 @@ fn lost_recovery_volumes_alone_fail_nothing() {
     all.wants_extras = true;
     world.add(all);
     world.run();
-    assert_eq!((&world.completed[..], world.failed.len()), (&[(1, true)][..], 0));
-    assert_eq!(world.lost.len(), 50);
+    assert_eq!((&world.disk.completed[..], world.host.failed.len()), (&[(1, true)][..], 0));
+    assert_eq!(world.host.lost.len(), 50);
 }
 
 #[test]
@@ -112,9 +114,12 @@ fn what_is_deleted_is_ordered_once_and_the_job_fails() {
     world.add(job(1, &[1000]));
     world.add(job(2, &[50]));
     world.run();
-    assert_eq!((&world.deleted[..], &world.failed[..]), (&[1][..], &[(1, health(849, 850))][..]));
-    assert_eq!(world.completed, [(2, true)]);
-    assert!(world.fetches.len() < 400);
+    assert_eq!(
+        (&world.host.deleted[..], &world.host.failed[..]),
+        (&[1][..], &[(1, health(849, 850))][..])
+    );
+    assert_eq!(world.disk.completed, [(2, true)]);
+    assert!(world.servers.fetches.len() < 400);
     assert_eq!(world.engine.reserved().0, 0);
 }
 
@@ -125,15 +130,19 @@ fn a_job_that_is_paused_waits_and_goes_on_to_its_end_when_it_is_resumed() {
     world.add(job(1, &[1000]));
     world.add(job(2, &[50]));
     world.run_for(3600);
-    assert_eq!((world.completed.len(), world.failed.len()), (1, 0), "the other goes on");
-    assert_eq!(world.beyond, [(1, 849, 850)]);
+    assert_eq!((world.disk.completed.len(), world.host.failed.len()), (1, 0), "the other goes on");
+    assert_eq!(world.host.beyond, [(1, 849, 850)]);
     assert!(world.engine.jobs().next().is_some_and(|job| job.is_paused()));
-    assert!(world.fetches.len() < 400);
+    assert!(world.servers.fetches.len() < 400);
     assert_eq!(world.engine.reserved().0, 0, "what was under way has ended");
     world.resume(1);
     world.run();
-    assert_eq!(world.failed, [(1, Failure::Incomplete)]);
-    assert_eq!((world.beyond.len(), world.lost.len()), (1, 500), "it is not held up again");
+    assert_eq!(world.host.failed, [(1, Failure::Incomplete)]);
+    assert_eq!(
+        (world.host.beyond.len(), world.host.lost.len()),
+        (1, 500),
+        "it is not held up again"
+    );
 }
 
 #[test]
@@ -142,8 +151,8 @@ fn without_an_action_it_is_told_and_the_job_goes_on_to_its_end() {
     world.rule(half_of_the_first);
     world.add(job(1, &[1000]));
     world.run();
-    assert_eq!(world.failed, [(1, Failure::Incomplete)]);
-    assert_eq!((world.beyond.len(), world.fetches.len()), (1, 1000));
+    assert_eq!(world.host.failed, [(1, Failure::Incomplete)]);
+    assert_eq!((world.host.beyond.len(), world.servers.fetches.len()), (1, 1000));
 }
 
 #[test]
@@ -152,8 +161,8 @@ fn what_nobody_keeps_any_more_fails_at_once() {
     world.add(job(1, &[1000]).posted_days_ago(100));
     world.add(job(2, &[5]));
     world.run();
-    assert_eq!((world.failed.len(), world.lost.len()), (1, 151));
-    assert_eq!(world.completed, [(2, true)]);
+    assert_eq!((world.host.failed.len(), world.host.lost.len()), (1, 151));
+    assert_eq!(world.disk.completed, [(2, true)]);
 }
 
 #[test]
@@ -166,15 +175,15 @@ fn a_paused_job_keeps_its_troubled_articles_until_it_is_resumed() {
     world.refuse(2, bergamot_engine::Trouble::Unreachable);
     world.add(job(1, &[20]));
     world.run_for(5);
-    assert_eq!(world.fetches.len(), 20, "they wait for the second server");
+    assert_eq!(world.servers.fetches.len(), 20, "they wait for the second server");
     world.pause(1);
     world.accept(2);
     world.add(job(2, &[5]));
     world.run_for(3600);
-    assert_eq!((&world.completed[..], world.asked_of(2).len()), (&[(2, true)][..], 0));
+    assert_eq!((&world.disk.completed[..], world.asked_of(2).len()), (&[(2, true)][..], 0));
     world.resume(1);
     world.run();
-    assert_eq!((world.completed.len(), world.asked_of(2).len()), (2, 20));
+    assert_eq!((world.disk.completed.len(), world.asked_of(2).len()), (2, 20));
 }
 
 #[test]
@@ -194,7 +203,7 @@ fn pausing_and_resuming_at_any_moment_loses_nothing() {
         assert_eq!(world.engine.reserved().0, 0, "after {steps}");
         world.resume(1);
         world.run();
-        assert_eq!((world.completed.len(), world.failed.len()), (2, 0), "after {steps}");
+        assert_eq!((world.disk.completed.len(), world.host.failed.len()), (2, 0), "after {steps}");
     }
 }
 
@@ -205,7 +214,7 @@ fn a_job_that_comes_back_is_found_beyond_repair_again() {
     for times in 1..=2 {
         world.add(job(1, &[100]));
         world.run_for(3600);
-        assert_eq!(world.beyond.len(), times);
+        assert_eq!(world.host.beyond.len(), times);
         world.happens(Event::JobRemoved(JobId(1)));
         world.run_for(1);
     }

@@ -1,9 +1,7 @@
 //! What connections teach about their servers.
 
-mod by_hand;
-
 use bergamot_engine::Trouble;
-use by_hand::{World, server};
+use bergamot_testkit::fixtures::manual::{World, server};
 
 /// A server with one connection that has many under way.
 fn pipelined() -> World {
@@ -64,7 +62,7 @@ fn good_order_is_held_against_nobody() {
 
 #[test]
 fn what_is_missing_says_nothing_of_speed() {
-    let mut world = World::new(vec![server(1, 8), server(2, 8)]);
+    let mut world = World::of(vec![server(1, 8), server(2, 8)]);
     world.add(1, 100);
     world.wait(100);
     world.misses(world.at(1));
@@ -75,7 +73,7 @@ fn what_is_missing_says_nothing_of_speed() {
 
 #[test]
 fn a_connection_to_a_stranger_that_breaks_makes_it_no_better_known() {
-    let mut world = World::new(vec![server(1, 8), server(2, 8)]);
+    let mut world = World::of(vec![server(1, 8), server(2, 8)]);
     world.add(1, 100);
     world.wait(1_000);
     world.breaks(world.at(1));
@@ -87,7 +85,7 @@ fn a_connection_to_a_stranger_that_breaks_makes_it_no_better_known() {
 /// How fast a server is taken to be after a connection to it was silent for so long and broke, and
 /// after one more article: in thousands of bytes a second.
 fn rates_after(silence: u64) -> (u64, u64) {
-    let mut world = World::new(vec![server(1, 1)]);
+    let mut world = World::of(vec![server(1, 1)]);
     world.add(1, 100);
     world.rounds(15, 100);
     world.sleep(silence);
@@ -112,11 +110,11 @@ fn a_silence_of_days_weighs_no_more_than_one_of_seconds() {
 
 #[test]
 fn a_connection_with_more_to_answer_is_not_idle() {
-    let mut world = World::new(vec![server(1, 1)]);
+    let mut world = World::of(vec![server(1, 1)]);
     world.add(1, 3);
     world.comes_after(0, 1_000, 10);
     assert_eq!(world.line(0), [1, 2]);
     world.comes(0);
     world.wait(31_000);
-    assert_eq!(world.closed, []);
+    assert_eq!(world.servers.closed, []);
 }

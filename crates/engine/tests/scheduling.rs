@@ -4,7 +4,7 @@ mod traffic;
 
 use std::time::Duration;
 
-use bergamot_testkit::sim::{Curiosity, Day, JobModel, Kind, Outage};
+use bergamot_testkit::sim::{Day, JobModel, Kind, Outage, SideTraffic};
 use traffic::{ARTICLE, Traffic, day, job, server};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -170,8 +170,8 @@ fn a_saturated_download_loses_nothing_to_headers_and_next_to_nothing_to_probes()
         plain.jobs.push(JobModel { added: at(120), ..job(500) }); // after a pause
         let alone = Traffic::of(&plain).took().as_secs_f64();
         let with = |headers, probes| {
-            let curiosity = Curiosity { headers, probes };
-            let busy = Day { curiosity, ..plain.clone() };
+            let side_traffic = SideTraffic { headers, probes };
+            let busy = Day { side_traffic, ..plain.clone() };
             let traffic = Traffic::of(&busy);
             assert!(traffic.errands > 0 || !headers, "headers were read");
             assert!(traffic.stats > 0 || !probes, "articles were asked about");

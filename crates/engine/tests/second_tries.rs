@@ -1,23 +1,21 @@
 //! Articles that did not come as they should, and how they are asked for again.
 
-mod by_hand;
-
 use bergamot_engine::{Event, Fault, Notice, ServerSettings, Trouble};
 use bergamot_queue::FileKey;
+use bergamot_testkit::fixtures::manual::{ARTICLE, World, server};
 use bergamot_types::{JobId, MessageIdList};
-use by_hand::{ARTICLE, World, server};
 
 const LARGEST: u64 = 32 << 20;
 
 fn world(articles: u32) -> World {
-    let mut world = World::new(vec![server(1, 1)]);
+    let mut world = World::of(vec![server(1, 1)]);
     world.add(1, articles);
     world
 }
 
 /// Why copies were no good, in the order in which they came.
 fn refusals(world: &World) -> Vec<&str> {
-    let refusals = world.told.iter().filter_map(|notice| match notice {
+    let refusals = world.host.told.iter().filter_map(|notice| match notice {
         Notice::ArticleRefused { why, .. } => Some(why.as_str()),
         _ => None,
     });
@@ -30,7 +28,7 @@ fn an_article_that_outgrew_its_room_comes_once_more_with_as_much_as_it_needs() {
         let mut world = world(1);
         world.comes_with(0, Some(Fault::TooLarge { needed }));
         assert_eq!((world.line(0), world.reserved()), (vec![0], needed));
-        assert!(refusals(&world).is_empty() && world.discarded == [0]);
+        assert!(refusals(&world).is_empty() && world.servers.discarded == [0]);
         world.comes_with(0, Some(Fault::TooLarge { needed }));
         assert_eq!(refusals(&world), ["it is too large"], "it had what it asked for");
     }
@@ -48,17 +46,17 @@ fn an_article_larger_than_any_is_a_bad_copy() {
 
 #[test]
 fn of_damaged_copies_the_longest_is_kept() {
-    let mut world = World::new(vec![server(1, 1), server(2, 1)]);
+    let mut world = World::of(vec![server(1, 1), server(2, 1)]);
     world.add(1, 1);
     let mut kept = Vec::new();
     for length in [500, 500, 600, 550] {
         let asked = [world.at(1), world.at(2)].into_iter().find(|it| !world.line(*it).is_empty());
-        let before = world.written.len();
+        let before = world.disk.written.len();
         world.comes_short(asked.expect("one is asked"), length);
-        kept.extend((world.written.len() > before).then_some(length));
+        kept.extend((world.disk.written.len() > before).then_some(length));
         world.writes_all();
     }
-    assert_eq!((kept, world.discarded.len()), (vec![500, 600], 2));
+    assert_eq!((kept, world.servers.discarded.len()), (vec![500, 600], 2));
 }
 
 #[test]
@@ -76,7 +74,7 @@ fn each_time_it_breaks_it_is_left_alone_for_twice_as_long() {
 
 /// Two connections, and a job of two files of one article each.
 fn two_files() -> World {
-    let mut world = World::new(vec![server(1, 2)]);
+    let mut world = World::of(vec![server(1, 2)]);
     world.announce_with(1, &[ARTICLE; 2], |new| {
         let mut second = new.files[0].clone();
         for (file, id) in new.files.iter_mut().chain([&mut second]).zip(["0@1", "1@1"]) {
@@ -99,7 +97,7 @@ fn nothing_waits_of_a_file_that_is_dropped() {
     world.sleep(100);
     world.refuses(1);
     assert_eq!((world.status(1).waiting, wakes_in(&world)), (2, 150));
-    world.pass(Event::FileDropped(FileKey { job: JobId(1), file: 0 }));
+    world.tell(Event::FileDropped(FileKey { job: JobId(1), file: 0 }));
     assert_eq!((world.status(1).waiting, wakes_in(&world)), (1, 250));
     world.wait(250);
     assert_eq!((world.asked_of(1), world.status(1).waiting), (1, 0));
@@ -108,17 +106,17 @@ fn nothing_waits_of_a_file_that_is_dropped() {
 #[test]
 fn what_was_kept_back_of_other_files_is_not_dropped() {
     let mut world = two_files();
-    world.pass(Event::JobPaused(JobId(1)));
+    world.tell(Event::JobPaused(JobId(1)));
     world.comes_damaged(0);
     world.comes_damaged(1);
-    world.pass(Event::FileDropped(FileKey { job: JobId(1), file: 0 }));
-    world.pass(Event::JobResumed(JobId(1)));
+    world.tell(Event::FileDropped(FileKey { job: JobId(1), file: 0 }));
+    world.tell(Event::JobResumed(JobId(1)));
     assert_eq!([world.line(0), world.line(1)].concat(), [1]);
 }
 
 #[test]
 fn nothing_waits_of_a_job_that_is_removed() {
-    let mut world = World::new(vec![server(1, 2)]);
+    let mut world = World::of(vec![server(1, 2)]);
     world.add(1, 1);
     world.add(2, 1);
     world.refuses(0);
@@ -133,7 +131,7 @@ fn nothing_waits_of_a_job_that_is_removed() {
 /// level that has not greeted anybody.
 fn between_levels(jobs: u32) -> World {
     let servers = vec![server(1, 1), ServerSettings { level: 1, ..server(2, 1) }];
-    let mut world = World::new(servers);
+    let mut world = World::of(servers);
     (1..=jobs).for_each(|job| world.announce(job, &[ARTICLE]));
     world.greet_one();
     world
@@ -144,22 +142,22 @@ fn a_pause_keeps_back_what_waits_for_a_server_and_nothing_of_other_jobs() {
     let mut world = between_levels(2);
     world.misses(0);
     world.misses(0);
-    world.pass(Event::JobPaused(JobId(1)));
+    world.tell(Event::JobPaused(JobId(1)));
     world.greet();
     assert_eq!(world.jobs_in_line(1), [(2, 0)]);
     world.comes(1);
     assert_eq!(world.jobs_in_line(1), []);
-    world.pass(Event::JobResumed(JobId(1)));
+    world.tell(Event::JobResumed(JobId(1)));
     assert_eq!(world.jobs_in_line(1), [(1, 0)]);
 }
 
 #[test]
 fn what_fails_during_a_pause_is_kept_back() {
     let mut world = between_levels(1);
-    world.pass(Event::JobPaused(JobId(1)));
+    world.tell(Event::JobPaused(JobId(1)));
     world.misses(0);
     assert_eq!((world.connections_to(2), world.status(1).waiting), (0, 1));
-    world.pass(Event::JobResumed(JobId(1)));
+    world.tell(Event::JobResumed(JobId(1)));
     assert_eq!(world.connections_to(2), 1);
 }
 
@@ -188,7 +186,7 @@ fn what_waits_for_a_server_until_it_is_too_old_for_it_goes_to_the_next() {
         retention,
         ..server(id, 1)
     });
-    let mut world = World::new(servers.to_vec());
+    let mut world = World::of(servers.to_vec());
     world.announce_posted(1, &[ARTICLE], Some(10));
     world.greet();
     world.misses(0);
@@ -206,21 +204,21 @@ fn no_article_is_given_up_for_a_server_that_refuses_everything_without_a_reason(
         world.greet();
     }
     assert_eq!(world.status(1).waiting + world.line(world.connections() - 1).len(), 1);
-    assert!(world.failed.is_empty());
+    assert!(world.host.failed.is_empty());
 }
 
 #[test]
 fn no_connection_is_opened_for_what_another_server_has_been_asked() {
     let levels = [(1, 0), (2, 1), (3, 1)];
     let servers = levels.map(|(id, level)| ServerSettings { level, ..server(id, 1) });
-    let mut world = World::new(servers.to_vec());
+    let mut world = World::of(servers.to_vec());
     world.add(1, 1);
     world.misses(0);
     world.greet();
     let idle = if world.asked_of(2) > 0 { 3 } else { 2 };
     assert_eq!((world.asked_of(5 - idle), world.asked_of(idle)), (1, 0));
     world.wait(31_000);
-    assert_eq!(world.closed, [0, world.at(idle)]);
+    assert_eq!(world.servers.closed, [0, world.at(idle)]);
     world.ends(world.at(idle), Trouble::Closed);
     assert_eq!(world.connections_to(idle), 1);
 }

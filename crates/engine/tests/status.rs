@@ -1,14 +1,12 @@
 //! What people may see of it.
 
-mod by_hand;
-
 use std::time::Duration;
 
 use bergamot_engine::{Event, ServerSettings, ServerStatus, Trouble, Wait};
 use bergamot_limit::{Allowance, Period, QuotaSettings};
 use bergamot_queue::{FileKey, FileState};
+use bergamot_testkit::fixtures::manual::{ARTICLE, World, server};
 use bergamot_types::{ByteCount, JobId, ServerId};
-use by_hand::{ARTICLE, World, server};
 
 fn first(world: &World) -> ServerStatus {
     world.engine.servers().next().expect("there is one")
@@ -18,7 +16,7 @@ const BYTES: u64 = ARTICLE as u64;
 
 #[test]
 fn a_server_shows_its_connections_and_how_fast_they_are() {
-    let mut world = World::new(vec![server(1, 3), ServerSettings { level: 1, ..server(2, 5) }]);
+    let mut world = World::of(vec![server(1, 3), ServerSettings { level: 1, ..server(2, 5) }]);
     let seen = first(&world);
     assert_eq!((seen.open, seen.working, seen.in_flight), (0, 0, 0));
     assert_eq!((seen.configured, seen.ceiling, seen.active), (3, 3, true));
@@ -37,7 +35,7 @@ fn a_server_shows_its_connections_and_how_fast_they_are() {
 
 #[test]
 fn a_server_in_trouble_shows_it_and_a_ceiling_that_was_learned() {
-    let mut world = World::new(vec![server(1, 3)]);
+    let mut world = World::of(vec![server(1, 3)]);
     world.announce(1, &[ARTICLE; 9]);
     world.ends(2, Trouble::TooManyConnections);
     assert_eq!((first(&world).configured, first(&world).ceiling), (3, 2));
@@ -50,7 +48,7 @@ fn a_server_in_trouble_shows_it_and_a_ceiling_that_was_learned() {
 
 #[test]
 fn a_job_shows_what_is_under_way_and_what_it_waits_for() {
-    let mut world = World::new(vec![server(1, 2)]);
+    let mut world = World::of(vec![server(1, 2)]);
     world.add(1, 9);
     let seen = world.status(1);
     assert_eq!((seen.in_flight, seen.writing, seen.waiting, seen.lost), (2, 0, 0, 0));
@@ -70,14 +68,14 @@ fn a_job_shows_what_is_under_way_and_what_it_waits_for() {
 
 #[test]
 fn whoever_is_paused_waits_for_that() {
-    let mut world = World::new(vec![server(1, 1)]);
+    let mut world = World::of(vec![server(1, 1)]);
     world.add(1, 9);
     let why = |world: &World| world.status(1).wait.map(|(why, _)| why);
-    world.pass(Event::FilePaused(FileKey { job: JobId(1), file: 0 }));
+    world.tell(Event::FilePaused(FileKey { job: JobId(1), file: 0 }));
     assert_eq!((why(&world), world.status(1).fresh_bytes), (Some(Wait::File), 0));
-    world.pass(Event::DownloadPaused);
+    world.tell(Event::DownloadPaused);
     assert_eq!(why(&world), Some(Wait::Paused));
-    world.pass(Event::JobPaused(JobId(1)));
+    world.tell(Event::JobPaused(JobId(1)));
     assert_eq!(why(&world), Some(Wait::Job));
 }
 

@@ -1,10 +1,8 @@
 //! Every article ends in one verdict, and the way there can be read.
 
-mod world;
-
 use bergamot_engine::Encounter::{Broke, Damaged, Excused, MirrorLacks, Missing, Refused, TooOld};
 use bergamot_engine::{Encounter, Trouble, Verdict, Wait};
-use world::{ARTICLE, Reply, World, job, server};
+use bergamot_testkit::fixtures::rules::{ARTICLE, Reply, World, job, server};
 
 fn history(verdict: &Verdict) -> Vec<(u16, Encounter)> {
     match verdict {
@@ -27,12 +25,12 @@ fn what_nobody_has_is_missing_and_says_where() {
         server(5).level(3),
         server(6).inactive(),
     ];
-    let mut world = World::new(servers);
+    let mut world = World::of(servers);
     world.rule(|ask| if ask.segment == 0 { Reply::Missing } else { Reply::Good });
     world.refuse(3, Trouble::Unreachable);
     world.add(job(1, &[1]).posted_days_ago(100));
     world.run();
-    let [verdict] = &world.verdicts[..] else { panic!("{:?}", world.verdicts) };
+    let [verdict] = &world.host.verdicts[..] else { panic!("{:?}", world.host.verdicts) };
     assert!(matches!(verdict, Verdict::Missing { .. }));
     let mirrors = history(verdict)[..2].to_vec();
     assert!(
@@ -46,7 +44,7 @@ fn what_nobody_has_is_missing_and_says_where() {
 
 #[test]
 fn what_is_damaged_everywhere_says_how_often_and_whether_a_copy_was_kept() {
-    let mut world = World::new(vec![server(1), server(2).level(1), server(3).level(2)]);
+    let mut world = World::of(vec![server(1), server(2).level(1), server(3).level(2)]);
     world.rule(|ask| match (ask.segment, ask.server) {
         (1, 1) => Reply::Damaged,
         (1, 2) => Reply::Break,
@@ -56,20 +54,20 @@ fn what_is_damaged_everywhere_says_how_often_and_whether_a_copy_was_kept() {
     });
     world.add(job(1, &[4]));
     world.run();
-    world.verdicts.sort_by_key(|verdict| history(verdict).len());
+    world.host.verdicts.sort_by_key(|verdict| history(verdict).len());
     let first = [(1, Damaged(2)), (2, Broke(4)), (3, Missing)];
     let others = [(1, Damaged(2)), (2, Damaged(2)), (3, Damaged(2))];
-    for verdict in &world.verdicts {
+    for verdict in &world.host.verdicts {
         let Verdict::Damaged { kept, .. } = verdict else { panic!("{verdict:?}") };
         assert_eq!(history(verdict), if *kept { first } else { others });
     }
-    assert_eq!(world.verdicts.len(), 2);
-    assert_eq!(world.counts, [(1, (2, 2)), (2, (0, 2)), (3, (0, 2))].into());
+    assert_eq!(world.host.verdicts.len(), 2);
+    assert_eq!(world.host.counts, [(1, (2, 2)), (2, (0, 2)), (3, (0, 2))].into());
 }
 
 #[test]
 fn each_article_is_counted_once_for_every_server_that_was_asked() {
-    let mut world = World::new(vec![server(1).connections(3), server(2).level(1)]);
+    let mut world = World::of(vec![server(1).connections(3), server(2).level(1)]);
     let mut breaks = 0;
     world.rule(move |ask| match (ask.server, ask.segment) {
         (1, 0..10) => Reply::Missing,
@@ -81,13 +79,13 @@ fn each_article_is_counted_once_for_every_server_that_was_asked() {
     });
     world.add(job(1, &[40]));
     world.run();
-    assert_eq!(world.completed, [(1, true)]);
-    assert_eq!(world.counts, [(1, (30, 10)), (2, (10, 0))].into());
+    assert_eq!(world.disk.completed, [(1, true)]);
+    assert_eq!(world.disk.counts, [(1, (30, 10)), (2, (10, 0))].into());
 }
 
 #[test]
 fn an_open_article_says_what_it_waits_for() {
-    let mut world = World::new(vec![server(1), server(2).level(1)]);
+    let mut world = World::of(vec![server(1), server(2).level(1)]);
     let waits = |world: &World, segment| match world.verdict(1, 0, segment) {
         Some(Verdict::Waiting { servers, why, .. }) => {
             (servers.iter().map(|server| server.0).collect::<Vec<_>>(), why)
@@ -117,7 +115,7 @@ fn an_open_article_says_what_it_waits_for() {
 
 #[test]
 fn without_a_server_there_is_nobody_to_wait_for() {
-    let mut world = World::new(vec![server(1).inactive()]);
+    let mut world = World::of(vec![server(1).inactive()]);
     world.add(job(1, &[1]));
     world.run_for(1);
     let verdict = world.verdict(1, 0, 0).expect("it is open");
@@ -130,22 +128,22 @@ fn without_a_server_there_is_nobody_to_wait_for() {
 #[test]
 fn an_article_that_a_server_cannot_bear_does_not_go_round_for_ever() {
     for connections in [1, 2, 4, 20] {
-        let mut world = World::new(vec![server(1).connections(connections), server(2).level(1)]);
+        let mut world = World::of(vec![server(1).connections(connections), server(2).level(1)]);
         world.rule(|ask| match (ask.server, ask.segment) {
             (1, 30) => Reply::Unclear,
             _ => Reply::Good,
         });
         world.add(job(1, &[60]));
         world.run();
-        assert_eq!(world.completed, [(1, true)], "{connections}");
+        assert_eq!(world.disk.completed, [(1, true)], "{connections}");
         assert_eq!(world.asked_of(2), [30], "no other is charged with {connections}");
-        assert!((3..=14).contains(&world.breaks), "{}", world.breaks);
+        assert!((3..=14).contains(&world.servers.breaks), "{}", world.servers.breaks);
     }
-    let mut world = World::new(vec![server(1).connections(4)]);
+    let mut world = World::of(vec![server(1).connections(4)]);
     world.rule(|ask| if ask.segment == 3 { Reply::Unclear } else { Reply::Good });
     world.add(job(1, &[60]));
     world.run();
-    let [verdict] = &world.verdicts[..] else { panic!("{:?}", world.verdicts) };
+    let [verdict] = &world.host.verdicts[..] else { panic!("{:?}", world.host.verdicts) };
     let told = history(verdict);
     assert_eq!(told[0], (1, Broke(4)));
     assert!(matches!(told[1], (1, Refused(6..))), "{told:?}");
@@ -153,7 +151,7 @@ fn an_article_that_a_server_cannot_bear_does_not_go_round_for_ever() {
 
 #[test]
 fn an_article_under_way_waits_for_an_answer_and_then_it_is_there() {
-    let mut world = World::new(vec![server(1)]);
+    let mut world = World::of(vec![server(1)]);
     world.add(job(1, &[1]));
     let mut seen = Vec::new();
     for _ in 0..20 {
@@ -170,14 +168,14 @@ fn an_article_under_way_waits_for_an_answer_and_then_it_is_there() {
 #[test]
 fn the_article_of_a_sibling_file_is_asked_of_another_server() {
     for swapped in [0, 5, 9] {
-        let mut world = World::new(vec![server(1).connections(4), server(2).level(1)]);
+        let mut world = World::of(vec![server(1).connections(4), server(2).level(1)]);
         world.rule(move |ask| match (ask.server, ask.segment) {
             (1, segment) if segment == swapped => Reply::Sibling,
             _ => Reply::Good,
         });
         world.add(job(1, &[10]));
         world.run();
-        assert_eq!(world.completed, [(1, true)], "the right copy wins");
+        assert_eq!(world.disk.completed, [(1, true)], "the right copy wins");
         assert_eq!(world.asked_of(2), [swapped]);
     }
 }
@@ -185,27 +183,27 @@ fn the_article_of_a_sibling_file_is_asked_of_another_server() {
 #[test]
 fn an_article_with_another_name_is_accepted_unverified_if_no_server_has_a_better_one() {
     for swapped in [0, 5, 9] {
-        let mut world = World::new(vec![server(1), server(2).level(1)]);
+        let mut world = World::of(vec![server(1), server(2).level(1)]);
         world.rule(move |ask| match ask.segment == swapped {
             true => Reply::Sibling,
             false => Reply::Good,
         });
         world.add(job(1, &[10]));
         world.run();
-        assert_eq!(world.completed, [(1, false)]);
+        assert_eq!(world.disk.completed, [(1, false)]);
     }
 }
 
 #[test]
 fn a_size_that_is_wrong_in_all_parts_of_one_level_does_not_win() {
     for more in [1, ARTICLE, 4 * ARTICLE] {
-        let mut world = World::new(vec![server(1).connections(4), server(2).level(1)]);
+        let mut world = World::of(vec![server(1).connections(4), server(2).level(1)]);
         world.rule(move |ask| match ask.server {
             1 => Reply::OtherSize(more),
             _ => Reply::Good,
         });
         world.add(job(1, &[10]));
         world.run();
-        assert_eq!(world.completed.len(), 1, "{more} more: {:?}", world.failed);
+        assert_eq!(world.disk.completed.len(), 1, "{more} more: {:?}", world.host.failed);
     }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use bergamot_engine::FORCE_PRIORITY;
-use bergamot_queue::{FileKey, FileState, Job, Life};
+use bergamot_queue::{FileKey, FileState, Job, JobState};
 use bergamot_storage::{Claim, Guard, Reserve, Shortage, Space, VolumeId};
 use bergamot_types::{ByteCount, JobId, Shown};
 
@@ -225,7 +225,7 @@ impl Admission {
 pub fn may_be_stopped(record: &Record) -> bool {
     record.outcome.is_none()
         && record.priority < FORCE_PRIORITY
-        && !matches!(record.life, Life::Post(_))
+        && !matches!(record.life, JobState::Post(_))
 }
 
 /// Of all that is going to be fetched, as the NZB claims it.

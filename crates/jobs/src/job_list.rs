@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Instant;
 
-use bergamot_queue::{Cause, Life, Step};
+use bergamot_queue::{Cause, JobState, Step};
 use bergamot_types::JobId;
 
 use crate::queue_order::{self, Position, Target};
@@ -456,7 +456,7 @@ impl JobList {
             State::Held(held) => held.may_be_tried,
             State::Resting(_) | State::Merging | State::Loading(_) | State::Active(_) => false,
         };
-        let waits = record.outcome.is_none() && record.life != Life::Fetching && !record.paused;
+        let waits = record.outcome.is_none() && record.life != JobState::Fetching && !record.paused;
         let position = Position::of(record);
         match waits && may_be_tried {
             true => self.loadable.insert(position),

@@ -6,6 +6,7 @@
 //!
 //! - [`Limiter`]: leases bytes to connections, fairly, within rates ([`Settings`]) that may change
 //!   at any time. A connection spends its [`Lease`] beside its socket, without asking anybody.
+//! - [`ReadCredit`]: what one connection holds of its leases, and when it asks for more.
 //! - [`Timetable`]: which rate or pause holds at which time of the week.
 //! - [`Quota`]: how much may still be used in a day, a week, a month or ever. Its [`Record`] is a
 //!   plain value for the store; [`Quota::checkpoint`] charges it in advance, so that usage is never
@@ -34,5 +35,6 @@ pub use quota::ledger::{DayRecord, Record};
 pub use quota::{Allowance, Quota, QuotaSettings, Standing, Usage};
 pub use rate::lease::{Credit, Lease};
 pub use rate::limiter::Limiter;
+pub use rate::read_credit::{CreditRequest, ReadCredit};
 pub use rate::settings::Settings;
 pub use volumes::{DayVolume, Rings, Volumes};

@@ -6,6 +6,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bergamot_limit::{Credit, CreditRequest, ReadCredit};
 use bergamot_nntp::{Answer, Ending, Event, Reply, Request, RequestId};
 use bergamot_types::{GroupName, MessageId};
 use bergamot_yenc::Outcome;
@@ -13,7 +14,6 @@ use tokio::sync::mpsc;
 use tokio::time::{sleep_until, timeout};
 use tracing::debug;
 
-use crate::credit::{Credit, Plea, Purse};
 use crate::error::Ended;
 use crate::fetch::Fetch;
 use crate::server::{Encryption, Server};
@@ -61,9 +61,9 @@ pub enum Report {
         reply: Reply,
     },
     /// There is something to read, and no credit to read it with.
-    Thirsty,
+    CreditWanted,
     /// So much of its credit was not needed.
-    Unspent(u64),
+    CreditReturned(u64),
 }
 
 impl Connection {
@@ -151,7 +151,7 @@ struct Session<R> {
     bodies: Bodies,
     inbox: mpsc::UnboundedReceiver<Instruction>,
     report: R,
-    purse: Purse,
+    credit: ReadCredit,
     asking: Asking,
     rest: Vec<u8>, // read, and not to be taken before the body that has begun is admitted
     progress_told: Instant,
@@ -189,7 +189,7 @@ impl<R: Fn(Report)> Session<R> {
             server,
             inbox,
             report,
-            purse: Purse::default(),
+            credit: ReadCredit::default(),
             asking: Asking::default(),
             rest: Vec::new(),
             progress_told: Instant::now(),
@@ -230,7 +230,7 @@ impl<R: Fn(Report)> Session<R> {
             let broken = |error| Ended::Io { at: self.machine.moment(), error };
             match happening.map_err(broken)? {
                 Happening::Bytes(0) => self.machine.handle_end_of_stream(),
-                Happening::Bytes(count) => self.purse.spend(count as u64),
+                Happening::Bytes(count) => self.credit.spend(count as u64),
                 Happening::Goodbye => return Ok(self.say_goodbye(link).await),
                 Happening::Order(instruction) => self.on_instruction(instruction),
                 Happening::Timeout => self.machine.handle_timeout(Instant::now()),
@@ -257,7 +257,7 @@ impl<R: Fn(Report)> Session<R> {
 
     async fn next(&mut self, link: &mut Link) -> io::Result<Happening> {
         let room = self.room_to_read();
-        let deadline = self.machine.poll_timeout().into_iter().chain(self.purse.expires()).min();
+        let deadline = self.machine.poll_timeout().into_iter().chain(self.credit.expires()).min();
         let Self { machine, bodies, rest, out, .. } = self;
         let mut take = |bytes: &[u8]| {
             let blocked = !rest.is_empty();
@@ -275,17 +275,17 @@ impl<R: Fn(Report)> Session<R> {
         }
     }
 
-    /// How much may be read now. Pleas for more go out; meanwhile the server's time stands still.
+    /// How much may be read now. Requests for more go out; meanwhile the server's time stands still.
     fn room_to_read(&mut self) -> usize {
         let (now, expecting) = (Instant::now(), self.machine.outstanding() > 0);
         if self.bodies.is_blocked() {
             self.machine.handle_starved(now);
             return 0;
         }
-        while let Some(plea) = self.purse.plea(now, expecting) {
-            self.plead(plea);
+        while let Some(request) = self.credit.poll_request(now, expecting) {
+            self.request_credit(request);
         }
-        let room = self.purse.allowed(now, expecting);
+        let room = self.credit.allowed(now, expecting);
         if room == 0 {
             self.machine.handle_starved(now);
         } else {
@@ -294,10 +294,10 @@ impl<R: Fn(Report)> Session<R> {
         room.min(self.bodies.expected() + READ_AHEAD) as usize
     }
 
-    fn plead(&self, plea: Plea) {
-        (self.report)(match plea {
-            Plea::More => Report::Thirsty,
-            Plea::Unspent(bytes) => Report::Unspent(bytes),
+    fn request_credit(&self, request: CreditRequest) {
+        (self.report)(match request {
+            CreditRequest::Wanted => Report::CreditWanted,
+            CreditRequest::Returned(bytes) => Report::CreditReturned(bytes.0),
         });
     }
 
@@ -315,10 +315,10 @@ impl<R: Fn(Report)> Session<R> {
                 self.asking.waiting.push_back(fetch);
                 self.ask_waiting();
             }
-            Instruction::Lend(credit) => self.purse.fill(credit),
+            Instruction::Lend(credit) => self.credit.grant(credit),
             Instruction::Revoke => {
-                if let Some(plea) = self.purse.revoke() {
-                    self.plead(plea);
+                if let Some(request) = self.credit.revoke() {
+                    self.request_credit(request);
                 }
             }
             Instruction::Stat { ticket, id } => {

@@ -12,7 +12,6 @@
 #![forbid(unsafe_code)]
 
 mod connection;
-mod credit;
 mod error;
 mod fetch;
 pub mod http;
@@ -22,8 +21,8 @@ mod sink;
 mod socket;
 mod tls;
 
+pub use bergamot_limit::Credit;
 pub use connection::{CONNECTION_COST, Connection, Report};
-pub use credit::Credit;
 pub use error::{ConnectError, Ended};
 pub use fetch::Fetch;
 pub use server::{ConnectLimits, Encryption, IpVersion, Server, ServerSettings};

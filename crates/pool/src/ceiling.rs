@@ -1,4 +1,4 @@
-//! How many connections a provider lets us have.
+//! [`Ceiling`]: how many connections a server or an account allows, as far as it is known. Pure.
 
 use std::time::{Duration, Instant};
 

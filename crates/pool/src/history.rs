@@ -1,4 +1,4 @@
-//! What servers have to do with one article that did not come at once.
+//! [`History`]: the results of one article, server by server. Pure.
 
 use bergamot_types::ServerId;
 
@@ -15,7 +15,7 @@ pub enum Encounter {
     Damaged(u8),
     /// So many connections broke on the article.
     Broke(u8),
-    /// So many connections were refused, for reasons nobody could read, when they asked for it.
+    /// So many connections were refused, for no known reason, when they asked for it.
     Refused(u8),
     /// It was not asked, for it keeps nothing that long.
     TooOld,

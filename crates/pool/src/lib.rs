@@ -1,11 +1,11 @@
-//! Which servers *may* be asked: levels, mirrors, connections, rests.
+//! [`Pool`]: which servers *may* be asked: levels, mirrors, connections, back-off.
 //!
 //! The pool knows what each server is willing to do and what has been tried for an article; from
 //! these two it says where the article may go next. It knows nothing of jobs and opens nothing.
 //!
 //! - [`Pool`]: all servers; who has room for a connection, and the [`Route`] of an article
 //! - [`Tries`]: what has been tried for one article
-//! - [`History`]: what came of that, server by server, for people to read
+//! - [`History`]: what came of that, server by server, for users to read
 //! - [`Trouble`]: why connections end; a [`Consequence`] is what came of it
 
 #![forbid(unsafe_code)]

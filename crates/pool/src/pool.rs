@@ -1,4 +1,4 @@
-//! All servers.
+//! [`Pool`]: all servers and their accounts. Pure.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -12,7 +12,24 @@ use crate::settings::ServerSettings;
 use crate::tries::Tries;
 use crate::trouble::Trouble;
 
-/// Servers go by their ids; an id that is not configured is a bug of the caller's and panics.
+/// All servers: which may be asked for an article, and how many connections each may have.
+///
+/// Drive it like this:
+/// 1. open at most [`room`](Self::room) connections to a server, and call [`on_opening`](Self::on_opening)
+///    for each,
+/// 2. tell [`on_connected`](Self::on_connected) when it can be used, [`on_closing`](Self::on_closing) when
+///    it is told to quit, and [`on_ended`](Self::on_ended) exactly once when it is gone or never was made,
+/// 3. tell what came of requests: [`on_delivered`](Self::on_delivered), [`on_missing`](Self::on_missing),
+///    [`on_request_failed`](Self::on_request_failed),
+/// 4. call [`on_time`](Self::on_time) at [`next_deadline`](Self::next_deadline),
+/// 5. route an article anew whenever one of these returns `true` or a [`Consequence`] other than
+///    `GoesOn`: what is true of a [`Route`] holds until then.
+///
+/// `on_opening` of a connection is answered by one `on_ended`, with or without `on_connected` before it; errands
+/// by [`on_errand_ended`](Self::on_errand_ended). A call that does not belong to an opened connection is a bug
+/// of the caller. Servers go by their ids, and an id that is not configured panics, except where a method
+/// says otherwise; one that is taken out of the settings is known until its last connection has ended.
+/// Connections are bounded by the settings, the ceiling of the account and the ramp after an outage.
 #[derive(Debug)]
 pub struct Pool {
     servers: Vec<Server>,
@@ -198,7 +215,7 @@ impl Pool {
         self.server_mut(server).on_connected()
     }
 
-    /// We say goodbye to a working connection; it counts as open until it has ended.
+    /// A working connection is told to quit; it counts as open until it has ended.
     pub fn on_closing(&mut self, server: ServerId) {
         self.server_mut(server).on_closing();
     }
@@ -344,7 +361,7 @@ impl Pool {
         let open = || self.open_for(tries, posted, today);
         let askable = || open().filter(|server| !server.is_excused());
         let Some(level) = askable().map(|server| server.settings.level).min() else {
-            // Where nobody has answered, optional or not, there is nothing to give up upon. And a server
+            // Where no server has answered, optional or not, there is nothing to give up upon. And a server
             // that is to be probed is probed with something, or it would be out of order for ever.
             let active = self.servers.iter().filter(|server| server.is_active()).count();
             let holds = |server: &Server| !server.settings.optional || server.wants_probe();
@@ -393,7 +410,7 @@ impl Pool {
             .filter(move |server| !is_too_old(server, posted, today))
     }
 
-    /// Whether the server may be asked for anything at all that nobody was asked for: those of a
+    /// Whether the server may be asked for anything at all that was not requested yet: those of a
     /// higher level only where a lower one does not keep articles for ever.
     pub fn may_get_fresh(&self, server: ServerId) -> bool {
         let server = self.server(server);

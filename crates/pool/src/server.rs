@@ -1,4 +1,4 @@
-//! One server: what it is willing to do just now.
+//! [`Server`]: the connections, failures and back-off of one server. Pure.
 
 use std::time::{Duration, Instant};
 
@@ -170,7 +170,7 @@ impl Server {
         self.open += 1;
     }
 
-    /// We say goodbye to a working connection; it counts as open until it has ended.
+    /// A working connection is told to quit; it counts as open until it has ended.
     pub(crate) fn on_closing(&mut self) {
         self.working -= 1;
     }
@@ -374,7 +374,7 @@ impl Server {
         }
         self.rests += 1;
         self.ramp = 1;
-        let (first, longest) = if trouble.lasts() { LONG_RESTS } else { SHORT_RESTS };
+        let (first, longest) = if trouble.lasts() { LASTING_BACK_OFF } else { TRANSIENT_BACK_OFF };
         let doubled = first * f64::from(1u32 << (self.rests - 1).min(16));
         let jitter = 0.75 + chance.up_to(500) as f64 / 1000.0;
         let time = Duration::from_secs_f64(doubled.min(longest) * jitter);
@@ -387,17 +387,17 @@ impl Server {
 const UNCLEAR_GREETINGS: u8 = 3;
 
 /// The first and the longest, in seconds. Nothing waits for a server whose login is refused.
-const LONG_RESTS: (f64, f64) = (10.0, 600.0);
+const LASTING_BACK_OFF: (f64, f64) = (10.0, 600.0);
 
 /// Where the trouble may pass at any moment: a server that is back must have its share again within
 /// 15 seconds, and each rest may be a quarter longer than this.
-const SHORT_RESTS: (f64, f64) = (1.0, 8.0);
+const TRANSIENT_BACK_OFF: (f64, f64) = (1.0, 8.0);
 
 /// Hundreds of connections that are lost together must not come back together: the server would take
 /// that for an attack, and a wrong password would be sent as often.
 const FEW_AT_ONCE: usize = 4;
 
-/// At first nothing was lost, and most people have no more than these; a password that is wrong is
+/// At first nothing was lost, and most accounts have no more than these; a password that is wrong is
 /// then sent eight times in all, for the server rests behind the first refusal.
 const FIRST_AT_ONCE: usize = 8;
 

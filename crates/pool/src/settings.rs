@@ -1,4 +1,4 @@
-//! What the pool is told of a server.
+//! [`ServerSettings`]: what the pool is configured with for one server. Pure.
 
 use bergamot_types::ServerId;
 

@@ -1,4 +1,4 @@
-//! What has been tried for one article.
+//! [`Tries`]: what has been tried for one article, server by server. Pure.
 
 use bergamot_types::ServerId;
 
@@ -21,7 +21,7 @@ struct ServerTries {
     newest_at_failure: u64,
     /// Copies that were no good.
     damaged: u8,
-    /// Connections that were refused, for reasons nobody could read, when they asked for it.
+    /// Connections that were refused, for no known reason, when they asked for it.
     refused: u8,
     answered: bool,
     /// It said that it does not have it, which mirrors need not be asked again.

@@ -1,4 +1,4 @@
-//! Why connections end.
+//! [`Trouble`]: why a connection ended, as a class of errors. Pure.
 
 /// Why a connection ended, as far as it decides what happens next.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]

@@ -1,4 +1,4 @@
-//! What becomes of a job that is there already in another form.
+//! [`DupeMode`]: how a job is compared with others of the same duplicate key. Pure.
 
 /// How jobs with one dupe key get along.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -10,6 +10,6 @@ pub enum DupeMode {
     Score,
     /// All of them are.
     All,
-    /// This one is, and nobody looks at others.
+    /// This one is, and is not compared with others.
     Force,
 }

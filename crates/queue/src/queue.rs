@@ -1,14 +1,14 @@
-//! All jobs, in the order of their priorities.
+//! [`Queue`]: all jobs, ordered by priority, rank and age. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use bergamot_types::{JobId, ServerId};
 
+use crate::file::part::{Conflict, Part};
+use crate::file::placements::{Layout, Placed};
 use crate::file::{File, FileState, SegmentState};
-use crate::job::{Job, JobState, MoreFiles, NewJob, Place};
-use crate::part::{Conflict, Part};
-use crate::placements::{Layout, Placed};
-use crate::restored::Replay;
+use crate::job::restored::Replay;
+use crate::job::{DownloadState, Job, MoreFiles, NewJob, Place};
 
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct FileKey {
@@ -29,6 +29,24 @@ impl SegmentKey {
     }
 }
 
+/// All jobs with the state of each segment, without servers, bytes or time.
+///
+/// Drive it like this:
+/// 1. [`add`](Self::add) a job; act on the [`Replay`] it returns,
+/// 2. take the first segment of [`fresh`](Self::fresh) that a server may be asked for, and call
+///    [`take_fresh`](Self::take_fresh) for its file before the next look at `fresh`,
+/// 3. for a good copy call [`place`](Self::place), write the part at its offset, and then
+///    [`resolve`](Self::resolve) as `Written`; if the write fails call [`displace`](Self::displace) instead,
+/// 4. for a segment that no server has call `resolve` as `Missing` or `Damaged`,
+/// 5. when `resolve` returns a [`Layout`] the file is whole: name it, and call
+///    [`finish_file`](Self::finish_file),
+/// 6. after each of these look at [`state`](Self::state); [`remove`](Self::remove) the job when it has ended.
+///
+/// A segment is returned by `fresh` once; what is asked for again is the caller's to remember. Segments that
+/// `place` returns as evicted or refused in error are open again. Calls with the key of a job, file or segment
+/// that is not there, or is settled, change nothing, so late answers need no check before. `place` of a segment
+/// that is settled or dropped returns `None`. Every list is bounded by the segments of the jobs that were
+/// added; claims of one file by `MOST_CLAIMS` and `MOST_VALUES`.
 #[derive(Debug, Default)]
 pub struct Queue {
     jobs: BTreeMap<JobId, Job>,
@@ -181,7 +199,7 @@ impl Queue {
         self.file(key.file_key()).is_some_and(|file| file.wants(key.segment))
     }
 
-    /// How many segments nobody has asked for, counted up to `enough`.
+    /// How many segments were not requested yet, counted up to `enough`.
     pub fn fresh_up_to(&self, enough: usize) -> usize {
         let mut found = 0;
         for (_, _, job) in &self.fresh {
@@ -193,7 +211,7 @@ impl Queue {
         found
     }
 
-    /// The next segment nobody has asked for of each file, in the order in which they are wanted.
+    /// The next segment of each file that was not requested yet, in the order in which they are wanted.
     pub fn fresh(&self) -> impl Iterator<Item = SegmentKey> + '_ {
         let jobs = self.fresh.iter().filter_map(|(_, _, job)| self.jobs.get(job));
         jobs.flat_map(|job| {
@@ -202,7 +220,7 @@ impl Queue {
         })
     }
 
-    /// The bytes, as the NZB claims them, of what nobody has asked for of one job.
+    /// The bytes, as the NZB claims them, of what was not requested yet of one job.
     pub fn fresh_bytes(&self, job: JobId) -> u64 {
         self.jobs.get(&job).map_or(0, Job::fresh_bytes)
     }
@@ -226,7 +244,7 @@ impl Queue {
         let job = self.jobs.get_mut(&key.job)?;
         let placed = job.file_mut(key.file).place(key.segment, part);
         for &again in
-            placed.iter().flat_map(|placed| placed.evicted.iter().chain(&placed.vindicated))
+            placed.iter().flat_map(|placed| placed.evicted.iter().chain(&placed.refused_in_error))
         {
             job.reopen(key.file, again);
         }
@@ -315,7 +333,7 @@ impl Queue {
         self.offer(key.job);
     }
 
-    pub fn state(&self, job: JobId) -> Option<JobState> {
+    pub fn state(&self, job: JobId) -> Option<DownloadState> {
         self.jobs.get(&job).map(Job::state)
     }
 
@@ -327,7 +345,7 @@ impl Queue {
         }
     }
 
-    /// Hands out what nobody has asked for, if the job has any of that and nothing holds it.
+    /// Lists what was not requested yet, if the job has any of that and is not held.
     fn offer(&mut self, job: JobId) {
         let Some(job) = self.jobs.get(&job) else { return };
         if !self.is_held_back(job) && job.fresh_segments().next().is_some() {
@@ -345,7 +363,7 @@ mod tests {
     use super::*;
     use crate::file::NewFile;
     use crate::job::Totals;
-    use crate::restored::Restored;
+    use crate::job::restored::Restored;
 
     fn file(name: &str, segments: u32) -> NewFile {
         let mut ids = MessageIdList::new();
@@ -442,7 +460,7 @@ mod tests {
         assert_eq!(take(&mut queue), Some(key(1, 3, 0)));
         write(&mut queue, key(1, 0, 0), 1).unwrap();
         queue.finish_file(key(1, 0, 0).file_key(), true);
-        assert_eq!(queue.state(JobId(1)), Some(JobState::Downloading));
+        assert_eq!(queue.state(JobId(1)), Some(DownloadState::Downloading));
         let begun: Vec<_> =
             queue.job(JobId(1)).unwrap().files().iter().map(File::is_begun).collect();
         assert_eq!(begun, [true, false, false, true, true]);
@@ -454,7 +472,7 @@ mod tests {
         let extra = NewFile { is_extra: true, ..file("v", 1) };
         queue.add(job(1, 0, vec![file("a", 1), extra]));
         queue.drop_file(key(1, 0, 0).file_key());
-        assert_eq!(queue.state(JobId(1)), Some(JobState::Downloading));
+        assert_eq!(queue.state(JobId(1)), Some(DownloadState::Downloading));
         assert_eq!(take(&mut queue), Some(key(1, 1, 0)));
     }
 
@@ -498,10 +516,10 @@ mod tests {
         assert_eq!(write(&mut queue, key(1, 0, 0), 2), Some(Layout::InPlace { size: 200 }));
         assert_eq!(queue.file(key(1, 0, 0).file_key()).unwrap().state(), FileState::Finishing);
         queue.finish_file(key(1, 0, 0).file_key(), true);
-        assert_eq!(queue.state(JobId(1)), Some(JobState::Downloading));
+        assert_eq!(queue.state(JobId(1)), Some(DownloadState::Downloading));
         write(&mut queue, key(1, 1, 0), 1).unwrap();
         queue.finish_file(key(1, 1, 0).file_key(), true);
-        assert_eq!(queue.state(JobId(1)), Some(JobState::Complete { verified: true }));
+        assert_eq!(queue.state(JobId(1)), Some(DownloadState::Complete { verified: true }));
         let totals = queue.job(JobId(1)).unwrap().totals();
         assert_eq!((totals.segments_done, totals.bytes_done, totals.bytes), (3, 330, 330));
     }
@@ -519,7 +537,7 @@ mod tests {
         assert_eq!(take(&mut queue), Some(key(1, 0, 0)), "the volume is wanted now");
         write(&mut queue, key(1, 0, 0), 1).unwrap();
         queue.finish_file(key(1, 0, 0).file_key(), true);
-        assert_eq!(queue.state(JobId(1)), Some(JobState::Incomplete));
+        assert_eq!(queue.state(JobId(1)), Some(DownloadState::Incomplete));
         let lost: Vec<_> = queue.job(JobId(1)).unwrap().files()[1].lost_ids().collect();
         assert_eq!(lost[0].as_str(), "a.2@x");
     }
@@ -531,7 +549,7 @@ mod tests {
         queue.add(job(1, 0, vec![extra.clone(), file("a", 1)]));
         write(&mut queue, key(1, 1, 0), 1).unwrap();
         queue.finish_file(key(1, 1, 0).file_key(), true);
-        assert_eq!(queue.state(JobId(1)), Some(JobState::Complete { verified: true }));
+        assert_eq!(queue.state(JobId(1)), Some(DownloadState::Complete { verified: true }));
         queue.add(job(2, 0, vec![extra]));
         assert_eq!(take(&mut queue), Some(key(2, 0, 0)), "there is nothing else in this job");
     }
@@ -607,7 +625,7 @@ mod tests {
         let failed = |queue: &Queue| queue.job(JobId(1)).unwrap().sizes().failed;
         assert_eq!(failed(&queue), 0, "the first may have been the liar");
         let placed = queue.place(key(1, 0, 2), &part(2, 400)).unwrap().unwrap();
-        assert_eq!((placed.evicted, placed.vindicated), (vec![0], vec![1]));
+        assert_eq!((placed.evicted, placed.refused_in_error), (vec![0], vec![1]));
         assert_eq!(failed(&queue), 0);
         queue.resolve(key(1, 0, 0), SegmentState::Missing);
         queue.resolve(key(1, 0, 1), SegmentState::Missing);
@@ -617,7 +635,11 @@ mod tests {
         queue.resolve(key(2, 0, 0), SegmentState::Written { verified: true });
         assert!(queue.place(key(2, 0, 1), &part(1, 400)).unwrap().is_err());
         let placed = queue.place(key(2, 0, 2), &part(2, 400)).unwrap().unwrap();
-        assert_eq!((placed.vindicated, placed.pardoned), (vec![], vec![1]), "not given up yet");
+        assert_eq!(
+            (placed.refused_in_error, placed.reset_tries),
+            (vec![], vec![1]),
+            "not given up yet"
+        );
     }
 
     #[test]
@@ -629,12 +651,12 @@ mod tests {
         queue.resolve(key(1, 0, 0), SegmentState::Missing);
         write(&mut queue, key(1, 2, 0), 1).unwrap();
         queue.finish_file(key(1, 2, 0).file_key(), true);
-        assert_eq!(queue.state(JobId(1)), Some(JobState::Complete { verified: true }));
+        assert_eq!(queue.state(JobId(1)), Some(DownloadState::Complete { verified: true }));
         queue.add(job(2, 0, vec![index]));
         queue.resolve(key(2, 0, 0), SegmentState::Missing);
         assert_eq!(
             queue.state(JobId(2)),
-            Some(JobState::Incomplete),
+            Some(DownloadState::Incomplete),
             "there is nothing else in it"
         );
     }
@@ -644,7 +666,7 @@ mod tests {
         let mut queue = Queue::new();
         queue.add(job(1, 0, vec![NewFile { unlisted: 1, ..file("a", 1) }, file("none", 0)]));
         write(&mut queue, key(1, 0, 0), 2);
-        assert_eq!(queue.state(JobId(1)), Some(JobState::Incomplete));
+        assert_eq!(queue.state(JobId(1)), Some(DownloadState::Incomplete));
     }
 
     #[test]
@@ -655,7 +677,7 @@ mod tests {
         assert_eq!(queue.place(key(1, 0, 0), &part).unwrap().unwrap().offset, 0);
         queue.resolve(key(1, 0, 0), SegmentState::Written { verified: false }).unwrap();
         queue.finish_file(key(1, 0, 0).file_key(), true);
-        assert_eq!(queue.state(JobId(1)), Some(JobState::Complete { verified: false }));
+        assert_eq!(queue.state(JobId(1)), Some(DownloadState::Complete { verified: false }));
     }
 
     #[test]
@@ -702,11 +724,11 @@ mod tests {
         let replay = queue.add(NewJob { written, ..job(1, 0, vec![file("a", 2), file("b", 1)]) });
         let whole = key(1, 0, 0).file_key();
         assert_eq!(replay.whole, [(whole, Layout::InPlace { size: 200 })]);
-        assert_eq!(queue.state(JobId(1)), Some(JobState::Downloading));
+        assert_eq!(queue.state(JobId(1)), Some(DownloadState::Downloading));
         queue.finish_file(whole, true);
         write(&mut queue, key(1, 1, 0), 1).unwrap();
         queue.finish_file(key(1, 1, 0).file_key(), true);
-        assert_eq!(queue.state(JobId(1)), Some(JobState::Complete { verified: true }));
+        assert_eq!(queue.state(JobId(1)), Some(DownloadState::Complete { verified: true }));
     }
 
     #[test]
@@ -797,7 +819,7 @@ mod tests {
         assert!(queue.pause_file(a) && !queue.pause_file(a), "news once");
         assert_eq!((queue.fresh_up_to(9), queue.all_fresh_bytes()), (1, 110));
         assert_eq!((take(&mut queue), take(&mut queue)), (Some(key(1, 1, 0)), None));
-        assert_eq!(queue.state(JobId(1)), Some(JobState::Downloading));
+        assert_eq!(queue.state(JobId(1)), Some(DownloadState::Downloading));
         assert!(queue.resume_file(a) && !queue.resume_file(a));
         assert!(queue.resume_file(key(1, 2, 0).file_key()));
         assert_eq!((queue.fresh_up_to(9), queue.all_fresh_bytes()), (2, 220));
@@ -828,7 +850,7 @@ mod tests {
         assert!(!queue.drop_file(b), "it is whole");
         queue.finish_file(b, true);
         queue.finish_file(b, true);
-        assert_eq!(queue.state(JobId(1)), Some(JobState::Complete { verified: true }));
+        assert_eq!(queue.state(JobId(1)), Some(DownloadState::Complete { verified: true }));
     }
 
     #[test]
@@ -836,9 +858,12 @@ mod tests {
         let mut queue = Queue::new();
         queue.add(job(1, 0, vec![file("a", 1), file("b", 1)]));
         queue.drop_file(key(1, 0, 0).file_key());
-        assert_eq!(queue.state(JobId(1)), Some(JobState::Downloading));
+        assert_eq!(queue.state(JobId(1)), Some(DownloadState::Downloading));
         queue.drop_file(key(1, 1, 0).file_key());
-        assert_eq!((queue.state(JobId(1)), take(&mut queue)), (Some(JobState::Incomplete), None));
+        assert_eq!(
+            (queue.state(JobId(1)), take(&mut queue)),
+            (Some(DownloadState::Incomplete), None)
+        );
     }
 
     #[test]

@@ -46,7 +46,7 @@ mod tests {
         Contents, Dupe, Fingerprint, FinishedFile, Joined, Kin, Mark, Origin, Outcome,
         ServerArticles,
     };
-    use bergamot_queue::{Cause, DupeMode, Ending, Life, Permille, Stage};
+    use bergamot_queue::{Cause, DupeMode, Ending, JobState, Permille, Stage};
     use bergamot_types::{ByteCount, JobId, Secret, UnixTime};
 
     use super::*;
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn a_record_comes_back_as_it_went_in() {
         let mut post = full();
-        post.life = Life::Post(Stage::Unpacking);
+        post.life = JobState::Post(Stage::Unpacking);
         let plain = Record::new(JobId(1), "", UnixTime(0), "", Fingerprint::default());
         for record in [plain, full(), post, ended()] {
             assert_eq!(decode(encode(&record).as_bytes()).unwrap(), record);
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn a_record_whose_parts_contradict_each_other_is_damaged() {
         let mut record = ended();
-        record.life = Life::Queued;
+        record.life = JobState::Queued;
         assert!(matches!(decode(encode(&record).as_bytes()), Err(Unsealed::Damaged)));
     }
 }

@@ -82,7 +82,7 @@ pub(crate) const VERSION: u32 = 1;
 
 #[cfg(test)]
 mod tests {
-    use bergamot_queue::Life;
+    use bergamot_queue::JobState;
 
     use super::*;
     use crate::record_file::{decode, encode};
@@ -95,7 +95,7 @@ mod tests {
     fn a_queued_job_of_version_1_goes_on() {
         let record = decode(QUEUED).unwrap();
         assert_eq!((record.id, &*record.name), (JobId(7), "a \"name\" = [odd]\n"));
-        assert_eq!((record.rank, record.life, record.priority), (7, Life::Queued, -100));
+        assert_eq!((record.rank, record.life, record.priority), (7, JobState::Queued, -100));
         assert_eq!(record.password.as_ref().unwrap().reveal(), "secret word");
         assert_eq!(record.fingerprint.to_string(), "00112233445566778899aabbccddeeff");
         assert_eq!(record.finished[0].name, "f.rar");
@@ -106,7 +106,7 @@ mod tests {
     fn a_failed_job_of_version_1_is_history() {
         let record = decode(FAILED).unwrap();
         let outcome = record.outcome.unwrap();
-        assert_eq!((record.life, outcome.sequence), (Life::Ended, 8));
+        assert_eq!((record.life, outcome.sequence), (JobState::Ended, 8));
         assert_eq!(outcome.ending, Ending::Failed(Cause::Health));
         assert_eq!(outcome.reason, "job.health: 80.0 % is left, 90.0 % would be needed");
         assert_eq!(outcome.missing, ["a@x", "b@x"]);

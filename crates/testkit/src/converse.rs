@@ -1,4 +1,4 @@
-//! Transcripts as tests.
+//! [`converse`]: plays a transcript against the NNTP machine; single-threaded.
 //!
 //! The notation is that of RFC 3977 with a few words of our own, one step a line:
 //!
@@ -27,6 +27,8 @@ use bergamot_nntp::{
 use bergamot_types::{ArticleRange, ByteCount, GroupName, MessageId};
 
 use crate::plain_sink::PlainSink;
+
+use crate::violation::{Checked, violated};
 
 /// Plays `transcript` in every cut.
 ///
@@ -172,20 +174,20 @@ impl Scene {
         }
     }
 
-    fn compare(&mut self, step: &Step) -> Result<(), String> {
+    fn compare(&mut self, step: &Step) -> Checked {
         match step {
             Step::Client(line) => match self.sent.strip_prefix(&format!("{line}\r\n")) {
                 Some(rest) => self.sent = rest.to_owned(),
-                None => return Err(format!("sent {:?}, events {:?}", self.sent, self.events)),
+                None => return violated!("sent {:?}, events {:?}", self.sent, self.events),
             },
             Step::Event(text) => {
                 if self.events.first() != Some(text) {
-                    return Err(format!("events {:?}, sent {:?}", self.events, self.sent));
+                    return violated!("events {:?}, sent {:?}", self.events, self.sent);
                 }
                 self.events.remove(0);
             }
             Step::Quiet if self.connection.poll_timeout().is_some() => {
-                return Err("a deadline is running".to_owned());
+                return violated!("a deadline is running");
             }
             _ => {}
         }

@@ -1,4 +1,4 @@
-//! A body sink that only unstuffs dots.
+//! [`PlainSink`]: a body sink that only removes dot-stuffing. Pure.
 
 use bergamot_nntp::{BodySink, BodyStep, RequestId};
 

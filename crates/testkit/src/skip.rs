@@ -1,4 +1,4 @@
-//! What cannot be shown here.
+//! [`skip`]: how a test says that it cannot run on this machine.
 
 use std::io::Write;
 

@@ -7,6 +7,7 @@
 
 mod amount;
 mod article_range;
+mod disk_trouble;
 mod file_status;
 mod fnv;
 mod group_name;
@@ -23,6 +24,7 @@ mod url;
 
 pub use amount::{ByteCount, ByteRate, InvalidAmount};
 pub use article_range::ArticleRange;
+pub use disk_trouble::DiskTrouble;
 pub use file_status::{FileIdentity, FileStatus};
 pub use fnv::{print32, print64};
 pub use group_name::{GroupName, InvalidGroupName};

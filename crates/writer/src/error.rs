@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use bergamot_storage::MountError;
-use bergamot_types::{ByteCount, Shown};
+use bergamot_types::{ByteCount, DiskTrouble, Shown};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 use rustix::process::{getegid, geteuid};
@@ -67,6 +67,26 @@ impl DiskError {
             Self::TooManyFiles { .. } => "resource.fd_limit",
             Self::Unsynced { .. } => "disk.unsynced",
             Self::Vanished { .. } => "disk.vanished",
+        }
+    }
+
+    /// What can be done about it.
+    pub fn trouble(&self) -> DiskTrouble {
+        match self {
+            Self::Full { .. } => DiskTrouble::Full,
+            Self::Broken { .. }
+            | Self::DestinationMissing { .. }
+            | Self::Mount(_)
+            | Self::ReadOnly { .. }
+            | Self::Stopped { .. }
+            | Self::TooManyFiles { .. } => DiskTrouble::Transient,
+            Self::BadName { .. }
+            | Self::Changed { .. }
+            | Self::CopyDiffers { .. }
+            | Self::FileTooLarge { .. }
+            | Self::Obstructed { .. }
+            | Self::Vanished { .. } => DiskTrouble::Permanent,
+            Self::Unsynced { .. } => DiskTrouble::Unsynced,
         }
     }
 

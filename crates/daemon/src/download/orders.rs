@@ -7,7 +7,7 @@ use bergamot_jobs::Check;
 use bergamot_jobs::failure::{JobFailure, health_text};
 use bergamot_net::{Connection, Fetch};
 use bergamot_nzb::better_name;
-use bergamot_queue::{Cause, Ending, FileKey, Layout, Life, Stage, Step};
+use bergamot_queue::{Cause, Ending, FileKey, JobState, Layout, Stage, Step};
 use bergamot_store::Finished;
 use bergamot_types::{ByteCount, JobId, MessageId, SafeName, ServerId, Shown};
 use bergamot_writer::{Piece, Task};
@@ -49,7 +49,7 @@ impl Daemon {
             Order::FinishJob { job, verified } => self.finish_job(job, verified),
             Order::Lend { connection, credit } => {
                 if let Some(known) = self.connections.get(&connection) {
-                    known.handle.lend(credit_of(credit));
+                    known.handle.lend(credit);
                 }
             }
             Order::Note(note) => self.note(note),
@@ -167,7 +167,7 @@ impl Daemon {
 
     fn enter(&mut self, job: JobId, stage: Stage) {
         // A move that did not work is tried again.
-        if self.jobs.record(job).is_some_and(|record| record.life != Life::Post(stage)) {
+        if self.jobs.record(job).is_some_and(|record| record.life != JobState::Post(stage)) {
             self.jobs.step(job, Step::Enter(stage));
             self.tell_state(job);
         }
@@ -336,15 +336,6 @@ impl Daemon {
         if known.losses_logged == LOSSES_TOLD {
             warn!(%job, "further articles that are lost are only counted");
         }
-    }
-}
-
-fn credit_of(credit: bergamot_engine::Credit) -> bergamot_net::Credit {
-    match credit {
-        bergamot_engine::Credit::Bytes { most, until } => {
-            bergamot_net::Credit::Bytes { most: most.0, until }
-        }
-        bergamot_engine::Credit::Unlimited => bergamot_net::Credit::Unlimited,
     }
 }
 

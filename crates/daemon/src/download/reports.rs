@@ -1,13 +1,11 @@
 //! What connections and the disk have to say.
 
-use bergamot_engine::{ConnectionId, Event, Fault, Ticket};
+use bergamot_engine::{ConnectionId, Event, Ticket};
 use bergamot_net::{Buffer, Report};
 use bergamot_nntp::Reply;
-use bergamot_queue::Part;
 use bergamot_storage::VolumeId;
 use bergamot_types::ByteCount;
 use bergamot_writer::{DiskError, Done, Outcome};
-use bergamot_yenc::Check;
 use tracing::{debug, field, info, warn};
 
 use crate::download::error_class;
@@ -38,13 +36,7 @@ impl Daemon {
                     debug!(server, id, code = fault.code(), "{fault}");
                 }
                 self.decoded.insert(Ticket(ticket), bytes);
-                let fault = outcome.fault.as_ref().map(|fault| match fault {
-                    bergamot_yenc::Fault::TooLarge { needed, .. } => {
-                        Fault::TooLarge { needed: *needed }
-                    }
-                    _ => Fault::Damaged,
-                });
-                Event::Fetched { ticket: Ticket(ticket), part: part_of(outcome.part), fault }
+                Event::fetched(Ticket(ticket), outcome)
             }
             Report::Missing { ticket, reply } => {
                 // What was only asked about does not count.
@@ -68,8 +60,10 @@ impl Daemon {
                 }
                 Event::Connected { connection }
             }
-            Report::Thirsty => Event::Thirsty { connection },
-            Report::Unspent(bytes) => Event::Unspent { connection, bytes: ByteCount(bytes) },
+            Report::CreditWanted => Event::CreditWanted { connection },
+            Report::CreditReturned(bytes) => {
+                Event::CreditReturned { connection, bytes: ByteCount(bytes) }
+            }
             Report::Refused { ticket, reply } => {
                 let id = self.engine.article(Ticket(ticket)).map(field::display);
                 debug!(id, %reply, "refused");
@@ -93,7 +87,7 @@ impl Daemon {
         }
         let trouble = |result: &Result<Outcome, bergamot_writer::DiskError>| match result {
             Ok(_) => Ok(()),
-            Err(error) => Err(error_class::of_disk(error)),
+            Err(error) => Err(error.trouble()),
         };
         let result = trouble(&done.result);
         if let Err(error) = done.result.as_ref() {
@@ -184,18 +178,5 @@ impl Daemon {
             AtDisk::FinishJob { destination, .. } => Some(VolumeId(destination.device())),
             _ => self.incomplete_volume(),
         }
-    }
-}
-
-fn part_of(part: bergamot_yenc::Part) -> Part {
-    Part {
-        begin: part.range.as_ref().map(|range| range.start),
-        length: part.length,
-        file_size: part.file_size,
-        number: part.number,
-        total: part.total,
-        verified: part.check == Check::Verified,
-        name: part.name.map(Into::into),
-        crc32: Some(part.crc32),
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use bergamot_api::request::{Content, NewJob};
 use bergamot_jobs::{Dupe, Fingerprint, Outcome, Parameters, Record};
 use bergamot_nzb::{Label, Limits, Nzb, NzbError};
-use bergamot_queue::{Cause, Deletion, DupeMode, Ending, Life};
+use bergamot_queue::{Cause, Deletion, DupeMode, Ending, JobState};
 use bergamot_store::{Addition, Spool, StoreError};
 use bergamot_types::{JobId, Secret, Shown, Url};
 
@@ -163,7 +163,7 @@ impl Reception {
         }
         record.url = Some(url.reveal().into());
         record.source = format!("url {url}").into();
-        record.life = Life::Fetching;
+        record.life = JobState::Fetching;
         record.priority_is_open = wishes.priority.is_none() && record.category.is_none();
         self.spool(&record, &mut std::io::empty())?;
         Ok(record)

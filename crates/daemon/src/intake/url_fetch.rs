@@ -7,7 +7,7 @@ use std::time::Duration;
 use bergamot_feed::{CallId, Failure, FailureKind, Headers, HostRefusal, ItemKey, NzbOutcome};
 use bergamot_jobs::Record;
 use bergamot_poll::Wanted;
-use bergamot_queue::{Deletion, Ending, Life, Step};
+use bergamot_queue::{Deletion, Ending, JobState, Step};
 use bergamot_store::Spool;
 use bergamot_types::{JobId, Shown, Url};
 use tokio::task::AbortHandle;
@@ -60,7 +60,7 @@ impl Daemon {
 
     /// After a start, with what the last daemon had no time for.
     pub(crate) fn fetch_again(&mut self) {
-        let left = self.jobs.queued().filter(|record| record.life == Life::Fetching);
+        let left = self.jobs.queued().filter(|record| record.life == JobState::Fetching);
         let left: Vec<_> = left.map(|record| record.id).collect();
         left.into_iter().for_each(|job| self.plan_fetch(job));
     }
@@ -132,7 +132,7 @@ impl Daemon {
     /// None if it has come or ended, or has no address that could be asked.
     fn to_be_fetched(&self, job: JobId) -> Option<(Record, Url)> {
         let record = self.jobs.record(job)?;
-        let is_wanted = record.life == Life::Fetching && record.outcome.is_none();
+        let is_wanted = record.life == JobState::Fetching && record.outcome.is_none();
         let url = Url::parse(record.url.as_deref()?).ok()?;
         is_wanted.then(|| (record.clone(), url))
     }

@@ -8,7 +8,7 @@ use bergamot_api::request::{Delete, Edit, FileEdit, HistoryEdit, Place, SortKey}
 use bergamot_api::view::{Mark, Parameter};
 use bergamot_engine::{Event, FORCE_PRIORITY};
 use bergamot_jobs::{FileChoices, Outcome, Record};
-use bergamot_queue::{Deletion, Ending, FileKey, FileOrder, FileState, Life};
+use bergamot_queue::{Deletion, Ending, FileKey, FileOrder, FileState, JobState};
 use bergamot_types::{JobId, Secret};
 use bergamot_writer::Root;
 use tracing::info;
@@ -343,7 +343,7 @@ impl Daemon {
 
     fn edit_files(&mut self, job: JobId, files: &[u32], what: FileEdit) -> Edited {
         let record = self.jobs.record(job).ok_or(Refusal::NoSuchJob(job))?;
-        if record.life == Life::Fetching {
+        if record.life == JobState::Fetching {
             return Err(Refusal::Impossible(format!("the NZB of job {job} has not come yet")));
         }
         if let Some(file) = files.iter().find(|file| !has_file(record, **file)) {

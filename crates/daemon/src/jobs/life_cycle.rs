@@ -11,7 +11,7 @@ use bergamot_jobs::retry::returns_after_proof;
 use bergamot_jobs::{
     Active, Check, Doubt, Expired, Outcome, Postponed, Record, Rest, ServerArticles,
 };
-use bergamot_queue::{Cause, Deletion, DupeMode, Ending, Life, Step};
+use bergamot_queue::{Cause, Deletion, DupeMode, Ending, JobState, Step};
 use bergamot_types::{ByteCount, JobId, SafeName, Shown};
 use bergamot_writer::Root;
 use tokio::sync::oneshot;
@@ -39,7 +39,7 @@ impl Daemon {
         let is_new = record.outcome.is_none();
         let rivals = rivals(&self.jobs, &record, |job| self.is_being_moved(job));
         let twin = is_new.then(|| self.twin(&record)).flatten();
-        let is_to_come = record.life == Life::Fetching;
+        let is_to_come = record.life == JobState::Fetching;
         self.jobs.insert(Box::new(record));
         self.let_propagate(id);
         self.tell_added(id);

@@ -10,7 +10,7 @@ use bergamot_api::Refusal;
 use bergamot_engine::Event;
 use bergamot_jobs::{Dupe, FileChoices, Fingerprint, Kin, Origin, Record};
 use bergamot_nzb::Limits;
-use bergamot_queue::{FileKey, FileOrder, Life, MoreFiles, NewFile, Step};
+use bergamot_queue::{FileKey, FileOrder, JobState, MoreFiles, NewFile, Step};
 use bergamot_types::{JobId, Shown};
 use tokio::sync::oneshot;
 use tracing::info;
@@ -301,9 +301,9 @@ impl Daemon {
         let is_busy = self.joinings.leaving.contains_key(&job);
         let why = match record.life {
             _ if record.outcome.is_some() => format!("job {job} has ended"),
-            Life::Fetching => format!("the NZB of job {job} has not come yet"),
+            JobState::Fetching => format!("the NZB of job {job} has not come yet"),
             _ if self.is_being_moved(job) => format!("job {job} is being moved"),
-            Life::Post(_) => format!("job {job} is being processed"),
+            JobState::Post(_) => format!("job {job} is being processed"),
             _ if is_busy || self.joinings.merging.contains(&job) => {
                 format!("job {job} is being joined or split")
             }

@@ -7,7 +7,6 @@ use bergamot_queue::Cause;
 use bergamot_store::StoreError;
 use bergamot_writer::DiskError;
 
-use crate::download::error_class;
 use crate::intake::nzb_to_job::Unread;
 
 /// Why a job cannot be downloaded.
@@ -45,9 +44,11 @@ impl From<DiskError> for Hindrance {
             return Self::Disk(format!("{}: {error}", error.code()));
         }
         let why = format!("{}: {error}", error.code());
-        match error_class::of_disk(&error) {
-            DiskTrouble::Lasting => Self::Lasting(Cause::Disk, why),
-            DiskTrouble::Full | DiskTrouble::Passing | DiskTrouble::Unsynced => Self::Passing(why),
+        match error.trouble() {
+            DiskTrouble::Permanent => Self::Lasting(Cause::Disk, why),
+            DiskTrouble::Full | DiskTrouble::Transient | DiskTrouble::Unsynced => {
+                Self::Passing(why)
+            }
         }
     }
 }

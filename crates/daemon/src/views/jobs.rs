@@ -5,7 +5,7 @@ use bergamot_api::view::{
     Disk, Ended, Job, JobState, Listing, Mark, Page, Parameter, ServerArticles, Status,
 };
 use bergamot_jobs::{Check, Record};
-use bergamot_queue::{Ending, FileState, Life, Stage};
+use bergamot_queue::{Ending, FileState, Stage};
 use bergamot_types::{JobId, SafeName, ServerId};
 
 use crate::clock;
@@ -65,7 +65,7 @@ impl Daemon {
             sums.forced +=
                 if record.priority >= bergamot_engine::FORCE_PRIORITY { left.remaining } else { 0 };
             sums.in_post += usize::from(record.outcome.is_some());
-            sums.urls += usize::from(record.life == Life::Fetching);
+            sums.urls += usize::from(record.life == bergamot_queue::JobState::Fetching);
         }
         sums
     }
@@ -195,9 +195,9 @@ impl Daemon {
             (Some(Ending::Completed { verified }), _) => JobState::Completed { verified },
             (Some(Ending::Failed(cause)), _) => JobState::Failed(cause),
             (Some(Ending::Deleted(deletion)), _) => JobState::Deleted(deletion),
-            (None, Life::Fetching) => JobState::Fetching,
-            (None, Life::Post(stage)) => JobState::Post(stage),
-            (None, Life::Ended) => JobState::Post(Stage::Moving),
+            (None, bergamot_queue::JobState::Fetching) => JobState::Fetching,
+            (None, bergamot_queue::JobState::Post(stage)) => JobState::Post(stage),
+            (None, bergamot_queue::JobState::Ended) => JobState::Post(Stage::Moving),
             (None, _) if self.in_flight(record.id) > 0 => JobState::Downloading,
             (None, _) => JobState::Queued,
         }

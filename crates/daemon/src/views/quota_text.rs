@@ -12,7 +12,7 @@ impl Daemon {
         if let Err(why) = &result {
             warn!("what is used of the quotas could not be written: {why}");
         }
-        let result = result.map_err(|_| DiskTrouble::Passing);
+        let result = result.map_err(|_| DiskTrouble::Transient);
         self.tell_engine(Event::Persisted { number, result });
     }
 

@@ -10,7 +10,7 @@ use bergamot_jobs::{FileChoices, Record};
 use bergamot_limit::Period;
 use bergamot_net::Encryption;
 use bergamot_nzb::{Nzb, NzbFile};
-use bergamot_queue::{FileOrder, FileState, Life};
+use bergamot_queue::{FileOrder, FileState, JobState};
 use bergamot_types::{JobId, ServerId, UnixTime};
 
 use crate::clock;
@@ -128,7 +128,7 @@ impl Daemon {
     pub(crate) fn files_of(&mut self, job: JobId) -> Result<Files, Refusal> {
         let record = self.jobs.record(job).ok_or(Refusal::NoSuchJob(job))?;
         let (count, record) = (record.listed_files(), record.clone());
-        let is_queued = record.outcome.is_none() && record.life != Life::Fetching;
+        let is_queued = record.outcome.is_none() && record.life != JobState::Fetching;
         Ok(match self.known_files(job) {
             Some(files) => Files::Known(files),
             None if is_queued => {

@@ -1,4 +1,5 @@
-//! Days on which nothing goes wrong but what a test says, and what was seen on them.
+//! [`Traffic`]: a recorder of the orders and answers of a simulated day on which nothing goes wrong but what
+//! the test says; single-threaded.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -6,8 +7,8 @@ use std::time::Duration;
 
 use bergamot_engine::{ConnectionId, Event, Order, ServerSettings, Ticket};
 use bergamot_testkit::sim::{
-    Almanac, ClockModel, Curiosity, Day, DiskModel, JobModel, Misfits, Seed, Seen, ServerModel,
-    run_watched,
+    CalendarModel, ClockModel, Day, DiskModel, JobModel, Misfits, Seed, Seen, ServerModel,
+    SideTraffic, run_watched,
 };
 use bergamot_types::{ByteRate, ServerId};
 
@@ -64,9 +65,9 @@ pub(crate) fn day(servers: Vec<ServerModel>, articles: u32) -> Day {
         names: false,
         reliable: true,
         heals_at: Duration::ZERO,
-        wishes: Vec::new(),
-        curiosity: Curiosity::default(),
-        almanac: Almanac::default(),
+        user_actions: Vec::new(),
+        side_traffic: SideTraffic::default(),
+        calendar: CalendarModel::default(),
     }
 }
 

@@ -9,7 +9,7 @@ pub mod serde_plain;
 
 use std::sync::Arc;
 
-use bergamot_queue::{DupeMode, Ending, Held, Life};
+use bergamot_queue::{DupeMode, Ending, Held, JobState};
 use bergamot_types::{ByteCount, JobId, Secret, UnixTime};
 use serde::{Deserialize, Serialize};
 
@@ -66,7 +66,7 @@ pub struct Record {
     /// Its directory below the incomplete one, once it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<Box<str>>,
-    pub life: Life,
+    pub life: JobState,
     /// How often a daemon died that had it in hand.
     #[serde(default, skip_serializing_if = "is_default")]
     pub starts: u32,
@@ -144,7 +144,7 @@ impl Record {
             file_choices: None,
             kin: None,
             directory: None,
-            life: Life::Queued,
+            life: JobState::Queued,
             starts: 0,
             returns: 0,
             held: None,
@@ -155,7 +155,7 @@ impl Record {
 
     /// Makes it history.
     pub fn end(&mut self, outcome: Outcome) {
-        self.life = Life::Ended;
+        self.life = JobState::Ended;
         self.outcome = Some(Box::new(outcome));
     }
 
@@ -183,7 +183,7 @@ impl Record {
     /// A job that failed or was deleted does not stand in the way of another try, and what articles
     /// one has whose NZB is still to come, nobody knows.
     pub fn stands_in_the_way(&self) -> bool {
-        let is_known = self.life != Life::Fetching;
+        let is_known = self.life != JobState::Fetching;
         is_known && matches!(self.ending(), None | Some(Ending::Completed { .. }))
     }
 

@@ -507,7 +507,7 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
-    use bergamot_queue::{Cause, Ending, Life};
+    use bergamot_queue::{Cause, Ending, JobState};
     use bergamot_types::UnixTime;
 
     use super::*;
@@ -558,16 +558,16 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let (spool, _) = Spool::open(home.path()).unwrap();
         let mut first = record(spool.next_id());
-        (first.life, first.fingerprint) = (Life::Fetching, Fingerprint::default());
+        (first.life, first.fingerprint) = (JobState::Fetching, Fingerprint::default());
         spool.add(&first, &mut io::empty()).unwrap();
         assert_eq!(spool.same_articles(Fingerprint::default()), None, "it has none yet");
         spool.put_nzb(first.id, &mut &b"<nzb/>"[..]).unwrap();
-        (first.life, first.fingerprint) = (Life::Queued, Fingerprint([7; 16]));
+        (first.life, first.fingerprint) = (JobState::Queued, Fingerprint([7; 16]));
         spool.expect(&first);
         assert_eq!(spool.copies(first.fingerprint), [first.id]);
         drop(spool);
         let (spool, found) = Spool::open(home.path()).unwrap();
-        assert_eq!(found.records[0].life, Life::Fetching);
+        assert_eq!(found.records[0].life, JobState::Fetching);
         let mut nzb = String::new();
         spool.nzb(first.id).unwrap().read_to_string(&mut nzb).unwrap();
         assert_eq!(nzb, "<nzb/>");

@@ -1,4 +1,4 @@
-//! Many days, on all cores.
+//! [`Campaign`]: a range of seeds, played on all cores, one thread for each day.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use super::day::Day;
-use super::report::Report;
-use super::seed::Seed;
-use super::world::run;
+use crate::sim::day::Day;
+use crate::sim::report::Report;
+use crate::sim::seed::Seed;
+use crate::sim::world::run;
+use crate::violation::{Violation, violated};
 
 /// Which seeds are to be played; each on one thread, side by side.
 #[derive(Clone, Debug)]
@@ -22,10 +23,10 @@ pub struct Campaign {
 impl Campaign {
     /// What the days came to; or the lowest seed that broke a rule, with all it expands to. `tell` hears
     /// now and then how many have begun.
-    pub fn play(&self, tell: impl Fn(u64) + Sync) -> Result<Report, String> {
+    pub fn play(&self, tell: impl Fn(u64) + Sync) -> Result<Report, Violation> {
         let began = Instant::now();
         let next = AtomicU64::new(0);
-        let broken = Mutex::new(None::<(Seed, String)>);
+        let broken = Mutex::new(None::<(Seed, Violation)>);
         let threads = thread::available_parallelism().map_or(1, usize::from);
         let reports: Vec<Report> = thread::scope(|scope| {
             let workers: Vec<_> =
@@ -33,7 +34,7 @@ impl Campaign {
             workers.into_iter().map(|worker| worker.join().expect("days do not panic")).collect()
         });
         if let Some((seed, story)) = broken.into_inner().unwrap_or_else(|lock| lock.into_inner()) {
-            return Err(format!("{story}\nto play it again:\n    {}", command(seed)));
+            return violated!("{story}\nto play it again:\n    {}", command(seed));
         }
         let mut report = reports.into_iter().fold(Report::default(), Report::with);
         report.took = began.elapsed();
@@ -43,7 +44,7 @@ impl Campaign {
     fn work(
         &self,
         next: &AtomicU64,
-        broken: &Mutex<Option<(Seed, String)>>,
+        broken: &Mutex<Option<(Seed, Violation)>>,
         tell: &(impl Fn(u64) + Sync),
     ) -> Report {
         let mut report = Report::default();
@@ -81,20 +82,20 @@ impl Campaign {
 }
 
 /// A day that panics breaks a rule, too: its seed has to be told.
-fn play_or_panic(day: &Day) -> Result<super::world::Outcome, String> {
+fn play_or_panic(day: &Day) -> Result<super::world::Outcome, Violation> {
     let played = catch_unwind(AssertUnwindSafe(|| play(day)));
     played.unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("?");
-        Err(format!("seed {}: panicked: {text}\n{day:#?}", day.seed))
+        Err(Violation::new(format!("seed {}: panicked: {text}\n{day:#?}", day.seed)))
     })
 }
 
 /// Plays a day, and some of them twice: the same must come of it.
-fn play(day: &Day) -> Result<super::world::Outcome, String> {
+fn play(day: &Day) -> Result<crate::sim::world::Outcome, Violation> {
     let outcome = run(day)?;
     if day.seed.number().is_multiple_of(TWICE) && run(day)? != outcome {
-        return Err(format!("seed {}: two runs of it differ\n{day:#?}", day.seed));
+        return violated!("seed {}: two runs of it differ\n{day:#?}", day.seed);
     }
     Ok(outcome)
 }

@@ -1,14 +1,19 @@
-//! The disk: slow, full, failing.
+//! [`Disk`]: the simulated disk, which is slow, full or failing, and [`SimDisk`], which gives it the
+//! orders of the driver. Single-threaded, in virtual time.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use bergamot_engine::DiskTrouble;
-use bergamot_queue::FileKey;
+use bergamot_engine::{DiskTrouble, Event, QuotaRecords, Ticket};
+use bergamot_queue::{FileKey, Layout};
 use bergamot_types::{JobId, SplitMix};
 
-use super::day::Day;
-use super::kind::{Fired, Kind};
+use crate::drive::{self, Context};
+use crate::sim::day::Day;
+use crate::sim::day::post::Post;
+use crate::sim::kind::{Fired, Kind};
+use crate::sim::world::{Schedule, Scheduled};
+use crate::violation::Violation;
 
 /// Does one thing after the other, and keeps what byte-level days write.
 #[derive(Debug)]
@@ -65,7 +70,7 @@ impl<'a> Disk<'a> {
     /// Small records, which find room on the fullest disk, and fail as often as other writes.
     pub(crate) fn persist(&mut self, now: Duration) -> Done {
         let fails = self.strikes(now, Kind::WriteFails);
-        (now, if fails { Err(DiskTrouble::Passing) } else { Ok(()) })
+        (now, if fails { Err(DiskTrouble::Transient) } else { Ok(()) })
     }
 
     /// What a file holds, on a byte-level day.
@@ -76,7 +81,7 @@ impl<'a> Disk<'a> {
     fn work(&mut self, now: Duration, job: JobId, bytes: u64, fault: Kind) -> Done {
         if self.day.disk.gone.is_some_and(|(gone, from)| JobId(gone) == job && now >= from) {
             self.fire(Kind::DirectoryGone);
-            return (now, Err(DiskTrouble::Lasting));
+            return (now, Err(DiskTrouble::Permanent));
         }
         if self.day.disk.full.iter().any(|(from, to)| now >= *from && now < *to) {
             self.fire(Kind::DiskFull);
@@ -88,7 +93,7 @@ impl<'a> Disk<'a> {
         let time = Duration::from_secs_f64(bytes as f64 / self.day.disk.rate as f64);
         self.busy_until = self.busy_until.max(now) + time;
         let fails = self.strikes(now, fault);
-        (self.busy_until, if fails { Err(DiskTrouble::Passing) } else { Ok(()) })
+        (self.busy_until, if fails { Err(DiskTrouble::Transient) } else { Ok(()) })
     }
 
     fn strikes(&mut self, now: Duration, kind: Kind) -> bool {
@@ -112,5 +117,57 @@ impl<'a> Disk<'a> {
 
     fn fire(&mut self, kind: Kind) {
         *self.fired.entry(kind).or_default() += 1;
+    }
+}
+
+/// Gives the disk the orders of the driver, and schedules its answers.
+pub(crate) struct SimDisk<'a> {
+    pub(crate) disk: Disk<'a>,
+    pub(crate) post: &'a Post,
+    pub(crate) schedule: Schedule,
+    pub(crate) start: Instant,
+}
+
+impl SimDisk<'_> {
+    fn time(&self, cx: &Context<'_>) -> Duration {
+        cx.now.instant.saturating_duration_since(self.start)
+    }
+
+    fn answer(&mut self, at: Duration, event: Event) {
+        self.schedule.borrow_mut().plan(at, Scheduled::Engine(event));
+    }
+}
+
+impl drive::Disk<Vec<u8>> for SimDisk<'_> {
+    fn write(
+        &mut self,
+        cx: &mut Context<'_>,
+        ticket: Ticket,
+        file: FileKey,
+        offset: u64,
+        body: Option<Vec<u8>>,
+    ) {
+        let (at, result) = self.disk.write(self.time(cx), file, offset, body);
+        self.answer(at, Event::Written { ticket, result });
+    }
+
+    fn finish_file(&mut self, cx: &mut Context<'_>, file: FileKey, _: Layout) {
+        let (at, result) = self.disk.finish_file(self.time(cx), file);
+        if result.is_ok() && !self.post.holds(file, self.disk.content(file)) {
+            cx.violate(Violation::new(format!(
+                "{file:?} has its name, and other bytes than were posted"
+            )));
+        }
+        self.answer(at, Event::FileFinished { file, result });
+    }
+
+    fn move_job(&mut self, cx: &mut Context<'_>, job: JobId, _: bool) {
+        let (at, result) = self.disk.move_job(self.time(cx), job);
+        self.answer(at, Event::JobMoved { job, result });
+    }
+
+    fn persist(&mut self, cx: &mut Context<'_>, number: u64, _: QuotaRecords) {
+        let (at, result) = self.disk.persist(self.time(cx));
+        self.answer(at, Event::Persisted { number, result });
     }
 }

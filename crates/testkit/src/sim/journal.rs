@@ -1,12 +1,12 @@
-//! What outlives the daemon: notes of what was written, and which files have their names.
+//! [`Journal`]: what survives a restart: notes of what was written, and which files have their names. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use bergamot_engine::{DiskTrouble, Event, Note};
 use bergamot_queue::{FileKey, NewJob, Restored, SegmentKey};
 
-use super::day::Day;
-use super::wish::Wish;
+use crate::sim::day::Day;
+use crate::sim::day::user_action::UserAction;
 
 #[derive(Debug)]
 pub(crate) struct Journal {
@@ -17,10 +17,11 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Nobody needs one on a day without a restart.
+    /// A day without a restart needs none.
     pub(crate) fn new(day: &Day) -> Self {
-        let is_restart = |(_, wish): &(_, Wish)| matches!(wish, Wish::Restart { .. });
-        let is_kept = day.wishes.iter().any(is_restart);
+        let is_restart =
+            |(_, user_action): &(_, UserAction)| matches!(user_action, UserAction::Restart { .. });
+        let is_kept = day.user_actions.iter().any(is_restart);
         Self { is_kept, notes: Vec::new(), finished: BTreeSet::new(), lost: BTreeSet::new() }
     }
 

@@ -1,4 +1,4 @@
-//! The kinds of fault there are.
+//! [`Kind`]: the kinds of fault of the simulator. Pure.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -144,7 +144,7 @@ impl Kind {
         MISFITS.iter().copied()
     }
 
-    /// All that people may want, on days of either kind.
+    /// All user actions, on days of either kind.
     pub fn of_people() -> impl Iterator<Item = Self> {
         WISHES.iter().copied()
     }

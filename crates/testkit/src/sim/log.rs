@@ -1,4 +1,4 @@
-//! The log of a day: every event and order, as a sum or as text.
+//! [`Log`]: every event and order of a day, as a checksum or as text. Pure.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -112,9 +112,9 @@ impl Log {
             Event::SettingsChanged(settings) => self.add(&[46, settings.servers.len() as u64]),
             Event::StateUnwritable => self.add(&[91]),
             Event::StateWritable => self.add(&[92]),
-            Event::Thirsty { connection } => self.add(&[10, connection.0]),
+            Event::CreditWanted { connection } => self.add(&[10, connection.0]),
             Event::Timeout => self.add(&[11]),
-            Event::Unspent { connection, bytes } => self.add(&[12, connection.0, bytes.0]),
+            Event::CreditReturned { connection, bytes } => self.add(&[12, connection.0, bytes.0]),
             Event::Written { ticket, result } => {
                 self.add(&[13, ticket.0, u64::from(result.is_ok())]);
             }

@@ -1,4 +1,4 @@
-//! Whole downloads in virtual time, from a seed.
+//! The simulator: whole downloads in virtual time, from a seed.
 //!
 //! [`Day`] is what a seed expands to: servers with their speeds and vices, jobs, a disk, clocks.
 //! [`run`] plays it against the real engine on one thread. For a while everything may go wrong;
@@ -9,52 +9,37 @@
 //! byte-level days each connection is the real NNTP machine and the real decoder against a session
 //! of `newsd`, and what lies on the disk at the end is compared with what was posted.
 //!
-//! - `draw`, `day`, `kind`, `seed`, `post`: what a day is like; `wish`: what people want of it;
-//!   `almanac`: what the calendar allows; `recovery`: what repair would need
-//! - `models`, `link`: servers that are rules; `wires`: those that really speak
-//! - `disk`, `journal`, `purse`, `agenda`, `network`: the rest of the world around the engine
-//! - `ledger`, `book`, `door`, `meter`, `accountant`: the invariants; `curious`: and of what is asked
-//!   beside articles
-//! - `world`, `log`: the day as it is lived, and what is written down of it
-//! - `campaign`, `report`: many days, and what they came to
+//! - `day`: what a seed expands to, with its calendar, user actions, posts and faults
+//! - `network`, `models`, `wires`: the servers; `disk`, `journal`: the disk
+//! - `world`, `event_queue`, `observer`: drives the engine, by [`drive`](crate::drive), in virtual time
+//! - `invariants`, `header_reader`: what is checked after every event
+//! - `log`, `campaign`, `report`: what is recorded, and many days
 
-mod accountant;
-mod agenda;
-mod almanac;
-mod book;
 mod campaign;
-mod curious;
 mod day;
 mod disk;
-mod door;
-mod draw;
+mod event_queue;
+mod header_reader;
+mod invariants;
 mod journal;
 mod kind;
-mod ledger;
-mod link;
 mod log;
-mod meter;
-mod misfits;
 mod models;
 mod network;
-mod outage;
-mod post;
-mod purse;
-mod recovery;
+mod observer;
 mod report;
 mod seed;
 mod wires;
-mod wish;
 mod world;
 
-pub use almanac::Almanac;
-pub use book::Verdict;
 pub use campaign::{Campaign, named_seeds};
-pub use curious::Curiosity;
+pub use day::calendar::CalendarModel;
+pub use day::misfits::Misfits;
+pub use day::user_action::UserAction;
 pub use day::{ClockModel, Day, DiskModel, JobModel, Outage, ServerModel, Spell, WireFault};
+pub use header_reader::SideTraffic;
+pub use invariants::jobs::Verdict;
 pub use kind::{Fired, Kind};
-pub use misfits::Misfits;
 pub use report::Report;
 pub use seed::Seed;
-pub use wish::Wish;
 pub use world::{Outcome, Seen, Watcher, run, run_watched, run_with_log};

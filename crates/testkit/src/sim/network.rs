@@ -1,13 +1,15 @@
-//! What lies between the engine and the servers.
+//! [`Network`]: the simulated servers, either models or real conversations, and [`SimServers`], which
+//! gives them the orders of the driver. Single-threaded, in virtual time.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use bergamot_engine::{ConnectionId, Event, Ticket};
+use bergamot_engine::{ConnectionId, Credit, Event, Ticket};
 use bergamot_queue::SegmentKey;
-use bergamot_types::{MessageId, Patience};
+use bergamot_types::{MessageId, Patience, ServerId};
 
-use super::kind::Fired;
-use super::purse::Lease;
+use crate::drive::{self, Context, Servers};
+use crate::sim::day::post::Post;
+use crate::sim::kind::Fired;
 
 /// Carries out what the engine orders of connections, and tells what comes of it. There are two:
 /// models of servers, and real conversations.
@@ -19,7 +21,7 @@ pub(crate) trait Network {
     fn stat(&mut self, now: Duration, connection: ConnectionId, ticket: Ticket, article: Asked);
     /// There is room for the body of a ticket.
     fn admit(&mut self, now: Duration, ticket: Ticket, connection: ConnectionId, reserve: u64);
-    fn lend(&mut self, now: Duration, connection: ConnectionId, lease: Lease);
+    fn lend(&mut self, now: Duration, connection: ConnectionId, credit: Credit);
     fn revoke(&mut self, now: Duration, connection: ConnectionId);
     /// No connection outlives this.
     fn break_all(&mut self, now: Duration);
@@ -57,4 +59,70 @@ pub(crate) enum News {
         server: usize,
         bytes: u64,
     },
+}
+
+/// Passes the orders of the driver on to the network, in its own time.
+pub(crate) struct SimServers<'a> {
+    pub(crate) network: Box<dyn Network + 'a>,
+    pub(crate) post: &'a Post,
+    pub(crate) start: Instant,
+}
+
+impl SimServers<'_> {
+    fn time(&self, cx: &Context<'_>) -> Duration {
+        cx.now.instant.saturating_duration_since(self.start)
+    }
+}
+
+impl Servers for SimServers<'_> {
+    type Body = Vec<u8>;
+
+    fn connect(&mut self, cx: &mut Context<'_>, connection: ConnectionId, server: ServerId) {
+        self.network.connect(self.time(cx), connection, usize::from(server.0) - 1);
+    }
+
+    fn disconnect(&mut self, cx: &mut Context<'_>, connection: ConnectionId) {
+        self.network.disconnect(self.time(cx), connection);
+    }
+
+    fn fetch(&mut self, cx: &mut Context<'_>, fetch: drive::Fetch) {
+        let Some(&key) = self.post.places().get(&fetch.id) else { return };
+        let drive::Fetch { connection, ticket, id, limit, patience, .. } = fetch;
+        let fetch = Fetch { connection, ticket, id, key, limit, patience };
+        self.network.fetch(self.time(cx), fetch);
+    }
+
+    fn take_body(&mut self, ticket: Ticket) -> Option<Vec<u8>> {
+        self.network.take_bytes(ticket)
+    }
+
+    fn admit(
+        &mut self,
+        cx: &mut Context<'_>,
+        connection: ConnectionId,
+        ticket: Ticket,
+        reserve: u64,
+    ) {
+        self.network.admit(self.time(cx), ticket, connection, reserve);
+    }
+
+    fn lend(&mut self, cx: &mut Context<'_>, connection: ConnectionId, credit: Credit) {
+        self.network.lend(self.time(cx), connection, credit);
+    }
+
+    fn revoke(&mut self, cx: &mut Context<'_>, connection: ConnectionId) {
+        self.network.revoke(self.time(cx), connection);
+    }
+
+    fn stat(
+        &mut self,
+        cx: &mut Context<'_>,
+        connection: ConnectionId,
+        ticket: Ticket,
+        id: MessageId,
+    ) {
+        if let Some(&key) = self.post.places().get(&id) {
+            self.network.stat(self.time(cx), connection, ticket, Asked { id, key });
+        }
+    }
 }

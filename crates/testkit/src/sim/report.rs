@@ -1,14 +1,14 @@
-//! What many days came to.
+//! [`Report`]: the totals of many days. Pure.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use super::book::Verdict;
-use super::day::Day;
-use super::kind::{Fired, Kind};
-use super::seed::Seed;
-use super::world::Outcome;
+use crate::sim::day::Day;
+use crate::sim::invariants::jobs::Verdict;
+use crate::sim::kind::{Fired, Kind};
+use crate::sim::seed::Seed;
+use crate::sim::world::Outcome;
 
 #[derive(Clone, Debug, Default)]
 pub struct Report {

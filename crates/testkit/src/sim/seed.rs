@@ -1,4 +1,4 @@
-//! The number a day comes from.
+//! [`Seed`]: the number a day is expanded from. Pure.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,32 +1,33 @@
-//! The day as it is lived.
+//! [`World`]: one simulated day. It owns the driver, the schedule and the virtual time, and plays on
+//! one thread.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use bergamot_engine::{
-    ConnectionId, Credit, Engine, ErrandId, Event, Notice, Now, Order, Sampled, Settings, Ticket,
-    Trouble,
-};
-use bergamot_limit::Effect;
-use bergamot_queue::{FileKey, FileState, SegmentKey};
+use bergamot_engine::{Engine, ErrandId, Event, Now, Order, Sampled, Settings, Trouble};
+use bergamot_queue::SegmentKey;
 use bergamot_types::{ByteCount, JobId, MessageId, ServerId, UnixTime};
 
-use super::accountant::Accountant;
-use super::agenda::Agenda;
-use super::book::Verdict;
-use super::day::Day;
-use super::disk::Disk;
-use super::journal::Journal;
-use super::kind::{Fired, Kind};
-use super::ledger::Ledger;
-use super::log::Log;
-use super::models::Servers;
-use super::network::{Asked, Fetch, Network, News};
-use super::post::Post;
-use super::purse::Lease;
-use super::seed::Seed;
-use super::wires::Wires;
-use super::wish::Wish;
+use crate::drive::Driver;
+use crate::sim::day::Day;
+use crate::sim::day::post::Post;
+use crate::sim::day::user_action::UserAction;
+use crate::sim::disk::{Disk, SimDisk};
+use crate::sim::event_queue::EventQueue;
+use crate::sim::invariants::jobs::Verdict;
+use crate::sim::invariants::quota_check::QuotaCheck;
+use crate::sim::invariants::tickets::TicketCheck;
+use crate::sim::journal::Journal;
+use crate::sim::kind::{Fired, Kind};
+use crate::sim::log::Log;
+use crate::sim::models::Servers;
+use crate::sim::network::{Network, News, SimServers};
+use crate::sim::observer::Observer;
+use crate::sim::seed::Seed;
+use crate::sim::wires::Wires;
+use crate::violation::{Checked, Violation, violated};
 
 /// How a day ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,12 +41,12 @@ pub struct Outcome {
 }
 
 /// Plays a day to its end; what rule was broken, if one was.
-pub fn run(day: &Day) -> Result<Outcome, String> {
+pub fn run(day: &Day) -> Result<Outcome, Violation> {
     play(day, false, None).map(|(outcome, _)| outcome)
 }
 
-/// The same before the eyes of somebody who is told of every event and order.
-pub fn run_watched(day: &Day, watcher: &mut Watcher<'_>) -> Result<Outcome, String> {
+/// The same; `watcher` is called with every event and order.
+pub fn run_watched<'w>(day: &Day, watcher: &'w mut Watcher<'w>) -> Result<Outcome, Violation> {
     play(day, false, Some(watcher)).map(|(outcome, _)| outcome)
 }
 
@@ -59,63 +60,57 @@ pub enum Seen<'a> {
 }
 
 /// The same, and all that happened, line by line.
-pub fn run_with_log(day: &Day) -> Result<(Outcome, String), String> {
+pub fn run_with_log(day: &Day) -> Result<(Outcome, String), Violation> {
     play(day, true, None)
 }
 
-fn play(
+fn play<'w>(
     day: &Day,
     as_text: bool,
-    watcher: Option<&mut Watcher<'_>>,
-) -> Result<(Outcome, String), String> {
+    watcher: Option<&'w mut Watcher<'w>>,
+) -> Result<(Outcome, String), Violation> {
     let post = Post::new(day);
     let start = Instant::now(); // any instant does: only differences matter
-    let mut world = World::new(day, &post, start, as_text);
-    let mut nobody = |_: Duration, _: Seen<'_>| {};
-    let watcher = watcher.unwrap_or(&mut nobody);
-    match world.live(watcher) {
-        Ok(outcome) => Ok((outcome, world.log.into_text())),
+    let mut world = World::new(day, &post, start, as_text, watcher);
+    match world.live() {
+        Ok(outcome) => Ok((outcome, world.driver.host.log.into_text())),
         Err(broken) => {
             let (seed, now) = (day.seed, world.now);
-            Err(format!(
+            violated!(
                 "seed {seed}: {broken}, after {now:?}\n{day:#?}\n{}",
-                world.log.into_text()
-            ))
+                world.driver.host.log.into_text()
+            )
         }
     }
 }
 
 fn network<'a>(day: &'a Day, post: &Post, start: Instant) -> Box<dyn Network + 'a> {
     match day.seed {
-        Seed::Articles(_) => Box::new(Servers::new(day)),
+        Seed::Articles(_) => Box::new(Servers::new(day, start)),
         Seed::Bytes(_) => Box::new(Wires::new(day, post, start)),
     }
 }
 
-struct World<'a> {
+/// What will happen, in the order of its time; shared by the world, the disk and the observer.
+pub(crate) type Schedule = Rc<RefCell<EventQueue<Scheduled>>>;
+
+struct World<'a, 'w> {
     day: &'a Day,
     post: &'a Post,
-    engine: Engine,
+    driver: Driver<SimServers<'a>, SimDisk<'a>, Observer<'a, 'w>>,
     settings: Settings,
-    journal: Journal,
-    network: Box<dyn Network + 'a>,
-    disk: Disk<'a>,
-    ledger: Ledger<'a>,
-    accountant: Accountant<'a>,
-    agenda: Agenda<Happening>,
+    schedule: Schedule,
     start: Instant,
     now: Duration,
-    calendar: i64, // how far it is set off
+    calendar_offset: i64,
     steps: u64,
     most_steps: u64,
     longest: Duration,
     slept: Duration,
-    fired: Fired,
-    log: Log,
 }
 
 #[derive(Debug)]
-enum Happening {
+pub(crate) enum Scheduled {
     Added(usize),
     /// More was bought of those servers that had an end.
     BlocksRenewed,
@@ -128,346 +123,270 @@ enum Happening {
     /// Of the job with that index.
     ProbeWanted(usize),
     Removed(JobId),
-    /// A disk that was full takes something again; it outlives whoever waits for it.
+    /// A disk that was full takes something again; it survives a restart.
     RoomOnDisk,
     Suspend(Duration),
-    Wished(Wish),
+    UserActed(UserAction),
 }
 
-impl<'a> World<'a> {
-    fn new(day: &'a Day, post: &'a Post, start: Instant, as_text: bool) -> Self {
+impl<'a, 'w> World<'a, 'w> {
+    fn new(
+        day: &'a Day,
+        post: &'a Post,
+        start: Instant,
+        as_text: bool,
+        watcher: Option<&'w mut Watcher<'w>>,
+    ) -> Self {
+        let schedule = Rc::new(RefCell::new(EventQueue::new()));
+        let servers = SimServers { network: network(day, post, start), post, start };
+        let disk = SimDisk { disk: Disk::new(day), post, schedule: schedule.clone(), start };
+        let observer = Observer {
+            invariants: TicketCheck::new(day, post.places()),
+            quotas: QuotaCheck::new(day),
+            journal: Journal::new(day),
+            fired: Fired::new(),
+            log: Log::new(as_text),
+            schedule: schedule.clone(),
+            start,
+            watcher,
+            dropped: None,
+        };
+        let engine = Engine::new(start, settings(day));
+        let now = Now { instant: start, date: day.calendar.begins };
         let mut world = Self {
             day,
             post,
-            engine: Engine::new(start, settings(day)),
+            driver: Driver::new(engine, now, servers, disk, observer),
             settings: settings(day),
-            journal: Journal::new(day),
-            network: network(day, post, start),
-            disk: Disk::new(day),
-            ledger: Ledger::new(day, post.places()),
-            accountant: Accountant::new(day),
-            agenda: Agenda::new(),
+            schedule,
             start,
             now: Duration::ZERO,
-            calendar: 0,
+            calendar_offset: 0,
             steps: 0,
             most_steps: most_steps(day),
             longest: day.longest() + LIVENESS,
             slept: Duration::ZERO,
-            fired: Fired::new(),
-            log: Log::new(as_text),
         };
         world.plan();
         world
     }
 
     fn plan(&mut self) {
+        let mut queue = self.schedule.borrow_mut();
         for (index, job) in self.day.jobs.iter().enumerate() {
-            self.agenda.plan(job.added, Happening::Added(index));
+            queue.plan(job.added, Scheduled::Added(index));
             let id = JobId(index as u32 + 1);
-            job.removed.iter().for_each(|at| self.agenda.plan(*at, Happening::Removed(id)));
+            job.removed.iter().for_each(|at| queue.plan(*at, Scheduled::Removed(id)));
         }
         for (at, seconds) in &self.day.clock.jumps {
-            self.agenda.plan(*at, Happening::Calendar(*seconds));
+            queue.plan(*at, Scheduled::Calendar(*seconds));
         }
         for (at, sleep) in &self.day.clock.suspends {
-            self.agenda.plan(*at, Happening::Suspend(*sleep));
+            queue.plan(*at, Scheduled::Suspend(*sleep));
         }
-        // What nobody else has waits for a server that has given all it may.
-        if !self.day.reliable && !self.day.almanac.blocks.is_empty() {
-            self.agenda.plan(self.day.heals_at, Happening::BlocksRenewed);
+        // Articles that no other server has wait for one whose quota is used up.
+        if !self.day.reliable && !self.day.calendar.blocks.is_empty() {
+            queue.plan(self.day.heals_at, Scheduled::BlocksRenewed);
         }
-        if self.day.curiosity.headers {
-            self.agenda.plan(Duration::ZERO, Happening::HeadersWanted);
+        if self.day.side_traffic.headers {
+            queue.plan(Duration::ZERO, Scheduled::HeadersWanted);
         }
-        if self.day.curiosity.probes {
+        if self.day.side_traffic.probes {
             for (index, job) in self.day.jobs.iter().enumerate() {
-                self.agenda.plan(job.added / 2, Happening::ProbeWanted(index));
+                queue.plan(job.added / 2, Scheduled::ProbeWanted(index));
             }
         }
         for (_, to) in &self.day.disk.full {
-            self.agenda.plan(*to, Happening::RoomOnDisk);
+            queue.plan(*to, Scheduled::RoomOnDisk);
         }
-        for (at, wish) in &self.day.wishes {
-            self.agenda.plan(*at, Happening::Wished(wish.clone()));
+        for (at, user_action) in &self.day.user_actions {
+            queue.plan(*at, Scheduled::UserActed(user_action.clone()));
         }
     }
 
-    fn live(&mut self, watcher: &mut Watcher<'_>) -> Result<Outcome, String> {
-        while !self.ledger.all_jobs_ended() || !self.ledger.is_settled() {
+    fn live(&mut self) -> Result<Outcome, Violation> {
+        while !self.driver.host.invariants.all_jobs_ended()
+            || !self.driver.host.invariants.is_settled()
+        {
             self.steps += 1;
             if self.steps > self.most_steps {
-                return Err("it never ends".to_owned());
+                return violated!("it never ends");
             }
-            self.step(watcher)?;
+            self.step()?;
         }
-        self.ledger.check_end()?;
-        let open = self.network.open_connections();
+        self.driver.host.invariants.check_end()?;
+        self.driver.check_end()?;
+        let open = self.driver.servers.network.open_connections();
         if open > 0 {
-            return Err(format!("{open} connections are left"));
+            return violated!("{open} connections are left");
         }
-        if self.ledger.book().has_needed_volumes() {
-            self.fire(Kind::VolumesNeeded);
+        if self.driver.host.invariants.jobs().has_needed_volumes() {
+            self.driver.host.fire(Kind::VolumesNeeded);
         }
-        self.count_fired(self.network.fired());
-        self.count_fired(self.disk.fired.clone());
+        self.driver.host.count_fired(self.driver.servers.network.fired());
+        self.driver.host.count_fired(self.driver.disk.disk.fired.clone());
         Ok(Outcome {
             took: self.now,
             steps: self.steps,
-            verdicts: self.ledger.verdicts(),
-            fired: std::mem::take(&mut self.fired),
-            sum: self.log.sum(),
+            verdicts: self.driver.host.invariants.verdicts(),
+            fired: std::mem::take(&mut self.driver.host.fired),
+            sum: self.driver.host.log.sum(),
         })
     }
 
     /// The first of what is to happen, to the end of all that follows from it at once.
-    fn step(&mut self, watcher: &mut Watcher<'_>) -> Result<(), String> {
-        let timeout = self.engine.poll_timeout();
+    fn step(&mut self) -> Checked {
+        let timeout = self.driver.engine.poll_timeout();
         let timeout = timeout.map(|at| at.saturating_duration_since(self.start));
-        let times = [self.network.next_time(), self.agenda.next_time(), timeout];
+        let times =
+            [self.driver.servers.network.next_time(), self.schedule.borrow().next_time(), timeout];
         let Some(next) = times.into_iter().flatten().min() else {
-            return Err("nothing will ever happen again".to_owned());
+            return violated!("nothing will ever happen again");
         };
         self.now = self.now.max(next);
         if self.now > self.longest + self.slept {
-            return Err("it does not finish".to_owned());
+            return violated!("it does not finish");
         }
         if times[0] == Some(next) {
-            self.network.advance(self.now);
+            self.driver.servers.network.advance(self.now);
         } else if times[1] == Some(next) {
-            if let Some(happening) = self.agenda.take() {
-                self.on_happening(happening, watcher)?;
+            let scheduled = self.schedule.borrow_mut().take();
+            if let Some(scheduled) = scheduled {
+                self.on_scheduled(scheduled)?;
             }
         } else {
-            self.tell(Event::Timeout, watcher)?;
+            self.tell(Event::Timeout)?;
         }
-        self.hear_news(watcher)
+        self.hear_news()
     }
 
-    fn on_happening(
-        &mut self,
-        happening: Happening,
-        watcher: &mut Watcher<'_>,
-    ) -> Result<(), String> {
-        match happening {
-            Happening::Added(index) => {
-                self.tell(Event::JobAdded(self.post.job(self.day, index)), watcher)
-            }
-            Happening::BlocksRenewed => {
-                let refilled = &self.day.almanac.refilled;
+    fn on_scheduled(&mut self, scheduled: Scheduled) -> Checked {
+        match scheduled {
+            Scheduled::Added(index) => self.tell(Event::JobAdded(self.post.job(self.day, index))),
+            Scheduled::BlocksRenewed => {
+                let refilled = &self.day.calendar.refilled;
                 let quotas = self.settings.server_quotas.values_mut();
                 quotas.for_each(|quota| quota.clone_from(refilled));
-                self.accountant.on_blocks_renewed(refilled);
-                self.tell(Event::SettingsChanged(Box::new(self.settings.clone())), watcher)
+                self.driver.host.quotas.on_blocks_renewed(refilled);
+                self.tell(Event::SettingsChanged(Box::new(self.settings.clone())))
             }
-            Happening::Calendar(seconds) => {
-                self.fire(if seconds > 0 { Kind::CalendarForth } else { Kind::CalendarBack });
-                self.calendar += seconds;
+            Scheduled::Calendar(seconds) => {
+                self.driver.host.fire(if seconds > 0 {
+                    Kind::CalendarForth
+                } else {
+                    Kind::CalendarBack
+                });
+                self.calendar_offset += seconds;
                 Ok(())
             }
-            Happening::Engine(event) => self.tell(event, watcher),
-            Happening::RoomOnDisk => self.tell(Event::DiskReturned, watcher),
-            Happening::ErrandOver(errand, trouble) => {
-                let Some(event) = self.ledger.curious().end_errand(errand, trouble) else {
+            Scheduled::Engine(event) => self.tell(event),
+            Scheduled::RoomOnDisk => self.tell(Event::DiskReturned),
+            Scheduled::ErrandOver(errand, trouble) => {
+                let Some(event) = self.driver.host.invariants.headers().end_errand(errand, trouble)
+                else {
                     return Ok(());
                 };
-                self.agenda.plan(self.now + A_MOMENT, Happening::HeadersWanted);
-                self.tell(event, watcher)
+                self.schedule.borrow_mut().plan(self.now + A_MOMENT, Scheduled::HeadersWanted);
+                self.tell(event)
             }
-            Happening::HeadersWanted => {
-                let event = self.ledger.curious().want_headers();
-                self.tell(event, watcher)
+            Scheduled::HeadersWanted => {
+                let event = self.driver.host.invariants.headers().want_headers();
+                self.tell(event)
             }
-            Happening::ProbeWanted(index) => {
+            Scheduled::ProbeWanted(index) => {
                 let event = self.probe(index);
-                self.tell(event, watcher)
+                self.tell(event)
             }
-            Happening::Removed(job) => {
-                let gone = self.engine.job(job).is_none();
+            Scheduled::Removed(job) => {
+                let gone = self.driver.engine.job(job).is_none();
                 if gone {
                     return Ok(());
                 }
-                self.fire(Kind::JobRemoved);
-                self.tell(Event::JobRemoved(job), watcher)
+                self.driver.host.fire(Kind::JobRemoved);
+                self.tell(Event::JobRemoved(job))
             }
-            Happening::Suspend(sleep) => {
-                self.fire(Kind::Suspend);
+            Scheduled::Suspend(sleep) => {
+                self.driver.host.fire(Kind::Suspend);
                 self.now += sleep;
                 self.slept += sleep;
-                self.network.break_all(self.now);
+                self.driver.servers.network.break_all(self.now);
                 Ok(())
             }
-            Happening::Wished(wish) => self.on_wish(wish, watcher),
+            Scheduled::UserActed(user_action) => self.on_user_action(user_action),
         }
     }
 
-    fn on_wish(&mut self, wish: Wish, watcher: &mut Watcher<'_>) -> Result<(), String> {
-        if wish.job().is_some_and(|job| self.engine.job(job).is_none()) {
+    fn on_user_action(&mut self, user_action: UserAction) -> Checked {
+        if user_action.job().is_some_and(|job| self.driver.engine.job(job).is_none()) {
             return Ok(()); // too early or too late
         }
-        self.fire(wish.kind());
-        if let Some(event) = wish.event() {
-            return self.tell(event, watcher);
+        self.driver.host.fire(user_action.kind());
+        if let Some(event) = user_action.event() {
+            return self.tell(event);
         }
-        match wish {
-            Wish::Reload(servers) => {
+        match user_action {
+            UserAction::Reload(servers) => {
                 self.settings.servers = servers;
-                self.tell(Event::SettingsChanged(Box::new(self.settings.clone())), watcher)
+                self.tell(Event::SettingsChanged(Box::new(self.settings.clone())))
             }
-            Wish::Restart { torn } => self.restart(torn, watcher),
+            UserAction::Restart { torn } => self.restart(torn),
             _ => Ok(()),
         }
     }
 
     /// Killed and started anew: what it was told, what it noted and what lies on the disk is there.
-    fn restart(&mut self, torn: usize, watcher: &mut Watcher<'_>) -> Result<(), String> {
-        let unheard = self.agenda.remove_if(|what| matches!(what, Happening::Engine(_)));
+    fn restart(&mut self, torn: usize) -> Checked {
+        let unheard =
+            self.schedule.borrow_mut().remove_if(|what| matches!(what, Scheduled::Engine(_)));
         let unheard = unheard.into_iter().filter_map(|what| match what {
-            Happening::Engine(event) => Some(event),
+            Scheduled::Engine(event) => Some(event),
             _ => None,
         });
-        self.journal.tear(torn, &unheard.collect::<Vec<_>>());
-        self.count_fired(self.network.fired());
-        self.network = network(self.day, self.post, self.start);
-        self.settings.used = self.accountant.on_restart();
-        self.engine = Engine::new(self.start + self.now, self.settings.clone());
-        let going = self.ledger.on_restart(self.now, &self.journal, torn)?;
-        if self.day.curiosity.headers {
-            self.agenda.remove_if(|what| matches!(what, Happening::HeadersWanted));
-            self.agenda.plan(self.now + A_MOMENT, Happening::HeadersWanted);
+        self.driver.host.journal.tear(torn, &unheard.collect::<Vec<_>>());
+        self.driver.host.count_fired(self.driver.servers.network.fired());
+        let network = network(self.day, self.post, self.start);
+        self.settings.used = self.driver.host.quotas.on_restart();
+        let engine = Engine::new(self.start + self.now, self.settings.clone());
+        self.driver.restart(engine, SimServers { network, post: self.post, start: self.start });
+        let going =
+            self.driver.host.invariants.on_restart(self.now, &self.driver.host.journal, torn)?;
+        if self.day.side_traffic.headers {
+            self.schedule.borrow_mut().remove_if(|what| matches!(what, Scheduled::HeadersWanted));
+            self.schedule.borrow_mut().plan(self.now + A_MOMENT, Scheduled::HeadersWanted);
         }
-        for event in self.ledger.book().wishes() {
-            self.tell(event, watcher)?;
+        for event in self.driver.host.invariants.jobs().user_actions() {
+            self.tell(event)?;
         }
         for index in going {
             let mut job = self.post.job(self.day, index);
-            self.ledger.book().amend(&mut job);
-            self.journal.amend(&mut job);
-            self.tell(Event::JobAdded(job), watcher)?;
+            self.driver.host.invariants.jobs().amend(&mut job);
+            self.driver.host.journal.amend(&mut job);
+            self.tell(Event::JobAdded(job))?;
         }
         Ok(())
     }
 
-    fn hear_news(&mut self, watcher: &mut Watcher<'_>) -> Result<(), String> {
-        while let Some(news) = self.network.poll_news() {
+    fn hear_news(&mut self) -> Checked {
+        while let Some(news) = self.driver.servers.network.poll_news() {
             match news {
-                News::Event(event) => self.tell(event, watcher)?,
+                News::Event(event) => self.tell(event)?,
                 News::Received { server, bytes } => {
-                    self.ledger.on_received(self.now, server, bytes)?;
-                    self.accountant.on_received(ServerId(server as u16 + 1), bytes)?;
+                    self.driver.host.invariants.on_received(self.now, server, bytes)?;
+                    self.driver.host.quotas.on_received(ServerId(server as u16 + 1), bytes)?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Jobs that end are taken away before anything else is heard, as the daemon does it.
-    fn tell(&mut self, event: Event, watcher: &mut Watcher<'_>) -> Result<(), String> {
-        let mut events = VecDeque::from([event]);
-        while let Some(event) = events.pop_front() {
-            self.tell_one(event, &mut events, watcher)?;
-        }
-        Ok(())
-    }
-
-    fn tell_one(
-        &mut self,
-        event: Event,
-        then: &mut VecDeque<Event>,
-        watcher: &mut Watcher<'_>,
-    ) -> Result<(), String> {
-        watcher(self.now, Seen::Event(&event));
-        self.log.event(self.now, &event);
-        self.ledger.on_event(self.now, &event)?;
-        self.journal.on_event(&event);
-        self.accountant.on_event(&event);
-        let dropped = if let Event::FileDropped(file) = event { Some(file) } else { None };
-        let date = self.date();
-        self.engine.handle(Now { instant: self.start + self.now, date }, event);
-        if let Some(file) = dropped.filter(|file| self.is_dropped(*file)) {
-            self.ledger.on_dropped(file);
-        }
-        while let Some(order) = self.engine.poll_order() {
-            watcher(self.now, Seen::Order(&order));
-            self.log.order(self.start + self.now, &order);
-            self.ledger.on_order(self.now, &order)?;
-            self.accountant.on_order(date, &order)?;
-            if let Order::FailJob { job, .. } = order {
-                then.push_back(Event::JobRemoved(job));
-            }
-            self.carry_out(order)?;
-        }
-        self.ledger.check(self.now, &self.engine)
+    fn tell(&mut self, event: Event) -> Checked {
+        self.driver.now = Now { instant: self.start + self.now, date: self.date() };
+        self.driver.try_tell(event)
     }
 
     /// What the calendar shows.
     fn date(&self) -> UnixTime {
-        UnixTime(self.day.almanac.begins.0 + self.now.as_secs() as i64 + self.calendar)
-    }
-
-    fn carry_out(&mut self, order: Order) -> Result<(), String> {
-        let now = self.now;
-        match order {
-            Order::Admit { connection, ticket, reserve } => {
-                self.network.admit(now, ticket, connection, reserve as u64);
-            }
-            Order::Connect { connection, server } => {
-                self.network.connect(now, connection, usize::from(server.0) - 1);
-            }
-            Order::Discard { ticket } => drop(self.network.take_bytes(ticket)),
-            Order::Disconnect { connection } => self.network.disconnect(now, connection),
-            Order::Fetch { connection, ticket, id, limit, patience, .. } => {
-                let Some(key) = self.key(&id) else { return Ok(()) };
-                let limit = limit.0;
-                self.network.fetch(now, Fetch { connection, ticket, id, key, limit, patience });
-            }
-            Order::FinishFile { file, .. } => return self.finish_file(file),
-            Order::FinishJob { job, .. } => {
-                let (at, result) = self.disk.move_job(now, job);
-                self.agenda.plan(at, Happening::Engine(Event::JobMoved { job, result }));
-            }
-            Order::Lend { connection, credit } => self.lend(connection, credit),
-            Order::Note(note) => self.journal.on_note(&note),
-            Order::Persist { number, .. } => {
-                let (at, result) = self.disk.persist(now);
-                self.agenda.plan(at, Happening::Engine(Event::Persisted { number, result }));
-            }
-            Order::RecallErrand { errand } => {
-                self.agenda.plan(now, Happening::ErrandOver(errand, Trouble::Closed));
-            }
-            Order::Revoke { connection } => self.network.revoke(now, connection),
-            Order::StartErrand { errand, .. } => {
-                let (time, trouble) = self.ledger.curious().errand_time(now);
-                self.agenda.plan(now + time, Happening::ErrandOver(errand, trouble));
-            }
-            Order::Stat { connection, ticket, id } => {
-                if let Some(key) = self.key(&id) {
-                    self.network.stat(now, connection, ticket, Asked { id, key });
-                }
-            }
-            Order::Tell(notice) => self.count_notice(&notice),
-            Order::Write { ticket, file, offset } => self.write(ticket, file, offset),
-            Order::DeleteFiles { .. }
-            | Order::FailJob { .. }
-            | Order::Probed { .. }
-            | Order::Reserve { .. } => {}
-        }
-        Ok(())
-    }
-
-    fn count_notice(&mut self, notice: &Notice) {
-        match notice {
-            Notice::QuotaReached { server: None, .. } => self.fire(Kind::QuotaReached),
-            Notice::QuotaReached { server: Some(_), .. } => self.fire(Kind::BlockUsedUp),
-            Notice::BeyondRepair { .. } => self.fire(Kind::BeyondRepair),
-            Notice::ScheduleChanged { effect: Some(Effect::Pause), .. } => {
-                self.fire(Kind::ScheduledPause);
-            }
-            Notice::ScheduleChanged { effect: Some(Effect::Limit(_)), .. } => {
-                self.fire(Kind::ScheduledRate);
-            }
-            _ => {}
-        }
+        UnixTime(self.day.calendar.begins.0 + self.now.as_secs() as i64 + self.calendar_offset)
     }
 
     /// Every third article of a job.
@@ -482,51 +401,6 @@ impl<'a> World<'a> {
         let articles = articles.map(|(_, id)| Sampled { id, posted }).collect();
         Event::ProbeWanted { job: id, articles }
     }
-
-    fn write(&mut self, ticket: Ticket, file: FileKey, offset: u64) {
-        let bytes = self.network.take_bytes(ticket);
-        let (at, result) = self.disk.write(self.now, file, offset, bytes);
-        self.agenda.plan(at, Happening::Engine(Event::Written { ticket, result }));
-    }
-
-    fn finish_file(&mut self, file: FileKey) -> Result<(), String> {
-        let (at, result) = self.disk.finish_file(self.now, file);
-        if result.is_ok() && !self.post.holds(file, self.disk.content(file)) {
-            return Err(format!("{file:?} has its name, and other bytes than were posted"));
-        }
-        self.agenda.plan(at, Happening::Engine(Event::FileFinished { file, result }));
-        Ok(())
-    }
-
-    fn lend(&mut self, connection: ConnectionId, credit: Credit) {
-        let lease = match credit {
-            Credit::Bytes { most: ByteCount(most), until } => {
-                Lease::Bytes { most, until: until.saturating_duration_since(self.start) }
-            }
-            Credit::Unlimited => Lease::Unlimited,
-        };
-        self.network.lend(self.now, connection, lease);
-    }
-
-    fn is_dropped(&self, file: FileKey) -> bool {
-        let files = self.engine.job(file.job).map(|job| job.files());
-        let known = files.and_then(|files| files.get(file.file as usize));
-        known.is_some_and(|known| known.state() == FileState::Dropped)
-    }
-
-    fn key(&self, id: &MessageId) -> Option<SegmentKey> {
-        self.post.places().get(id).copied()
-    }
-
-    fn count_fired(&mut self, fired: Fired) {
-        for (kind, count) in fired {
-            *self.fired.entry(kind).or_default() += count;
-        }
-    }
-
-    fn fire(&mut self, kind: Kind) {
-        *self.fired.entry(kind).or_default() += 1;
-    }
 }
 
 fn settings(day: &Day) -> Settings {
@@ -534,9 +408,9 @@ fn settings(day: &Day) -> Settings {
         servers: day.servers.iter().map(|server| server.settings.clone()).collect(),
         budget: ByteCount(day.budget),
         seed: day.seed.number(),
-        quota: day.almanac.quota.clone(),
-        server_quotas: day.almanac.blocks.clone(),
-        timetable: day.almanac.timetable.clone(),
+        quota: day.calendar.quota.clone(),
+        server_quotas: day.calendar.blocks.clone(),
+        timetable: day.calendar.timetable.clone(),
         ..Settings::default()
     };
     settings.rates.rate = day.rate;
@@ -547,7 +421,7 @@ fn settings(day: &Day) -> Settings {
 /// Longer than any rest, any silence and what they make necessary again.
 const LIVENESS: Duration = Duration::from_secs(3600);
 
-/// After which somebody wants headers again.
+/// After which headers are wanted again.
 const A_MOMENT: Duration = Duration::from_millis(50);
 
 /// Within which any day ends. Where a rate is limited, slow connections ask for leases twenty times a second,

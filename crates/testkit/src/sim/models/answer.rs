@@ -1,4 +1,4 @@
-//! What a model server answers.
+//! [`Answer`]: what a model server answers to one request. Pure.
 
 use std::time::Duration;
 
@@ -7,9 +7,9 @@ use bergamot_queue::{Part, SegmentKey};
 use bergamot_types::SplitMix;
 
 use super::line::{Body, End, Question};
+use crate::sim::day::misfits;
 use crate::sim::day::{Day, ServerModel};
 use crate::sim::kind::{ANSWERS, Kind};
-use crate::sim::misfits;
 
 /// How a server meets a question.
 #[derive(Debug)]

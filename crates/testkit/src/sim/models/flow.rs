@@ -1,4 +1,4 @@
-//! Bodies on their way, and the right to read them.
+//! Transfers of bodies from model servers: methods of [`Servers`]. Single-threaded.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use bergamot_engine::{ConnectionId, Event, Ticket, Trouble};
 use bergamot_types::ByteCount;
 
 use super::line::Body;
-use super::servers::{Act, SILENCE, SOON, Servers, said};
+use super::servers::{Act, SILENCE, SOON, Servers, credit_event};
 use crate::sim::kind::Kind;
 use crate::sim::network::News;
 
@@ -25,14 +25,14 @@ impl Servers<'_> {
         self.tell_progress(ticket, 0);
         self.watch(now, connection);
         self.let_flow(now, connection);
-        self.plead(now, connection);
+        self.request_credit(now, connection);
     }
 
     /// Lets the body come if it may, and ends it if there is no more of it.
     pub(super) fn let_flow(&mut self, now: Duration, connection: ConnectionId) {
         let Some(line) = self.lines.get_mut(&connection) else { return };
-        line.note_hunger(now);
-        let may = line.may_flow(now);
+        line.note_starvation(now);
+        let (may, allowed) = (line.may_flow(now), line.allowed(now));
         let time = line.servers_time(now);
         let Some(body) = &mut line.body else { return };
         if body.received >= body.length && (may || body.received > 0) {
@@ -40,14 +40,14 @@ impl Servers<'_> {
         }
         if may && !body.flowing && !body.dribbles {
             body.flowing = true;
-            let bytes = (body.length - body.received).min(line.purse.allowed(now));
+            let bytes = (body.length - body.received).min(allowed);
             let (server, ticket) = (line.server, body.ticket);
             let watched = Watched { received: body.received, time };
             let silence = line.silence();
             self.link.start(now, server, connection, bytes);
             self.plan_report(now, connection);
             if self.day.servers[server].dead_until(now).is_some() {
-                self.agenda.plan(now + silence, Act::Silent(connection, ticket, watched));
+                self.queue.plan(now + silence, Act::Silent(connection, ticket, watched));
             }
         }
     }
@@ -63,21 +63,21 @@ impl Servers<'_> {
         let server = line.server;
         let bytes = self.link.stop(now, server, connection);
         body.received += bytes;
-        line.purse.spend(bytes);
+        line.credit.spend(bytes);
         self.news.push_back(News::Received { server, bytes });
     }
 
     pub(super) fn on_chunk(&mut self, now: Duration, connection: ConnectionId) {
         self.stop_flow(now, connection);
         self.let_flow(now, connection);
-        self.plead(now, connection);
+        self.request_credit(now, connection);
     }
 
     pub(super) fn on_expired(&mut self, now: Duration, connection: ConnectionId, until: Duration) {
         let Some(line) = self.lines.get(&connection) else { return };
-        if line.purse.expires() == Some(until) {
+        if line.credit_expires() == Some(until) {
             self.stop_flow(now, connection);
-            self.plead(now, connection);
+            self.request_credit(now, connection);
             self.let_flow(now, connection);
         }
     }
@@ -96,17 +96,16 @@ impl Servers<'_> {
         }
     }
 
-    /// Says what the purse has to say.
-    pub(super) fn plead(&mut self, now: Duration, connection: ConnectionId) {
+    /// Passes on what the read credit requests.
+    pub(super) fn request_credit(&mut self, now: Duration, connection: ConnectionId) {
         let Some(line) = self.lines.get_mut(&connection) else { return };
         if line.is_blocked() {
-            line.note_hunger(now);
+            line.note_starvation(now);
             return; // whoever may not read for want of room does not ask for credit
         }
-        let expecting = !line.asked.is_empty();
-        line.note_hunger(now);
-        while let Some(plea) = line.purse.plea(now, expecting) {
-            self.news.push_back(News::Event(said(connection, plea)));
+        line.note_starvation(now);
+        while let Some(request) = line.poll_credit_request(now) {
+            self.news.push_back(News::Event(credit_event(connection, request)));
         }
     }
 
@@ -116,7 +115,7 @@ impl Servers<'_> {
         let Some(line) = self.lines.get(&connection) else { return };
         let Some(body) = &line.body else { return };
         let watched = Watched { received, time: line.servers_time(now) };
-        self.agenda.plan(now + SILENCE, Act::Watch(connection, body.ticket, watched));
+        self.queue.plan(now + SILENCE, Act::Watch(connection, body.ticket, watched));
     }
 
     /// The end of a window, unless the time has stood still in it.
@@ -131,7 +130,7 @@ impl Servers<'_> {
         let Some(line) = self.lines.get(&id) else { return };
         let pace = line.asked.front().map_or(0, |question| question.fetch.patience.pace.0);
         if left > Duration::ZERO {
-            self.agenda.plan(now + left.max(SOON), Act::Watch(id, ticket, then));
+            self.queue.plan(now + left.max(SOON), Act::Watch(id, ticket, then));
         } else if came < LEAST_PACE.max(pace) * SILENCE.as_secs() {
             self.end(now, id, Trouble::Broken);
         } else {
@@ -150,9 +149,7 @@ impl Servers<'_> {
         let silence = self.lines.get(&id).map_or(SILENCE, |line| line.silence());
         match self.since(now, id, ticket, then, silence) {
             Some((0, Duration::ZERO)) => self.end(now, id, Trouble::Broken),
-            Some((0, left)) => {
-                self.agenda.plan(now + left.max(SOON), Act::Silent(id, ticket, then))
-            }
+            Some((0, left)) => self.queue.plan(now + left.max(SOON), Act::Silent(id, ticket, then)),
             _ => {}
         }
     }
@@ -180,7 +177,7 @@ impl Servers<'_> {
         body.is_reported = true;
         let steps = (now - body.began).as_nanos() / REPORT.as_nanos() + 1;
         let at = body.began + REPORT * u32::try_from(steps).unwrap_or(u32::MAX);
-        self.agenda.plan(at, Act::Report(connection, body.ticket));
+        self.queue.plan(at, Act::Report(connection, body.ticket));
     }
 
     pub(super) fn on_report(&mut self, now: Duration, connection: ConnectionId, ticket: Ticket) {

@@ -1,14 +1,14 @@
-//! One connection to a model server.
+//! [`Line`]: one connection to a model server. Pure.
 
 use std::collections::VecDeque;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bergamot_engine::{Event, Ticket, Trouble};
+use bergamot_limit::{CreditRequest, ReadCredit};
 use bergamot_queue::Part;
 
 use super::servers::SILENCE;
 use crate::sim::network::Fetch;
-use crate::sim::purse::Purse;
 
 /// Answers leave in the order of the questions, one after the other.
 #[derive(Debug)]
@@ -18,7 +18,8 @@ pub(crate) struct Line {
     pub(crate) asked: VecDeque<Question>,
     /// What is coming in answer to the first of them.
     pub(crate) body: Option<Body>,
-    pub(crate) purse: Purse,
+    start: Instant, // of the simulation
+    pub(crate) credit: ReadCredit,
     /// When the answer before ended.
     pub(crate) quiet_since: Duration,
     /// Since when the present answer is due, by the server's clock.
@@ -34,7 +35,7 @@ pub(crate) struct Line {
 pub(crate) enum State {
     Dialled,
     Open,
-    /// We have said goodbye.
+    /// It was told to quit.
     Leaving,
 }
 
@@ -98,19 +99,34 @@ pub(crate) enum End {
 }
 
 impl Line {
-    pub(crate) fn new(now: Duration, server: usize) -> Self {
+    pub(crate) fn new(start: Instant, now: Duration, server: usize) -> Self {
         Self {
             server,
             state: State::Dialled,
             asked: VecDeque::new(),
             body: None,
-            purse: Purse::default(),
+            start,
+            credit: ReadCredit::default(),
             quiet_since: now,
             due_since: now,
             starved_since: None,
             starved: Duration::ZERO,
             held: false,
         }
+    }
+
+    /// How many bytes of an answer may be read.
+    pub(crate) fn allowed(&self, now: Duration) -> u64 {
+        self.credit.allowed(self.start + now, true)
+    }
+
+    /// When the credit expires.
+    pub(crate) fn credit_expires(&self) -> Option<Duration> {
+        self.credit.expires().map(|at| at.saturating_duration_since(self.start))
+    }
+
+    pub(crate) fn poll_credit_request(&mut self, now: Duration) -> Option<CreditRequest> {
+        self.credit.poll_request(self.start + now, !self.asked.is_empty())
     }
 
     pub(crate) fn front(&self) -> Option<Ticket> {
@@ -128,9 +144,9 @@ impl Line {
     }
 
     /// To be told whenever that may have changed.
-    pub(crate) fn note_hunger(&mut self, now: Duration) {
-        let hungry = self.purse.allowed(now) == 0 || self.is_blocked();
-        if hungry && !self.asked.is_empty() {
+    pub(crate) fn note_starvation(&mut self, now: Duration) {
+        let starved = self.allowed(now) == 0 || self.is_blocked();
+        if starved && !self.asked.is_empty() {
             self.starved_since.get_or_insert(now);
         } else if let Some(since) = self.starved_since.take() {
             self.starved += now - since;
@@ -155,6 +171,6 @@ impl Line {
     /// Whether the server may send: there is room, and we may read.
     pub(crate) fn may_flow(&self, now: Duration) -> bool {
         let roomy = self.asked.front().is_some_and(|question| question.room.is_some());
-        roomy && self.purse.allowed(now) > 0
+        roomy && self.allowed(now) > 0
     }
 }

@@ -1,9 +1,10 @@
-//! Servers that exist only as rules: no byte is made, but each takes its time.
+//! Model servers: they follow rules and take time, and no byte is made.
 
 mod answer;
 mod flow;
 mod line;
+mod link;
 mod servers;
 
 pub(crate) use answer::part;
-pub(crate) use servers::{Servers, said};
+pub(crate) use servers::{Servers, credit_event};

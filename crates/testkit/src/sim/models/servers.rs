@@ -1,26 +1,27 @@
-//! All model servers and the connections to them.
+//! [`Servers`]: all model servers and the connections to them. Single-threaded, in virtual time.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use bergamot_engine::{ConnectionId, Event, Fault, Ticket, Trouble};
+use bergamot_engine::{ConnectionId, Credit, Event, Fault, Ticket, Trouble};
+use bergamot_limit::CreditRequest;
 use bergamot_queue::SegmentKey;
-use bergamot_types::{ByteCount, SplitMix};
+use bergamot_types::SplitMix;
 
 use super::answer::{self, Answer};
 use super::flow::Watched;
 use super::line::{End, Line, Question, State};
-use crate::sim::agenda::Agenda;
 use crate::sim::day::Day;
+use crate::sim::event_queue::EventQueue;
 use crate::sim::kind::{Fired, Kind};
-use crate::sim::link::Link;
+use crate::sim::models::link::Link;
 use crate::sim::network::{Asked, Fetch, Network, News};
-use crate::sim::purse::{Lease, Plea};
 
 #[derive(Debug)]
 pub(crate) struct Servers<'a> {
     pub(super) day: &'a Day,
-    pub(super) agenda: Agenda<Act>,
+    start: Instant,
+    pub(super) queue: EventQueue<Act>,
     pub(super) link: Link,
     pub(super) lines: BTreeMap<ConnectionId, Line>,
     chance: SplitMix,
@@ -59,23 +60,24 @@ pub(super) enum Act {
 }
 
 impl<'a> Servers<'a> {
-    pub(crate) fn new(day: &'a Day) -> Self {
+    pub(crate) fn new(day: &'a Day, start: Instant) -> Self {
         let rates: Vec<_> = day
             .servers
             .iter()
             .map(|server| (server.rate_at(Duration::ZERO), server.connection_rate))
             .collect();
-        let mut agenda = Agenda::new();
+        let mut queue = EventQueue::new();
         for (place, server) in day.servers.iter().enumerate() {
             for (at, _) in &server.speeds {
-                agenda.plan(*at, Act::Speed(place));
+                queue.plan(*at, Act::Speed(place));
             }
             let cutting = server.spells.iter().filter(|spell| spell.kind == Kind::Unreachable);
-            cutting.for_each(|spell| agenda.plan(spell.from, Act::Spell(place)));
+            cutting.for_each(|spell| queue.plan(spell.from, Act::Spell(place)));
         }
         Self {
             day,
-            agenda,
+            start,
+            queue,
             link: Link::new(&rates, day.line),
             lines: BTreeMap::new(),
             chance: SplitMix::seeded(!day.seed.number()),
@@ -130,7 +132,7 @@ impl<'a> Servers<'a> {
             Some(Kind::Unreachable) => Trouble::Unreachable,
             Some(Kind::NeverGreets) => {
                 let at = now + SILENCE;
-                return self.agenda.plan(at, Act::End(connection, Trouble::Unreachable));
+                return self.queue.plan(at, Act::End(connection, Trouble::Unreachable));
             }
             _ if self.is_crowded(place) => {
                 let shared = model.settings.account.is_some();
@@ -140,7 +142,7 @@ impl<'a> Servers<'a> {
             other => {
                 self.greet(now, connection);
                 if other == Some(Kind::HangsUpBehindLogin) {
-                    self.agenda.plan(now + model.round_trip, Act::HangUp(connection));
+                    self.queue.plan(now + model.round_trip, Act::HangUp(connection));
                 }
                 return;
             }
@@ -180,7 +182,7 @@ impl<'a> Servers<'a> {
         let Some(line) = self.lines.get_mut(&connection) else { return };
         line.quiet_since = now;
         if let Some(limit) = self.day.servers[line.server].idle_limit {
-            self.agenda.plan(now + limit, Act::Idle(connection, now));
+            self.queue.plan(now + limit, Act::Idle(connection, now));
         }
     }
 
@@ -196,7 +198,7 @@ impl<'a> Servers<'a> {
         if at > now + question.silence() {
             self.wait_in_vain(now, connection);
         }
-        self.agenda.plan(at, Act::Begin(connection, ticket));
+        self.queue.plan(at, Act::Begin(connection, ticket));
     }
 
     fn on_begin(&mut self, now: Duration, connection: ConnectionId, ticket: Ticket) {
@@ -208,10 +210,10 @@ impl<'a> Servers<'a> {
         let model = &self.day.servers[place];
         if let Some(until) = model.dead_until(now).filter(|_| !self.day.is_healed(now)) {
             self.fire(Kind::TurnsDead);
-            self.agenda.plan(until, Act::Begin(connection, ticket));
+            self.queue.plan(until, Act::Begin(connection, ticket));
             return self.wait_in_vain(now, connection);
         }
-        if line.purse.allowed(now) == 0 {
+        if line.allowed(now) == 0 {
             line.held = true;
             return;
         }
@@ -232,7 +234,7 @@ impl<'a> Servers<'a> {
         let Some(ticket) = line.front() else { return };
         let waited = line.servers_time(now).saturating_sub(line.due_since);
         let left = line.silence().saturating_sub(waited);
-        self.agenda.plan(now + left.max(SOON), Act::GiveUp(connection, ticket));
+        self.queue.plan(now + left.max(SOON), Act::GiveUp(connection, ticket));
     }
 
     fn on_give_up(&mut self, now: Duration, connection: ConnectionId, ticket: Ticket) {
@@ -292,7 +294,7 @@ impl<'a> Servers<'a> {
             self.fire(Kind::DislikesPipelining);
             return self.end(now, connection, Trouble::OutOfStep);
         }
-        self.plead(now, connection);
+        self.request_credit(now, connection);
         self.turn_to_next(now, connection);
     }
 
@@ -338,19 +340,19 @@ impl<'a> Servers<'a> {
 
 impl Network for Servers<'_> {
     fn connect(&mut self, now: Duration, connection: ConnectionId, server: usize) {
-        self.lines.insert(connection, Line::new(now, server));
+        self.lines.insert(connection, Line::new(self.start, now, server));
         let model = &self.day.servers[server];
         if self.day.kinds.contains(&Kind::ManyServers) {
             self.fire(Kind::ManyServers);
         }
-        self.agenda.plan(now + 3 * model.round_trip, Act::Dialled(connection));
+        self.queue.plan(now + 3 * model.round_trip, Act::Dialled(connection));
     }
 
     fn disconnect(&mut self, now: Duration, connection: ConnectionId) {
         let Some(line) = self.lines.get_mut(&connection) else { return };
         line.state = State::Leaving;
         let at = now + self.day.servers[line.server].round_trip;
-        self.agenda.plan(at, Act::End(connection, Trouble::Closed));
+        self.queue.plan(at, Act::End(connection, Trouble::Closed));
     }
 
     fn fetch(&mut self, now: Duration, fetch: Fetch) {
@@ -364,13 +366,13 @@ impl Network for Servers<'_> {
         if line.asked.len() == 1 {
             self.turn_to_next(now, connection);
         }
-        self.plead(now, connection);
+        self.request_credit(now, connection);
     }
 
     fn stat(&mut self, now: Duration, connection: ConnectionId, ticket: Ticket, article: Asked) {
         let Some(line) = self.lines.get(&connection) else { return };
         let round_trip = self.day.servers[line.server].round_trip;
-        self.agenda.plan(now + round_trip, Act::Stat(connection, ticket, article.key));
+        self.queue.plan(now + round_trip, Act::Stat(connection, ticket, article.key));
     }
 
     fn admit(&mut self, now: Duration, ticket: Ticket, connection: ConnectionId, reserve: u64) {
@@ -379,31 +381,31 @@ impl Network for Servers<'_> {
         if let Some(question) = asked {
             question.room = Some(reserve);
             self.let_flow(now, connection);
-            self.plead(now, connection);
+            self.request_credit(now, connection);
         }
     }
 
-    fn lend(&mut self, now: Duration, connection: ConnectionId, lease: Lease) {
+    fn lend(&mut self, now: Duration, connection: ConnectionId, credit: Credit) {
         let Some(line) = self.lines.get_mut(&connection) else { return };
-        line.purse.fill(lease);
-        if let Some(until) = line.purse.expires() {
-            self.agenda.plan(until, Act::Expire(connection, until));
+        line.credit.grant(credit);
+        if let Some(until) = line.credit_expires() {
+            self.queue.plan(until, Act::Expire(connection, until));
         }
         let held = std::mem::take(&mut line.held);
         if let Some(ticket) = line.front().filter(|_| held) {
             self.on_begin(now, connection, ticket);
         }
         self.let_flow(now, connection);
-        self.plead(now, connection);
+        self.request_credit(now, connection);
     }
 
     fn revoke(&mut self, now: Duration, connection: ConnectionId) {
         self.stop_flow(now, connection);
         let Some(line) = self.lines.get_mut(&connection) else { return };
-        if let Some(plea) = line.purse.revoke() {
-            self.news.push_back(News::Event(said(connection, plea)));
+        if let Some(request) = line.credit.revoke() {
+            self.news.push_back(News::Event(credit_event(connection, request)));
         }
-        self.plead(now, connection);
+        self.request_credit(now, connection);
     }
 
     fn break_all(&mut self, now: Duration) {
@@ -414,16 +416,16 @@ impl Network for Servers<'_> {
 
     fn next_time(&self) -> Option<Duration> {
         let link = self.link.next().map(|(at, _)| at);
-        self.agenda.next_time().into_iter().chain(link).min()
+        self.queue.next_time().into_iter().chain(link).min()
     }
 
     fn advance(&mut self, now: Duration) {
         match self.link.next().filter(|(at, _)| *at <= now) {
-            Some((at, connection)) if self.agenda.next_time().is_none_or(|next| at <= next) => {
+            Some((at, connection)) if self.queue.next_time().is_none_or(|next| at <= next) => {
                 self.on_chunk(now, connection);
             }
             _ => {
-                if let Some(act) = self.agenda.take_due(now) {
+                if let Some(act) = self.queue.take_due(now) {
                     self.act(now, act);
                 }
             }
@@ -447,10 +449,10 @@ impl Network for Servers<'_> {
     }
 }
 
-pub(crate) fn said(connection: ConnectionId, plea: Plea) -> Event {
-    match plea {
-        Plea::More => Event::Thirsty { connection },
-        Plea::Unspent(bytes) => Event::Unspent { connection, bytes: ByteCount(bytes) },
+pub(crate) fn credit_event(connection: ConnectionId, request: CreditRequest) -> Event {
+    match request {
+        CreditRequest::Wanted => Event::CreditWanted { connection },
+        CreditRequest::Returned(bytes) => Event::CreditReturned { connection, bytes },
     }
 }
 

@@ -1,4 +1,4 @@
-//! Where bodies are decoded, as the net does it.
+//! [`Bodies`]: decodes the bodies of one connection, as `net` does it. Pure.
 
 use std::collections::{HashMap, VecDeque};
 

@@ -1,23 +1,21 @@
-//! Connections that really speak: the NNTP machine and the decoder of the product on one end, a
+//! [`Wires`]: real conversations: the NNTP machine and the decoder of the product on one end, a
 //! session of `newsd` on the other, and between them bytes that are cut at random.
 
 mod bodies;
-mod ending;
 mod sites;
 mod wire;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use bergamot_engine::{ConnectionId, Event, Ticket, Trouble};
+use bergamot_engine::{ConnectionId, Credit, Event, Ticket};
 use bergamot_types::SplitMix;
 
-use super::agenda::Agenda;
-use super::day::Day;
-use super::kind::{Fired, Kind};
-use super::network::{Asked, Fetch, Network, News};
-use super::post::Post;
-use super::purse::Lease;
+use crate::sim::day::Day;
+use crate::sim::day::post::Post;
+use crate::sim::event_queue::EventQueue;
+use crate::sim::kind::{Fired, Kind};
+use crate::sim::network::{Asked, Fetch, Network, News};
 use sites::Sites;
 use wire::{Told, Wire};
 
@@ -27,7 +25,7 @@ pub(crate) struct Wires<'a> {
     sites: Sites,
     start: Instant,
     wires: BTreeMap<ConnectionId, Wire>,
-    agenda: Agenda<ConnectionId>,
+    queue: EventQueue<ConnectionId>,
     chance: SplitMix,
     healed: bool,
     decoded: HashMap<Ticket, Vec<u8>>, // only looked up
@@ -42,7 +40,7 @@ impl<'a> Wires<'a> {
             sites: Sites::new(day, post),
             start,
             wires: BTreeMap::new(),
-            agenda: Agenda::new(),
+            queue: EventQueue::new(),
             chance: SplitMix::seeded(day.seed.number() ^ 0xb17e),
             healed: false,
             decoded: HashMap::new(),
@@ -73,7 +71,7 @@ impl<'a> Wires<'a> {
         if ended {
             self.wires.remove(&connection);
         } else if let Some(at) = wire.turn_to_plan(now) {
-            self.agenda.plan(at, connection);
+            self.queue.plan(at, connection);
         }
     }
 
@@ -128,9 +126,9 @@ impl Network for Wires<'_> {
         }
     }
 
-    fn lend(&mut self, now: Duration, connection: ConnectionId, lease: Lease) {
+    fn lend(&mut self, now: Duration, connection: ConnectionId, credit: Credit) {
         if let Some(wire) = self.wires.get_mut(&connection) {
-            wire.lend(now, lease);
+            wire.lend(now, credit);
             self.settle(now, connection);
         }
     }
@@ -153,14 +151,14 @@ impl Network for Wires<'_> {
 
     fn next_time(&self) -> Option<Duration> {
         let healing = (!self.healed).then_some(self.day.heals_at);
-        self.agenda.next_time().into_iter().chain(healing).min()
+        self.queue.next_time().into_iter().chain(healing).min()
     }
 
     fn advance(&mut self, now: Duration) {
         if !self.healed && now >= self.day.heals_at {
             return self.heal(now);
         }
-        let Some(connection) = self.agenda.take_due(now) else { return };
+        let Some(connection) = self.queue.take_due(now) else { return };
         if let Some(wire) = self.wires.get_mut(&connection) {
             wire.advance(now);
             self.settle(now, connection);
@@ -187,6 +185,3 @@ impl Network for Wires<'_> {
         fired
     }
 }
-
-/// We said goodbye, so nothing is wrong.
-const GOODBYE: Trouble = Trouble::Closed;

@@ -1,4 +1,4 @@
-//! The servers of a byte-level day.
+//! [`Sites`]: the `newsd` servers of a byte-level day. Pure.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,8 +6,8 @@ use std::sync::Arc;
 use bergamot_newsd::{Capabilities, Fault, Faults, Login, Manners, Rule, Site, Stage};
 use bergamot_types::{ByteRate, Secret};
 
+use crate::sim::day::post::Post;
 use crate::sim::day::{Day, ServerModel, WireFault};
-use crate::sim::post::Post;
 
 /// Each server twice: with its faults, and healed.
 #[derive(Debug)]

@@ -1,19 +1,18 @@
-//! One connection, byte by byte.
+//! [`Wire`]: one conversation, byte by byte, in virtual time. Single-threaded.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bergamot_engine::{ConnectionId, Event, Ticket, Trouble};
+use bergamot_engine::{ConnectionEnd, ConnectionId, Credit, Event, Ticket, Trouble};
+use bergamot_limit::ReadCredit;
 use bergamot_newsd::{Output, Session, Site};
 use bergamot_nntp::{self as nntp, Answer, Request, RequestId};
 use bergamot_types::{ByteCount, MessageId, SplitMix};
 
 use super::bodies::Bodies;
-use super::{GOODBYE, ending};
-use crate::sim::models::said;
+use crate::sim::models::credit_event;
 use crate::sim::network::Fetch;
-use crate::sim::purse::{Lease, Purse};
 
 #[derive(Debug)]
 pub(crate) struct Wire {
@@ -24,7 +23,7 @@ pub(crate) struct Wire {
     machine: nntp::Connection,
     settings: nntp::Settings,
     bodies: Bodies,
-    purse: Purse,
+    credit: ReadCredit,
     site: Arc<Site>,
     session: Option<Session>,
     sent: Vec<u8>,    // by the server, and not read
@@ -78,7 +77,7 @@ impl Wire {
             machine: nntp::Connection::new(start + opens, settings.clone()),
             settings,
             bodies: Bodies::default(),
-            purse: Purse::default(),
+            credit: ReadCredit::default(),
             site,
             session: None,
             sent: Vec::new(),
@@ -122,19 +121,19 @@ impl Wire {
         self.go_on(now);
     }
 
-    pub(crate) fn lend(&mut self, now: Duration, lease: Lease) {
-        self.purse.fill(lease);
+    pub(crate) fn lend(&mut self, now: Duration, credit: Credit) {
+        self.credit.grant(credit);
         self.go_on(now);
     }
 
     pub(crate) fn revoke(&mut self, now: Duration) {
-        if let Some(plea) = self.purse.revoke() {
-            self.told.push_back(Told::Event(said(self.id, plea)));
+        if let Some(request) = self.credit.revoke() {
+            self.told.push_back(Told::Event(credit_event(self.id, request)));
         }
         self.go_on(now);
     }
 
-    /// Says goodbye, which takes a moment.
+    /// Quits, which takes a moment.
     pub(crate) fn leave(&mut self, now: Duration) {
         self.session = None;
         self.state = State::Leaving { gone: now + GOODBYE_TIME };
@@ -143,7 +142,7 @@ impl Wire {
     /// The line is cut.
     pub(crate) fn snap(&mut self) {
         let was_ready = matches!(self.state, State::Ready | State::Leaving { .. });
-        let trouble = ending::trouble_at(&self.machine.moment(), was_ready);
+        let trouble = ConnectionEnd::Io { at: &self.machine.moment() }.trouble(was_ready);
         self.end(trouble);
     }
 
@@ -170,7 +169,9 @@ impl Wire {
                 self.machine = nntp::Connection::new(self.start + now, self.settings.clone());
                 self.session = Some(Session::new(self.start + now, self.site.clone()));
             }
-            State::Leaving { gone } if now >= gone => return self.end(GOODBYE),
+            State::Leaving { gone } if now >= gone => {
+                return self.end(ConnectionEnd::Quit.trouble(true));
+            }
             State::Ended | State::Leaving { .. } | State::Dialled { .. } => return,
             State::Opening | State::Ready => {}
         }
@@ -194,7 +195,7 @@ impl Wire {
         }
         let session = self.session.as_ref().filter(|_| self.sent.len() < WINDOW && !self.hung_up);
         let session = session.and_then(Session::poll_timeout).map(since);
-        let expires = self.purse.expires().filter(|_| !self.bodies.is_blocked());
+        let expires = self.credit.expires().map(since).filter(|_| !self.bodies.is_blocked());
         let others = [session, self.machine.poll_timeout().map(since), expires];
         let reads = self.readable().then_some(self.reads_at);
         others.into_iter().flatten().chain(reads).min()
@@ -205,7 +206,7 @@ impl Wire {
         let there = !self.sent.is_empty() || self.hung_up;
         let expecting = self.machine.outstanding() > 0;
         // What is too old is found out when its end comes.
-        let allowed = !expecting || self.purse.allowed(Duration::ZERO) > 0;
+        let allowed = self.credit.allowed(self.start, expecting) > 0;
         there && allowed && self.pending.is_empty() && !self.bodies.is_blocked()
     }
 
@@ -231,7 +232,7 @@ impl Wire {
     /// Reads a piece that ends anywhere.
     fn read(&mut self, now: Duration) {
         let expecting = self.machine.outstanding() > 0;
-        let allowed = if expecting { self.purse.allowed(now) } else { u64::MAX };
+        let allowed = self.credit.allowed(self.start + now, expecting);
         if !self.pending.is_empty() || self.bodies.is_blocked() || allowed == 0 {
             return;
         }
@@ -244,7 +245,7 @@ impl Wire {
         let most = (self.sent.len() as u64).min(allowed);
         let count = 1 + self.cut(most - 1);
         self.pending.extend(self.sent.drain(..count as usize));
-        self.purse.spend(count);
+        self.credit.spend(count);
         self.told.push_back(Told::Received(count));
         self.reads_at = now + Duration::from_micros(self.chance.up_to(2000));
         self.take_pending(now);
@@ -270,7 +271,7 @@ impl Wire {
         self.on_events(now);
         self.transmit(now);
         self.tell_progress(now);
-        self.plead(now);
+        self.request_credit(now);
         self.receive(now);
     }
 
@@ -283,7 +284,8 @@ impl Wire {
                     self.tell_received(request, 0);
                 }
                 nntp::Event::Ended { why, unanswered } => {
-                    let trouble = ending::trouble_of(&why, self.state == State::Ready);
+                    let trouble =
+                        ConnectionEnd::Conversation(&why).trouble(self.state == State::Ready);
                     let unanswered = unanswered.into_iter().map(|request| Ticket(request.0));
                     self.over(trouble, unanswered.collect());
                 }
@@ -311,7 +313,7 @@ impl Wire {
         match answer {
             Answer::Body => {
                 let Some((bytes, outcome)) = self.bodies.take() else { return };
-                let event = ending::fetched(ticket, outcome);
+                let event = Event::fetched(ticket, outcome);
                 self.told.push_back(Told::Fetched { event, ticket, bytes });
             }
             Answer::Exists => self.told.push_back(Told::Event(Event::Present { ticket })),
@@ -350,8 +352,8 @@ impl Wire {
         self.told.push_back(Told::Event(Event::Progress { ticket, received }));
     }
 
-    /// Pleas for credit go out; without any, the server's time stands still.
-    fn plead(&mut self, now: Duration) {
+    /// Requests for credit go out; without any, the server's time stands still.
+    fn request_credit(&mut self, now: Duration) {
         if !matches!(self.state, State::Opening | State::Ready) {
             return;
         }
@@ -359,10 +361,10 @@ impl Wire {
             return self.machine.handle_starved(self.start + now);
         }
         let expecting = self.machine.outstanding() > 0;
-        while let Some(plea) = self.purse.plea(now, expecting) {
-            self.told.push_back(Told::Event(said(self.id, plea)));
+        while let Some(request) = self.credit.poll_request(self.start + now, expecting) {
+            self.told.push_back(Told::Event(credit_event(self.id, request)));
         }
-        if expecting && self.purse.allowed(now) == 0 {
+        if self.credit.allowed(self.start + now, expecting) == 0 {
             self.machine.handle_starved(self.start + now);
         } else {
             self.machine.handle_fed(self.start + now);
