@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::time::Duration;
 
+use bergamot_jobs::edit::EditRefusal;
 use bergamot_types::{ByteRate, JobId, ServerId};
 use thiserror::Error;
 
@@ -273,4 +274,19 @@ pub enum Refusal {
     Unwritable(String),
     #[error("the daemon is stopping")]
     Stopping,
+}
+
+impl From<EditRefusal> for Refusal {
+    fn from(refusal: EditRefusal) -> Self {
+        match refusal {
+            EditRefusal::NoSuchJob(job) => Self::NoSuchJob(job),
+            EditRefusal::NoSuchFile(file) => Self::NoSuchFile(file.into()),
+            EditRefusal::Unsupported(what) => Self::Unsupported(what),
+            EditRefusal::NoName
+            | EditRefusal::NoJobs
+            | EditRefusal::OneJob
+            | EditRefusal::NoFiles => Self::Invalid(refusal.to_string()),
+            _ => Self::Impossible(refusal.to_string()),
+        }
+    }
 }

@@ -238,6 +238,22 @@ pub enum Mark {
     Success,
 }
 
+impl From<Mark> for bergamot_jobs::Mark {
+    fn from(mark: Mark) -> Self {
+        match mark {
+            Mark::Bad => Self::Bad,
+            Mark::Good => Self::Good,
+            Mark::Success => Self::Success,
+        }
+    }
+}
+
+impl From<Parameter> for bergamot_jobs::edit::Edit {
+    fn from(Parameter { name, value }: Parameter) -> Self {
+        Self::SetParameter { name, value }
+    }
+}
+
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Parameter {

@@ -8,6 +8,7 @@
 pub mod admission;
 mod current_job;
 pub mod duplicates;
+pub mod edit;
 pub mod explain;
 pub mod failure;
 mod job_list;
@@ -18,6 +19,7 @@ mod plausible_clock;
 pub mod probes;
 pub mod queue_order;
 mod record;
+mod remaining;
 mod retention;
 pub mod retry;
 
@@ -31,5 +33,6 @@ pub use record::fingerprint::{Fingerprint, InvalidFingerprint};
 pub use record::lineage::{Joined, Kin, Origin, Undone, put_right};
 pub use record::outcome::{Check, Mark, Outcome, ServerArticles};
 pub use record::parameters::Parameters;
-pub use record::{Contents, Dupe, FinishedFile, ITEM, Record, Records, serde_plain};
+pub use record::{Contents, Dupe, FinishedFile, ITEM, PASSWORD, Record, Records, serde_plain};
+pub use remaining::Remaining;
 pub use retention::{Expired, Postponed, Retention};

@@ -133,7 +133,7 @@ impl Daemon {
         self.targets.finished(now, Poll::Progress(job), &Ok::<(), ()>(()), &mut self.chance);
         let Some(health) = self.engine.job(job).map(|job| job.health().0) else { return };
         let Some(record) = self.jobs.record(job) else { return };
-        let remaining = self.left(record).remaining;
+        let remaining = self.remaining(record).bytes;
         let told = self.published.progress.insert(job, (remaining, health));
         if told != Some((remaining, health)) {
             self.hub.publish(News::JobProgress { job, remaining, health });

@@ -196,7 +196,7 @@ impl Daemon {
         self.record(job);
         if let Some(priority) = priority {
             let changed = self.jobs.place(job, priority, Target::Here);
-            drop(self.placed(changed, job));
+            self.change(|edits| edits.on_placed(&changed));
         }
         self.let_propagate(job);
         self.jobs.nzb_came(job);

@@ -21,9 +21,9 @@ use crate::event::Happening;
 use crate::feeds::poll::ITEM;
 use crate::intake::new_job::{Reception, explained};
 use crate::intake::nzb_to_job::{contents, fingerprint, new_files};
-use crate::jobs::edit::is_wanted;
 use crate::run::Daemon;
 use crate::service_thread::vital_blocking;
+use bergamot_jobs::edit::is_wanted;
 use bergamot_jobs::queue_order::Target;
 
 /// The job that others became, and when all of that is on disk.
@@ -155,7 +155,7 @@ impl Daemon {
         self.jobs.insert(Box::new(new));
         if has_no_room {
             let changed = self.jobs.place(id, priority, Target::After(job));
-            drop(self.placed(changed, id));
+            self.change(|edits| edits.on_placed(&changed));
         }
         self.let_propagate(id);
         self.tell_added(id);

@@ -4,7 +4,7 @@ use bergamot_api::request::{JobFilter, ListKind};
 use bergamot_api::view::{
     Disk, Ended, Job, JobState, Listing, Mark, Page, Parameter, ServerArticles, Status,
 };
-use bergamot_jobs::{Check, Record};
+use bergamot_jobs::{Check, Record, Remaining};
 use bergamot_queue::{Ending, FileState, Stage};
 use bergamot_types::{JobId, SafeName, ServerId};
 
@@ -59,11 +59,11 @@ impl Daemon {
     fn sums(&self) -> Sums {
         let mut sums = Sums::default();
         for record in self.jobs.queued() {
-            let left = self.left(record);
-            sums.remaining += left.remaining;
+            let left = self.remaining(record);
+            sums.remaining += left.bytes;
             sums.paused += left.paused;
             sums.forced +=
-                if record.priority >= bergamot_engine::FORCE_PRIORITY { left.remaining } else { 0 };
+                if record.priority >= bergamot_engine::FORCE_PRIORITY { left.bytes } else { 0 };
             sums.in_post += usize::from(record.outcome.is_some());
             sums.urls += usize::from(record.life == bergamot_queue::JobState::Fetching);
         }
@@ -110,7 +110,7 @@ impl Daemon {
     }
 
     pub(crate) fn job_view(&self, record: &Record) -> Job {
-        let left = self.left(record);
+        let left = self.remaining(record);
         let active = self.jobs.active(record.id);
         let known = self.engine.job(record.id);
         let outcome = record.outcome.as_deref();
@@ -130,7 +130,7 @@ impl Daemon {
             paused: record.paused,
             added: record.added,
             size: record.contents.bytes.0,
-            remaining: left.remaining,
+            remaining: left.bytes,
             paused_remaining: left.paused,
             downloaded: outcome
                 .map(|it| it.downloaded.0)
@@ -203,36 +203,8 @@ impl Daemon {
         }
     }
 
-    /// What is still to be had of it.
-    pub(crate) fn left(&self, record: &Record) -> Left {
-        let contents = &record.contents;
-        let mut left = Left {
-            remaining: contents.bytes.0,
-            paused: 0,
-            files: contents.files,
-            par2_files: contents.par2_files,
-        };
-        if record.outcome.is_some() {
-            return Left::default();
-        }
-        if let Some(job) = self.engine.job(record.id) {
-            let (totals, sizes) = (job.totals(), job.sizes());
-            left.remaining = sizes.all.saturating_sub(totals.bytes_done + sizes.failed);
-            let held_back = sizes.all.saturating_sub(totals.bytes);
-            let paused = job.files().iter().filter(|file| file.is_paused());
-            let paused: u64 = paused.map(bergamot_queue::File::bytes_left).sum();
-            left.paused = held_back.saturating_add(paused).min(left.remaining);
-            let is_open = |state| {
-                !matches!(state, FileState::Whole { .. } | FileState::Holed | FileState::Dropped)
-            };
-            let open = || job.files().iter().filter(|file| is_open(file.state()));
-            left.files = open().count() as u32;
-            left.par2_files = open().filter(|file| file.listed().is_par2).count() as u32;
-        }
-        if record.paused {
-            left.paused = left.remaining;
-        }
-        left
+    pub(crate) fn remaining(&self, record: &Record) -> Remaining {
+        Remaining::of(record, self.engine.job(record.id))
     }
 
     pub(crate) fn working_directory(&self, record: &Record) -> Option<String> {
@@ -268,15 +240,6 @@ impl Daemon {
         });
         known.collect()
     }
-}
-
-/// What is still to be had of a job.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Left {
-    pub(crate) remaining: u64,
-    pub(crate) paused: u64,
-    pub(crate) files: u32,
-    pub(crate) par2_files: u32,
 }
 
 #[derive(Default)]

@@ -199,3 +199,6 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 
 /// The parameter that names the item of a feed a job was made of.
 pub const ITEM: &str = "*feed";
+
+/// The parameter that holds the password of an archive.
+pub const PASSWORD: &str = "*Unpack:Password";

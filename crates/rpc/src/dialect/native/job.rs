@@ -71,7 +71,7 @@ struct MarkAs {
 
 pub(crate) async fn mark<C: Control>(mut call: Call<'_, C>) -> Result<Reply, Fault> {
     let MarkAs { jobs, mark } = call.named()?;
-    edit_all(call, jobs, vec![Edit::History(HistoryEdit::Mark(mark))]).await
+    edit_all(call, jobs, vec![Edit::History(HistoryEdit::Mark(mark.into()))]).await
 }
 
 #[derive(Deserialize)]
@@ -202,6 +202,6 @@ pub(crate) async fn set<C: Control>(mut call: Call<'_, C>) -> Result<Reply, Faul
         dupe_score.map(Edit::SetDupeScore),
         dupe_mode.map(Edit::SetDupeMode),
     ];
-    let edits = edits.into_iter().flatten().chain(parameters.into_iter().map(Edit::SetParameter));
+    let edits = edits.into_iter().flatten().chain(parameters.into_iter().map(Edit::from));
     edit_all(call, jobs, edits.collect()).await
 }

@@ -132,7 +132,7 @@ impl Command {
                 Edit::SetCategory(bounds::category(&self.parameter)?)
             }
             "groupsetname" | "historysetname" => Edit::SetName(bounds::name(&self.parameter)?),
-            "groupsetparameter" | "historysetparameter" => Edit::SetParameter(self.setting()?),
+            "groupsetparameter" | "historysetparameter" => self.setting()?.into(),
             "groupsetdupekey" | "historysetdupekey" => {
                 Edit::SetDupeKey(bounds::dupe_key(&self.parameter)?)
             }
@@ -148,9 +148,9 @@ impl Command {
             "historyreturn" | "historyretryfailed" => Edit::History(HistoryEdit::Retry),
             "historyprocess" => Edit::History(HistoryEdit::Process),
             "historyredownload" => Edit::History(HistoryEdit::Redownload),
-            "historymarkbad" => Edit::History(HistoryEdit::Mark(Mark::Bad)),
-            "historymarkgood" => Edit::History(HistoryEdit::Mark(Mark::Good)),
-            "historymarksuccess" => Edit::History(HistoryEdit::Mark(Mark::Success)),
+            "historymarkbad" => Edit::History(HistoryEdit::Mark(Mark::Bad.into())),
+            "historymarkgood" => Edit::History(HistoryEdit::Mark(Mark::Good.into())),
+            "historymarksuccess" => Edit::History(HistoryEdit::Mark(Mark::Success.into())),
             "historysetdupebackup" => Edit::History(HistoryEdit::Backup(self.yes_or_no()?)),
             _ => return Err(unknown(&self.name)),
         })

@@ -278,7 +278,7 @@ pub(super) async fn mark_as_completed<C: Control>(call: Call<'_, C>) -> Answer {
     if jobs.is_empty() {
         return Err(SabError::NoSuchItem);
     }
-    changed(call.control, jobs, Edit::History(HistoryEdit::Mark(Mark::Success))).await?;
+    changed(call.control, jobs, Edit::History(HistoryEdit::Mark(Mark::Success.into()))).await?;
     done()
 }
 

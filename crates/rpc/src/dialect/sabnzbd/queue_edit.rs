@@ -217,7 +217,7 @@ async fn set_parameter<C: Control>(
 ) -> Result<(), SabError> {
     let parameter = Parameter { name: name.to_owned(), value: value.to_owned() };
     bounds::parameters(vec![parameter.clone()])?;
-    changed(control, vec![job], Edit::SetParameter(parameter)).await
+    changed(control, vec![job], parameter.into()).await
 }
 
 /// The fields of a job that determine its position.
