@@ -40,6 +40,7 @@ pub(crate) struct Ledger<'a> {
 struct Entry {
     key: SegmentKey,
     connection: ConnectionId,
+    asked: Duration,
     room: Option<u64>,
     stage: Stage,
     /// The article that came is that of another file.
@@ -120,7 +121,7 @@ impl<'a> Ledger<'a> {
             Event::Refused { ticket } => {
                 let server = self.answered(now, *ticket);
                 if let Some(entry) = self.forget(*ticket)
-                    && !self.day.servers[server].may_fail_by_outage(now)
+                    && !self.day.servers[server].may_fail_by_outage(entry.asked, now)
                 {
                     self.book.on_trouble(entry.key, server);
                 }
@@ -220,11 +221,11 @@ impl<'a> Ledger<'a> {
             Order::Disconnect { connection } => self.door.on_disconnect(*connection),
             Order::FailJob { job, failure } => self.book.on_fail(*job, *failure),
             Order::Fetch { connection, ticket, id, control: true, .. } => {
-                self.on_control(*connection, *ticket, id)
+                self.on_control(now, *connection, *ticket, id)
             }
             Order::Fetch { connection, ticket, id, hedge, .. } => {
                 self.last_fetch = now;
-                self.on_fetch(*connection, *ticket, id, *hedge)
+                self.on_fetch(now, *connection, *ticket, id, *hedge)
             }
             Order::FinishFile { file, layout } => {
                 self.book.on_work("a file finished", file.job)?;
@@ -299,6 +300,7 @@ impl<'a> Ledger<'a> {
 
     fn on_fetch(
         &mut self,
+        asked: Duration,
         connection: ConnectionId,
         ticket: Ticket,
         id: &MessageId,
@@ -319,13 +321,19 @@ impl<'a> Ledger<'a> {
         self.on_bytes_asked(hedge)?;
         self.tickets.insert(
             ticket,
-            Entry { key, connection, room: None, stage: Stage::Asked, is_sibling: false },
+            Entry { key, connection, asked, room: None, stage: Stage::Asked, is_sibling: false },
         );
         Ok(())
     }
 
     /// An article is asked for again that is written, of a server that is out of order.
-    fn on_control(&mut self, connection: ConnectionId, ticket: Ticket, id: &MessageId) -> Rule {
+    fn on_control(
+        &mut self,
+        asked: Duration,
+        connection: ConnectionId,
+        ticket: Ticket,
+        id: &MessageId,
+    ) -> Rule {
         let Some(&key) = self.places.get(id) else { return Err(format!("nobody wants <{id}>")) };
         self.book.on_work("a control", key.job)?;
         let server = self.door.on_fetch(connection)?;
@@ -333,7 +341,7 @@ impl<'a> Ledger<'a> {
         self.door.check_control(server)?;
         self.tickets.insert(
             ticket,
-            Entry { key, connection, room: None, stage: Stage::Asked, is_sibling: false },
+            Entry { key, connection, asked, room: None, stage: Stage::Asked, is_sibling: false },
         );
         Ok(())
     }
@@ -413,12 +421,12 @@ impl<'a> Ledger<'a> {
         unanswered: &[Ticket],
     ) {
         let server = self.door.on_ended(connection);
-        let blamed = matches!(trouble, Trouble::Broken | Trouble::Closed | Trouble::OutOfStep)
-            && !self.day.servers[server].may_fail_by_outage(now);
+        let blamed = matches!(trouble, Trouble::Broken | Trouble::Closed | Trouble::OutOfStep);
         for (index, ticket) in unanswered.iter().enumerate() {
             if let Some(entry) = self.forget(*ticket)
                 && blamed
                 && index == 0
+                && !self.day.servers[server].may_fail_by_outage(entry.asked, now)
             {
                 self.book.on_trouble(entry.key, server);
             }
