@@ -5,7 +5,7 @@ use bergamot_api::view::{
     Disk, Ended, Job, JobState, Listing, Mark, Page, Parameter, ServerArticles, Status,
 };
 use bergamot_jobs::{Check, Record, Remaining};
-use bergamot_queue::{Ending, FileState, Stage};
+use bergamot_queue::{Ending, Stage};
 use bergamot_types::{JobId, SafeName, ServerId};
 
 use crate::clock;

@@ -214,10 +214,9 @@ impl ServerModel {
         self.outages.iter().find(|outage| now >= outage.from && now < outage.to)
     }
 
-    /// Whether what fails now may have been asked for in an outage.
-    pub(crate) fn may_fail_by_outage(&self, now: Duration) -> bool {
-        let fails = |outage: &Outage| now >= outage.from && now < outage.to + LAST_ANSWER;
-        self.outages.iter().any(fails)
+    /// Whether what was asked for then and fails now may have been answered in an outage.
+    pub(crate) fn may_fail_by_outage(&self, asked: Duration, now: Duration) -> bool {
+        self.outages.iter().any(|outage| asked < outage.to && now >= outage.from)
     }
 
     /// Its speed at a time.
@@ -235,5 +234,22 @@ impl ServerModel {
     }
 }
 
-/// An answer that began in an outage may take so long to end.
-const LAST_ANSWER: Duration = Duration::from_secs(60);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outage_explains_failures_of_requests_that_were_open_during_it() {
+        let mut server = Day::from_seed(Seed::Articles(0)).servers.remove(0);
+        let second = Duration::from_secs;
+        let (kind, answer) = (Kind::OutOfOrder, Kind::LoginForgotten);
+        server.outages =
+            vec![Outage { kind, answer, knows_missing: false, from: second(10), to: second(20) }];
+        for (asked, failed) in [(0, 10), (0, 300), (12, 13), (19, 300)] {
+            assert!(server.may_fail_by_outage(second(asked), second(failed)), "{asked}..{failed}");
+        }
+        for (asked, failed) in [(0, 9), (20, 21), (38, 39)] {
+            assert!(!server.may_fail_by_outage(second(asked), second(failed)), "{asked}..{failed}");
+        }
+    }
+}

@@ -41,6 +41,7 @@ pub(crate) struct TicketCheck<'a> {
 struct Entry {
     key: SegmentKey,
     connection: ConnectionId,
+    asked: Duration,
     room: Option<u64>,
     stage: Stage,
     /// The article that came is that of another file.
@@ -119,7 +120,7 @@ impl<'a> TicketCheck<'a> {
             Event::Refused { ticket } => {
                 let server = self.answered(now, *ticket);
                 if let Some(entry) = self.forget(*ticket)
-                    && !self.day.servers[server].may_fail_by_outage(now)
+                    && !self.day.servers[server].may_fail_by_outage(entry.asked, now)
                 {
                     self.jobs.on_trouble(entry.key, server);
                 }
@@ -221,11 +222,11 @@ impl<'a> TicketCheck<'a> {
             Order::Disconnect { connection } => self.connections.on_disconnect(*connection),
             Order::FailJob { job, failure } => self.jobs.on_fail(*job, *failure),
             Order::Fetch { connection, ticket, id, control: true, .. } => {
-                self.on_control(*connection, *ticket, id)
+                self.on_control(now, *connection, *ticket, id)
             }
             Order::Fetch { connection, ticket, id, hedge, .. } => {
                 self.last_fetch = now;
-                self.on_fetch(*connection, *ticket, id, *hedge)
+                self.on_fetch(now, *connection, *ticket, id, *hedge)
             }
             Order::FinishFile { file, layout } => {
                 self.jobs.on_work("a file finished", file.job)?;
@@ -298,6 +299,7 @@ impl<'a> TicketCheck<'a> {
 
     fn on_fetch(
         &mut self,
+        asked: Duration,
         connection: ConnectionId,
         ticket: Ticket,
         id: &MessageId,
@@ -318,13 +320,19 @@ impl<'a> TicketCheck<'a> {
         self.on_bytes_asked(hedge)?;
         self.tickets.insert(
             ticket,
-            Entry { key, connection, room: None, stage: Stage::Asked, is_sibling: false },
+            Entry { key, connection, asked, room: None, stage: Stage::Asked, is_sibling: false },
         );
         Ok(())
     }
 
     /// An article is asked for again that is written, of a server that is out of order.
-    fn on_control(&mut self, connection: ConnectionId, ticket: Ticket, id: &MessageId) -> Checked {
+    fn on_control(
+        &mut self,
+        asked: Duration,
+        connection: ConnectionId,
+        ticket: Ticket,
+        id: &MessageId,
+    ) -> Checked {
         let Some(&key) = self.places.get(id) else { return violated!("nobody wants <{id}>") };
         self.jobs.on_work("a control", key.job)?;
         let server = self.connections.on_fetch(connection)?;
@@ -332,7 +340,7 @@ impl<'a> TicketCheck<'a> {
         self.connections.check_control(server)?;
         self.tickets.insert(
             ticket,
-            Entry { key, connection, room: None, stage: Stage::Asked, is_sibling: false },
+            Entry { key, connection, asked, room: None, stage: Stage::Asked, is_sibling: false },
         );
         Ok(())
     }
@@ -412,12 +420,12 @@ impl<'a> TicketCheck<'a> {
         unanswered: &[Ticket],
     ) {
         let server = self.connections.on_ended(connection);
-        let blamed = matches!(trouble, Trouble::Broken | Trouble::Closed | Trouble::OutOfStep)
-            && !self.day.servers[server].may_fail_by_outage(now);
+        let blamed = matches!(trouble, Trouble::Broken | Trouble::Closed | Trouble::OutOfStep);
         for (index, ticket) in unanswered.iter().enumerate() {
             if let Some(entry) = self.forget(*ticket)
                 && blamed
                 && index == 0
+                && !self.day.servers[server].may_fail_by_outage(entry.asked, now)
             {
                 self.jobs.on_trouble(entry.key, server);
             }
@@ -447,7 +455,7 @@ impl<'a> TicketCheck<'a> {
             Notice::ServerWorks { server } => self.connections.set_resting(now, *server, false),
             Notice::ArticleLost { id, .. } => {
                 let Some(&key) = self.places.get(id) else { return Ok(()) };
-                // Where sizes are in dispute it may still be refused_in_error.
+                // Where sizes are in dispute it may still turn out to be right.
                 if self.day.reliable && !self.jobs.is_contested(key.file_key()) {
                     return violated!("<{id}> is lost, and a server has it");
                 }
