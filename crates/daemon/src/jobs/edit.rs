@@ -89,8 +89,8 @@ impl Daemon {
                 self.change(|edits| edits.set_dupe(job, edit))
             }
             _ if has_ended => Err(EditRefusal::Ended(job)),
-            Edit::Pause => Ok(self.change(|edits| edits.pause(job, true))),
-            Edit::Resume => Ok(self.change(|edits| edits.pause(job, false))),
+            Edit::Pause => self.change(|edits| edits.pause(job, true)),
+            Edit::Resume => self.change(|edits| edits.pause(job, false)),
             Edit::SetPriority(priority) => self.change(|edits| edits.set_priority(job, *priority)),
             Edit::Files { files, what } => {
                 let leaving = self.joinings.leaving(job).to_vec();

@@ -58,13 +58,15 @@ impl<'a> Edits<'a> {
         }
     }
 
-    pub fn pause(&mut self, job: JobId, paused: bool) {
+    pub fn pause(&mut self, job: JobId, paused: bool) -> Result<(), EditRefusal> {
+        self.record_mut(job)?;
         self.jobs.set_paused(job, paused);
         if self.jobs.active(job).is_some() {
             let event = if paused { Event::JobPaused(job) } else { Event::JobResumed(job) };
             self.effects.engine.push(event);
         }
         self.write(job);
+        Ok(())
     }
 
     /// A priority that a user sets counts before the one that comes with the NZB. A forced job does not
@@ -185,13 +187,13 @@ mod tests {
     fn the_engine_hears_of_a_pause_only_of_an_active_job() {
         let (mut jobs, engine) = (list(1), engine());
         let mut edits = Edits::new(&mut jobs, &engine);
-        edits.pause(ONE, true);
+        edits.pause(ONE, true).unwrap();
         let effects = edits.into_effects();
         assert_eq!((effects.engine.len(), effects.write), (0, vec![ONE]));
         assert!(jobs.loadable().next().is_none());
         jobs.start(ONE, Active { started: Instant::now(), segments: 1 });
         let mut edits = Edits::new(&mut jobs, &engine);
-        edits.pause(ONE, false);
+        edits.pause(ONE, false).unwrap();
         assert!(matches!(edits.into_effects().engine[..], [Event::JobResumed(ONE)]));
     }
 
