@@ -86,7 +86,7 @@ const COMMANDS: [Row; 63] = [
         "a=b=c",
         &[7],
         Ok(true),
-        &["SetParameter(Parameter { name: \"a\", value: \"b=c\" }) [7]"],
+        &["SetParameter { name: \"a\", value: \"b=c\" } [7]"],
     ),
     ("HistorySetParameter", "a", &[4], Err(2), &[]),
     ("GroupSetName", "B", &[7], Ok(true), &["SetName(\"B\") [7]"]),

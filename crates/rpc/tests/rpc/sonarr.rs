@@ -109,7 +109,7 @@ fn it_removes_and_tries_again() {
         ("GroupFinalDelete", 7, "Delete(Finally) [7]"),
         ("HistoryDelete", 4, "History(Hide) [4]"),
         ("HistoryRedownload", 4, "History(Redownload) [4]"),
-        ("GroupSetParameter", 7, "SetParameter(Parameter { name: \"drone\", value: \"x\" }) [7]"),
+        ("GroupSetParameter", 7, "SetParameter { name: \"drone\", value: \"x\" } [7]"),
     ] {
         let param = if command.ends_with("Parameter") { "drone=x" } else { "" };
         assert_eq!(ask(&daemon, "editqueue", json!([command, 0, param, id])), true, "{command}");
