@@ -1,34 +1,21 @@
-//! The daemon: the engine in the middle, and around it the threads and sockets that carry out its
-//! orders.
+//! The daemon: one loop that owns the engine and all state, and the threads and tasks around it that do
+//! the I/O.
 //!
-//! - [`run`]: from settings to the last goodbye
-//! - `happening`: the closed list of all that can happen
-//! - `run`: the loop; `reports`, `lives`: what it does about them; `carry_out`: what each order of the
-//!   engine means out here
-//! - `jobs`, `ranks`: the queue and history; `recordings`: what of them is on its way to the disk
-//! - `desk`: the thread that takes NZB files in; `reception`: how an NZB becomes a job; `handover`: the
-//!   same while no daemon runs; `claimant`: under which id it claims files; `private`: directories for their
-//!   owner alone
-//! - `joining`: how jobs become one, and how files of one become another
-//! - `fetches`: NZBs that are given by their address; `web`, `parcel`: how they come, and in what
-//! - `loading`, `roots`, `hindrance`: how jobs come in, and what keeps them from it
-//! - `keeper`: the thread that reads and writes the spool; `recovery`: what is left after a sudden end
-//! - `scribe`, `notes`: the thread that keeps the journals, and what is to go into them
-//! - `clerk`: the thread that keeps quotas, choices and counters; `allowance`, `volumes`: what they mean
-//! - `control`, `question`, `listening`: how others talk to it; `edits`, `steering`, `pauses`: what they
-//!   may want
-//! - `views`, `server_views`, `facts`, `file_ids`, `pace`, `explain`: what they may see; `news`: what
-//!   watchers are told; `publication`: and how often they are told how far jobs have come
-//! - `newsgroups`, `group_control`, `group_views`: newsgroups that somebody looks at; `errands`,
-//!   `header_trip`: how they are read
-//! - `outages`, `told`, `trouble`: what is said of servers and articles
-//! - `feeds`, `feed_calls`, `feed_memory`, `feed_views`: what indexers offer; `outgoing`: a feed of our own
-//! - `memory`, `settings`, `current`, `servers`: what it is told beforehand, and may be told anew
-//! - `probes`: whether jobs that wait are there
-//! - `storage`, `grounds`: room for jobs, and the disks their directories stand on; `places`, `looks`: how
-//!   directories are looked at whose disk may not answer; `returns`: who comes back by itself
-//! - `targets`: what is done again and again, and when
-//! - `vital_thread`: how those threads are started
+//! - [`run`]: starts it and runs the loop; `event`: the closed list of what the loop can hear; `periodic`:
+//!   what is repeated, and when
+//! - `control/`: calls of the control interfaces into the loop; `views/`: what they are shown; `events/`:
+//!   what subscribers are sent
+//! - `download/`: what the engine's orders mean here, and what connections and the disk report
+//! - `intake/`: NZBs from the watch folder, from uploads and from URLs become jobs
+//! - `jobs/`: the driver of `bergamot_jobs`: begins, ends, merges and retries jobs as it decides
+//! - `spool/`: the threads that write records, journals and state files; loading a job and resuming it after
+//!   a crash
+//! - `disk/`: directories that may hang or be unmounted; surveys of free space
+//! - `feeds/`, `newsgroups/`: RSS feeds and newsgroups that are polled
+//! - `startup/`: the first start, the spool while no daemon runs, damaged records
+//! - `logging/`, `service_manager`, `signals`, `clock`: the process and its surroundings
+//! - `settings`, `shared`, `servers`, `memory_budget`: configuration as the parts of the daemon need it;
+//!   `service_thread`: threads without which the daemon ends
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,13 @@
 //! All jobs above the engine, without I/O and without a clock.
 //!
 //! - [`Record`]: what is kept of a job across restarts; [`Outcome`]: how it ended
-//! - [`Retention`]: which ended jobs the history need not keep
+//! - [`JobList`]: all records, the [`State`] of each job, and the indexes of both; [`queue_order`]: positions
+//! - [`next_to_load`], [`admission`], [`duplicates`]: which job begins, and which is of no use
+//! - [`edit`]: what a user may do to jobs; [`Pauses`]: what a user has paused
+//! - [`failure`], [`retry`]: why a job fails, and whether it is tried again; [`Retention`]: which ended jobs
+//!   the history need not keep
+//! - [`pending_writes`]: which records are on their way to the disk
+//! - [`probes`], [`current_job`], [`Remaining`], [`explain`]: what is known and shown of the queue
 
 #![forbid(unsafe_code)]
 

@@ -1,3 +1,5 @@
+//! Directories and volumes: opening them, surveying their free space, and file systems that hang.
+
 pub(crate) mod directories;
 pub(crate) mod disk_errors;
 pub(crate) mod disk_info;

@@ -1,3 +1,5 @@
+//! Carries out the engine's orders, and hands it what connections and the disk report.
+
 pub(crate) mod error_class;
 pub(crate) mod open_job;
 pub(crate) mod orders;

@@ -1,3 +1,5 @@
+//! RSS feeds: polling them, keeping their state, and the feed of finished jobs.
+
 pub(crate) mod client;
 #[cfg(test)]
 pub(crate) mod hours_test;

@@ -1,3 +1,5 @@
+//! New jobs: from the watch folder, from uploads, from URLs and from local files.
+
 pub(crate) mod local_file;
 pub(crate) mod new_job;
 pub(crate) mod nzb_to_job;

@@ -1,3 +1,5 @@
+//! The state on disk: threads that write it, loading jobs from it, and resuming after a crash.
+
 pub(crate) mod journal_buffer;
 pub(crate) mod journal_thread;
 pub(crate) mod load;

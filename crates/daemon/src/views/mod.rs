@@ -1,3 +1,5 @@
+//! What control interfaces are shown, made of the state of the main loop.
+
 pub(crate) mod config;
 pub(crate) mod counters;
 pub(crate) mod feeds;
