@@ -78,7 +78,9 @@ fn refer(file: &str, source: &str, references: &mut References) {
             for input in line.split('"').skip(1).step_by(2).filter(|input| input.len() > 5) {
                 // Such as `N-04-laughs`.
                 let id = input.get(..4).filter(|id| is_id(id) && input[4..].starts_with('-'));
-                id.into_iter().for_each(|id| drop(add(id.to_owned(), file.to_owned())));
+                if let Some(id) = id {
+                    add(id.to_owned(), file.to_owned());
+                }
             }
         }
     }

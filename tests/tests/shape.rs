@@ -261,6 +261,21 @@ fn a_number_is_one_decision() {
 }
 
 #[test]
+fn files_that_the_documents_name_exist() {
+    for document in ["architecture.md", "contributing.md", "glossary.md"] {
+        let text = fs::read_to_string(workspace().join("docs").join(document)).unwrap();
+        let code = text.split('`').skip(1).step_by(2).filter(|code| !code.contains(' '));
+        for path in code.filter(|code| code.contains('/') && code.ends_with(".rs")) {
+            // `queue/job_state.rs` is short for `crates/queue/src/job_state.rs`.
+            let (krate, rest) = path.split_once('/').unwrap();
+            let short = workspace().join("crates").join(krate).join("src").join(rest);
+            let exists = short.exists() || workspace().join(path).exists();
+            assert!(exists, "docs/{document} names {path}, which is not there");
+        }
+    }
+}
+
+#[test]
 fn comments_strings_and_generics_do_not_count() {
     let text = r##"
         /* struct A { a: u8 } /* nested */ */
