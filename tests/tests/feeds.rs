@@ -295,7 +295,7 @@ fn a_refused_key_stops_the_feed_until_another_is_configured() {
     let asked = following.site.requests().len();
     following.call("feeds.fetch", json!({}));
     let refused = following.client.call("feeds.items", json!({ "feed": 1 })).unwrap_err();
-    assert!(refused.to_string().contains("refused the feed indexer"), "{refused}");
+    assert!(refused.to_string().contains("refused the login of feed indexer"), "{refused}");
     assert_eq!(following.site.requests().len(), asked, "the host is left alone");
 
     following.site.turn_to(|_| Answer::new(304));
