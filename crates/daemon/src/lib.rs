@@ -5,6 +5,7 @@
 //! - `happening`: the closed list of all that can happen
 //! - `run`: the loop; `reports`, `lives`: what it does about them; `carry_out`: what each order of the
 //!   engine means out here
+//! - `post`: what follows a download, with a file for each step
 //! - `jobs`, `ranks`: the queue and history; `recordings`: what of them is on its way to the disk
 //! - `desk`: the thread that takes NZB files in; `reception`: how an NZB becomes a job; `handover`: the
 //!   same while no daemon runs; `claimant`: under which id it claims files; `private`: directories for their
@@ -45,6 +46,7 @@ mod logging;
 mod memory_budget;
 mod newsgroups;
 mod periodic;
+mod post;
 mod run;
 mod servers;
 mod service_manager;
