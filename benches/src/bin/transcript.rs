@@ -99,7 +99,7 @@ impl Disk<()> for InstantDisk {
         cx.answer(Event::Written { ticket, result: Ok(()) });
     }
 
-    fn move_job(&mut self, _: &mut Context<'_>, _: JobId, _: bool) {}
+    fn process_job(&mut self, _: &mut Context<'_>, _: JobId, _: bool) {}
 }
 
 fn scene(articles: u32) -> Scene {

@@ -49,8 +49,8 @@ pub(crate) enum Happening {
     FoundDelivered(Vec<JobId>),
     /// Somebody comes back from a server with what he was sent for, or without.
     ErrandReturned(Box<Returned>),
-    /// The journal of a job that is to be moved holds everything noted before, if it could be written.
-    JournalWritten(JobId),
+    /// The journal of a job holds everything noted before, if it could be written: that task is done.
+    JournalWritten(bergamot_post::Ticket),
     /// All journals can be written to again, or one could not be.
     Journals(Result<(), String>),
     /// A job is ready to be downloaded, or cannot be.

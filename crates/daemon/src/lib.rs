@@ -6,6 +6,7 @@
 //! - `control/`: calls of the control interfaces into the loop; `views/`: what they are shown; `events/`:
 //!   what subscribers are sent
 //! - `download/`: what the engine's orders mean here, and what connections and the disk report
+//! - `post/`: the driver of `bergamot_post`, with a file for each step after a download
 //! - `intake/`: NZBs from the watch folder, from uploads and from URLs become jobs
 //! - `jobs/`: the driver of `bergamot_jobs`: begins, ends, merges and retries jobs as it decides
 //! - `spool/`: the threads that write records, journals and state files; loading a job and resuming it after
@@ -32,6 +33,7 @@ mod logging;
 mod memory_budget;
 mod newsgroups;
 mod periodic;
+mod post;
 mod run;
 mod servers;
 mod service_manager;

@@ -7,14 +7,15 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use bergamot_engine::{ConnectionId, Engine, Event, Order, Ticket};
-use bergamot_jobs::{Check, Record};
+use bergamot_jobs::Record;
 use bergamot_limit::Zone;
 use bergamot_net::{Buffer, BufferPool, Connection, Report};
+use bergamot_post::Post;
 use bergamot_queue::{Cause, Ending, FileKey};
 use bergamot_rpc::{Hub, Server};
 use bergamot_store::Spool;
 use bergamot_types::{ByteRate, JobId, ServerId, SplitMix, UnixTime};
-use bergamot_writer::{Done, Outcome, Root, Writer};
+use bergamot_writer::{Done, Outcome, Writer};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep_until, timeout_at};
@@ -46,6 +47,7 @@ use crate::logging::recent::LogBook;
 use crate::newsgroups::connections::Errands;
 use crate::newsgroups::poll::Newsgroups;
 use crate::periodic::{Lane, Poll, Targets, new_targets};
+use crate::post::move_job::Move;
 use crate::servers::Servers;
 use crate::service_manager::Supervisor;
 use crate::service_thread::end_daemon;
@@ -81,6 +83,7 @@ pub async fn run(settings: Settings, log: LogBook) -> anyhow::Result<Vec<String>
 pub(crate) struct Daemon {
     pub(crate) engine: Engine,
     pub(crate) events: VecDeque<Event>, // for the engine
+    pub(crate) post: Post,
     pub(crate) servers: Servers,
     pub(crate) connections: HashMap<ConnectionId, OpenConnection>,
     pub(crate) greeted: HashSet<ServerId>, // people know that they can be reached
@@ -162,11 +165,7 @@ pub(crate) enum AtDisk {
         file: FileKey,
         read_back: bool,
     },
-    FinishJob {
-        job: JobId,
-        check: Check,
-        destination: Arc<Root>,
-    },
+    Move(Move),
     Sync {
         job: JobId,
         number: u64,
@@ -237,6 +236,7 @@ impl Daemon {
             chance: SplitMix::seeded(engine.seed),
             engine: Engine::new(clock::now().instant, engine),
             events: VecDeque::new(),
+            post: Post::new(),
             servers,
             connections: HashMap::new(),
             greeted: HashSet::new(),
@@ -413,16 +413,20 @@ impl Daemon {
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        let due = [self.engine.poll_timeout(), self.targets.next_wake(), self.pauses.next_end()];
+        let due = [self.engine.poll_timeout(), self.post.poll_timeout()];
+        let planned = [self.targets.next_wake(), self.pauses.next_end()];
         let to_be_kept = [self.notes.next_deadline(), self.volumes.next_deadline()];
         let watched = [self.supervisor.next_sign()];
-        due.into_iter().chain(to_be_kept).chain(watched).flatten().min()
+        due.into_iter().chain(planned).chain(to_be_kept).chain(watched).flatten().min()
     }
 
     fn on_time(&mut self) {
         let now = clock::now().instant;
         if self.engine.poll_timeout().is_some_and(|at| now >= at) {
             self.tell_engine(Event::Timeout);
+        }
+        if self.post.poll_timeout().is_some_and(|at| now >= at) {
+            self.tell_post(bergamot_post::Event::Timeout);
         }
         self.begin_what_is_due(now);
         self.notes_on_time(now);
@@ -450,7 +454,7 @@ impl Daemon {
             Happening::FoundDelivered(jobs) => self.on_found_delivered(&jobs),
             Happening::ErrandReturned(returned) => self.on_errand_returned(*returned),
             Happening::ReloadWanted => self.reload(),
-            Happening::JournalWritten(job) => self.move_job(job),
+            Happening::JournalWritten(ticket) => self.on_journal_written(ticket),
             Happening::Journals(result) => self.on_journals(result),
             Happening::Loaded { job, number, loaded } => self.on_loaded(job, number, loaded),
             Happening::Merged(merging) => self.on_merged(*merging),
@@ -472,7 +476,15 @@ impl Daemon {
 
     pub(crate) fn tell_engine(&mut self, event: Event) {
         self.events.push_back(event);
+        self.run_engine();
+    }
+
+    /// Tells the engine all that waits for it, and carries out its orders.
+    pub(crate) fn run_engine(&mut self) {
         while let Some(event) = self.events.pop_front() {
+            if let Event::JobRemoved(job) = event {
+                self.drive_post(bergamot_post::Event::JobRemoved(job));
+            }
             self.engine.handle(clock::now(), event);
             while let Some(order) = self.engine.poll_order() {
                 // What no longer holds is taken back before anything is done about it.

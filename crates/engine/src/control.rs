@@ -63,7 +63,8 @@ impl Engine {
     }
 
     pub(crate) fn on_file_resumed(&mut self, now: Now, file: FileKey) {
-        if self.queue.resume_file(file) {
+        // Nothing more is fetched of a job that is downloaded.
+        if !self.jobs.ended.contains(&file.job) && self.queue.resume_file(file) {
             self.reroute(now);
         }
     }

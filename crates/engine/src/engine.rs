@@ -46,7 +46,7 @@ use crate::settings::Settings;
 /// | `Stat` | `Present`, `Missing` or `Refused`; or the `Ended` of its connection |
 /// | `Write` | `Written` |
 /// | `FinishFile` | `FileFinished` |
-/// | `FinishJob` | `JobMoved`; with `Ok` the engine forgets the job |
+/// | `JobDownloaded` | `JobProcessed`, or the `JobRemoved` of its job; until then the engine keeps the job and orders nothing more of it. With `Ok` it forgets the job, with a cause it orders `FailJob`. A step that fails with a transient error is repeated by the driver (`bergamot-post`), not by the engine |
 /// | `FailJob` | `JobRemoved`; until then the engine keeps the job and orders nothing more of it but `DeleteFiles` |
 /// | `Persist` | `Persisted`, in any order |
 /// | `StartErrand` | `ErrandEnded`, and `ErrandConnected` before it if it came so far |
@@ -161,11 +161,11 @@ impl Engine {
             Event::FilesAdded { job, more } => self.on_files_added(job, more),
             Event::FilesOrdered { job, order } => self.queue.order_files(job, &order),
             Event::JobAdded(job) => self.on_job_added(job),
-            Event::JobMoved { job, result } => self.on_job_moved(now, job, result),
             Event::JobPaused(job) => self.on_job_paused(job),
             Event::JobPlaced { job, priority, rank } => {
                 self.on_job_placed(now, job, priority, rank);
             }
+            Event::JobProcessed { job, result } => self.on_job_processed(job, result),
             Event::JobRemoved(job) => self.on_job_removed(job),
             Event::JobResumed(job) => self.on_job_resumed(now, job),
             Event::Missing { ticket } => self.on_missing(now, ticket),
@@ -270,7 +270,7 @@ impl Engine {
             None | Some(DownloadState::Downloading) => {}
             Some(DownloadState::Complete { verified }) => {
                 if self.jobs.ended.insert(job) {
-                    self.orders.push_back(Order::FinishJob { job, verified });
+                    self.orders.push_back(Order::JobDownloaded { job, verified });
                 }
             }
             Some(DownloadState::Incomplete) => self.fail_job(job, self.cause_of_loss(job)),

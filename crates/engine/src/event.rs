@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use bergamot_pool::Trouble;
-use bergamot_queue::{FileKey, MoreFiles, NewJob, Part};
+use bergamot_queue::{Cause, FileKey, MoreFiles, NewJob, Part};
 use bergamot_types::{ByteCount, ByteRate, DiskTrouble, JobId, ServerId, UnixTime};
 
 use crate::order::{ConnectionId, ErrandId, Ticket};
@@ -75,11 +75,6 @@ pub enum Event {
         order: Vec<u32>,
     },
     JobAdded(NewJob),
-    /// The job's directory lies where it belongs, or cannot get there.
-    JobMoved {
-        job: JobId,
-        result: Result<(), DiskTrouble>,
-    },
     /// The user pauses the job.
     JobPaused(JobId),
     /// The user changes its place in the queue; whether it is paused stays.
@@ -87,6 +82,11 @@ pub enum Event {
         job: JobId,
         priority: i32,
         rank: i64,
+    },
+    /// All that follows the download is done, and its files are where they belong; or it failed.
+    JobProcessed {
+        job: JobId,
+        result: Result<(), Cause>,
     },
     JobRemoved(JobId),
     JobResumed(JobId),

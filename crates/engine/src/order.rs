@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bergamot_limit::{Credit, Effect};
 use bergamot_pool::Trouble;
-use bergamot_queue::{FileKey, Layout, Part, Permille, SegmentKey};
+use bergamot_queue::{Cause, FileKey, Layout, Part, Permille, SegmentKey};
 use bergamot_types::{ByteCount, GroupName, JobId, MessageId, Patience, ServerId, UnixTime};
 
 use crate::allowance::meter::QuotaRecords;
@@ -77,8 +77,8 @@ pub enum Order {
         file: FileKey,
         layout: Layout,
     },
-    /// Every file is whole: move the job to its destination.
-    FinishJob {
+    /// Every file is whole: do what follows a download. `verified`: every byte passed a check.
+    JobDownloaded {
         job: JobId,
         verified: bool,
     },
@@ -154,6 +154,8 @@ pub enum Failure {
         critical: Permille,
     },
     Incomplete,
+    /// A step after the download failed.
+    Processing(Cause),
     /// Articles are lost that an optional server may have, which could not be asked.
     ServersDown,
 }
@@ -194,11 +196,6 @@ pub enum Notice {
         again_in: Option<Duration>,
     },
     DiskResumed,
-    /// The job is whole, and its destination does not take it.
-    JobNotMoved {
-        job: JobId,
-        again_in: Duration,
-    },
     /// Of one server, or of all together; without a time it lasts until the settings change.
     QuotaReached {
         server: Option<ServerId>,

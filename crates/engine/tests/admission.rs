@@ -13,7 +13,7 @@ fn world(connections: usize, sizes: &[u32]) -> World {
     world.add_sizes(9, &[100_000]);
     world.comes_after(0, 1_000, 10);
     world.names(Ok(()));
-    world.moves(Ok(()));
+    world.processes(Ok(()));
     world.admissions();
     world.add_sizes(1, sizes);
     world

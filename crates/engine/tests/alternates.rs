@@ -53,7 +53,7 @@ fn what_is_missing_everywhere_is_asked_for_by_its_next_id() {
     world.writes_all();
     world.names(Ok(()));
     assert_eq!(
-        (world.disk.moving.clone(), world.host.failed.len(), lost(&world).len()),
+        (world.disk.processing.clone(), world.host.failed.len(), lost(&world).len()),
         (vec![1], 0, 0)
     );
 }
@@ -93,7 +93,7 @@ fn the_article_of_another_part_is_replaced_by_the_next_id() {
     world.comes_as(0, good(1));
     world.writes_all();
     world.names(Ok(()));
-    assert_eq!((world.disk.moving.clone(), lost(&world).len()), (vec![1], 0));
+    assert_eq!((world.disk.processing.clone(), lost(&world).len()), (vec![1], 0));
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn a_suspicious_copy_is_accepted_if_no_other_id_has_a_better_one() {
     world.comes_as(0, suspicious);
     world.writes_all();
     world.names(Ok(()));
-    assert_eq!((world.disk.moving.clone(), lost(&world).len()), (vec![1], 0));
+    assert_eq!((world.disk.processing.clone(), lost(&world).len()), (vec![1], 0));
 }
 
 /// A job whose articles are those of these segments, and a file of two parts.
@@ -140,7 +140,7 @@ fn an_id_under_a_number_too_many_costs_no_file() {
         comes_all(&mut world);
         assert_eq!((world.disk.finishing.len(), world.host.failed.len()), (1, 0), "{ids:?}");
         world.names(Ok(()));
-        assert_eq!(world.disk.moving, [1]);
+        assert_eq!(world.disk.processing, [1]);
     }
 }
 

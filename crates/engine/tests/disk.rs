@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use bergamot_engine::{DiskTrouble, Event, Failure, Hold, Notice, ServerSettings, Trouble};
+use bergamot_queue::Cause;
 use bergamot_testkit::fixtures::manual::{World, server};
+use bergamot_types::JobId;
 
 const PASSING: Result<(), DiskTrouble> = Err(DiskTrouble::Transient);
 const LASTING: Result<(), DiskTrouble> = Err(DiskTrouble::Permanent);
@@ -113,7 +115,7 @@ fn a_file_that_gets_no_name_is_tried_again_after_the_pause_and_once() {
     assert_eq!(world.disk.finishing.len(), 1, "one order at a time");
     world.names(Ok(()));
     assert_eq!(
-        (&world.host.told[..], &world.disk.moving[..]),
+        (&world.host.told[..], &world.disk.processing[..]),
         (&[PAUSED, Notice::DiskResumed][..], &[1][..])
     );
 }
@@ -130,7 +132,7 @@ fn a_file_with_a_name_is_not_finished_again_after_a_pause() {
     world.wait(5_000);
     assert_eq!(world.disk.finishing.len(), 1);
     world.names(Ok(()));
-    assert_eq!((&world.disk.moving[..], world.disk.finishing.len()), (&[1][..], 0));
+    assert_eq!((&world.disk.processing[..], world.disk.finishing.len()), (&[1][..], 0));
 }
 
 #[test]
@@ -171,60 +173,40 @@ fn each_file_has_its_own_losses() {
         world.comes(0);
         world.writes(Ok(()));
         world.names(Ok(()));
-        world.moves(Ok(()));
+        world.processes(Ok(()));
         world.add(job + 1, 1);
     }
     assert_eq!(world.host.failed, []);
 }
 
 #[test]
-fn a_job_that_cannot_be_moved_is_tried_again_after_longer_and_longer() {
-    let mut world = world(1, 1);
-    world.comes(0);
-    world.writes(Ok(()));
-    world.names(Ok(()));
-    for again_in in [5, 10, 20, 40, 60, 60, 60, 60].map(Duration::from_secs) {
-        world.host.told.clear();
-        world.moves(PASSING);
-        assert!(
-            matches!(&world.host.told[..], [Notice::JobNotMoved { again_in: told, .. }]
-            if *told == again_in),
-            "{:?}, not {again_in:?}",
-            world.host.told
-        );
-        world.wait(again_in.as_millis() as u64 - 1);
-        assert_eq!(world.disk.moving, []);
-        assert_eq!(world.wakes_in(), Some(Duration::from_millis(1)));
-        world.wait(1);
-        assert_eq!(world.disk.moving, [1]);
-        world.wait(90_000);
-        assert_eq!(world.disk.moving, [1], "one order at a time");
+fn a_job_whose_processing_fails_is_failed_with_its_cause() {
+    for cause in [Cause::Disk, Cause::Unpack] {
+        let mut world = world(1, 1);
+        world.comes(0);
+        world.writes(Ok(()));
+        world.names(Ok(()));
+        world.processes(Err(cause));
+        assert_eq!(world.host.failed, [(1, Failure::Processing(cause))]);
     }
-    world.moves(Ok(()));
-    assert!(world.is_done());
-    assert_eq!(world.wakes_in(), None);
 }
 
 #[test]
-fn a_job_that_can_never_be_moved_fails() {
+fn a_job_is_kept_while_it_is_processed_and_nothing_waits_for_it() {
     let mut world = world(1, 1);
     world.comes(0);
     world.writes(Ok(()));
     world.names(Ok(()));
-    world.moves(LASTING);
-    assert_eq!(world.host.failed, [(1, Failure::Disk)]);
-}
-
-#[test]
-fn a_job_that_is_removed_is_not_moved_any_more() {
-    let mut world = world(1, 1);
+    world.add(2, 1);
     world.comes(0);
     world.writes(Ok(()));
     world.names(Ok(()));
-    world.moves(PASSING);
-    world.remove(1);
     world.wait(90_000);
-    assert_eq!((&world.disk.moving[..], world.wakes_in()), (&[][..], None));
+    assert_eq!((&world.disk.processing[..], world.wakes_in()), (&[1, 2][..], None));
+    assert!(world.engine.job(JobId(1)).is_some());
+    world.processes(Ok(()));
+    world.processes(Ok(()));
+    assert!(world.is_done());
 }
 
 #[test]
@@ -315,7 +297,7 @@ fn a_file_that_got_no_name_on_a_full_disk_gets_it_when_there_is_room() {
     assert_eq!(world.disk.finishing, []);
     world.tell(Event::DiskReturned);
     world.names(Ok(()));
-    assert_eq!(world.disk.moving, [1]);
+    assert_eq!(world.disk.processing, [1]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Whole downloads against servers that exist only as rules.
 
 use bergamot_engine::{DiskTrouble, Failure, Trouble};
+use bergamot_queue::Cause;
 use bergamot_testkit::fixtures::rules::{Reply, World, job, server};
 
 #[test]
@@ -301,22 +302,16 @@ fn a_file_that_cannot_be_finished_is_tried_again_though_other_writes_succeed() {
 }
 
 #[test]
-fn a_job_that_cannot_be_moved_waits_or_fails() {
+fn a_job_that_cannot_be_processed_fails_alone() {
     let mut world = World::of(vec![server(1)]);
-    world.disk.destination = Some(DiskTrouble::Transient);
+    world.disk.processing = Some(Cause::Move);
     world.add(job(1, &[5]));
-    world.run_for(60);
-    assert!(world.disk.completed.is_empty() && world.host.failed.is_empty());
-    world.add(job(9, &[5]));
-    world.run_for(0);
-    assert_eq!(world.asked_of(1).len(), 10, "other jobs go on");
-    world.disk.destination = None;
     world.run();
-    assert_eq!(world.disk.completed, [(9, true), (1, true)]);
-    world.disk.destination = Some(DiskTrouble::Permanent);
+    assert_eq!(world.host.failed, [(1, Failure::Processing(Cause::Move))]);
+    world.disk.processing = None;
     world.add(job(2, &[5]));
     world.run();
-    assert_eq!(world.host.failed, [(2, Failure::Disk)]);
+    assert_eq!(world.disk.completed, [(2, true)]);
 }
 
 #[test]

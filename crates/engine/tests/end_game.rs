@@ -137,7 +137,7 @@ fn what_was_asked_for_twice_is_spent() {
     world.writes_all();
     world.comes(late);
     world.names(Ok(()));
-    world.moves(Ok(()));
+    world.processes(Ok(()));
     assert_eq!(world.servers.hedges.len(), 1);
     world.add(2, 21);
     world.rounds(10, 100);
@@ -233,7 +233,7 @@ fn the_copy_that_comes_second_is_dropped_while_the_first_is_being_written() {
     assert_eq!(world.disk.written.len(), 101, "each is written once");
     world.writes_all();
     world.names(Ok(()));
-    assert_eq!((&world.disk.moving[..], world.reserved()), (&[1][..], 0));
+    assert_eq!((&world.disk.processing[..], world.reserved()), (&[1][..], 0));
 }
 
 #[test]

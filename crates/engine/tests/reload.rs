@@ -41,7 +41,7 @@ fn what_a_server_was_asked_goes_elsewhere_when_it_is_removed_or_switched_off() {
         world.comes(kept);
         world.writes_all();
         world.names(Ok(()));
-        assert_eq!((&world.disk.moving[..], world.connections()), (&[1][..], 2));
+        assert_eq!((&world.disk.processing[..], world.connections()), (&[1][..], 2));
     }
 }
 
@@ -72,7 +72,7 @@ fn an_answer_that_still_comes_from_a_removed_server_counts() {
     world.comes(world.at(1));
     world.writes_all();
     world.names(Ok(()));
-    assert_eq!((&world.disk.moving[..], world.servers.closed.len()), (&[1][..], 1));
+    assert_eq!((&world.disk.processing[..], world.servers.closed.len()), (&[1][..], 1));
 }
 
 #[test]

@@ -35,16 +35,16 @@ fn only_what_is_not_written_is_fetched() {
     assert_eq!(world.comes(0), 3);
     world.writes_all();
     world.names(Ok(()));
-    assert_eq!(world.disk.moving, [1]);
+    assert_eq!(world.disk.processing, [1]);
 }
 
 #[test]
 fn a_file_that_was_all_written_only_gets_its_name() {
     let mut world = resumed(&[3, 1, 0, 2]);
-    assert_eq!((world.connections(), world.disk.moving.len()), (0, 0), "nobody need be asked");
+    assert_eq!((world.connections(), world.disk.processing.len()), (0, 0), "nobody need be asked");
     world.names(Ok(()));
-    assert_eq!(world.disk.moving, [1]);
-    world.moves(Ok(()));
+    assert_eq!(world.disk.processing, [1]);
+    world.processes(Ok(()));
     assert!(world.is_done());
 }
 
@@ -55,7 +55,7 @@ fn a_job_all_of_whose_files_are_finished_ends_at_once() {
         new.finished = vec![(0, true)];
         new.written = vec![restored(1)];
     });
-    assert_eq!((&world.disk.moving[..], world.disk.finishing.len()), (&[1][..], 0));
+    assert_eq!((&world.disk.processing[..], world.disk.finishing.len()), (&[1][..], 0));
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn what_is_no_longer_believed_is_noted_before_anything_is_written_over_it() {
         }
     }
     world.names(Ok(()));
-    assert_eq!(world.disk.moving, [1]);
+    assert_eq!(world.disk.processing, [1]);
 }
 
 #[test]

@@ -33,11 +33,15 @@ impl JobFailure {
         let cause = match failure {
             Failure::Disk => Cause::Disk,
             Failure::Health { .. } => Cause::Health,
+            Failure::Processing(cause) => cause,
             Failure::ServersDown => Cause::ServersDown,
             Failure::Incomplete => cause_of(losses(files), is_recent(record, rule, now)),
         };
         let reason = match failure {
-            Failure::Disk => disk_error.unwrap_or("disk.error").to_owned(),
+            Failure::Disk | Failure::Processing(Cause::Disk) => {
+                disk_error.unwrap_or("disk.error").to_owned()
+            }
+            Failure::Processing(cause) => cause.to_string(),
             Failure::Health { health, critical } => {
                 format!("job.health: {}", health_text(health, critical))
             }

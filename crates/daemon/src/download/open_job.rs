@@ -16,8 +16,6 @@ pub(crate) struct OpenJob {
     pub(crate) losses_logged: u32,
     /// So far every finished file was read back from the disk.
     pub(crate) is_read_back: bool,
-    /// All its files are finished; it is moved when its journal says so.
-    pub(crate) to_be_moved: Option<Check>,
     pub(crate) summary: Option<Summary>,
 }
 

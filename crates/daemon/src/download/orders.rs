@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use bergamot_engine::{ConnectionId, Event, Failure, HealthAction, Notice, Order, Ticket};
-use bergamot_jobs::Check;
 use bergamot_jobs::failure::{JobFailure, health_text};
 use bergamot_net::{Connection, Fetch};
 use bergamot_nzb::better_name;
-use bergamot_queue::{Cause, Ending, FileKey, JobState, Layout, Stage, Step};
+use bergamot_queue::{Cause, Ending, FileKey, Layout};
 use bergamot_store::Finished;
 use bergamot_types::{ByteCount, JobId, MessageId, SafeName, ServerId, Shown};
 use bergamot_writer::{Piece, Task};
@@ -46,7 +45,9 @@ impl Daemon {
                 }
             }
             Order::FinishFile { file, layout } => self.finish_file(file, layout),
-            Order::FinishJob { job, verified } => self.finish_job(job, verified),
+            Order::JobDownloaded { job, verified } => {
+                self.drive_post(bergamot_post::Event::JobDownloaded { job, verified });
+            }
             Order::Lend { connection, credit } => {
                 if let Some(known) = self.connections.get(&connection) {
                     known.handle.lend(credit);
@@ -142,35 +143,6 @@ impl Daemon {
             status = open.directory.finished_status(file.file);
         }
         self.note_named(file, Finished { name: name.to_owned(), verified, read_back, status });
-    }
-
-    /// The journal is written first: killed during a move, the daemon has to know the files as finished,
-    /// or it would download them again.
-    fn finish_job(&mut self, job: JobId, verified: bool) {
-        let Some(known) = self.open_jobs.get_mut(&job) else { return };
-        known.to_be_moved = Some(Check::of(verified, known.is_read_back));
-        self.write_notes_of(job);
-        self.scribe.report(job);
-        self.enter(job, Stage::Moving);
-    }
-
-    /// Nothing happens to a job that has ended meanwhile, or was tried again since.
-    pub(crate) fn move_job(&mut self, job: JobId) {
-        let Some(known) = self.open_jobs.get_mut(&job) else { return };
-        let Some(check) = known.to_be_moved.take() else { return };
-        let destination = known.destination.clone();
-        let Some(record) = self.jobs.record(job).filter(|it| it.outcome.is_none()) else { return };
-        let name = SafeName::from_raw(&record.name);
-        let task = Task::FinishJob { job, destination: destination.clone(), name };
-        self.at_disk(job, AtDisk::FinishJob { job, check, destination }, task);
-    }
-
-    fn enter(&mut self, job: JobId, stage: Stage) {
-        // A move that did not work is tried again.
-        if self.jobs.record(job).is_some_and(|record| record.life != JobState::Post(stage)) {
-            self.jobs.step(job, Step::Enter(stage));
-            self.tell_state(job);
-        }
     }
 
     /// Takes the writer's mark off a job that is on record as complete.
@@ -280,10 +252,6 @@ impl Daemon {
             Notice::DiskResumed => {
                 info!("the disk works again");
                 self.tell_disk(None);
-            }
-            Notice::JobNotMoved { job, again_in } => {
-                let why = self.disk_errors.text().unwrap_or("the disk is in trouble");
-                warn!(%job, again_in = ?again_in, "cannot be moved yet: {why}");
             }
             Notice::QuotaReached { server, until } => {
                 self.tell_of_quota(server, until);

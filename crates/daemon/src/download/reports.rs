@@ -123,12 +123,7 @@ impl Daemon {
                 }
                 self.tell_engine(Event::FileFinished { file, result });
             }
-            (AtDisk::FinishJob { job, check, destination }, named) => {
-                if let Ok(Outcome::Named(name)) = named {
-                    self.note_completed(job, check, destination, &name);
-                }
-                self.tell_engine(Event::JobMoved { job, result });
-            }
+            (AtDisk::Move(moved), outcome) => self.on_moved(moved, outcome),
             (AtDisk::Write { ticket, file }, written) => {
                 if let Err(DiskError::Changed { .. }) = written {
                     self.note_distrusted(file);
@@ -175,7 +170,7 @@ impl Daemon {
     /// Where it was to be written.
     fn volume_of(&self, what: &AtDisk) -> Option<VolumeId> {
         match what {
-            AtDisk::FinishJob { destination, .. } => Some(VolumeId(destination.device())),
+            AtDisk::Move(moved) => Some(VolumeId(moved.destination.device())),
             _ => self.incomplete_volume(),
         }
     }

@@ -180,14 +180,8 @@ impl Daemon {
         self.scribe.adopt(job, journal);
         let started = clock::now().instant;
         self.jobs.start(job, Active { started, segments });
-        let open = OpenJob {
-            directory,
-            destination,
-            losses_logged: 0,
-            is_read_back,
-            to_be_moved: None,
-            summary: None,
-        };
+        let open =
+            OpenJob { directory, destination, losses_logged: 0, is_read_back, summary: None };
         self.open_jobs.insert(job, open);
         self.tell_room();
         if has_changed {
@@ -209,13 +203,6 @@ impl Daemon {
             }
             self.record(other);
         }
-    }
-
-    /// Its files are on their way to the destination, or will be as soon as the journal is written.
-    pub(crate) fn is_being_moved(&self, job: JobId) -> bool {
-        let moves = |at: &AtDisk| matches!(at, AtDisk::FinishJob { job: it, .. } if *it == job);
-        self.open_jobs.get(&job).is_some_and(|open| open.to_be_moved.is_some())
-            || self.at_disk.values().any(moves)
     }
 
     pub(crate) fn note_completed(

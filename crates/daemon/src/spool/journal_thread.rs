@@ -9,6 +9,7 @@ use std::io;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
+use bergamot_post::Ticket;
 use bergamot_store::{Entry, Journal, JournalMark, Spool, StoreError};
 use bergamot_types::JobId;
 use tracing::{error, warn};
@@ -42,6 +43,7 @@ enum Errand {
     /// Tell when everything appended for the job so far has been written.
     Report {
         job: JobId,
+        ticket: Ticket,
     },
     /// What could not be written may be now.
     Retry,
@@ -80,8 +82,8 @@ impl Scribe {
 
     /// Answered by [`Happening::JournalWritten`] once everything appended for the job so far is written, or
     /// its journal was given up.
-    pub(crate) fn report(&self, job: JobId) {
-        self.send(Errand::Report { job });
+    pub(crate) fn report(&self, job: JobId, ticket: Ticket) {
+        self.send(Errand::Report { job, ticket });
     }
 
     /// After [`Happening::Journals`] said that something could not be written; it is answered by another.
@@ -128,12 +130,12 @@ struct Book {
     /// What could not be written yet. Bounded by what was under way when downloads stopped.
     unwritten: Vec<Entry>,
     /// A report waits for that.
-    is_awaited: bool,
+    awaited: Option<Ticket>,
 }
 
 impl Book {
     fn new(journal: Journal) -> Self {
-        Self { journal, marks: HashMap::new(), unwritten: Vec::new(), is_awaited: false }
+        Self { journal, marks: HashMap::new(), unwritten: Vec::new(), awaited: None }
     }
 
     /// Adds entries behind those that could not be written before.
@@ -168,7 +170,7 @@ impl Worker {
                         book.marks.insert(number, book.journal.mark());
                     }
                 }
-                Errand::Report { job } => self.report(job),
+                Errand::Report { job, ticket } => self.report(job, ticket),
                 Errand::Retry => self.retry(),
                 Errand::Stop(done) => {
                     let _ = done.send(());
@@ -231,17 +233,17 @@ impl Worker {
     }
 
     /// Without a journal there is nothing to wait for.
-    fn report(&mut self, job: JobId) {
+    fn report(&mut self, job: JobId, ticket: Ticket) {
         match self.books.get_mut(&job) {
-            Some(book) if !book.unwritten.is_empty() => book.is_awaited = true,
-            _ => self.outbox.tell(Happening::JournalWritten(job)),
+            Some(book) if !book.unwritten.is_empty() => book.awaited = Some(ticket),
+            _ => self.outbox.tell(Happening::JournalWritten(ticket)),
         }
     }
 
     fn answer_reports(&mut self) {
-        for (job, book) in &mut self.books {
-            if book.unwritten.is_empty() && std::mem::take(&mut book.is_awaited) {
-                self.outbox.tell(Happening::JournalWritten(*job));
+        for book in self.books.values_mut().filter(|book| book.unwritten.is_empty()) {
+            if let Some(ticket) = book.awaited.take() {
+                self.outbox.tell(Happening::JournalWritten(ticket));
             }
         }
     }
@@ -253,8 +255,8 @@ impl Worker {
             Ok(()) => warn!(%job, "its journal is given up: after a crash it begins anew"),
             Err(error) => error!(%job, code = error.code(), "its journal claims too much: {error}"),
         }
-        if book.is_some_and(|book| book.is_awaited) {
-            self.outbox.tell(Happening::JournalWritten(job));
+        if let Some(ticket) = book.and_then(|book| book.awaited) {
+            self.outbox.tell(Happening::JournalWritten(ticket));
         }
     }
 }
@@ -284,14 +286,14 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         std::fs::create_dir(&path).unwrap();
         scribe.append(job, vec![Entry::Reopened { file: 0, segment: 1 }]);
-        scribe.report(job);
+        scribe.report(job, Ticket(1));
         assert!(matches!(inbox.blocking_recv(), Some(Happening::Journals(Err(_)))));
         std::fs::remove_dir(&path).unwrap();
         scribe.retry();
         assert!(matches!(inbox.blocking_recv(), Some(Happening::Journals(Ok(())))));
-        assert!(matches!(inbox.blocking_recv(), Some(Happening::JournalWritten(it)) if it == job));
-        scribe.report(job);
-        assert!(matches!(inbox.blocking_recv(), Some(Happening::JournalWritten(it)) if it == job));
+        assert!(matches!(inbox.blocking_recv(), Some(Happening::JournalWritten(Ticket(1)))));
+        scribe.report(job, Ticket(2));
+        assert!(matches!(inbox.blocking_recv(), Some(Happening::JournalWritten(Ticket(2)))));
     }
 
     fn names(path: &std::path::Path) -> Vec<std::path::PathBuf> {

@@ -5,7 +5,7 @@ use bergamot_api::view::{
     Disk, Ended, Job, JobState, Listing, Mark, Page, Parameter, ServerArticles, Status,
 };
 use bergamot_jobs::{Check, Record, Remaining};
-use bergamot_queue::{Ending, Stage};
+use bergamot_queue::{Ending, Permille, Stage};
 use bergamot_types::{JobId, SafeName, ServerId};
 
 use crate::clock;
@@ -118,6 +118,7 @@ impl Daemon {
         let health = known.map(|job| (job.health(), job.critical_health()));
         let health = health.or(outcome.map(|it| (it.health, it.critical_health)));
         let now = clock::now().instant;
+        let stage = self.post.status(record.id);
         Job {
             id: record.id,
             name: record.name.to_string(),
@@ -165,8 +166,8 @@ impl Daemon {
                 .map(|(name, value)| Parameter { name: name.to_owned(), value: value.to_owned() })
                 .collect(),
             servers: self.server_articles(record),
-            stage_progress: 0,
-            stage_seconds: 0,
+            stage_progress: self.stage_progress(record),
+            stage_seconds: stage.map_or(0, |stage| (now - stage.since).as_secs()),
             download_seconds: outcome
                 .map(|it| it.download_seconds)
                 .or(active.map(|it| (now - it.started).as_secs()))
@@ -181,6 +182,16 @@ impl Daemon {
                 can_retry: matches!(it.ending, Ending::Failed(_)),
                 missing: it.missing.clone(),
             }),
+        }
+    }
+
+    /// In thousandths. A job whose end is not on disk yet is through with its last stage.
+    fn stage_progress(&self, record: &Record) -> u16 {
+        let is_ending = record.outcome.is_some() && self.jobs.is_queued(record.id);
+        match self.post.status(record.id) {
+            Some(status) => status.progress.0,
+            None if is_ending => Permille::ALL.0,
+            None => 0,
         }
     }
 

@@ -1,5 +1,5 @@
-//! [`Disk`]: pauses after disk errors, files that are being finished and jobs that could not be moved;
-//! with the methods of [`Engine`] that handle the results of the disk. Pure.
+//! [`Disk`]: pauses after disk errors and files that are being finished; with the methods of [`Engine`]
+//! that handle the results of the disk. Pure.
 
 mod backlog;
 mod budget;
@@ -8,7 +8,7 @@ pub(crate) mod memory;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use bergamot_queue::{FileKey, Layout, SegmentKey, SegmentState};
+use bergamot_queue::{Cause, FileKey, Layout, SegmentKey, SegmentState};
 use bergamot_types::{DiskTrouble, JobId};
 
 use crate::article::Stage;
@@ -24,14 +24,6 @@ pub(crate) struct Disk {
     was_paused: bool,
     finishing: BTreeMap<FileKey, Finishing>,
     losses: BTreeMap<FileKey, u8>, // how often the disk lost what a file held
-    unmoved: BTreeMap<JobId, Unmoved>,
-}
-
-/// A job whose destination did not take it. Others may have another destination.
-#[derive(Debug, Default)]
-struct Unmoved {
-    tries: u32,
-    again: Option<Instant>,
 }
 
 /// A file that is to get its name.
@@ -49,8 +41,7 @@ impl Disk {
 
     /// When something is to be tried again.
     pub(crate) fn next_try(&self) -> Option<Instant> {
-        let moves = self.unmoved.values().filter_map(|unmoved| unmoved.again);
-        moves.chain(self.paused_until).min()
+        self.paused_until
     }
 
     /// The pause is over, and nothing has been written since.
@@ -61,7 +52,6 @@ impl Disk {
     pub(crate) fn forget(&mut self, job: JobId) {
         self.finishing.retain(|file, _| file.job != job);
         self.losses.retain(|file, _| file.job != job);
-        self.unmoved.remove(&job);
     }
 }
 
@@ -152,24 +142,15 @@ impl Engine {
         self.retries.forget_file(file);
     }
 
-    pub(crate) fn on_job_moved(&mut self, now: Now, job: JobId, result: Result<(), DiskTrouble>) {
+    pub(crate) fn on_job_processed(&mut self, job: JobId, result: Result<(), Cause>) {
         match result {
             Ok(()) => {
                 self.disk_works();
                 self.on_job_removed(job);
             }
-            // A destination that is full holds up no other job.
-            Err(DiskTrouble::Full | DiskTrouble::Transient | DiskTrouble::Unsynced) => {
-                let unmoved = self.disk.unmoved.entry(job).or_default();
-                let again_in = (DISK_RETRY_DELAY * (1 << unmoved.tries.min(MOST_MOVE_DOUBLINGS)))
-                    .min(LONGEST_MOVE_DELAY);
-                unmoved.tries += 1;
-                unmoved.again = Some(now.instant + again_in);
-                self.notify(Notice::JobNotMoved { job, again_in });
-            }
-            Err(DiskTrouble::Permanent) => {
+            Err(cause) => {
                 self.jobs.ended.remove(&job);
-                self.fail_job(job, Failure::Disk);
+                self.fail_job(job, Failure::Processing(cause));
             }
         }
     }
@@ -214,7 +195,6 @@ impl Engine {
 
     /// What could not be done while the disk was in trouble is tried again.
     pub(crate) fn resume_disk_if_due(&mut self, now: Now) {
-        self.move_again(now);
         if self.disk.paused_until.is_none_or(|until| now.instant < until) {
             return;
         }
@@ -232,27 +212,10 @@ impl Engine {
             }
         }
     }
-
-    fn move_again(&mut self, now: Now) {
-        let mut due = Vec::new();
-        for (&job, unmoved) in &mut self.disk.unmoved {
-            if unmoved.again.take_if(|at| now.instant >= *at).is_some() {
-                due.push(job);
-            }
-        }
-        for job in due {
-            self.jobs.ended.remove(&job);
-            self.end_job_if_settled(job);
-        }
-    }
 }
 
 /// How long to leave a full or failing disk alone.
 const DISK_RETRY_DELAY: Duration = Duration::from_secs(5);
-
-/// A destination that is not there may be a share that is mounted some day.
-const LONGEST_MOVE_DELAY: Duration = Duration::from_secs(60);
-const MOST_MOVE_DOUBLINGS: u32 = 4;
 
 /// How often one file may be lost by its disk before its job is given up.
 const MOST_SYNC_LOSSES: u8 = 2;

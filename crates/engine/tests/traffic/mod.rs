@@ -116,7 +116,7 @@ impl Traffic {
             Event::Ended { unanswered, .. } => {
                 unanswered.iter().for_each(|ticket| _ = self.answered(*ticket));
             }
-            Event::JobMoved { .. } => self.took = now,
+            Event::JobProcessed { .. } => self.took = now,
             _ => {}
         }
     }

@@ -18,7 +18,7 @@ pub struct Contract {
     connections: BTreeMap<ConnectionId, Connection>,
     tickets: BTreeMap<Ticket, State>,
     finishing: BTreeSet<FileKey>,
-    moving: BTreeSet<JobId>,
+    processing: BTreeSet<JobId>,
     failed: BTreeSet<JobId>,
     persisting: BTreeSet<u64>,
     last_record: u64,
@@ -108,9 +108,9 @@ impl Contract {
                     return violated!("the driver finishes {file:?} without an order");
                 }
             }
-            Event::JobMoved { job, .. } => {
-                if !self.moving.remove(job) {
-                    return violated!("the driver moves job {job} without an order");
+            Event::JobProcessed { job, .. } => {
+                if !self.processing.remove(job) {
+                    return violated!("the driver has processed job {job} twice or unasked");
                 }
             }
             Event::JobAdded(job) => {
@@ -118,7 +118,10 @@ impl Contract {
                     return violated!("the driver adds job {} again before its removal", job.id);
                 }
             }
-            Event::JobRemoved(job) => _ = self.failed.remove(job),
+            Event::JobRemoved(job) => {
+                self.failed.remove(job);
+                self.processing.remove(job);
+            }
             Event::Persisted { number, .. } => {
                 if !self.persisting.remove(number) {
                     return violated!("the driver persists records {number} twice or unasked");
@@ -221,10 +224,10 @@ impl Contract {
                     return violated!("the engine finishes {file:?} twice");
                 }
             }
-            Order::FinishJob { job, .. } => {
+            Order::JobDownloaded { job, .. } => {
                 self.on_work(*job, order)?;
-                if !self.moving.insert(*job) {
-                    return violated!("the engine moves job {job} twice");
+                if !self.processing.insert(*job) {
+                    return violated!("the engine has downloaded job {job} twice");
                 }
             }
             Order::FailJob { job, .. } => {
@@ -282,8 +285,10 @@ impl Contract {
         if let Some(job) = self.failed.first() {
             return violated!("the driver does not answer FailJob of {job} with JobRemoved");
         }
-        if let Some(job) = self.moving.first() {
-            return violated!("the driver does not answer FinishJob of {job} with JobMoved");
+        if let Some(job) = self.processing.first() {
+            return violated!(
+                "the driver does not answer JobDownloaded of {job} with JobProcessed"
+            );
         }
         match self.tickets.first_key_value() {
             Some((ticket, state)) => violated!("{ticket:?} is still {state:?}"),
@@ -354,11 +359,11 @@ impl Contract {
         Ok(())
     }
 
-    /// A job that has failed gets no more orders but to delete its files.
+    /// A job that is downloaded gets no more orders, and one that has failed none but to delete its files.
     fn on_work(&self, job: JobId, order: &Order) -> Checked {
-        match self.failed.contains(&job) {
+        match self.failed.contains(&job) || self.processing.contains(&job) {
             false => Ok(()),
-            true => violated!("the engine orders {order:?} of a job that has failed"),
+            true => violated!("the engine orders {order:?} of a job that is downloaded or failed"),
         }
     }
 }
@@ -388,7 +393,7 @@ mod tests {
             Event::Ended { connection, trouble: Trouble::Closed, unanswered: Vec::new() },
             Event::Missing { ticket },
             Event::Written { ticket, result: Ok(()) },
-            Event::JobMoved { job, result: Ok(()) },
+            Event::JobProcessed { job, result: Ok(()) },
             Event::Persisted { number: 1, result: Ok(()) },
         ] {
             assert!(told(&[event]).is_err());
@@ -403,7 +408,7 @@ mod tests {
         let mut contract = Contract::default();
         assert_eq!(contract.on_order(&engine, &Order::FailJob { job, failure }), Ok(()));
         assert!(contract.check_end().is_err(), "it is not removed");
-        assert!(contract.on_order(&engine, &Order::FinishJob { job, verified: true }).is_err());
+        assert!(contract.on_order(&engine, &Order::JobDownloaded { job, verified: true }).is_err());
         assert_eq!(contract.on_event(now, &Event::JobRemoved(job)), Ok(()));
         assert_eq!(contract.check_end(), Ok(()));
     }

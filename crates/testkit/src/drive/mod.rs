@@ -3,7 +3,7 @@
 //!
 //! - [`Servers`]: connections, requests, read credit. The simulator has models and real
 //!   conversations, the fixtures have rules or a test's own calls
-//! - [`Disk`]: writes, files, moves, records
+//! - [`Disk`]: writes, files, records, and what follows a download
 //! - [`Host`]: what is above the engine: jobs that end, notices, errands, probes
 //! - [`Contract`]: checks after every event and every order that both sides keep the contract of
 //!   [`Engine`]
@@ -97,6 +97,9 @@ impl<S: Servers, D: Disk<S::Body>, H: Host> Driver<S, D, H> {
         if let Some(contract) = &mut self.contract {
             contract.on_event(self.now, &event)?;
         }
+        if let Event::JobRemoved(job) = event {
+            self.disk.forget_job(self.now, job);
+        }
         self.engine.handle(self.now, event);
         self.host.on_handled(&self.engine)?;
         while let Some(order) = self.engine.poll_order() {
@@ -135,7 +138,7 @@ impl<S: Servers, D: Disk<S::Body>, H: Host> Driver<S, D, H> {
                 self.servers.fetch(cx, fetch);
             }
             Order::FinishFile { file, layout } => self.disk.finish_file(cx, file, layout),
-            Order::FinishJob { job, verified } => self.disk.move_job(cx, job, verified),
+            Order::JobDownloaded { job, verified } => self.disk.process_job(cx, job, verified),
             Order::Lend { connection, credit } => self.servers.lend(cx, connection, credit),
             Order::Note(note) => self.disk.note(cx, note),
             Order::Persist { number, records } => self.disk.persist(cx, number, records),

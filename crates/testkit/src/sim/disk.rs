@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use bergamot_engine::{DiskTrouble, Event, QuotaRecords, Ticket};
+use bergamot_engine::{DiskTrouble, Event, Now, QuotaRecords, Ticket};
 use bergamot_queue::{FileKey, Layout};
 use bergamot_types::{JobId, SplitMix};
 
@@ -125,10 +125,42 @@ pub(crate) struct SimDisk<'a> {
     pub(crate) disk: Disk<'a>,
     pub(crate) post: &'a Post,
     pub(crate) schedule: Schedule,
+    /// What follows the downloads.
+    pub(crate) steps: bergamot_post::Post,
     pub(crate) start: Instant,
 }
 
 impl SimDisk<'_> {
+    /// Tells the steps, and carries out their orders. Returns what the engine is to hear of it at once.
+    pub(crate) fn tell_steps(&mut self, now: Duration, event: bergamot_post::Event) -> Vec<Event> {
+        let mut answers = Vec::new();
+        use bergamot_post::{Event as StepEvent, Order, Task};
+        self.steps.handle(self.start + now, event);
+        while let Some(order) = self.steps.poll_order() {
+            match order {
+                Order::JobProcessed { job, result } => {
+                    answers.push(Event::JobProcessed { job, result });
+                }
+                Order::Postponed { again_in, .. } => {
+                    self.plan_step(now + again_in, StepEvent::Timeout);
+                }
+                Order::Stage { .. } => {}
+                Order::Start { ticket, job, task } => {
+                    let (at, result) = match task {
+                        Task::Move { .. } => self.disk.move_job(now, job),
+                        Task::WriteJournal => (now, Ok(())),
+                    };
+                    self.plan_step(at, StepEvent::TaskEnded { ticket, result });
+                }
+            }
+        }
+        answers
+    }
+
+    fn plan_step(&mut self, at: Duration, event: bergamot_post::Event) {
+        self.schedule.borrow_mut().plan(at, Scheduled::Step(event));
+    }
+
     fn time(&self, cx: &Context<'_>) -> Duration {
         cx.now.instant.saturating_duration_since(self.start)
     }
@@ -161,9 +193,14 @@ impl drive::Disk<Vec<u8>> for SimDisk<'_> {
         self.answer(at, Event::FileFinished { file, result });
     }
 
-    fn move_job(&mut self, cx: &mut Context<'_>, job: JobId, _: bool) {
-        let (at, result) = self.disk.move_job(self.time(cx), job);
-        self.answer(at, Event::JobMoved { job, result });
+    fn process_job(&mut self, cx: &mut Context<'_>, job: JobId, verified: bool) {
+        let event = bergamot_post::Event::JobDownloaded { job, verified };
+        let answers = self.tell_steps(self.time(cx), event);
+        answers.into_iter().for_each(|answer| cx.answer(answer));
+    }
+
+    fn forget_job(&mut self, now: Now, job: JobId) {
+        self.steps.handle(now.instant, bergamot_post::Event::JobRemoved(job));
     }
 
     fn persist(&mut self, cx: &mut Context<'_>, number: u64, _: QuotaRecords) {

@@ -90,7 +90,7 @@ impl Log {
             }
             Event::RateChanged(rate) => self.add(&[45, rate.map_or(u64::MAX, |rate| rate.0)]),
             Event::JobAdded(job) => self.add(&[5, u64::from(job.id.0)]),
-            Event::JobMoved { job, result } => {
+            Event::JobProcessed { job, result } => {
                 self.add(&[6, u64::from(job.0), u64::from(result.is_ok())]);
             }
             Event::JobPaused(job) => self.add(&[16, u64::from(job.0)]),
@@ -136,6 +136,7 @@ impl Log {
                     Failure::Incomplete => 1,
                     Failure::Health { .. } => 2,
                     Failure::ServersDown => 3,
+                    Failure::Processing(_) => 4,
                 };
                 self.add(&[24, u64::from(job.0), failure]);
             }
@@ -144,7 +145,7 @@ impl Log {
                 self.add(&[26]);
                 self.add_file(*file);
             }
-            Order::FinishJob { job, verified } => {
+            Order::JobDownloaded { job, verified } => {
                 self.add(&[27, u64::from(job.0), u64::from(*verified)]);
             }
             Order::Lend { connection, credit } => {
@@ -194,7 +195,6 @@ fn notice_number(notice: &Notice) -> u64 {
         Notice::CeilingLowered { .. } => 3,
         Notice::DiskPaused { .. } => 4,
         Notice::DiskResumed => 5,
-        Notice::JobNotMoved { .. } => 8,
         Notice::QuotaReached { .. } => 9,
         Notice::QuotaRenewed { .. } => 10,
         Notice::ScheduleChanged { .. } => 11,

@@ -125,6 +125,8 @@ pub(crate) enum Scheduled {
     Removed(JobId),
     /// A disk that was full takes something again; it survives a restart.
     RoomOnDisk,
+    /// Something the steps after a download are to hear.
+    Step(bergamot_post::Event),
     Suspend(Duration),
     UserActed(UserAction),
 }
@@ -139,7 +141,13 @@ impl<'a, 'w> World<'a, 'w> {
     ) -> Self {
         let schedule = Rc::new(RefCell::new(EventQueue::new()));
         let servers = SimServers { network: network(day, post, start), post, start };
-        let disk = SimDisk { disk: Disk::new(day), post, schedule: schedule.clone(), start };
+        let disk = SimDisk {
+            disk: Disk::new(day),
+            post,
+            schedule: schedule.clone(),
+            steps: bergamot_post::Post::new(),
+            start,
+        };
         let observer = Observer {
             invariants: TicketCheck::new(day, post.places()),
             quotas: QuotaCheck::new(day),
@@ -305,6 +313,10 @@ impl<'a, 'w> World<'a, 'w> {
                 self.driver.host.fire(Kind::JobRemoved);
                 self.tell(Event::JobRemoved(job))
             }
+            Scheduled::Step(event) => {
+                let answers = self.driver.disk.tell_steps(self.now, event);
+                answers.into_iter().try_for_each(|event| self.tell(event))
+            }
             Scheduled::Suspend(sleep) => {
                 self.driver.host.fire(Kind::Suspend);
                 self.now += sleep;
@@ -338,6 +350,8 @@ impl<'a, 'w> World<'a, 'w> {
     fn restart(&mut self, torn: usize) -> Checked {
         let unheard =
             self.schedule.borrow_mut().remove_if(|what| matches!(what, Scheduled::Engine(_)));
+        self.schedule.borrow_mut().remove_if(|what| matches!(what, Scheduled::Step(_)));
+        self.driver.disk.steps = bergamot_post::Post::new();
         let unheard = unheard.into_iter().filter_map(|what| match what {
             Scheduled::Engine(event) => Some(event),
             _ => None,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bergamot_engine::{DiskTrouble, Engine, Event, FORCE_PRIORITY, Failure, ServerSettings};
-use bergamot_queue::{FileKey, Layout, NewJob, Part, SegmentKey, SegmentState};
+use bergamot_queue::{Cause, FileKey, Layout, NewJob, Part, SegmentKey, SegmentState};
 use bergamot_types::{ByteRate, JobId};
 
 use crate::sim::day::recovery::Census;
@@ -47,7 +47,7 @@ struct Job {
 enum State {
     Unknown,
     Going,
-    Moving,
+    Processing,
     /// Its verdict is out; the shell is about to take it away.
     Ended(Verdict),
 }
@@ -80,7 +80,7 @@ struct Segment {
 
 impl Job {
     fn is_going(&self) -> bool {
-        matches!(self.state, State::Going | State::Moving)
+        matches!(self.state, State::Going | State::Processing)
     }
 
     fn data(&self) -> impl Iterator<Item = &File> {
@@ -267,7 +267,7 @@ impl<'a> JobCheck<'a> {
 
     /// Where two other parts name the file, the article of another one is found out: it is not called
     /// verified, and where a server has the right one that is taken.
-    pub(crate) fn on_finish(&mut self, job: JobId, verified: bool) -> Checked {
+    pub(crate) fn on_downloaded(&mut self, job: JobId, verified: bool) -> Checked {
         self.on_work("the end", job)?;
         let reliable = self.day.reliable;
         let known = self.job(job);
@@ -280,20 +280,17 @@ impl<'a> JobCheck<'a> {
         if known.data().any(|file| file.segments.iter().any(|segment| !segment.written)) {
             return violated!("job {job} ends, and not all of its data is written");
         }
-        known.state = State::Moving;
+        known.state = State::Processing;
         Ok(())
     }
 
-    pub(crate) fn on_moved(&mut self, job: JobId, result: Result<(), DiskTrouble>) {
+    pub(crate) fn on_processed(&mut self, job: JobId, result: Result<(), Cause>) {
         let job = self.job(job);
-        if job.state != State::Moving {
-            return; // removed meanwhile
-        }
         job.state = match result {
             Ok(()) => State::Ended(Verdict::Completed),
             Err(_) => State::Going,
         };
-        job.disk_gave_up |= result == Err(DiskTrouble::Permanent);
+        job.disk_gave_up |= result.is_err();
     }
 
     /// A job fails only for a reason we saw.
@@ -302,7 +299,7 @@ impl<'a> JobCheck<'a> {
         let job = self.job(id);
         let beyond_repair = job.census().is_none_or(|census| census.is_beyond_repair());
         let (reason, verdict) = match failure {
-            Failure::Disk => (job.disk_gave_up, Verdict::FailedDisk),
+            Failure::Disk | Failure::Processing(_) => (job.disk_gave_up, Verdict::FailedDisk),
             Failure::Health { .. } => (job.lost && beyond_repair, Verdict::FailedIncomplete),
             Failure::Incomplete => (job.lost, Verdict::FailedIncomplete),
             Failure::ServersDown => (job.lost, Verdict::FailedServersDown),

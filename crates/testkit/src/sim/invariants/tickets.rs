@@ -109,7 +109,7 @@ impl<'a> TicketCheck<'a> {
             {
                 self.last_fetch = now;
             }
-            Event::JobMoved { job, result } => self.jobs.on_moved(*job, *result),
+            Event::JobProcessed { job, result } => self.jobs.on_processed(*job, *result),
             Event::JobRemoved(job) => self.jobs.on_removed(*job),
             Event::Missing { ticket } => {
                 let server = self.answered(now, *ticket);
@@ -232,7 +232,7 @@ impl<'a> TicketCheck<'a> {
                 self.jobs.on_work("a file finished", file.job)?;
                 self.jobs.on_file_whole(*file, layout)
             }
-            Order::FinishJob { job, verified } => self.jobs.on_finish(*job, *verified),
+            Order::JobDownloaded { job, verified } => self.jobs.on_downloaded(*job, *verified),
             Order::Reserve { file, .. } => self.jobs.on_work("room on the disk", file.job),
             Order::Write { ticket, file, .. } => {
                 self.jobs.on_work("a write", file.job)?;
