@@ -93,13 +93,13 @@ const DEBTS: [Debt; 6] = [
     Debt {
         what: What::Fields,
         name: "daemon/src/run.rs Daemon",
-        today: 63,
+        today: 64,
         reason: "the state of the main loop is not yet divided by subject",
     },
     Debt {
         what: What::ImplFiles,
         name: "daemon Daemon",
-        today: 29,
+        today: 31,
         reason: "follows from its fields",
     },
     Debt {
