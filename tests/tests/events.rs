@@ -115,6 +115,9 @@ fn assert_life(heard: &[Value], job: i64) {
     assert_eq!(current, 1, "it was the one that mattered, once: {of_job:?}");
     let left: Vec<_> = of_job.iter().filter_map(|event| event["remaining"].as_u64()).collect();
     assert!(left.is_sorted_by(|earlier, later| earlier >= later), "{left:?}");
+    let stages = of_job.iter().filter(|event| event["is"] == "job-stage");
+    let stages: Vec<_> = stages.map(|event| (&event["stage"], &event["progress"])).collect();
+    assert_eq!(stages, [(&json!("moving"), &json!(0)), (&json!("moving"), &json!(1000))]);
     let ends = of_job.iter().filter(|event| event["state"]["is"] == "completed").count();
     assert_eq!(ends, 1, "{of_job:?}");
 }
