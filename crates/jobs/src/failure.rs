@@ -14,7 +14,7 @@ pub struct JobFailure {
     pub cause: Cause,
     /// The code of the cause, and a sentence.
     pub reason: String,
-    /// Message ids of articles that no server has, at most [`MOST_MISSING_LISTED`].
+    /// Message ids of articles that no server has, at most 1000.
     pub missing: Vec<String>,
 }
 

@@ -1,16 +1,12 @@
 //! The spool, and what else outlives the process.
 //!
-//! Each job is two files, the NZB as it came and a small checksummed record, and a third once articles
-//! arrive: the journal. A job is
-//! accepted when both are on disk under their names; before that it is not acknowledged. The spool is
-//! the truth; whatever else is ever built over it can be built again from it.
+//! Each job is two files, the NZB as it came and a small checksummed record (`bergamot_jobs::Record`), and
+//! a third once articles arrive: the journal. A job is accepted when both are on disk under their names;
+//! before that it is not acknowledged. Everything else can be rebuilt from the spool.
 //!
-//! - [`Spool`]: the directory, locked for one daemon; [`Directory`]: what it needs of a disk
-//! - [`Record`]: what is known of a job; [`Outcome`]: what became of it
+//! - [`Spool`]: the directory, locked for one daemon; [`Directory`]: what it needs of a disk;
+//!   [`encode_record`]: a record as it lies in there
 //! - [`Journal`]: what lies in a job's files, as it is learnt; [`Replay`]: what of that still counts
-//! - [`Kin`]: what jobs that were joined and split have to do with each other
-//! - [`Fingerprint`]: which articles a job has; [`Parameters`]: what was noted on it
-//! - [`Retention`]: which jobs history need not keep; [`PlausibleClock`]: whether the date tells their age
 //! - [`UsageFile`], [`VolumesFile`], [`SettingsFile`]: what is used of the quotas, what came from each
 //!   server, and what was changed while the daemon ran, each beside the spool; [`KnownMounts`]: the disks
 //!   of the configured directories
