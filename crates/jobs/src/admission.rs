@@ -4,6 +4,7 @@
 //! run, and while jobs wait for room. With nothing to do no volume is surveyed.
 
 use std::collections::{BTreeMap, HashSet};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -54,6 +55,30 @@ pub struct Directories<'a> {
     pub destination: &'a Path,
 }
 
+/// Why a job is not begun.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum NotAdmitted {
+    /// One of its directories cannot be used.
+    Unusable { why: String },
+    /// The volume of this directory has no room for it.
+    Full { at: PathBuf, shortage: Shortage },
+}
+
+impl fmt::Display for NotAdmitted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unusable { why } => f.write_str(why),
+            Self::Full { at, shortage } => f.write_str(&full(at, shortage)),
+        }
+    }
+}
+
+impl From<Unusable> for NotAdmitted {
+    fn from(Unusable { why, .. }: Unusable) -> Self {
+        Self::Unusable { why }
+    }
+}
+
 /// What a survey says of the directory that all jobs are downloaded to.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum IncompleteVolume {
@@ -96,9 +121,9 @@ impl Admission {
         record: &Record,
         at: Directories<'_>,
         wants_par2_volumes: bool,
-    ) -> Result<(), String> {
-        let here = self.volume(at.incomplete).map_err(|unusable| unusable.why)?;
-        let there = self.volume(at.destination).map_err(|unusable| unusable.why)?;
+    ) -> Result<(), NotAdmitted> {
+        let here = self.volume(at.incomplete)?;
+        let there = self.volume(at.destination)?;
         let size = size_of(record, wants_par2_volumes).0;
         let done = self.begun.get(&record.id).copied().unwrap_or_default();
         let claims = claims(here, there, size.saturating_sub(done.0), size);
@@ -107,7 +132,8 @@ impl Admission {
             // Sizes are what an NZB claims; a forced job is begun all the same.
             Err(shortage) if !is_forced || shortage.latched => {
                 let is_here = shortage.volume == here;
-                Err(full(if is_here { at.incomplete } else { at.destination }, &shortage))
+                let at = if is_here { at.incomplete } else { at.destination };
+                Err(NotAdmitted::Full { at: at.to_owned(), shortage })
             }
             _ => Ok(()),
         }
@@ -315,6 +341,7 @@ mod tests {
         let mut admission = surveyed(Instant::now(), 15, 50);
         assert!(admission.admit(&record(1, 10, 2), directories(), false).is_ok());
         let why = admission.admit(&record(2, 10, 2), directories(), false).unwrap_err();
+        let why = why.to_string();
         assert!(why.starts_with("disk.full: /i: "), "{why}");
         assert!(admission.admit(&record(3, 9, 2), directories(), false).is_ok(), "7 are left");
     }

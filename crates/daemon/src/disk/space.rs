@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use bergamot_api::Event as News;
 use bergamot_engine::{Event, Hold};
 use bergamot_jobs::admission::{
-    Admission, Directories, IncompleteVolume, MOST_PASSED_OVER, Survey, may_be_stopped,
+    Admission, Directories, IncompleteVolume, MOST_PASSED_OVER, NotAdmitted, Survey, may_be_stopped,
 };
 use bergamot_jobs::{Record, next_to_load};
 use bergamot_queue::{FileKey, Step};
@@ -70,13 +70,13 @@ impl Daemon {
             }
             match self.admit(job) {
                 Ok(()) => self.begin_to_load(job),
-                Err(why) => self.hold_back(job, why),
+                Err(why) => self.hold_back(job, why.to_string()),
             }
         }
         self.plan_survey();
     }
 
-    fn admit(&mut self, job: JobId) -> Result<(), String> {
+    fn admit(&mut self, job: JobId) -> Result<(), NotAdmitted> {
         let Some(record) = self.jobs.record(job) else { return Ok(()) };
         let settings = self.job_settings.get();
         let at = directories(&settings, record);

@@ -270,7 +270,7 @@ impl Daemon {
             record.directory = None;
         }
         record.end(outcome);
-        self.jobs.end_loading(job); // should it be on its way in, nobody waits for it any more
+        self.jobs.end_loading(job); // the result of a load that is under way is not wanted any more
         self.record(job);
     }
 

@@ -24,7 +24,7 @@ pub(crate) static CONTROL: Table = Table {
                         directory, or `bergamot.sock` in `$XDG_RUNTIME_DIR`, or in the state directory",
                 example: "\"/run/bergamot/bergamot.sock\"",
             },
-            about: "The Unix socket; whoever may open it has full control.",
+            about: "The Unix socket; every process that may open it has full control.",
         },
         Key {
             name: "socket_group",
@@ -54,7 +54,7 @@ pub(crate) static CONTROL: Table = Table {
             name: "password",
             kind: Kind::Secret(CREDENTIAL),
             default: Fallback::Told { words: "none", example: "\"secret\"" },
-            about: "Gives full control over HTTP. Without one, whoever reaches the port has it.",
+            about: "Gives full control over HTTP. Without one, every client that reaches the port has it.",
         },
         Key {
             name: "password_file",
@@ -72,7 +72,7 @@ pub(crate) static CONTROL: Table = Table {
             name: "restricted_password",
             kind: Kind::Secret(CREDENTIAL),
             default: Fallback::Told {
-                words: "none, so nobody has that right",
+                words: "none: no login has that right",
                 example: "\"secret\"",
             },
             about: "Gives the right to everything but the configuration.",
@@ -87,7 +87,7 @@ pub(crate) static CONTROL: Table = Table {
             name: "add_password",
             kind: Kind::Secret(CREDENTIAL),
             default: Fallback::Told {
-                words: "none, so nobody has that right",
+                words: "none: no login has that right",
                 example: "\"secret\"",
             },
             about: "Gives the right to add NZBs and nothing else.",

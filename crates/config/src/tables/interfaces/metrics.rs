@@ -15,7 +15,7 @@ pub(crate) static METRICS: Table = Table {
             name: "access",
             kind: Kind::Choice(&["login", "open", "off"]),
             default: Fallback::Is("\"login\""),
-            about: "Who may read it: those who may see the queue, everybody who reaches the port, or nobody.",
+            about: "Which clients may read it: those that may see the queue, all that reach the port, or none.",
         },
         Key {
             name: "compat",
