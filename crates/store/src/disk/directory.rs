@@ -9,6 +9,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bergamot_types::SplitMix;
 use rustix::fs::{
@@ -76,12 +77,27 @@ impl dyn Directory + '_ {
 
     /// Writes once more, into the room that was set aside, when the disk is full. For what is small and
     /// has to be remembered, not for what may as well be refused.
-    pub(crate) fn with_reserve(&self, write: impl Fn() -> io::Result<()>) -> io::Result<()> {
-        match write() {
-            Err(error) if is_full(&error) && self.make_way() => write(),
-            written => written,
+    ///
+    /// Two threads may find the disk full at once, and one of them frees the room. The other must
+    /// neither fail because the room is free already nor lose it to a new reserve before it has written.
+    pub(crate) fn with_reserve<T>(&self, is_full: impl Fn(&T) -> bool, write: impl Fn() -> T) -> T {
+        let written = write();
+        if !is_full(&written) {
+            return written;
+        }
+        let _alone = reserve_lock();
+        let written = write();
+        match is_full(&written) && self.make_way() {
+            true => write(),
+            false => written,
         }
     }
+}
+
+/// Held while a reserve is allocated or used, of whatever directory: they may share a disk.
+fn reserve_lock() -> MutexGuard<'static, ()> {
+    static LOCK: Mutex<()> = Mutex::new(());
+    LOCK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Also by a quota.
@@ -219,6 +235,7 @@ impl Directory for Folder {
 
     fn keep_reserve(&self) -> bool {
         if !self.has_reserve.load(Ordering::Relaxed) {
+            let _alone = reserve_lock();
             let is_kept = match self.allocate_reserve() {
                 Err(error) if is_full(&error) => false,
                 // A file system that cannot set room aside is not asked again and again.
@@ -242,3 +259,27 @@ const RESERVE_BYTES: u64 = 1 << 20;
 
 /// The unit of `st_blocks`, whatever the file system calls a block (stat(2)).
 const BLOCK: u64 = 512;
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn a_reserve_that_another_thread_has_freed_serves_both() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = Folder::open(home.path()).unwrap();
+        folder.keep_reserve();
+        let is_first = Cell::new(true);
+        let write = || match is_first.replace(false) {
+            true => {
+                folder.make_way(); // as the other does, after this one has failed
+                Err(io::Error::from(io::ErrorKind::StorageFull))
+            }
+            false => Ok(()),
+        };
+        let is_full = |written: &io::Result<()>| written.as_ref().is_err_and(is_full);
+        (&folder as &dyn Directory).with_reserve(is_full, write).unwrap();
+    }
+}

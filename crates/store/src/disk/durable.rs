@@ -32,12 +32,13 @@ pub(crate) fn publish_now(
     content: &[u8],
 ) -> Result<(), StoreError> {
     let write = || prepare(directory, name, &mut &content[..]);
-    match write() {
-        Err(StoreError::Full { .. }) if directory.make_way() => write()?,
-        written => written?,
-    }
+    directory.with_reserve(is_for_want_of_room, write)?;
     publish(directory, name)?;
     sync_names(directory)
+}
+
+pub(crate) fn is_for_want_of_room<T>(written: &Result<T, StoreError>) -> bool {
+    matches!(written, Err(StoreError::Full { .. }))
 }
 
 pub(crate) fn draft_of(name: &str) -> String {

@@ -20,7 +20,7 @@ use bergamot_queue::{Part, Restored};
 use bergamot_types::{FileIdentity, FileStatus};
 
 use crate::disk::directory::Directory;
-use crate::disk::durable::{at, publish_now, sync_names};
+use crate::disk::durable::{at, is_for_want_of_room, publish_now, sync_names};
 use crate::error::StoreError;
 use crate::journal::entries::{Decoder, encode};
 use crate::journal::frame::{Frame, Kind, Owner, frames};
@@ -182,8 +182,11 @@ impl Journal {
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
         self.bytes += bytes.len() as u64;
-        let append = || self.directory.append(&self.name, bytes);
-        self.directory.with_reserve(append).map_err(at(self.path()))
+        let append = || {
+            let appended = self.directory.append(&self.name, bytes);
+            appended.map_err(|error| at(self.path())(error))
+        };
+        self.directory.with_reserve(is_for_want_of_room, append)
     }
 
     fn sync(&mut self) -> Result<(), StoreError> {

@@ -15,7 +15,7 @@ use bergamot_types::JobId;
 
 use crate::disk::commit::{Draft, commit};
 use crate::disk::directory::{Directory, Folder};
-use crate::disk::durable::{at, draft_of, publish_now, sync_names};
+use crate::disk::durable::{at, draft_of, is_for_want_of_room, publish_now, sync_names};
 use crate::disk::lock::{Lock, lock};
 use crate::error::StoreError;
 use crate::journal::frame::{BootId, Owner};
@@ -265,13 +265,9 @@ impl Spool {
             let groups = records.iter().map(|record| vec![record_draft(record)]);
             commit(&*self.directory, groups.collect())
         };
-        let mut results = write();
-        let is_full = |result: &Result<_, _>| matches!(result, Err(StoreError::Full { .. }));
-        match results.iter().any(is_full) {
-            true if self.directory.make_way() => results = write(),
-            true => {}
-            false => drop(self.directory.keep_reserve()),
-        }
+        let is_full = |results: &Vec<_>| results.iter().any(is_for_want_of_room);
+        self.directory.keep_reserve();
+        let results = self.directory.with_reserve(is_full, write);
         let mut failures = BTreeMap::new();
         for (record, result) in records.iter().zip(results) {
             match result {
