@@ -93,7 +93,7 @@ const DEBTS: [Debt; 5] = [
     Debt {
         what: What::Fields,
         name: "daemon/src/run.rs Daemon",
-        today: 64,
+        today: 28,
         reason: "the state of the main loop is not yet divided by subject",
     },
     Debt {
@@ -117,7 +117,7 @@ const DEBTS: [Debt; 5] = [
     Debt {
         what: What::StringErrors,
         name: "daemon",
-        today: 24,
+        today: 23,
         reason: "not yet errors by decision",
     },
 ];

@@ -86,7 +86,7 @@ impl Daemon {
             }
             Poll::Journals => {
                 self.end_for_good(target);
-                self.scribe.retry();
+                self.state.scribe.retry();
             }
             Poll::Loading => {
                 self.end_for_good(target);
@@ -129,7 +129,7 @@ impl Daemon {
 
     /// A watch folder is scanned, unless somebody has paused that.
     pub(crate) fn set_scan_target(&mut self, now: Instant, paused: bool) {
-        let interval = self.config.watch.scan_interval;
+        let interval = self.settings.config.watch.scan_interval;
         let scan = Wanted { kind: Lane::WatchFolder, interval, priority: 0, enabled: !paused };
         self.targets.set(now, Poll::WatchFolder, scan);
     }
@@ -137,7 +137,7 @@ impl Daemon {
     pub(crate) fn on_scanned(&mut self, next: Duration) {
         let now = clock::now().instant;
         self.targets.set_interval(now, Poll::WatchFolder, next);
-        for waiter in self.scan_waiters.drain(..) {
+        for waiter in self.settings.scan_waiters.drain(..) {
             // Whoever asked may have left meanwhile.
             let _ = waiter.send(Ok(()));
         }

@@ -1,38 +1,34 @@
 //! The loop.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use bergamot_engine::{ConnectionId, Engine, Event, Order, Ticket};
-use bergamot_jobs::Record;
-use bergamot_limit::Zone;
-use bergamot_net::{Buffer, BufferPool, Connection, Report};
+use bergamot_engine::{Engine, Event, Order};
+use bergamot_net::{Buffer, BufferPool, Report};
 use bergamot_post::Post;
-use bergamot_queue::{Cause, Ending, FileKey};
+use bergamot_queue::{Cause, Ending};
 use bergamot_rpc::{Hub, Server};
-use bergamot_store::Spool;
-use bergamot_types::{ByteRate, JobId, ServerId, SplitMix, UnixTime};
+use bergamot_types::{JobId, ServerId, SplitMix};
 use bergamot_writer::{Done, Outcome, Writer};
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep_until, timeout_at};
 use tracing::{info, warn};
 
 use crate::clock;
+use crate::control::active_settings::ActiveSettings;
 use crate::control::call::Waiter;
 use crate::control::handle::Handle;
 use crate::control::listen;
 use crate::disk::directories::{KnownJobs, Roots};
-use crate::disk::disk_errors::DiskErrors;
 use crate::disk::disk_info::Places;
 use crate::disk::mount_guard::MountGuard;
 use crate::disk::space::Storage;
-use crate::download::open_job::{OpenJob, Summary};
-use crate::download::outages::Outages;
-use crate::download::part_checksums::Sums;
+use crate::download::disk_work::{AtDisk, DiskWork};
+use crate::download::network::Network;
 use crate::event::{Happening, Inbox, Outbox};
 use crate::events::progress::Published;
 use crate::events::terminal::Progress;
@@ -44,28 +40,27 @@ use crate::intake::watch_thread::{Desk, DeskBell};
 use crate::jobs::merge_split::Joinings;
 use crate::jobs::probes::Probes;
 use crate::logging::recent::LogBook;
-use crate::newsgroups::connections::Errands;
 use crate::newsgroups::poll::Newsgroups;
 use crate::periodic::{Lane, Poll, Targets, new_targets};
-use crate::post::move_job::Move;
 use crate::servers::Servers;
 use crate::service_manager::Supervisor;
 use crate::service_thread::end_daemon;
-use crate::settings::{JobSettings, Settings};
+use crate::settings::Settings;
 use crate::shared::Current;
 use crate::spool::journal_buffer::Notes;
 use crate::spool::journal_thread::Scribe;
 use crate::spool::load_queue::Loading;
+use crate::spool::persistent_state::PersistentState;
 use crate::spool::record_thread::Keeper;
-use crate::spool::retractions::Retractions;
 use crate::spool::state_thread::Clerk;
 use crate::startup::claimant::claimant;
 use crate::startup::offline_spool::open_spool;
 use crate::views::counters::{self, Tallies};
 use crate::views::file_ids::FileIds;
+use crate::views::observers::Observers;
 use crate::views::rate::Pace;
 use crate::views::traffic::Volumes;
-use bergamot_config::{Config, Verify};
+use bergamot_config::Verify;
 use bergamot_jobs::JobList;
 use bergamot_jobs::Pauses;
 use bergamot_jobs::pending_writes::PendingWrites;
@@ -84,101 +79,31 @@ pub(crate) struct Daemon {
     pub(crate) engine: Engine,
     pub(crate) events: VecDeque<Event>, // for the engine
     pub(crate) post: Post,
-    pub(crate) servers: Servers,
-    pub(crate) connections: HashMap<ConnectionId, OpenConnection>,
-    pub(crate) greeted: HashSet<ServerId>, // people know that they can be reached
-    pub(crate) group_wanters: HashSet<ServerId>, // warned of: they answer 412 to articles
-    pub(crate) troubles: HashMap<ServerId, String>, // the last of each server, for people
-    pub(crate) outages: Outages,
-    pub(crate) pool: BufferPool,
-    pub(crate) decoded: HashMap<Ticket, Buffer>, // until the engine says what becomes of them
-    pub(crate) writer: Writer<Buffer>,
-    pub(crate) at_disk: HashMap<u64, AtDisk>,
-    pub(crate) last_disk_order: u64,
+    pub(crate) network: Network,
+    pub(crate) disk: DiskWork,
+    pub(crate) state: PersistentState,
+    pub(crate) observers: Observers,
+    pub(crate) settings: ActiveSettings,
     pub(crate) jobs: JobList,
-    pub(crate) open_jobs: HashMap<JobId, OpenJob>,
     pub(crate) pending_writes: PendingWrites<Waiter>,
     pub(crate) retention: bergamot_jobs::Retention,
-    pub(crate) job_settings: Current<JobSettings>,
     pub(crate) reception: Reception,
-    pub(crate) spool: Arc<Spool>,
-    pub(crate) keeper: Keeper,
-    pub(crate) clerk: Clerk,
-    pub(crate) zone: Zone, // in which people read the time
     pub(crate) outbox: Outbox,
     pub(crate) handle: Handle, // for those who want to talk to it
-    pub(crate) progress: Progress,
-    pub(crate) pace: Pace,
-    pub(crate) started: UnixTime,
-    pub(crate) threads: usize,
-    pub(crate) config: Config,
-    pub(crate) config_file: PathBuf,
-    pub(crate) warnings: Vec<String>, // of the start, for those who ask later
-    pub(crate) notes: Notes,
-    pub(crate) scribe: Scribe,
-    pub(crate) retractions: Retractions,
-    pub(crate) file_ids: FileIds,
     pub(crate) pauses: Pauses,
-    pub(crate) chosen_rate: Option<ByteRate>, // by a person
-    pub(crate) switched: BTreeMap<String, bool>, // servers, by a person
-    pub(crate) hub: Hub,
-    pub(crate) published: Published,
     pub(crate) probes: Probes,
-    pub(crate) volumes: Volumes,
-    pub(crate) tallies: Tallies,
-    pub(crate) held_since: UnixTime,
-    pub(crate) scan_waiters: Vec<oneshot::Sender<Result<(), String>>>,
     pub(crate) newsgroups: Newsgroups,
-    pub(crate) errands: Errands,
     bell: DeskBell,
     pub(crate) targets: Targets,
     pub(crate) feeds: FeedRoom,
-    pub(crate) feeds_only: bool,
     pub(crate) web: Web,
     pub(crate) fetches: Fetches,
     pub(crate) joinings: Joinings,
-    pub(crate) sums: Sums,
     pub(crate) chance: SplitMix,
     pub(crate) supervisor: Supervisor,
     pub(crate) storage: Storage,
     pub(crate) loading: Loading,
-    pub(crate) disk_errors: DiskErrors,
-    pub(crate) journal_trouble: Option<String>, // why no journal can be written
-    pub(crate) load_trouble: Option<String>,    // why they could not, as far as people know
-}
-
-pub(crate) struct OpenConnection {
-    pub(crate) handle: Connection,
-    pub(crate) server: ServerId,
-    pub(crate) ready: bool,
-}
-
-/// What the writer has been told to do.
-#[derive(Debug)]
-pub(crate) enum AtDisk {
-    /// Of a job that is gone, with its record or without.
-    DeleteFiles {
-        record: Box<Record>,
-        and_record: bool,
-    },
-    FinishFile {
-        file: FileKey,
-        read_back: bool,
-    },
-    Move(Move),
-    Sync {
-        job: JobId,
-        number: u64,
-    },
-    Reserve(FileKey),
-    Settle {
-        job: JobId,
-        summary: Option<Summary>,
-    },
-    Write {
-        ticket: Ticket,
-        file: FileKey,
-    },
+    pub(crate) load_trouble: Option<String>, // why they could not, as far as people know
 }
 
 impl Daemon {
@@ -230,60 +155,44 @@ impl Daemon {
             roots: roots.clone(),
         };
         let polling = settings.config.polling;
+        let now = clock::now();
+        let pool = BufferPool::new(engine.budget.0 as usize);
         let mut daemon = Self {
             handle,
-            pool: BufferPool::new(engine.budget.0 as usize),
             chance: SplitMix::seeded(engine.seed),
-            engine: Engine::new(clock::now().instant, engine),
+            engine: Engine::new(now.instant, engine),
             events: VecDeque::new(),
             post: Post::new(),
-            servers,
-            connections: HashMap::new(),
-            greeted: HashSet::new(),
-            group_wanters: HashSet::new(),
-            troubles: HashMap::new(),
-            outages: Outages::default(),
-            decoded: HashMap::new(),
-            writer: writer.context("cannot start the writer")?,
-            at_disk: HashMap::new(),
-            last_disk_order: 0,
+            network: Network::new(servers, pool),
+            disk: DiskWork::new(writer.context("cannot start the writer")?),
+            state: PersistentState {
+                spool,
+                keeper: keeper.context("cannot start the keeper")?,
+                clerk,
+                scribe: scribe.context("cannot start the scribe")?,
+                notes: Notes::default(),
+                journal_trouble: None,
+            },
+            observers: Observers {
+                progress: Progress::new(settings.progress, settings.zone),
+                pace: Pace::new(now.instant),
+                file_ids: FileIds::default(),
+                hub: Hub::new(clock::boot()),
+                published: Published::new(polling.cadence),
+                volumes: Volumes::new(left.volumes),
+                tallies: Tallies::default(),
+                held_since: now.date,
+                warnings: Vec::new(),
+            },
             jobs,
-            open_jobs: HashMap::new(),
             pending_writes: PendingWrites::default(),
-            retention: settings.retention.begin(clock::now()),
-            job_settings,
+            retention: settings.retention.begin(now),
             reception,
-            spool,
-            keeper: keeper.context("cannot start the keeper")?,
-            clerk,
-            zone: settings.zone,
             outbox,
-            progress: Progress::new(settings.progress, settings.zone),
-            pace: Pace::new(clock::now().instant),
-            started: clock::now().date,
-            held_since: clock::now().date,
-            threads: settings.threads,
             feeds: FeedRoom::new(left.feeds, &settings.config, settings.feeds_only),
-            feeds_only: settings.feeds_only,
             newsgroups: Newsgroups::new(settings.config.groups.settings()),
-            config: settings.config,
-            config_file: settings.config_file,
-            warnings: Vec::new(),
-            notes: Notes::default(),
-            scribe: scribe.context("cannot start the scribe")?,
-            retractions: Retractions::default(),
-            sums: Sums::default(),
-            file_ids: FileIds::default(),
             pauses: Pauses::default(),
-            chosen_rate: None,
-            switched: BTreeMap::new(),
-            hub: Hub::new(clock::boot()),
-            published: Published::new(polling.cadence),
             probes: Probes::default(),
-            volumes: Volumes::new(left.volumes),
-            tallies: Tallies::default(),
-            scan_waiters: Vec::new(),
-            errands: Errands::default(),
             bell: bell.context("cannot start the desk")?,
             targets: new_targets(polling.queue),
             web: Web::new(),
@@ -293,28 +202,38 @@ impl Daemon {
             storage: Storage::new(places, reserve),
             loading: Loading::new(roots),
             load_trouble: None,
-            disk_errors: DiskErrors::default(),
-            journal_trouble: None,
+            settings: ActiveSettings {
+                config: settings.config,
+                config_file: settings.config_file,
+                job_settings,
+                chosen_rate: None,
+                switched: BTreeMap::new(),
+                threads: settings.threads,
+                zone: settings.zone,
+                started: now.date,
+                feeds_only: settings.feeds_only,
+                scan_waiters: Vec::new(),
+            },
         };
         for told in left.told.into_iter().chain(grounds_told) {
             warn!("{told}");
-            daemon.warnings.push(told);
+            daemon.observers.warnings.push(told);
         }
-        daemon.sums.want(daemon.config.download.verify == Verify::Read);
+        daemon.disk.sums.want(daemon.settings.config.download.verify == Verify::Read);
         daemon.take_up_choices(&left.settings);
         daemon.rebuild(&found.to_rebuild);
         daemon.take_up(found.set_aside, found.suspects, found.read_only);
         daemon.settle_again(&found.unsettled);
         if !found.joined.is_empty() {
-            daemon.keeper.remove_all(found.joined);
+            daemon.state.keeper.remove_all(found.joined);
         }
-        if daemon.feeds_only {
+        if daemon.settings.feeds_only {
             daemon.tell_engine(Event::DownloadPaused);
         } else {
             daemon.fetch_again();
             daemon.set_scan_target(clock::now().instant, daemon.pauses.scan.is_some());
         }
-        daemon.targets.set_concurrency(Lane::Feeds, daemon.config.feeds_table.concurrency);
+        daemon.targets.set_concurrency(Lane::Feeds, daemon.settings.config.feeds_table.concurrency);
         daemon.set_feed_targets();
         daemon.keep_rss();
         Ok(daemon)
@@ -329,11 +248,11 @@ impl Daemon {
     ) {
         for (path, why) in set_aside {
             warn!(path = %path.display(), "set aside: {why}");
-            self.warnings.push(format!("{} was set aside: {why}", path.display()));
+            self.observers.warnings.push(format!("{} was set aside: {why}", path.display()));
         }
         if let Some(why) = read_only {
             warn!("no NZB can be taken: {why}");
-            self.warnings.push(format!("no NZB can be taken: {why}"));
+            self.observers.warnings.push(format!("no NZB can be taken: {why}"));
         }
         if self.jobs.queued_count() > 0 {
             info!(jobs = self.jobs.queued_count(), "going on with what was queued");
@@ -352,13 +271,13 @@ impl Daemon {
     }
 
     async fn converse(&mut self, mut inbox: Inbox) -> anyhow::Result<()> {
-        let doors = listen::open(&self.config, &self.handle, &self.hub).await?;
+        let doors = listen::open(&self.settings.config, &self.handle, &self.observers.hub).await?;
         self.tell_ready();
         self.supervisor.ready(self.supervised_status());
         self.load_next();
         loop {
             self.on_time();
-            if self.outbox.died().is_some() || self.feeds_only && self.feeds_are_done() {
+            if self.outbox.died().is_some() || self.settings.feeds_only && self.feeds_are_done() {
                 break;
             }
             tokio::select! {
@@ -393,8 +312,8 @@ impl Daemon {
 
     /// What cannot be written down is not taken: it can be asked, and that is all.
     fn tell_ready(&self) {
-        let (version, servers) = (env!("CARGO_PKG_VERSION"), self.servers.len());
-        let state = &self.config.directories.state;
+        let (version, servers) = (env!("CARGO_PKG_VERSION"), self.network.servers.len());
+        let state = &self.settings.config.directories.state;
         match counters::is_writable(state) {
             true => info!(version, servers, "ready"),
             false => warn!(
@@ -406,7 +325,7 @@ impl Daemon {
 
     /// One line for those who ask what started it.
     pub(crate) fn supervised_status(&self) -> &'static str {
-        match self.servers.len() {
+        match self.network.servers.len() {
             0 => "Waiting for a news server to be added",
             _ => "Ready",
         }
@@ -415,7 +334,7 @@ impl Daemon {
     fn next_deadline(&self) -> Option<Instant> {
         let due = [self.engine.poll_timeout(), self.post.poll_timeout()];
         let planned = [self.targets.next_wake(), self.pauses.next_end()];
-        let to_be_kept = [self.notes.next_deadline(), self.volumes.next_deadline()];
+        let to_be_kept = [self.state.notes.next_deadline(), self.observers.volumes.next_deadline()];
         let watched = [self.supervisor.next_sign()];
         due.into_iter().chain(planned).chain(to_be_kept).chain(watched).flatten().min()
     }
@@ -498,7 +417,7 @@ impl Daemon {
     }
 
     pub(crate) fn name(&self, server: ServerId) -> &str {
-        self.servers.get(server).map_or("?", |server| &server.settings().name)
+        self.network.servers.get(server).map_or("?", |server| &server.settings().name)
     }
 
     /// What is on disk and on record is kept; what is under way is dropped and asked for again.
@@ -511,22 +430,22 @@ impl Daemon {
             None => (Some(tokio::spawn(doors.stop())), None),
             Some(_) => (None, Some(doors)),
         };
-        self.progress.clear();
-        for known in self.connections.values_mut() {
+        self.observers.progress.clear();
+        for known in self.network.connections.values_mut() {
             known.handle.hang_up();
         }
         let goodbyes = tokio::time::Instant::now() + GOODBYE_PATIENCE;
-        while !self.connections.is_empty() {
+        while !self.network.connections.is_empty() {
             match timeout_at(goodbyes, inbox.recv()).await {
                 Ok(Some(Happening::Connection { connection, report: Report::Ended { .. } })) => {
-                    self.connections.remove(&connection);
+                    self.network.connections.remove(&connection);
                 }
                 Ok(Some(Happening::Disk(done))) => self.on_disk_at_the_end(done),
                 Ok(Some(_)) => {}
                 Ok(None) | Err(_) => break,
             }
         }
-        if !self.writer.shutdown() {
+        if !self.disk.writer.shutdown() {
             warn!("the disk still holds on to a write");
         }
         while let Ok(happening) = inbox.try_recv() {
@@ -537,17 +456,17 @@ impl Daemon {
         // Nobody is left to hear that a record is written and has to be written once more.
         for job in self.pending_writes.unsent() {
             if let Some(record) = self.jobs.record(job) {
-                self.keeper.update(record.clone());
+                self.state.keeper.update(record.clone());
             }
         }
         if let Some(records) = self.engine.closing_records(clock::now()) {
-            self.clerk.close(&records);
+            self.state.clerk.close(&records);
         }
         self.write_notes();
         self.keep_volumes();
-        self.scribe.stop(CLERK_PATIENCE);
-        self.keeper.stop(KEEPER_PATIENCE);
-        self.clerk.stop(CLERK_PATIENCE);
+        self.state.scribe.stop(CLERK_PATIENCE);
+        self.state.keeper.stop(KEEPER_PATIENCE);
+        self.state.clerk.stop(CLERK_PATIENCE);
         closing.inspect(JoinHandle::abort);
         drop(open);
         info!("stopped");
@@ -555,7 +474,7 @@ impl Daemon {
 
     /// A file that got its name in the last moment is worth remembering.
     fn on_disk_at_the_end(&mut self, done: Done<Buffer>) {
-        if let Some(AtDisk::FinishFile { file, read_back }) = self.at_disk.remove(&done.ticket)
+        if let Some(AtDisk::FinishFile { file, read_back }) = self.disk.at_disk.remove(&done.ticket)
             && let Ok(Outcome::Named(name)) = done.result
         {
             self.note_finished(file, name.as_str(), read_back);
@@ -590,7 +509,7 @@ mod tests {
 
     use super::*;
     use crate::service_thread::vital_thread;
-    use bergamot_config::Environment;
+    use bergamot_config::{Config, Environment};
 
     /// What `/readyz` answers over the socket.
     fn readiness(socket: &Path) -> std::io::Result<String> {
@@ -622,7 +541,8 @@ mod tests {
             tokio::task::yield_now().await;
         }
         // The main loop does not run, as while it stops.
-        let doors = listen::open(&daemon.config, &daemon.handle, &daemon.hub).await;
+        let doors =
+            listen::open(&daemon.settings.config, &daemon.handle, &daemon.observers.hub).await;
         let doors = doors.expect("it can listen");
         let answer = tokio::task::spawn_blocking(move || readiness(&socket)).await;
         let answer = answer.expect("no panic").expect("it answers");

@@ -101,10 +101,10 @@ calls! {
     Quotas {} -> Vec<Quota> = |daemon| daemon.quota_views();
     // The configuration
     Config {} -> ConfigView = |daemon| daemon.config_view();
-    ListedConfig {} -> Vec<Listed> = |daemon| daemon.config.listed.clone();
+    ListedConfig {} -> Vec<Listed> = |daemon| daemon.settings.config.listed.clone();
     Apply { config: Box<Config> } -> Result<Reload, Refusal> = |daemon| daemon.apply(*config);
     Readiness {} -> (PathBuf, bool) = |daemon| {
-        let config = &daemon.config;
+        let config = &daemon.settings.config;
         (config.directories.state.clone(), !config.servers.is_empty())
     };
     Measure {} -> Measured = |daemon| daemon.measure();

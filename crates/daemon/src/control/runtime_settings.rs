@@ -64,12 +64,12 @@ impl Daemon {
 
     /// Until it is changed again; none is what the configuration says.
     pub(crate) fn set_rate(&mut self, rate: Option<ByteRate>) -> Promise {
-        self.chosen_rate = Some(rate.unwrap_or(ByteRate(0)));
+        self.settings.chosen_rate = Some(rate.unwrap_or(ByteRate(0)));
         match rate {
             Some(rate) => info!("limited to {rate}"),
             None => info!("the limit is lifted"),
         }
-        self.tell_engine(Event::RateChanged(self.chosen_rate));
+        self.tell_engine(Event::RateChanged(self.settings.chosen_rate));
         self.keep_choices()
     }
 
@@ -83,12 +83,12 @@ impl Daemon {
         switches: &[(ServerId, bool)],
     ) -> Result<Promise, Refusal> {
         for (place, active) in switches {
-            let Some(id) = self.servers.at_place(place.0) else {
+            let Some(id) = self.network.servers.at_place(place.0) else {
                 return Err(Refusal::NoSuchServer(place.0));
             };
             let name = self.name(id).to_owned();
             info!(server = name, active, "switched");
-            self.switched.insert(name, *active);
+            self.settings.switched.insert(name, *active);
         }
         self.obey_settings();
         Ok(self.keep_choices())
@@ -97,9 +97,10 @@ impl Daemon {
     /// The last word is that of the configuration now.
     pub(crate) fn forget_switches(&mut self, places: &[usize]) -> Promise {
         for place in places {
-            let id = u16::try_from(*place).ok().and_then(|place| self.servers.at_place(place));
+            let id =
+                u16::try_from(*place).ok().and_then(|place| self.network.servers.at_place(place));
             let name = id.map(|id| self.name(id).to_owned());
-            name.and_then(|name| self.switched.remove(&name));
+            name.and_then(|name| self.settings.switched.remove(&name));
         }
         self.obey_settings();
         self.keep_choices()
@@ -109,21 +110,21 @@ impl Daemon {
     fn keep_choices(&mut self) -> Promise {
         let (sender, promise) = oneshot::channel();
         let mut settings = RuntimeSettings {
-            rate_limit: self.chosen_rate,
-            servers: self.switched.clone(),
+            rate_limit: self.settings.chosen_rate,
+            servers: self.settings.switched.clone(),
             ..RuntimeSettings::default()
         };
         let [download, post, scan] = self.pauses.all().map(|(_, paused)| paused.map(kept));
         (settings.download_paused, settings.post_paused, settings.scan_paused) =
             (download, post, scan);
-        self.clerk.keep_settings(settings, sender);
+        self.state.clerk.keep_settings(settings, sender);
         promise
     }
 
     /// Looks into the watch folder now; the promise comes true when that look has ended.
     pub(crate) fn scan_now(&mut self) -> Promise {
         let (sender, promise) = oneshot::channel();
-        self.scan_waiters.push(sender);
+        self.settings.scan_waiters.push(sender);
         self.ring();
         promise
     }
@@ -135,7 +136,10 @@ impl Daemon {
             secret: listed.is_secret,
             needs_restart: listed.needs_restart(),
         };
-        ConfigView { values: self.config.listed.iter().map(value).collect(), facts: self.facts() }
+        ConfigView {
+            values: self.settings.config.listed.iter().map(value).collect(),
+            facts: self.facts(),
+        }
     }
 
     /// Reads the configuration again, beside the loop.
@@ -158,35 +162,37 @@ impl Daemon {
 
     fn take_config(&mut self, config: Config) -> Result<Reload, Refusal> {
         let mut reload = Reload::default();
-        for Change { name, needs_restart } in changes(&self.config.listed, &config.listed) {
+        for Change { name, needs_restart } in changes(&self.settings.config.listed, &config.listed)
+        {
             let list = if needs_restart { &mut reload.needs_restart } else { &mut reload.applied };
             list.push(name);
         }
-        let settings = Settings::new(&config, self.threads);
-        self.servers
+        let settings = Settings::new(&config, self.settings.threads);
+        self.network
+            .servers
             .replace(settings.servers.clone())
             .map_err(|error| Refusal::Invalid(format!("{error:#}")))?;
         let mut names = Vec::new();
-        for (id, server) in self.servers.iter() {
+        for (id, server) in self.network.servers.iter() {
             let at = usize::from(id.0);
             names.resize(names.len().max(at), String::new());
             names[at - 1] = server.settings().name.clone();
         }
-        self.clerk.set_names(names);
-        self.job_settings.replace(JobSettings {
+        self.state.clerk.set_names(names);
+        self.settings.job_settings.replace(JobSettings {
             // Jobs that run have their directories there.
-            incomplete: self.job_settings.get().incomplete.clone(),
+            incomplete: self.settings.job_settings.get().incomplete.clone(),
             ..settings.jobs
         });
         self.forget_past_sums();
         self.retention.set(settings.retention.keep, settings.retention.most);
         self.storage.set_reserve(config.storage.reserve);
-        if self.config.download.rate != config.download.rate {
-            self.chosen_rate = None; // the last word counts
+        if self.settings.config.download.rate != config.download.rate {
+            self.settings.chosen_rate = None; // the last word counts
             drop(self.keep_choices());
         }
-        self.config = config;
-        self.sums.want(self.config.download.verify == Verify::Read);
+        self.settings.config = config;
+        self.disk.sums.want(self.settings.config.download.verify == Verify::Read);
         self.apply_feeds();
         self.keep_rss();
         self.obey_settings();
@@ -201,18 +207,18 @@ impl Daemon {
     /// What people had chosen when the daemon stopped.
     pub(crate) fn take_up_choices(&mut self, settings: &RuntimeSettings) {
         self.pauses = restored(settings);
-        self.chosen_rate = settings.rate_limit;
-        self.switched = settings.servers.clone();
+        self.settings.chosen_rate = settings.rate_limit;
+        self.settings.switched = settings.servers.clone();
         if *settings == RuntimeSettings::default() {
             return;
         }
         if self.pauses.download.is_some() {
             self.tell_engine(Event::DownloadPaused);
         }
-        if self.chosen_rate.is_some() {
-            self.tell_engine(Event::RateChanged(self.chosen_rate));
+        if self.settings.chosen_rate.is_some() {
+            self.tell_engine(Event::RateChanged(self.settings.chosen_rate));
         }
-        if !self.switched.is_empty() {
+        if !self.settings.switched.is_empty() {
             self.obey_settings();
         }
         info!("what was chosen before the restart still holds");
@@ -220,14 +226,14 @@ impl Daemon {
 
     /// Gives the engine its settings: those of the file, with what people have switched.
     pub(crate) fn obey_settings(&mut self) {
-        let mut settings = Settings::new(&self.config, self.threads).engine;
-        for (server, (id, known)) in settings.servers.iter_mut().zip(self.servers.iter()) {
+        let mut settings = Settings::new(&self.settings.config, self.settings.threads).engine;
+        for (server, (id, known)) in settings.servers.iter_mut().zip(self.network.servers.iter()) {
             server.id = id;
-            if let Some(active) = self.switched.get(&known.settings().name) {
+            if let Some(active) = self.settings.switched.get(&known.settings().name) {
                 server.active = *active;
             }
         }
-        let ids: Vec<_> = self.servers.iter().map(|(id, _)| id).collect();
+        let ids: Vec<_> = self.network.servers.iter().map(|(id, _)| id).collect();
         let renumber = |place: ServerId| ids.get(usize::from(place.0) - 1).copied();
         settings.server_quotas = std::mem::take(&mut settings.server_quotas)
             .into_iter()
@@ -237,7 +243,7 @@ impl Daemon {
             .into_iter()
             .filter_map(|(place, rate)| Some((renumber(place)?, rate)))
             .collect();
-        settings.used = self.clerk.records();
+        settings.used = self.state.clerk.records();
         self.tell_engine(Event::SettingsChanged(Box::new(settings)));
         self.send_errands_anew();
     }

@@ -13,9 +13,11 @@ use bergamot_writer::{Piece, Task};
 use tracing::{debug, info, warn};
 
 use crate::clock;
+use crate::download::disk_work::AtDisk;
+use crate::download::network::OpenConnection;
 use crate::download::open_job::OpenJob;
 use crate::event::Happening;
-use crate::run::{AtDisk, Daemon, OpenConnection};
+use crate::run::Daemon;
 use crate::service_thread::vital_task;
 use crate::spool::retractions::HeldOrder;
 use crate::views::loss_text;
@@ -24,22 +26,22 @@ impl Daemon {
     pub(crate) fn carry_out(&mut self, order: Order) {
         match order {
             Order::Admit { connection, ticket, reserve } => {
-                if let Some(known) = self.connections.get(&connection) {
+                if let Some(known) = self.network.connections.get(&connection) {
                     known.handle.admit(ticket.0, reserve);
                 }
             }
             Order::Connect { connection, server } => self.connect(connection, server),
             Order::DeleteFiles { job } => self.discard(job, false),
-            Order::Discard { ticket } => drop(self.decoded.remove(&ticket)),
+            Order::Discard { ticket } => drop(self.network.decoded.remove(&ticket)),
             Order::Disconnect { connection } => {
-                if let Some(known) = self.connections.get_mut(&connection) {
+                if let Some(known) = self.network.connections.get_mut(&connection) {
                     known.handle.hang_up();
                 }
             }
             Order::FailJob { job, failure } => self.fail_job(job, failure),
             Order::Fetch { connection, ticket, id, groups, limit, patience, .. } => {
                 let fetch = Fetch { ticket: ticket.0, id, groups, limit, patience };
-                if let Some(known) = self.connections.get(&connection) {
+                if let Some(known) = self.network.connections.get(&connection) {
                     // A connection that ended meanwhile reports so, and the engine takes it back.
                     let _ = known.handle.fetch(fetch);
                 }
@@ -49,12 +51,12 @@ impl Daemon {
                 self.drive_post(bergamot_post::Event::JobDownloaded { job, verified });
             }
             Order::Lend { connection, credit } => {
-                if let Some(known) = self.connections.get(&connection) {
+                if let Some(known) = self.network.connections.get(&connection) {
                     known.handle.lend(credit);
                 }
             }
             Order::Note(note) => self.note(note),
-            Order::Persist { number, records } => self.clerk.persist(number, &records),
+            Order::Persist { number, records } => self.state.clerk.persist(number, &records),
             Order::Probed { job, census } => self.on_probed(job, census),
             Order::RecallErrand { errand } => self.recall_errand(errand),
             Order::Reserve { file, size } => {
@@ -62,13 +64,13 @@ impl Daemon {
                 self.at_disk(file.job, AtDisk::Reserve(file), task);
             }
             Order::Revoke { connection } => {
-                if let Some(known) = self.connections.get(&connection) {
+                if let Some(known) = self.network.connections.get(&connection) {
                     known.handle.revoke();
                 }
             }
             Order::StartErrand { errand, server } => self.start_errand(errand, server),
             Order::Stat { connection, ticket, id } => {
-                if let Some(known) = self.connections.get(&connection) {
+                if let Some(known) = self.network.connections.get(&connection) {
                     known.handle.stat(ticket.0, id);
                 }
             }
@@ -78,17 +80,20 @@ impl Daemon {
     }
 
     fn connect(&mut self, connection: ConnectionId, server: ServerId) {
-        let Some(configured) = self.servers.get(server).cloned() else { return };
+        let Some(configured) = self.network.servers.get(server).cloned() else { return };
         let outbox = self.outbox.clone();
-        let (handle, running) = Connection::prepare(configured, self.pool.clone(), move |report| {
-            outbox.tell(Happening::Connection { connection, report });
-        });
+        let (handle, running) =
+            Connection::prepare(configured, self.network.pool.clone(), move |report| {
+                outbox.tell(Happening::Connection { connection, report });
+            });
         vital_task("connection", &self.outbox, running);
-        self.connections.insert(connection, OpenConnection { handle, server, ready: false });
+        self.network
+            .connections
+            .insert(connection, OpenConnection { handle, server, ready: false });
     }
 
     fn write(&mut self, ticket: Ticket, file: FileKey, offset: u64) {
-        let Some(bytes) = self.decoded.remove(&ticket) else { return };
+        let Some(bytes) = self.network.decoded.remove(&ticket) else { return };
         let task = Task::Write { file: file.file, offset, bytes };
         if !self.at_disk(file.job, AtDisk::Write { ticket, file }, task) {
             // The job is gone; so is its place on the disk.
@@ -111,7 +116,7 @@ impl Daemon {
                 (size, pieces.iter().map(piece).collect())
             }
         };
-        let sums = if pieces.is_empty() { self.sums.of_whole(file, size) } else { Vec::new() };
+        let sums = if pieces.is_empty() { self.disk.sums.of_whole(file, size) } else { Vec::new() };
         let what = AtDisk::FinishFile { file, read_back: !sums.is_empty() };
         let task = Task::FinishFile { file: file.file, size: ByteCount(size), pieces, sums, name };
         self.at_disk(file.job, what, task);
@@ -136,9 +141,9 @@ impl Daemon {
             })
         });
         debug!(job = %file.job, name = %Shown(name), verified, "file finished");
-        self.sums.forget_file(file);
+        self.disk.sums.forget_file(file);
         let mut status = None;
-        if let Some(open) = self.open_jobs.get_mut(&file.job) {
+        if let Some(open) = self.disk.open_jobs.get_mut(&file.job) {
             open.is_read_back &= read_back;
             status = open.directory.finished_status(file.file);
         }
@@ -160,8 +165,8 @@ impl Daemon {
             failure,
             self.engine.job(job),
             self.jobs.record(job),
-            self.disk_errors.text(),
-            self.config.download.propagation,
+            self.disk.disk_errors.text(),
+            self.settings.config.download.propagation,
             clock::now().date,
         );
         if let Some(rest) = self.rest_after(job, cause) {
@@ -197,11 +202,12 @@ impl Daemon {
         what: AtDisk,
         task: Task<bergamot_net::Buffer>,
     ) -> bool {
-        let Some(directory) = self.open_jobs.get(&job).map(|known| known.directory.clone()) else {
+        let Some(directory) = self.disk.open_jobs.get(&job).map(|known| known.directory.clone())
+        else {
             return false;
         };
         let order = HeldOrder { directory, what, task };
-        if let Some(HeldOrder { directory, what, task }) = self.retractions.hold(job, order) {
+        if let Some(HeldOrder { directory, what, task }) = self.disk.retractions.hold(job, order) {
             self.submit(directory, what, task);
         }
         true
@@ -213,10 +219,10 @@ impl Daemon {
         what: AtDisk,
         task: Task<bergamot_net::Buffer>,
     ) {
-        self.last_disk_order += 1;
-        let ticket = self.last_disk_order;
-        self.at_disk.insert(ticket, what);
-        self.writer.submit(bergamot_writer::Order { ticket, dir, task });
+        self.disk.last_disk_order += 1;
+        let ticket = self.disk.last_disk_order;
+        self.disk.at_disk.insert(ticket, what);
+        self.disk.writer.submit(bergamot_writer::Order { ticket, dir, task });
     }
 
     fn tell_people(&mut self, notice: Notice) {
@@ -242,7 +248,7 @@ impl Daemon {
                 );
             }
             Notice::DiskPaused { again_in } => {
-                let why = self.disk_errors.text().unwrap_or("the disk is in trouble");
+                let why = self.disk.disk_errors.text().unwrap_or("the disk is in trouble");
                 match again_in {
                     Some(again_in) => warn!(?again_in, "paused: {why}"),
                     None => warn!("paused until there is room: {why}"),
@@ -262,25 +268,25 @@ impl Daemon {
                 self.tell_quotas();
             }
             Notice::ScheduleChanged { effect, until } => {
-                self.held_since = clock::now().date;
+                self.observers.held_since = clock::now().date;
                 self.tell_of_schedule(effect, until);
             }
             Notice::ServerRests { server, trouble, again_in } => {
-                let why = self.troubles.get(&server).map_or("?", String::as_str);
+                let why = self.network.troubles.get(&server).map_or("?", String::as_str);
                 let seconds = again_in.as_secs_f32().ceil();
                 let spoken = loss_text::spoken(trouble);
                 let text = format!("{spoken}: {why}; tried again in {seconds} s");
                 self.tell_server(server, Some(format!("{spoken}: {why}")));
-                match self.outages.rests(clock::now().instant, server, trouble) {
+                match self.network.outages.rests(clock::now().instant, server, trouble) {
                     true => warn!(server = self.name(server), "{text}"),
                     false => debug!(server = self.name(server), "{text}"),
                 }
             }
             Notice::ServerWorks { server }
-                if self.outages.only_greets(server, self.logs_in(server)) => {}
+                if self.network.outages.only_greets(server, self.logs_in(server)) => {}
             Notice::ServerWorks { server } => {
                 self.tell_server(server, None);
-                match self.outages.works(server) {
+                match self.network.outages.works(server) {
                     true => info!(server = self.name(server), "works again"),
                     false => debug!(server = self.name(server), "works again"),
                 }
@@ -290,12 +296,12 @@ impl Daemon {
     }
 
     fn logs_in(&self, server: ServerId) -> bool {
-        let known = self.servers.get(server);
+        let known = self.network.servers.get(server);
         known.is_some_and(|known| known.settings().conversation.login.is_some())
     }
 
     fn tell_of_loss(&mut self, job: JobId, id: &MessageId, what: &str) {
-        let Some(known) = self.open_jobs.get_mut(&job) else { return };
+        let Some(known) = self.disk.open_jobs.get_mut(&job) else { return };
         known.losses_logged += 1;
         match known.losses_logged {
             1..=LOSSES_TOLD => warn!(%job, %id, "{what}"),

@@ -8,34 +8,36 @@ use bergamot_types::ByteCount;
 use bergamot_writer::{DiskError, Done, Outcome};
 use tracing::{debug, field, info, warn};
 
+use crate::download::disk_work::AtDisk;
 use crate::download::error_class;
 use crate::jobs::life_cycle::announce;
-use crate::run::{AtDisk, Daemon};
+use crate::run::Daemon;
 
 impl Daemon {
     pub(crate) fn on_report(&mut self, connection: ConnectionId, report: Report) {
         let event = match report {
             Report::Ended { why, unanswered } => {
-                let Some(known) = self.connections.remove(&connection) else { return };
-                if self.connections.is_empty() {
-                    self.pool.clear(); // nothing will come for a while
+                let Some(known) = self.network.connections.remove(&connection) else { return };
+                if self.network.connections.is_empty() {
+                    self.network.pool.clear(); // nothing will come for a while
                 }
                 debug!(server = self.name(known.server), %connection, code = why.code(), "{why}");
                 let trouble = error_class::of_connection(&why, known.ready);
-                self.troubles.insert(known.server, why.to_string());
+                self.network.troubles.insert(known.server, why.to_string());
                 let unanswered = unanswered.into_iter().map(Ticket).collect();
                 Event::Ended { connection, trouble, unanswered }
             }
             Report::Fetched { ticket, bytes, outcome } => {
-                self.progress.on_bytes(bytes.as_ref().len());
+                self.observers.progress.on_bytes(bytes.as_ref().len());
                 self.count_article(connection, bytes.as_ref().len(), outcome.fault.is_none());
                 if let Some(fault) = &outcome.fault {
-                    let server = self.connections.get(&connection).map(|known| known.server);
+                    let server =
+                        self.network.connections.get(&connection).map(|known| known.server);
                     let server = server.map(|id| self.name(id));
                     let id = self.engine.article(Ticket(ticket)).map(field::display);
                     debug!(server, id, code = fault.code(), "{fault}");
                 }
-                self.decoded.insert(Ticket(ticket), bytes);
+                self.network.decoded.insert(Ticket(ticket), bytes);
                 Event::fetched(Ticket(ticket), outcome)
             }
             Report::Missing { ticket, reply } => {
@@ -51,10 +53,10 @@ impl Daemon {
                 Event::Progress { ticket: Ticket(ticket), received: ByteCount(received) }
             }
             Report::Ready => {
-                if let Some(known) = self.connections.get_mut(&connection) {
+                if let Some(known) = self.network.connections.get_mut(&connection) {
                     known.ready = true;
                     let server = known.server;
-                    if self.greeted.insert(server) {
+                    if self.network.greeted.insert(server) {
                         info!(server = self.name(server), "connected");
                     }
                 }
@@ -67,8 +69,8 @@ impl Daemon {
             Report::Refused { ticket, reply } => {
                 let id = self.engine.article(Ticket(ticket)).map(field::display);
                 debug!(id, %reply, "refused");
-                if let Some(known) = self.connections.get(&connection) {
-                    self.troubles.insert(known.server, format!("it answered {reply}"));
+                if let Some(known) = self.network.connections.get(&connection) {
+                    self.network.troubles.insert(known.server, format!("it answered {reply}"));
                 }
                 if reply.wants_group() {
                     self.warn_of_wanted_group(connection, &reply);
@@ -80,7 +82,7 @@ impl Daemon {
     }
 
     pub(crate) fn on_disk(&mut self, done: Done<Buffer>) {
-        let Some(what) = self.at_disk.remove(&done.ticket) else { return };
+        let Some(what) = self.disk.at_disk.remove(&done.ticket) else { return };
         drop(done.bytes); // back to the pool
         if let Err(error) = &done.result {
             debug!(code = error.code(), "{error}");
@@ -91,7 +93,7 @@ impl Daemon {
         };
         let result = trouble(&done.result);
         if let Err(error) = done.result.as_ref() {
-            self.disk_errors.note(error);
+            self.disk.disk_errors.note(error);
             if matches!(error, DiskError::Full { .. }) {
                 self.on_full(self.volume_of(&what));
             }
@@ -106,9 +108,9 @@ impl Daemon {
                     (true, Ok(_)) => {
                         // Another job may have a directory of that name by now.
                         record.directory = None;
-                        self.keeper.remove(*record);
+                        self.state.keeper.remove(*record);
                     }
-                    (true, Err(_)) => self.keeper.remove(*record),
+                    (true, Err(_)) => self.state.keeper.remove(*record),
                     (false, Ok(_)) => self.note_discarded(job),
                     (false, Err(_)) => {} // once more at the next start
                 }
@@ -141,7 +143,7 @@ impl Daemon {
                 }
                 self.note_growing(file);
             }
-            (AtDisk::Sync { job, number }, Ok(_)) => self.scribe.vouch(job, number),
+            (AtDisk::Sync { job, number }, Ok(_)) => self.state.scribe.vouch(job, number),
             (AtDisk::Sync { .. }, Err(_)) => {}
             (AtDisk::Settle { job, summary }, settled) => {
                 if settled.is_ok() {
@@ -158,10 +160,10 @@ impl Daemon {
 impl Daemon {
     /// Once for each server: it would say so to every article.
     fn warn_of_wanted_group(&mut self, connection: ConnectionId, reply: &Reply) {
-        let Some(known) = self.connections.get(&connection) else { return };
+        let Some(known) = self.network.connections.get(&connection) else { return };
         let server = known.server;
-        let joins = self.servers.get(server).is_some_and(|it| it.settings().join_group);
-        if !joins && self.group_wanters.insert(server) {
+        let joins = self.network.servers.get(server).is_some_and(|it| it.settings().join_group);
+        if !joins && self.network.group_wanters.insert(server) {
             let server = self.name(server);
             warn!(server, %reply, "needs a newsgroup selected; set join_group = true for it");
         }

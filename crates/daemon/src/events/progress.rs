@@ -50,9 +50,10 @@ impl Published {
 impl Daemon {
     /// Looks at the queue again if it changed, or if watchers have come or gone.
     pub(crate) fn see_to_publication(&mut self, now: Instant) {
-        let is_watched = self.hub.is_watched();
-        let others = std::mem::replace(&mut self.published.was_watched, is_watched) != is_watched;
-        if self.published.queue_changed.take() || others {
+        let is_watched = self.observers.hub.is_watched();
+        let others =
+            std::mem::replace(&mut self.observers.published.was_watched, is_watched) != is_watched;
+        if self.observers.published.queue_changed.take() || others {
             self.look_for_current_job(now);
         }
     }
@@ -67,7 +68,7 @@ impl Daemon {
     fn look_for_current_job(&mut self, now: Instant) {
         let check = Wanted {
             kind: Lane::Upkeep,
-            interval: self.config.polling.active_check,
+            interval: self.settings.config.polling.active_check,
             priority: 0,
             enabled: self.jobs.queued_count() > 0,
         };
@@ -76,16 +77,16 @@ impl Daemon {
         self.follow_screen(now);
         self.follow_progress(now, current);
         self.see_to_probes(now, current.map(|(_, job)| job));
-        if std::mem::replace(&mut self.published.current, current) != current {
+        if std::mem::replace(&mut self.observers.published.current, current) != current {
             let computed_at = clock::now().date;
             let (order, job) = current.unzip();
-            self.hub.publish(News::QueueCurrent { job, order, computed_at });
+            self.observers.hub.publish(News::QueueCurrent { job, order, computed_at });
         }
     }
 
     /// While somebody watches, every job whose articles are read in is looked at; none other moves.
     fn follow_progress(&mut self, now: Instant, current: Option<(usize, JobId)>) {
-        let watched = self.hub.is_watched();
+        let watched = self.observers.hub.is_watched();
         let moving = self.engine.jobs().map(|job| job.id()).filter(|_| watched);
         let mut wanted: BTreeSet<_> = moving.map(Poll::Progress).collect();
         let current = current.filter(|_| watched);
@@ -97,33 +98,34 @@ impl Daemon {
             self.targets.remove(*gone);
         }
         for new in wanted.iter().filter(|target| !known.contains(target)) {
-            self.targets.set(now, *new, self.published.promotion.idle(Lane::Progress));
+            self.targets.set(now, *new, self.observers.published.promotion.idle(Lane::Progress));
         }
-        self.published.promotion.set(now, &mut self.targets, Lane::Progress, current);
+        self.observers.published.promotion.set(now, &mut self.targets, Lane::Progress, current);
         self.follow_rate(now);
     }
 
     fn follow_screen(&mut self, now: Instant) {
-        let (enabled, interval) = (self.engine.jobs().next().is_some(), self.progress.cadence());
+        let (enabled, interval) =
+            (self.engine.jobs().next().is_some(), self.observers.progress.cadence());
         let screen = Wanted { kind: Lane::Progress, interval, priority: 0, enabled };
         if self.targets.set(now, Poll::Screen, screen) && enabled {
             self.targets.due_now(now, Poll::Screen);
         }
         if !enabled {
-            self.progress.rest();
+            self.observers.progress.rest();
         }
     }
 
     pub(crate) fn speak(&mut self) {
         let now = clock::now().instant;
-        self.progress.speak(now, &self.engine, &self.jobs);
+        self.observers.progress.speak(now, &self.engine, &self.jobs);
         self.targets.finished(now, Poll::Screen, &Ok::<(), ()>(()), &mut self.chance);
     }
 
     /// Until nothing moves any more and that was told.
     fn follow_rate(&mut self, now: Instant) {
-        let moves = self.engine.jobs().next().is_some() || self.published.rate.0 > 0;
-        let enabled = moves && self.hub.is_watched();
+        let moves = self.engine.jobs().next().is_some() || self.observers.published.rate.0 > 0;
+        let enabled = moves && self.observers.hub.is_watched();
         let rate = Wanted { kind: Lane::Progress, interval: RATE_INTERVAL, priority: 0, enabled };
         self.targets.set(now, Poll::Rate, rate);
     }
@@ -134,17 +136,17 @@ impl Daemon {
         let Some(health) = self.engine.job(job).map(|job| job.health().0) else { return };
         let Some(record) = self.jobs.record(job) else { return };
         let remaining = self.remaining(record).bytes;
-        let told = self.published.progress.insert(job, (remaining, health));
+        let told = self.observers.published.progress.insert(job, (remaining, health));
         if told != Some((remaining, health)) {
-            self.hub.publish(News::JobProgress { job, remaining, health });
+            self.observers.hub.publish(News::JobProgress { job, remaining, health });
         }
     }
 
     pub(crate) fn tell_rate(&mut self) {
         let now = clock::now().instant;
-        let rate = (self.pace.rate(now), self.rate_limit().map(|limit| limit.0));
-        if std::mem::replace(&mut self.published.rate, rate) != rate {
-            self.hub.publish(News::Rate { rate: rate.0, limit: rate.1 });
+        let rate = (self.observers.pace.rate(now), self.rate_limit().map(|limit| limit.0));
+        if std::mem::replace(&mut self.observers.published.rate, rate) != rate {
+            self.observers.hub.publish(News::Rate { rate: rate.0, limit: rate.1 });
         }
         self.targets.finished(now, Poll::Rate, &Ok::<(), ()>(()), &mut self.chance);
         self.follow_rate(now);

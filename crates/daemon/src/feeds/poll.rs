@@ -108,8 +108,8 @@ impl Daemon {
     }
 
     pub(crate) fn apply_feeds(&mut self) {
-        self.targets.set_concurrency(Lane::Feeds, self.config.feeds_table.concurrency);
-        self.feeds.machine.configure(settings(&self.config));
+        self.targets.set_concurrency(Lane::Feeds, self.settings.config.feeds_table.concurrency);
+        self.feeds.machine.configure(settings(&self.settings.config));
         self.set_feed_targets();
         let ids: Vec<_> = self.feeds.machine.ids().collect();
         let now = clock::now().instant;
@@ -220,7 +220,7 @@ impl Daemon {
     pub(crate) fn promise_feeds(&mut self) -> Option<Promise> {
         self.feeds.machine.take_change().then(|| {
             let (sender, kept) = oneshot::channel();
-            self.clerk.keep_feeds(self.feeds.machine.memory(), sender);
+            self.state.clerk.keep_feeds(self.feeds.machine.memory(), sender);
             kept
         })
     }
@@ -265,7 +265,12 @@ impl Daemon {
                         0 => debug!(feed = %Shown(&name), "nothing new"),
                         _ => info!(feed = %Shown(&name), new, wanted, "checked"),
                     }
-                    self.hub.publish(News::FeedChecked { feed: feed.0, name, new, wanted });
+                    self.observers.hub.publish(News::FeedChecked {
+                        feed: feed.0,
+                        name,
+                        new,
+                        wanted,
+                    });
                 }
                 Event::Failed { feed, error } => self.tell_feed_failure(feed, &error, false),
                 Event::Stopped { feed, error } => self.tell_feed_failure(feed, &error, true),
@@ -281,7 +286,7 @@ impl Daemon {
         let name = self.feed_name(feed);
         let end = if stopped { "; it stops until its configuration changes" } else { "" };
         warn!(feed = %Shown(&name), code = %error.code, "{}{end}", error.message);
-        self.hub.publish(News::FeedFailed {
+        self.observers.hub.publish(News::FeedFailed {
             feed: feed.0,
             name,
             code: error.code.to_string(),

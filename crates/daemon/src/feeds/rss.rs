@@ -8,15 +8,15 @@ use crate::run::Daemon;
 
 impl Daemon {
     pub(crate) fn rss(&self) -> String {
-        let channel = self.config.feeds_table.channel();
+        let channel = self.settings.config.feeds_table.channel();
         let finished = self.jobs.history().filter_map(finished).take(channel.size).collect();
         write_rss(&channel, finished)
     }
 
     /// Writes the file anew, if there is to be one.
     pub(crate) fn keep_rss(&self) {
-        if let Some(path) = &self.config.feeds_table.output {
-            self.clerk.keep_rss(path.clone(), self.rss());
+        if let Some(path) = &self.settings.config.feeds_table.output {
+            self.state.clerk.keep_rss(path.clone(), self.rss());
         }
     }
 }

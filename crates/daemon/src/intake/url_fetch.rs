@@ -78,9 +78,10 @@ impl Daemon {
             return;
         }
         let (web, outbox) = (self.web.clone(), self.outbox.clone());
-        let (reception, reach) = (self.reception.clone(), self.job_settings.get().reach(&url));
+        let (reception, reach) =
+            (self.reception.clone(), self.settings.job_settings.get().reach(&url));
         let unwritten = self.fetches.attempts.get(&job).and_then(|attempts| attempts.unwritten);
-        let spool = self.spool.clone();
+        let spool = self.state.spool.clone();
         let running = vital_task("fetch", &self.outbox, async move {
             let others = outbox.clone();
             let accept = move |other| others.tell(Happening::Accepted(Box::new(other)));
@@ -165,7 +166,7 @@ impl Daemon {
     /// Somebody deleted the job meanwhile.
     fn drop_what_came(&self, job: JobId) {
         if self.jobs.record(job).is_none() {
-            let spool = self.spool.clone();
+            let spool = self.state.spool.clone();
             // What cannot be removed is set aside at the next start.
             tokio::task::spawn_blocking(move || drop(spool.drop_nzb(job)));
         }
@@ -176,7 +177,7 @@ impl Daemon {
         let job = record.id;
         let brings_category = record.category.is_none();
         fill_in(&mut record, url, arrived);
-        let settings = self.job_settings.get();
+        let settings = self.settings.job_settings.get();
         let known = record.category.as_deref().and_then(|name| settings.category(name));
         let priority = known.map(|known| known.priority);
         let priority = priority.filter(|_| brings_category && record.priority_is_open);
@@ -184,7 +185,7 @@ impl Daemon {
         record.category = known.map(|known| known.name.as_str().into()).or(record.category);
         info!(%job, name = %Shown(&record.name), size = %record.contents.bytes, "fetched");
         let twin = self.twin(&record);
-        self.spool.expect(&record);
+        self.state.spool.expect(&record);
         if let Some(known) = self.jobs.record_mut(job) {
             *known = record;
         }

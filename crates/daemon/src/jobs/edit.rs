@@ -112,10 +112,10 @@ impl Daemon {
         if is_ending || self.is_being_moved(job) {
             return Err(EditRefusal::BeingMoved(job));
         }
-        if let (Some(root), Some(open)) = (root, self.open_jobs.get_mut(&job)) {
+        if let (Some(root), Some(open)) = (root, self.disk.open_jobs.get_mut(&job)) {
             open.destination = root.clone();
         }
-        let settings = self.job_settings.get();
+        let settings = self.settings.job_settings.get();
         let known = category.and_then(|name| settings.category(name));
         let known = known.map(|known| known.name.as_str());
         self.change(|edits| edits.set_category(job, known.or(category)))
@@ -148,7 +148,7 @@ impl Daemon {
             (true, true) => self.discard(job, false),
             (true, false) => {
                 if let Some(record) = self.jobs.record(job) {
-                    self.keeper.delete_files(record.clone());
+                    self.state.keeper.delete_files(record.clone());
                 }
             }
         }
@@ -162,14 +162,14 @@ impl Daemon {
         }
         let is_fetched = self.jobs.record(job).is_some_and(|record| !record.lacks_nzb());
         let nzbs = self.jobs.record(job).map_or(Vec::new(), Record::nzbs);
-        if is_fetched && nzbs.iter().any(|nzb| self.spool.nzb(*nzb).is_err()) {
+        if is_fetched && nzbs.iter().any(|nzb| self.state.spool.nzb(*nzb).is_err()) {
             return Err(EditRefusal::NzbGone(job).into());
         }
         let ending = self.jobs.record(job).and_then(Record::ending);
         if !from_the_start && matches!(ending, Some(Ending::Completed { .. })) {
             return Err(EditRefusal::Complete(job).into());
         }
-        self.keeper.absolve(job);
+        self.state.keeper.absolve(job);
         let rank = self.reception.next_rank();
         let Some(record) = self.jobs.record_mut(job) else { return Err(Refusal::NoSuchJob(job)) };
         record.rank = rank;
@@ -181,7 +181,7 @@ impl Daemon {
             record.choose(FileChoices::forget);
             record.directory = None;
             record.finished.clear();
-            self.keeper.start_anew(old);
+            self.state.keeper.start_anew(old);
         }
         info!(%job, from_the_start, "tried again");
         self.jobs.revive(job);

@@ -20,10 +20,11 @@ use tracing::{debug, info, warn};
 use crate::clock;
 use crate::control::call::Promise;
 use crate::disk::directories;
+use crate::download::disk_work::AtDisk;
 use crate::download::open_job::{OpenJob, Summary};
 use crate::intake::nzb_to_job::new_job;
 use crate::periodic::Poll;
-use crate::run::{AtDisk, Daemon};
+use crate::run::Daemon;
 use crate::spool::load::{Loaded, Ready, path_of};
 use bergamot_jobs::pending_writes::Next;
 
@@ -43,7 +44,7 @@ impl Daemon {
         self.jobs.insert(Box::new(record));
         self.let_propagate(id);
         self.tell_added(id);
-        if is_to_come && !self.feeds_only {
+        if is_to_come && !self.settings.feeds_only {
             self.plan_fetch(id);
         }
         if let Some(twin) = twin {
@@ -65,14 +66,14 @@ impl Daemon {
     /// One with the same articles that was taken at the same moment, and came in before.
     pub(crate) fn twin(&self, new: &Record) -> Option<JobId> {
         let is_welcome =
-            new.dupe.mode == DupeMode::Force || self.job_settings.get().accept_duplicates;
-        let copies = if is_welcome { Vec::new() } else { self.spool.copies(new.fingerprint) };
+            new.dupe.mode == DupeMode::Force || self.settings.job_settings.get().accept_duplicates;
+        let copies = if is_welcome { Vec::new() } else { self.state.spool.copies(new.fingerprint) };
         copies.into_iter().find(|job| self.jobs.record(*job).is_some_and(stands_for_its_articles))
     }
 
     /// A very fresh post waits until its articles may have reached every server.
     pub(crate) fn let_propagate(&mut self, job: JobId) {
-        let (delay, now) = (self.config.download.propagation_delay, clock::now());
+        let (delay, now) = (self.settings.config.download.propagation_delay, clock::now());
         let Some(record) = self.jobs.record(job) else { return };
         let Some(posted) = record.contents.newest_post else { return };
         let age = u64::try_from(now.date.0.saturating_sub(posted.0)).unwrap_or(0);
@@ -88,7 +89,7 @@ impl Daemon {
             // The attempt that is under way may have a directory of the same name, which has to stay.
             return;
         }
-        self.keeper.heard(job);
+        self.state.keeper.heard(job);
         // It may have ended meanwhile.
         if self.jobs.end_loading(job) {
             match loaded {
@@ -107,7 +108,7 @@ impl Daemon {
         } else if let Loaded::Ready(ready) = loaded
             && self.jobs.record(job).is_none_or(|record| record.directory.is_none())
         {
-            self.keeper.delete_files(ready.record);
+            self.state.keeper.delete_files(ready.record);
         }
         self.load_next();
     }
@@ -121,7 +122,7 @@ impl Daemon {
         // Whoever changed it while it was loaded has overwritten that.
         let has_changed = *known != record;
         self.jobs.retire(job);
-        self.open_jobs.remove(&job);
+        self.disk.open_jobs.remove(&job);
         self.tally_end(job);
         if has_changed {
             self.record(job);
@@ -129,7 +130,7 @@ impl Daemon {
         self.put_away(job);
         if matches!(self.jobs.record(job).and_then(Record::ending), Some(Ending::Completed { .. }))
         {
-            self.keeper.forget_journal(job);
+            self.state.keeper.forget_journal(job);
         }
         self.tell_state(job);
         self.prune();
@@ -169,20 +170,21 @@ impl Daemon {
         let Some(record) = self.jobs.record(job) else { return };
         let segments = nzb.segments();
         info!(%job, name = %Shown(&record.name), size = %ByteCount(nzb.bytes()), "started");
-        self.sums.restore(job, &recovered.written);
+        self.disk.sums.restore(job, &recovered.written);
         let is_read_back = recovered.finished.iter().all(|it| it.read_back);
-        let mut new = new_job(record, nzb, recovered, self.job_settings.get().wants_par2_volumes);
-        let propagation = self.config.download.propagation;
+        let mut new =
+            new_job(record, nzb, recovered, self.settings.job_settings.get().wants_par2_volumes);
+        let propagation = self.settings.config.download.propagation;
         let newest_post = record.contents.newest_post;
         new.health_exempt_until =
             propagation.exempt_until(record.held, newest_post, clock::now().date);
         new.paused_files.extend(self.joinings.leaving(job));
-        self.scribe.adopt(job, journal);
+        self.state.scribe.adopt(job, journal);
         let started = clock::now().instant;
         self.jobs.start(job, Active { started, segments });
         let open =
             OpenJob { directory, destination, losses_logged: 0, is_read_back, summary: None };
-        self.open_jobs.insert(job, open);
+        self.disk.open_jobs.insert(job, open);
         self.tell_room();
         if has_changed {
             self.record(job);
@@ -215,7 +217,7 @@ impl Daemon {
         let totals = self.engine.job(job).map(|job| job.totals()).unwrap_or_default();
         self.note_room_taken(&destination);
         let Some(started) = self.jobs.active(job).map(|active| active.started) else { return };
-        let Some(known) = self.open_jobs.get_mut(&job) else { return };
+        let Some(known) = self.disk.open_jobs.get_mut(&job) else { return };
         known.destination = destination;
         let path = path_of(&known.destination, name);
         known.summary = Some(Summary {
@@ -236,7 +238,7 @@ impl Daemon {
         self.put_away(job);
         self.jobs.step(job, Step::PutBack);
         let until = clock::now().instant + pause;
-        self.open_jobs.remove(&job);
+        self.disk.open_jobs.remove(&job);
         self.jobs.rest(job, Rest { until, failure: Some((cause, why.to_owned())) });
         self.do_once(Poll::Rest(job), until);
         self.events.push_back(Event::JobRemoved(job));
@@ -276,7 +278,7 @@ impl Daemon {
 
     /// With what is known of it so far.
     pub(crate) fn outcome(&self, job: JobId, ending: Ending, why: &str) -> Outcome {
-        let sequence = self.spool.next_sequence();
+        let sequence = self.state.spool.next_sequence();
         let outcome = Outcome { sequence, ..Outcome::new(ending, clock::now().date, why) };
         let Some(known) = self.engine.job(job) else { return outcome };
         let totals = known.totals();
@@ -302,7 +304,7 @@ impl Daemon {
     pub(crate) fn record(&mut self, job: JobId) {
         let Some(record) = self.jobs.record(job) else { return };
         if self.pending_writes.changed(job) {
-            self.keeper.update(record.clone());
+            self.state.keeper.update(record.clone());
         }
     }
 
@@ -335,7 +337,7 @@ impl Daemon {
             Next::Later => self.do_once(Poll::Records, clock::now().instant + DISK_PAUSE),
             Next::Again => {
                 if let Some(record) = self.jobs.record(job) {
-                    self.keeper.update(record.clone());
+                    self.state.keeper.update(record.clone());
                 }
             }
             Next::Nothing => {}
@@ -358,7 +360,7 @@ impl Daemon {
     /// The end of a job is on record: nothing needs it any more.
     fn let_go(&mut self, job: JobId) {
         self.jobs.retire(job);
-        let open = self.open_jobs.remove(&job);
+        let open = self.disk.open_jobs.remove(&job);
         self.tell_room();
         self.tally_end(job);
         self.put_away(job);
@@ -371,7 +373,7 @@ impl Daemon {
             // The journal stays until the job is settled, to tell the next daemon if it is not.
             _ => match open {
                 Some(open) => self.settle(job, open),
-                None => self.keeper.forget_journal(job),
+                None => self.state.keeper.forget_journal(job),
             },
         }
         self.prune();
@@ -382,11 +384,11 @@ impl Daemon {
     pub(crate) fn put_away(&mut self, job: JobId) {
         self.forget_files_of(job);
         self.write_notes_of(job);
-        self.notes.forget(job);
-        self.sums.forget(job);
-        self.scribe.close(job);
-        self.file_ids.forget(job);
-        self.published.forget(job);
+        self.state.notes.forget(job);
+        self.disk.sums.forget(job);
+        self.state.scribe.close(job);
+        self.observers.file_ids.forget(job);
+        self.observers.published.forget(job);
     }
 
     /// Removes ended jobs that the history need not keep, with what was downloaded of those that failed.
@@ -410,13 +412,13 @@ impl Daemon {
             why.into_iter().flat_map(|(jobs, why)| jobs.into_iter().map(move |job| (job, why)))
         {
             let Some(record) = self.jobs.record(job).cloned() else { continue };
-            tell_pruned(&record, &self.job_settings.get().incomplete, why);
+            tell_pruned(&record, &self.settings.job_settings.get().incomplete, why);
             removed.push(record);
             self.jobs.forget(job);
             self.tell_removed(job);
         }
         if !removed.is_empty() {
-            self.keeper.remove_all(removed);
+            self.state.keeper.remove_all(removed);
         }
     }
 
@@ -430,7 +432,7 @@ impl Daemon {
             self.tell_engine(Event::JobRemoved(job));
             self.discard(job, true);
         } else {
-            self.keeper.remove(record);
+            self.state.keeper.remove(record);
             self.jobs.forget(job);
         }
         self.stop_fetching(job);
@@ -446,7 +448,7 @@ impl Daemon {
         self.at_disk(job, what, bergamot_writer::Task::Discard);
         if and_record {
             self.jobs.forget(job);
-            self.open_jobs.remove(&job);
+            self.disk.open_jobs.remove(&job);
         } else if let Some(outcome) = self.jobs.record_mut(job).and_then(|it| it.outcome.as_mut()) {
             outcome.discard = true;
             self.record(job);
@@ -456,14 +458,18 @@ impl Daemon {
     /// Clears up behind jobs that completed when the last daemon had no time for it any more.
     pub(crate) fn settle_again(&self, unsettled: &[JobId]) {
         let records = unsettled.iter().filter_map(|job| self.jobs.record(*job).cloned());
-        directories::settle(records.collect(), &self.job_settings.get().incomplete, &self.outbox);
+        directories::settle(
+            records.collect(),
+            &self.settings.job_settings.get().incomplete,
+            &self.outbox,
+        );
     }
 
     /// Their journals have told what was left of them. One that is tried again has another by now.
     pub(crate) fn on_settled(&self, jobs: &[JobId]) {
         let is_over =
             |job: &&JobId| self.jobs.record(**job).is_none_or(|record| record.outcome.is_some());
-        jobs.iter().filter(is_over).for_each(|job| self.keeper.forget_journal(*job));
+        jobs.iter().filter(is_over).for_each(|job| self.state.keeper.forget_journal(*job));
     }
 
     /// What was to be deleted of a deleted job is gone.
@@ -484,7 +490,7 @@ impl Daemon {
         let is_left = |record: &&Record| record.outcome.as_ref().is_some_and(|it| it.discard);
         let left = self.jobs.history().filter(is_left).filter(|it| !taken.contains(&it.directory));
         for record in left {
-            self.keeper.delete_files(record.clone());
+            self.state.keeper.delete_files(record.clone());
         }
     }
 

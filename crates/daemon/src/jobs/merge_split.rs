@@ -111,7 +111,7 @@ impl Daemon {
     /// Right behind its parent, and like it, but for what makes jobs rivals or belongs to one alone.
     fn offspring(&self, parent: &Record, files: &[u32], name: &str) -> Record {
         let source = format!("job {} {}", parent.id, Shown(name));
-        let (id, now) = (self.spool.next_id(), clock::now().date);
+        let (id, now) = (self.state.spool.next_id(), clock::now().date);
         let mut new = Record::new(id, name, now, &source, Fingerprint::default());
         new.category.clone_from(&parent.category);
         new.priority = parent.priority;
@@ -210,7 +210,7 @@ impl Daemon {
             self.jobs.step(job, Step::PutBack);
             self.tell_engine(Event::JobRemoved(job));
         }
-        self.open_jobs.remove(&job);
+        self.disk.open_jobs.remove(&job);
         self.jobs.begin_merging(job);
     }
 
@@ -251,7 +251,7 @@ impl Daemon {
             info!(job = %donor, %into, name = %Shown(&other.name), "joined");
             self.take_away(other);
         }
-        self.file_ids.forget(into);
+        self.observers.file_ids.forget(into);
         self.show_engine(into, files);
         self.tell_changed(into);
         self.promise(into)
@@ -261,7 +261,7 @@ impl Daemon {
     fn take_away(&mut self, record: Record) {
         let job = record.id;
         self.jobs.forget(job);
-        self.open_jobs.remove(&job);
+        self.disk.open_jobs.remove(&job);
         self.pending_writes.forget(job);
         self.put_away(job);
         self.tell_removed(job);
@@ -281,18 +281,18 @@ impl Daemon {
             paused: choices.paused().to_vec(),
             dropped: choices.left_out(),
             order: choices.order().to_vec(),
-            wants_extras: self.job_settings.get().wants_par2_volumes,
+            wants_extras: self.settings.job_settings.get().wants_par2_volumes,
         };
         self.tell_engine(Event::FilesAdded { job, more });
     }
 
     /// Removes what is left of jobs that the disk knows as part of others.
     pub(crate) fn clear_behind_joined(&mut self) {
-        let spool = &self.spool;
+        let spool = &self.state.spool;
         let known = self.joinings.left.extract_if(.., |record| spool.is_part(record.id));
         let known: Vec<_> = known.collect();
         if !known.is_empty() {
-            self.keeper.remove_all(known);
+            self.state.keeper.remove_all(known);
         }
     }
 

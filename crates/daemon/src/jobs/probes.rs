@@ -32,7 +32,7 @@ pub(crate) struct Probes {
 impl Daemon {
     /// JobFilter jobs and servers are looked at, now that the queue is as it is.
     pub(crate) fn see_to_probes(&mut self, now: Instant, current: Option<JobId>) {
-        let settings = self.config.probes;
+        let settings = self.settings.config.probes;
         let waiting = to_probe(&self.jobs, &self.engine, current);
         let next_up = waiting.first().copied();
         let probe = |job: JobId| {
@@ -118,7 +118,7 @@ impl Daemon {
             let name = self.jobs.record(job).map(|record| record.name.to_string());
             warn!(%job, name, "{missing} of {} articles are nowhere to be had", present + missing);
         }
-        self.hub.publish(News::JobOutlook { job, probe });
+        self.observers.hub.publish(News::JobOutlook { job, probe });
     }
 
     fn end_probe(&mut self, job: JobId, result: Result<(), ()>) {
@@ -135,7 +135,7 @@ impl Daemon {
     fn see_to_server_probes(&mut self, now: Instant, enabled: bool) {
         let enabled = enabled && self.jobs.queued_count() > 0;
         let probe = Wanted { kind: Lane::Upkeep, interval: SERVER_INTERVAL, priority: 0, enabled };
-        let wanted = self.servers.iter().map(|(server, _)| (Poll::Server(server), probe));
+        let wanted = self.network.servers.iter().map(|(server, _)| (Poll::Server(server), probe));
         let is_server = |target| matches!(target, Poll::Server(_));
         self.targets.reconcile(now, is_server, wanted);
     }

@@ -64,13 +64,13 @@ impl Daemon {
     /// Sends for something over the open connection to the first of these servers, or else as soon as
     /// one of them has a connection for it.
     pub(crate) fn send_for(&mut self, what: Errand, servers: Vec<ServerId>) -> ErrandId {
-        self.errands.last += 1;
-        let errand = ErrandId(self.errands.last);
-        let line = servers.first().and_then(|server| self.errands.lines.get(server));
+        self.network.errands.last += 1;
+        let errand = ErrandId(self.network.errands.last);
+        let line = servers.first().and_then(|server| self.network.errands.lines.get(server));
         let line = line.filter(|line| !line.recall.is_recalled());
         let taken = line.filter(|line| line.outbox.send((errand, what.clone())).is_ok());
         let is_under_way = taken.is_some();
-        self.errands.sent.insert(errand, Sent { what, is_under_way });
+        self.network.errands.sent.insert(errand, Sent { what, is_under_way });
         if !is_under_way {
             self.tell_engine(Event::ErrandWanted { errand, servers });
         }
@@ -78,7 +78,12 @@ impl Daemon {
     }
 
     pub(crate) fn start_errand(&mut self, errand: ErrandId, server: ServerId) {
-        let known = self.errands.sent.get_mut(&errand).zip(self.servers.get(server).cloned());
+        let known = self
+            .network
+            .errands
+            .sent
+            .get_mut(&errand)
+            .zip(self.network.servers.get(server).cloned());
         let Some((Sent { what, is_under_way }, connected)) = known else {
             return self.events.push_back(Event::ErrandEnded { errand, trouble: Trouble::Closed });
         };
@@ -89,14 +94,14 @@ impl Daemon {
         let recall = Recall::default();
         let line = Line {
             server: (server, connected),
-            compress: self.config.groups.compress,
+            compress: self.settings.config.groups.compress,
             recall: recall.clone(),
             inbox,
         };
         let open = OpenLine { lease: errand, recall, outbox: sender };
         // Beside one that is open already it ends with its errand, as there is no other sender.
-        self.errands.recalls.insert(errand, open.recall.clone());
-        self.errands.lines.entry(server).or_insert(open);
+        self.network.errands.recalls.insert(errand, open.recall.clone());
+        self.network.errands.lines.entry(server).or_insert(open);
         let outbox = self.outbox.clone();
         let running = line.run(move |news| {
             let returned = Returned { lease: errand, server, news };
@@ -107,12 +112,12 @@ impl Daemon {
 
     /// Other servers may be there now: who still waits for one of the old is sent for anew.
     pub(crate) fn send_errands_anew(&mut self) {
-        self.errands.lines.clear();
-        let sent = self.errands.sent.iter().filter(|(_, sent)| !sent.is_under_way);
+        self.network.errands.lines.clear();
+        let sent = self.network.errands.sent.iter().filter(|(_, sent)| !sent.is_under_way);
         let waiting: Vec<_> = sent.map(|(errand, _)| *errand).collect();
         for errand in waiting {
             self.tell_engine(Event::ErrandDropped(errand));
-            match self.errands.sent.remove(&errand).map(|sent| sent.what) {
+            match self.network.errands.sent.remove(&errand).map(|sent| sent.what) {
                 Some(Errand::Headers(fetch)) => self.send_for_headers(fetch),
                 Some(Errand::List(query)) => self.list_anew(errand, query),
                 None => {}
@@ -121,14 +126,14 @@ impl Daemon {
     }
 
     pub(crate) fn recall_errand(&mut self, errand: ErrandId) {
-        if let Some(recall) = self.errands.recalls.get(&errand) {
+        if let Some(recall) = self.network.errands.recalls.get(&errand) {
             recall.recall();
         }
     }
 
     /// Connections are kept for the newsgroups that are active, and there is none.
     pub(crate) fn close_idle_lines(&mut self) {
-        self.errands.lines.clear();
+        self.network.errands.lines.clear();
     }
 
     pub(crate) fn on_errand_returned(&mut self, returned: Returned) {
@@ -141,7 +146,7 @@ impl Daemon {
         if let Some((_, Trip { result, was_ready, received })) = &trip {
             self.count_headers(server, *received);
             if let Err(TripError::Errand(SessionError::Ended(ended))) = result {
-                self.troubles.insert(server, ended.to_string());
+                self.network.troubles.insert(server, ended.to_string());
                 trouble = error_class::of_connection(ended, *was_ready);
             }
             if *was_ready {
@@ -149,9 +154,9 @@ impl Daemon {
             }
         }
         if is_closed {
-            self.errands.recalls.remove(&lease);
-            if self.errands.lines.get(&server).is_some_and(|line| line.lease == lease) {
-                self.errands.lines.remove(&server);
+            self.network.errands.recalls.remove(&lease);
+            if self.network.errands.lines.get(&server).is_some_and(|line| line.lease == lease) {
+                self.network.errands.lines.remove(&server);
             }
             self.tell_engine(Event::ErrandEnded { errand: lease, trouble });
         }
@@ -169,7 +174,7 @@ impl Daemon {
         server: ServerId,
         result: Result<Brought, TripError>,
     ) {
-        let Some(Sent { what, .. }) = self.errands.sent.remove(&errand) else { return };
+        let Some(Sent { what, .. }) = self.network.errands.sent.remove(&errand) else { return };
         match (what, result) {
             (Errand::Headers(fetch), Ok(Brought::Headers(batch))) => {
                 self.on_looked(&fetch.group, Ok(*batch));

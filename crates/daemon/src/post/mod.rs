@@ -40,7 +40,7 @@ impl Daemon {
                 self.events.push_back(EngineEvent::JobProcessed { job, result });
             }
             Order::Postponed { job, stage, again_in } => {
-                let why = self.disk_errors.text().unwrap_or("the disk is in trouble");
+                let why = self.disk.disk_errors.text().unwrap_or("the disk is in trouble");
                 match stage {
                     Stage::Moving => warn!(%job, ?again_in, "cannot be moved yet: {why}"),
                     stage => warn!(%job, ?again_in, "{stage} is tried again: {why}"),
@@ -62,6 +62,6 @@ impl Daemon {
             self.jobs.step(job, Step::Enter(stage));
             self.tell_state(job);
         }
-        self.hub.publish(News::JobStage { job, stage, progress: progress.0 });
+        self.observers.hub.publish(News::JobStage { job, stage, progress: progress.0 });
     }
 }

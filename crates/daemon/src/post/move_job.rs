@@ -8,7 +8,8 @@ use bergamot_post::{Event, Ticket};
 use bergamot_types::{DiskTrouble, JobId, SafeName};
 use bergamot_writer::{DiskError, Outcome, Root, Task};
 
-use crate::run::{AtDisk, Daemon};
+use crate::download::disk_work::AtDisk;
+use crate::run::Daemon;
 
 /// A move that the writer was told to do.
 #[derive(Debug)]
@@ -23,7 +24,7 @@ impl Daemon {
     /// Answered when all that was noted of the job so far is in its journal.
     pub(super) fn write_journal(&mut self, ticket: Ticket, job: JobId) {
         self.write_notes_of(job);
-        self.scribe.report(job, ticket);
+        self.state.scribe.report(job, ticket);
     }
 
     pub(crate) fn on_journal_written(&mut self, ticket: Ticket) {
@@ -33,7 +34,7 @@ impl Daemon {
     /// A job that has ended meanwhile is not moved.
     pub(super) fn start_move(&mut self, ticket: Ticket, job: JobId, verified: bool) -> Vec<Event> {
         let record = self.jobs.record(job).filter(|it| it.outcome.is_none());
-        let (Some(record), Some(known)) = (record, self.open_jobs.get(&job)) else {
+        let (Some(record), Some(known)) = (record, self.disk.open_jobs.get(&job)) else {
             return vec![Event::JobRemoved(job), Event::TaskEnded { ticket, result: Ok(()) }];
         };
         let check = Check::of(verified, known.is_read_back);

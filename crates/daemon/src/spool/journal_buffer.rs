@@ -11,8 +11,9 @@ use bergamot_writer::Task;
 use tracing::{info, warn};
 
 use crate::clock;
+use crate::download::disk_work::AtDisk;
 use crate::periodic::Poll;
-use crate::run::{AtDisk, Daemon};
+use crate::run::Daemon;
 use crate::spool::retractions::HeldOrder;
 
 /// Entries that nobody has written down yet, and jobs whose files nobody has synced since.
@@ -56,81 +57,81 @@ impl Daemon {
         match note {
             Note::Written { key, part } => {
                 self.note_identity(now, key.file_key());
-                self.sums.add(key, &part);
+                self.disk.sums.add(key, &part);
                 let entry = Entry::Written { file: key.file, segment: key.segment, part };
-                self.notes.add(now, key.job, entry);
+                self.state.notes.add(now, key.job, entry);
             }
             Note::Reopened { key } => {
-                self.sums.remove(key);
+                self.disk.sums.remove(key);
                 let entry = Entry::Reopened { file: key.file, segment: key.segment };
-                self.notes.add(now, key.job, entry);
-                self.notes.taken_back.insert(key.job);
+                self.state.notes.add(now, key.job, entry);
+                self.state.notes.taken_back.insert(key.job);
             }
             Note::Forgotten { file } => {
-                self.sums.forget_file(file);
-                self.notes.identities.remove(&file);
-                self.notes.add(now, file.job, Entry::Forgotten { file: file.file });
-                self.notes.taken_back.insert(file.job);
+                self.disk.sums.forget_file(file);
+                self.state.notes.identities.remove(&file);
+                self.state.notes.add(now, file.job, Entry::Forgotten { file: file.file });
+                self.state.notes.taken_back.insert(file.job);
             }
         }
     }
 
     /// Tells the journal which file it is that is written to, where it does not know.
     fn note_identity(&mut self, now: Instant, file: FileKey) {
-        let directory = self.open_jobs.get(&file.job).map(|open| &open.directory);
+        let directory = self.disk.open_jobs.get(&file.job).map(|open| &open.directory);
         let identity = directory.and_then(|directory| directory.identity_of(file.file));
         if let Some(identity) = identity
-            && self.notes.identities.insert(file, identity) != Some(identity)
+            && self.state.notes.identities.insert(file, identity) != Some(identity)
         {
-            self.notes.add(now, file.job, Entry::Opened { file: file.file, identity });
+            self.state.notes.add(now, file.job, Entry::Opened { file: file.file, identity });
         }
     }
 
     /// The file does not hold what it should: it has to be read back when its journal is opened next.
     pub(crate) fn note_distrusted(&mut self, file: FileKey) {
         let entry = Entry::Opened { file: file.file, identity: FileIdentity::NONE };
-        self.notes.add(clock::now().instant, file.job, entry);
+        self.state.notes.add(clock::now().instant, file.job, entry);
         self.write_notes_of(file.job);
     }
 
     /// Takes back in the journals what no longer holds. Disk orders of those jobs wait for that.
     pub(crate) fn retract(&mut self) {
-        while let Some(job) = self.notes.taken_back.pop_first() {
-            let number = self.retractions.begin(job);
-            self.scribe.retract(job, number, self.notes.take(job));
+        while let Some(job) = self.state.notes.taken_back.pop_first() {
+            let number = self.disk.retractions.begin(job);
+            self.state.scribe.retract(job, number, self.state.notes.take(job));
         }
     }
 
     pub(crate) fn on_retracted(&mut self, job: JobId, number: u64) {
-        for HeldOrder { directory, what, task } in self.retractions.end(job, number) {
+        for HeldOrder { directory, what, task } in self.disk.retractions.end(job, number) {
             self.submit(directory, what, task);
         }
     }
 
     /// The file has its name; without this note it would be fetched again.
     pub(crate) fn note_named(&mut self, file: FileKey, finished: Finished) {
-        self.notes.identities.remove(&file);
+        self.state.notes.identities.remove(&file);
         let entry = Entry::Finished { file: file.file, finished };
-        self.notes.add(clock::now().instant, file.job, entry);
+        self.state.notes.add(clock::now().instant, file.job, entry);
         self.write_notes_of(file.job);
     }
 
     pub(crate) fn write_notes_of(&mut self, job: JobId) {
-        self.scribe.append(job, self.notes.take(job));
+        self.state.scribe.append(job, self.state.notes.take(job));
     }
 
     pub(crate) fn write_notes(&mut self) {
-        self.notes.write_at = None;
-        for (job, entries) in std::mem::take(&mut self.notes.waiting) {
-            self.scribe.append(job, entries);
+        self.state.notes.write_at = None;
+        for (job, entries) in std::mem::take(&mut self.state.notes.waiting) {
+            self.state.scribe.append(job, entries);
         }
     }
 
     pub(crate) fn notes_on_time(&mut self, now: Instant) {
-        if self.notes.write_at.is_some_and(|at| now >= at) {
+        if self.state.notes.write_at.is_some_and(|at| now >= at) {
             self.write_notes();
         }
-        if self.notes.sync_at.is_some_and(|at| now >= at) {
+        if self.state.notes.sync_at.is_some_and(|at| now >= at) {
             self.write_notes();
             self.sync_files();
         }
@@ -139,12 +140,12 @@ impl Daemon {
     /// Downloads stop while a journal cannot be written: whatever arrived then would be downloaded once more
     /// after a crash. They go on by themselves.
     pub(crate) fn on_journals(&mut self, result: Result<(), String>) {
-        let was_in_trouble = self.journal_trouble.is_some();
-        self.journal_trouble = result.err();
-        match (&self.journal_trouble, was_in_trouble) {
+        let was_in_trouble = self.state.journal_trouble.is_some();
+        self.state.journal_trouble = result.err();
+        match (&self.state.journal_trouble, was_in_trouble) {
             (Some(why), false) => {
                 warn!("downloads stop, for the state cannot be written: {why}");
-                self.held_since = clock::now().date;
+                self.observers.held_since = clock::now().date;
                 self.tell_engine(Event::StateUnwritable);
             }
             (None, true) => {
@@ -153,18 +154,18 @@ impl Daemon {
             }
             (Some(_), true) | (None, false) => {}
         }
-        if self.journal_trouble.is_some() {
+        if self.state.journal_trouble.is_some() {
             self.do_once(Poll::Journals, clock::now().instant + RETRY_EVERY);
         }
     }
 
     /// What is noted so far is to outlive the machine.
     fn sync_files(&mut self) {
-        self.notes.sync_at = None;
-        for job in std::mem::take(&mut self.notes.unsynced) {
-            self.notes.last_mark += 1;
-            let number = self.notes.last_mark;
-            self.scribe.mark(job, number);
+        self.state.notes.sync_at = None;
+        for job in std::mem::take(&mut self.state.notes.unsynced) {
+            self.state.notes.last_mark += 1;
+            let number = self.state.notes.last_mark;
+            self.state.scribe.mark(job, number);
             self.at_disk(job, AtDisk::Sync { job, number }, Task::Sync);
         }
     }

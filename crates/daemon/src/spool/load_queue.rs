@@ -74,7 +74,7 @@ impl Daemon {
         let Some(record) = self.jobs.begin_to_load(job) else { return };
         let category = record.category;
         let number = self.loading.begin(job, category.clone());
-        let (roots, settings) = (self.loading.roots.clone(), self.job_settings.get());
+        let (roots, settings) = (self.loading.roots.clone(), self.settings.job_settings.get());
         let outbox = self.outbox.clone();
         vital_task("opener", &self.outbox, async move {
             let opened = Box::new(roots.open(&settings, category.as_deref()).await);
@@ -109,7 +109,7 @@ impl Daemon {
             return;
         };
         if record.category == category {
-            return self.keeper.load(number, record.clone(), opened);
+            return self.state.keeper.load(number, record.clone(), opened);
         }
         // It goes elsewhere by now.
         self.jobs.end_loading(job);

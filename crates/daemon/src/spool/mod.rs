@@ -5,6 +5,7 @@ pub(crate) mod journal_thread;
 pub(crate) mod load;
 pub(crate) mod load_error;
 pub(crate) mod load_queue;
+pub(crate) mod persistent_state;
 pub(crate) mod record_thread;
 pub(crate) mod resume;
 pub(crate) mod retractions;

@@ -13,7 +13,7 @@ use bergamot_net::Buffer;
 use bergamot_types::JobId;
 use bergamot_writer::{JobDir, Task};
 
-use crate::run::AtDisk;
+use crate::download::disk_work::AtDisk;
 
 #[derive(Debug)]
 pub(crate) struct HeldOrder {

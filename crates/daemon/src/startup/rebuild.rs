@@ -15,7 +15,7 @@ impl Daemon {
             let told = match rebuilt(&self.reception, job) {
                 Ok(record) => {
                     let name = Shown(&record.name).to_string();
-                    if let Err(error) = self.spool.update(&record) {
+                    if let Err(error) = self.state.spool.update(&record) {
                         // It is rebuilt once more at the next start.
                         warn!(%job, code = error.code(), "the record could not be written: {error}");
                     }
@@ -26,7 +26,7 @@ impl Daemon {
                     )
                 }
                 Err(why) => {
-                    let (path, why) = self.spool.set_nzb_aside(job, why);
+                    let (path, why) = self.state.spool.set_nzb_aside(job, why);
                     format!(
                         "the record of job {job} was damaged, and it could not be rebuilt: {} was set aside: {why}",
                         path.display()
@@ -34,7 +34,7 @@ impl Daemon {
                 }
             };
             warn!("{told}");
-            self.warnings.push(told);
+            self.observers.warnings.push(told);
         }
     }
 }

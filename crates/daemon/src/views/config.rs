@@ -10,14 +10,14 @@ use bergamot_config::{Category, Duplicates, Feed, Server};
 
 impl Daemon {
     pub(crate) fn facts(&self) -> Facts {
-        let config = &self.config;
+        let config = &self.settings.config;
         let text = |path: &std::path::Path| path.to_string_lossy().into_owned();
         let directories = &config.directories;
         let address = config.control.address;
         Facts {
             binary: std::env::current_exe().map(|path| text(&path)).unwrap_or_default(),
-            config_file: text(&self.config_file),
-            main_directory: self.config_file.parent().map(text).unwrap_or_default(),
+            config_file: text(&self.settings.config_file),
+            main_directory: self.settings.config_file.parent().map(text).unwrap_or_default(),
             destination: text(&directories.complete),
             incomplete: text(&directories.incomplete),
             watch: text(&directories.watch),
@@ -52,7 +52,7 @@ impl Daemon {
     fn server_facts(&self, server: &Server) -> ServerFacts {
         ServerFacts {
             name: server.name.clone(),
-            active: self.switched.get(&server.name).copied().unwrap_or(server.active),
+            active: self.settings.switched.get(&server.name).copied().unwrap_or(server.active),
             level: u16::try_from(server.role.level).unwrap_or(u16::MAX),
             optional: server.role.optional,
             group: server.role.group,

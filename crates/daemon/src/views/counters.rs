@@ -20,7 +20,7 @@ pub(crate) struct Tallies {
 
 impl Daemon {
     pub(crate) fn tally_arrival(&mut self, record: &Record) {
-        let arrivals = &mut self.tallies.arrivals;
+        let arrivals = &mut self.observers.tallies.arrivals;
         match record.outcome {
             None => arrivals.added += 1,
             Some(_) => arrivals.refused += 1,
@@ -31,12 +31,12 @@ impl Daemon {
         let Some(record) = self.jobs.record(job) else { return };
         let category = self.measured_category(record.category.as_deref());
         let Some(result) = EndedJobs::result_of(self.state_of(record)) else { return };
-        *self.tallies.ended.entry((category, result)).or_default() += 1;
+        *self.observers.tallies.ended.entry((category, result)).or_default() += 1;
     }
 
     /// Anybody may make up a category, so only those that are configured have names.
     fn measured_category(&self, category: Option<&str>) -> String {
-        let settings = self.job_settings.get();
+        let settings = self.settings.job_settings.get();
         match category.filter(|category| !category.is_empty()) {
             None => String::new(),
             Some(name) => {
@@ -48,11 +48,11 @@ impl Daemon {
     /// Whoever measures comes every few seconds, and a history is long and seldom changes.
     fn past_sums(&mut self) -> PastSums {
         let changes = self.jobs.history_version();
-        match &self.tallies.past {
+        match &self.observers.tallies.past {
             Some((at, sums)) if *at == changes => sums.clone(),
             _ => {
                 let sums = self.sum_up_past();
-                self.tallies.past = Some((changes, sums.clone()));
+                self.observers.tallies.past = Some((changes, sums.clone()));
                 sums
             }
         }
@@ -70,7 +70,7 @@ impl Daemon {
 
     /// Its categories may have other names now.
     pub(crate) fn forget_past_sums(&mut self) {
-        self.tallies.past = None;
+        self.observers.tallies.past = None;
     }
 
     /// The disks and the process are asked beside the loop.
@@ -80,10 +80,8 @@ impl Daemon {
             queue.add(self.state_of(record), record.paused, record.contents.bytes.0);
         }
         let past = self.past_sums();
-        let ended = self.tallies.ended.iter().map(|((category, result), count)| EndedJobs {
-            category: category.clone(),
-            result,
-            count: *count,
+        let ended = self.observers.tallies.ended.iter().map(|((category, result), count)| {
+            EndedJobs { category: category.clone(), result, count: *count }
         });
         Measured {
             ended: ended.collect(),
@@ -91,7 +89,7 @@ impl Daemon {
             servers: self.server_views(),
             queue,
             past,
-            arrivals: self.tallies.arrivals,
+            arrivals: self.observers.tallies.arrivals,
             process: Process::default(),
             quotas: self.quota_views(),
         }

@@ -14,13 +14,13 @@ use crate::run::Daemon;
 impl Daemon {
     pub(crate) fn status(&self) -> Status {
         let now = clock::now();
-        let (sums, pace) = (self.sums(), &self.pace);
+        let (sums, pace) = (self.sums(), &self.observers.pace);
         Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             now: now.date,
-            started: self.started,
-            boot: self.hub.boot().to_owned(),
-            last_event: self.hub.position().sequence,
+            started: self.settings.started,
+            boot: self.observers.hub.boot().to_owned(),
+            last_event: self.observers.hub.position().sequence,
             rate: pace.rate(now.instant),
             average_rate: pace.average(),
             limit: self.rate_limit().map(|rate| rate.0),
@@ -31,11 +31,11 @@ impl Daemon {
             forced_remaining: sums.forced,
             paused_remaining: sums.paused,
             downloaded: pace.total(),
-            downloaded_today: self.volumes.today(now.date),
-            downloaded_this_month: self.volumes.this_month(now.date),
+            downloaded_today: self.observers.volumes.today(now.date),
+            downloaded_this_month: self.observers.volumes.this_month(now.date),
             download_seconds: pace.busy_seconds(),
             cached: self.engine.reserved().0,
-            connections: self.connections.len(),
+            connections: self.network.connections.len(),
             download_paused: self.download_pause(),
             post_paused: self.pauses.post.as_ref().map(Into::into),
             scan_paused: self.pauses.scan.as_ref().map(Into::into),
@@ -51,9 +51,9 @@ impl Daemon {
 
     /// Those of the start, and what is wrong just now.
     fn present_warnings(&self) -> Vec<String> {
-        let journals = self.journal_trouble.iter();
+        let journals = self.state.journal_trouble.iter();
         let journals = journals.map(|why| format!("downloads stop: state.unwritable: {why}"));
-        self.warnings.iter().cloned().chain(journals).collect()
+        self.observers.warnings.iter().cloned().chain(journals).collect()
     }
 
     fn sums(&self) -> Sums {
@@ -220,14 +220,14 @@ impl Daemon {
 
     pub(crate) fn working_directory(&self, record: &Record) -> Option<String> {
         let name = record.directory.as_deref()?;
-        Some(self.job_settings.get().incomplete.join(name).to_string_lossy().into_owned())
+        Some(self.settings.job_settings.get().incomplete.join(name).to_string_lossy().into_owned())
     }
 
     fn destination_of(&self, record: &Record) -> String {
         if let Some(known) = record.destination() {
             return known.to_owned();
         }
-        let directory = self.job_settings.get().destination(record.category.as_deref());
+        let directory = self.settings.job_settings.get().destination(record.category.as_deref());
         directory.join(SafeName::from_raw(&record.name).as_str()).to_string_lossy().into_owned()
     }
 
@@ -242,7 +242,7 @@ impl Daemon {
         }
         let servers = record.outcome.iter().flat_map(|outcome| &outcome.servers);
         let known = servers.filter_map(|(name, count)| {
-            let server = self.servers.by_name(name)?;
+            let server = self.network.servers.by_name(name)?;
             Some(ServerArticles {
                 server: self.shown_id(server),
                 good: count.ok,

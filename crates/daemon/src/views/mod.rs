@@ -7,6 +7,7 @@ pub(crate) mod file_ids;
 pub(crate) mod jobs;
 pub(crate) mod loss_text;
 pub(crate) mod newsgroups;
+pub(crate) mod observers;
 pub(crate) mod periodic;
 pub(crate) mod quota_text;
 pub(crate) mod rate;

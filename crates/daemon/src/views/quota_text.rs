@@ -44,6 +44,6 @@ impl Daemon {
     }
 
     fn told_end(&self, until: Option<UnixTime>) -> Option<String> {
-        until.map(|at| format!("until {} ({})", self.zone.written(at), self.zone))
+        until.map(|at| format!("until {} ({})", self.settings.zone.written(at), self.settings.zone))
     }
 }

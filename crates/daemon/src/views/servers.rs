@@ -21,7 +21,7 @@ use bergamot_jobs::explain::{JobSituation, ServerState, Situation};
 impl Daemon {
     /// The number that programs know a server by: its place in the configuration.
     pub(crate) fn shown_id(&self, id: ServerId) -> ServerId {
-        ServerId(self.servers.place(id).unwrap_or(0))
+        ServerId(self.network.servers.place(id).unwrap_or(0))
     }
 
     /// The server at that place of the configuration.
@@ -29,17 +29,18 @@ impl Daemon {
         &self,
         place: ServerId,
     ) -> Result<std::sync::Arc<bergamot_net::Server>, Refusal> {
-        let server = self.servers.at_place(place.0).and_then(|id| self.servers.get(id));
+        let server =
+            self.network.servers.at_place(place.0).and_then(|id| self.network.servers.get(id));
         server.cloned().ok_or(Refusal::NoSuchServer(place.0))
     }
 
     pub(crate) fn server_views(&self) -> Vec<Server> {
         let known: Vec<ServerStatus> = self.engine.servers().collect();
-        let configured = self.config.servers.iter().zip(self.servers.iter());
+        let configured = self.settings.config.servers.iter().zip(self.network.servers.iter());
         let mut views = Vec::new();
         for (server, (id, net)) in configured {
             let Some(status) = known.iter().find(|status| status.id == id) else { continue };
-            let volume = self.volumes.of(&server.name, clock::now().date);
+            let volume = self.observers.volumes.of(&server.name, clock::now().date);
             views.push(Server {
                 id: self.shown_id(id),
                 name: server.name.clone(),
@@ -72,7 +73,7 @@ impl Daemon {
 
     pub(crate) fn trouble_of(&self, status: &ServerStatus) -> Option<String> {
         let spoken = loss_text::spoken(status.trouble?);
-        match self.troubles.get(&status.id) {
+        match self.network.troubles.get(&status.id) {
             Some(why) => Some(format!("{spoken}: {why}")),
             None => Some(spoken.to_owned()),
         }
@@ -112,7 +113,12 @@ impl Daemon {
             Hold::Schedule { until } => ("the schedule", until, "the schedule"),
             Hold::Unrecorded => ("the disk", None, "a state directory that can be written to"),
         };
-        Some(Paused { by: by.to_owned(), since: self.held_since, until, ends: ends.to_owned() })
+        Some(Paused {
+            by: by.to_owned(),
+            since: self.observers.held_since,
+            until,
+            ends: ends.to_owned(),
+        })
     }
 
     pub(crate) fn one_job(&self, job: JobId) -> Result<Job, Refusal> {
@@ -131,22 +137,23 @@ impl Daemon {
         let is_queued = record.outcome.is_none() && record.life != JobState::Fetching;
         Ok(match self.known_files(job) {
             Some(files) => Files::Known(files),
-            None if is_queued => {
-                Files::InSpool { first: self.file_ids.first(job, count), record: Box::new(record) }
-            }
+            None if is_queued => Files::InSpool {
+                first: self.observers.file_ids.first(job, count),
+                record: Box::new(record),
+            },
             None => Files::Known(Vec::new()),
         })
     }
 
     pub(crate) fn jobs_of_files(&self, files: &[u64]) -> Vec<JobId> {
-        let job_of = |file: &u64| self.file_ids.job_of(u32::try_from(*file).ok()?);
+        let job_of = |file: &u64| self.observers.file_ids.job_of(u32::try_from(*file).ok()?);
         let jobs: BTreeSet<JobId> = files.iter().filter_map(job_of).collect();
         jobs.into_iter().collect()
     }
 
     fn known_files(&mut self, job: JobId) -> Option<Vec<File>> {
         let count = self.engine.job(job)?.files().len() as u32;
-        let first = self.file_ids.first(job, count);
+        let first = self.observers.file_ids.first(job, count);
         let choices = self.jobs.record(job).and_then(|record| record.file_choices.as_deref());
         let given_away = choices.map_or(&[][..], FileChoices::given_away);
         let known = self.engine.job(job)?;
@@ -168,12 +175,12 @@ impl Daemon {
         let now = clock::now();
         let hold = self.engine.hold().filter(|hold| *hold != Hold::Paused);
         let until = |until: Option<UnixTime>| match until {
-            Some(at) => format!(" until {}", self.zone.written(at)),
+            Some(at) => format!(" until {}", self.settings.zone.written(at)),
             None => String::new(),
         };
         let hold = hold.map(|hold| match hold {
             Hold::Disk => ("disk", self.last_disk_error()),
-            Hold::Paused | Hold::Unrecorded => match &self.journal_trouble {
+            Hold::Paused | Hold::Unrecorded => match &self.state.journal_trouble {
                 Some(why) => ("disk", format!("what arrives cannot be put on record: {why}")),
                 None => ("disk", "what is used of the quota cannot be written down".to_owned()),
             },
@@ -186,7 +193,7 @@ impl Daemon {
             jobs: self.jobs.queued_count(),
             all_are_paused: self.jobs.queued().all(|record| record.paused),
             requests: self.engine.servers().map(|server| server.in_flight).sum(),
-            rate: self.pace.rate(now.instant),
+            rate: self.observers.pace.rate(now.instant),
             limit: self.rate_limit().map(|rate| rate.0),
             pause: self.pauses.download.clone(),
             hold,
@@ -201,7 +208,7 @@ impl Daemon {
     }
 
     fn last_disk_error(&self) -> String {
-        self.disk_errors.text().unwrap_or("the disk takes nothing").to_owned()
+        self.disk.disk_errors.text().unwrap_or("the disk takes nothing").to_owned()
     }
 
     fn server_state(&self, now: Instant, status: &ServerStatus) -> ServerState {

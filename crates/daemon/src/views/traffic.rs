@@ -80,39 +80,39 @@ impl Daemon {
     /// An article came, good or bad, or did not.
     pub(crate) fn count_article(&mut self, connection: ConnectionId, bytes: usize, good: bool) {
         let bytes = bytes as u64;
-        self.pace.on_bytes(clock::now().instant, bytes);
-        let Some(known) = self.connections.get(&connection) else { return };
-        if let Some(server) = self.servers.get(known.server) {
-            self.volumes.count(&server.settings().name, bytes, good);
+        self.observers.pace.on_bytes(clock::now().instant, bytes);
+        let Some(known) = self.network.connections.get(&connection) else { return };
+        if let Some(server) = self.network.servers.get(known.server) {
+            self.observers.volumes.count(&server.settings().name, bytes, good);
         }
     }
 
     /// Headers are no articles, but they came.
     pub(crate) fn count_headers(&mut self, server: ServerId, bytes: u64) {
-        let Some(server) = self.servers.get(server).filter(|_| bytes > 0) else { return };
-        self.volumes.note_bytes(&server.settings().name, bytes);
+        let Some(server) = self.network.servers.get(server).filter(|_| bytes > 0) else { return };
+        self.observers.volumes.note_bytes(&server.settings().name, bytes);
     }
 
     pub(crate) fn keep_volumes_if_due(&mut self, now: Instant) {
-        if self.volumes.keep_at.is_some_and(|at| now >= at) {
+        if self.observers.volumes.keep_at.is_some_and(|at| now >= at) {
             self.keep_volumes();
         }
     }
 
     pub(crate) fn keep_volumes(&mut self) {
-        self.volumes.keep_at = None;
-        self.clerk.keep_volumes(self.volumes.counters.clone());
+        self.observers.volumes.keep_at = None;
+        self.state.clerk.keep_volumes(self.observers.volumes.counters.clone());
     }
 
     pub(crate) fn volume_views(&mut self) -> Vec<view::Volume> {
         let now = clock::now().date;
-        let mut views = vec![volume_view(None, &mut self.volumes.counters.all, now)];
+        let mut views = vec![volume_view(None, &mut self.observers.volumes.counters.all, now)];
         let places: Vec<_> = (1..)
-            .zip(self.servers.iter())
+            .zip(self.network.servers.iter())
             .map(|(place, (_, server))| (ServerId(place), key(&server.settings().name)))
             .collect();
         for (place, name) in places {
-            let volumes = self.volumes.counters.servers.entry(name).or_default();
+            let volumes = self.observers.volumes.counters.servers.entry(name).or_default();
             views.push(volume_view(Some(place), volumes, now));
         }
         views
@@ -130,13 +130,14 @@ impl Daemon {
         };
         match server {
             None => {
-                self.volumes.counters.servers.values_mut().for_each(reset);
-                reset(&mut self.volumes.counters.all);
+                self.observers.volumes.counters.servers.values_mut().for_each(reset);
+                reset(&mut self.observers.volumes.counters.all);
             }
             Some(place) => {
-                let id = self.servers.at_place(place.0).ok_or(Refusal::NoSuchServer(place.0))?;
+                let id =
+                    self.network.servers.at_place(place.0).ok_or(Refusal::NoSuchServer(place.0))?;
                 let name = key(self.name(id));
-                reset(self.volumes.counters.servers.entry(name).or_default());
+                reset(self.observers.volumes.counters.servers.entry(name).or_default());
             }
         }
         self.keep_volumes();
