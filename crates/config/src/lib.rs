@@ -20,6 +20,7 @@ mod printing;
 mod reading;
 mod tables;
 
+use crate::tables::sources::category::{read_category, usual_categories};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -41,7 +42,7 @@ pub use reading::warning::Warning;
 pub use tables::interfaces::control::{Access, Control, Socket};
 pub use tables::interfaces::history::History;
 pub use tables::interfaces::log::Log;
-pub use tables::sources::category::Category;
+pub use bergamot_jobs::machine::Category;
 pub use tables::sources::feed::{Feed, Feeds};
 pub use tables::sources::groups::Groups;
 pub use tables::sources::polling::Polling;
@@ -221,10 +222,10 @@ impl<'text> Reading<'_, 'text> {
         self.each(&catalogue::SERVER, |fields| servers.read(fields));
         let mut categories = Vec::new();
         self.each(&catalogue::CATEGORY, |fields| {
-            categories.push(Category::read(fields, &categories, &directories));
+            categories.push(read_category(fields, &categories, &directories));
         });
         if categories.is_empty() {
-            categories = Category::usual(&directories);
+            categories = usual_categories(&directories);
         }
         let mut schedules = Vec::new();
         self.each(&catalogue::SCHEDULE, |fields| schedules.extend(Schedule::read(fields)));

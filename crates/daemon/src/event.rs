@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bergamot_engine::ConnectionId;
 use bergamot_jobs::Record;
+use bergamot_jobs::machine::StoreFailure;
 use bergamot_net::{Buffer, Report};
 use bergamot_types::JobId;
 use bergamot_writer::Done;
@@ -13,6 +14,7 @@ use tokio::sync::mpsc;
 use crate::control::call::Call;
 use crate::disk::directories::Opened;
 use crate::feeds::poll::FeedNews;
+use crate::intake::nzb_to_job::Unread;
 use crate::intake::url_client::Fetched;
 use crate::intake::url_response::Arrived;
 use crate::jobs::merge_split::{Merging, Splitting};
@@ -32,7 +34,7 @@ pub(crate) enum Happening {
     Cleared {
         job: JobId,
         and_record: bool, // not only its files
-        result: Result<(), String>,
+        result: Result<(), StoreFailure>,
     },
     Connection {
         connection: ConnectionId,
@@ -52,7 +54,7 @@ pub(crate) enum Happening {
     /// The journal of a job holds everything noted before, if it could be written: that task is done.
     JournalWritten(bergamot_post::Ticket),
     /// All journals can be written to again, or one could not be.
-    Journals(Result<(), String>),
+    Journals(Result<(), StoreFailure>),
     /// A job is ready to be downloaded, or cannot be.
     Loaded {
         job: JobId,
@@ -69,13 +71,13 @@ pub(crate) enum Happening {
     /// What is used of the quotas is on disk, or could not be written.
     Persisted {
         number: u64,
-        result: Result<(), String>,
+        result: Result<(), StoreFailure>,
     },
     /// A record is on disk, or could not be written.
     Recorded {
         job: JobId,
         is_over: bool, // by that record
-        result: Result<(), String>,
+        result: Result<(), StoreFailure>,
     },
     /// The journal of a job no longer claims what was taken back, or was given up.
     Retracted {
@@ -87,7 +89,7 @@ pub(crate) enum Happening {
     /// Some articles of a job that waits, to be asked about.
     SampleDrawn {
         job: JobId,
-        drawn: Result<JobSample, String>,
+        drawn: Result<JobSample, Unread>,
     },
     /// A scan of the watch folder ended; the next may wait this long.
     Scanned {

@@ -17,26 +17,16 @@ pub(crate) enum Poll {
     Feed(FeedId),
     /// A newsgroup, by the number it has in `newsgroups`.
     Group(u32),
-    /// Jobs that were not removed from the history because of a doubtful clock may be now.
-    History,
     /// Journals that could not be written may be now.
     Journals,
-    /// Jobs that could not be read in may be now.
-    Loading,
     /// Whether a job that waits is there.
     Probe(JobId),
     Progress(JobId),
     Rate,
-    /// Records that could not be written may be now.
-    Records,
-    /// A job has rested long enough.
-    Rest(JobId),
     /// What a person at a terminal sees, or reads in the log.
     Screen,
     /// Whether a server can be reached that nobody asks.
     Server(ServerId),
-    /// How much room the volumes have left.
-    Storage,
     /// The NZB of this job is to be fetched.
     Url(JobId),
     WatchFolder,
@@ -80,37 +70,15 @@ impl Daemon {
             Poll::CurrentJob => self.check_current_job(),
             Poll::Feed(id) => self.begin_feed(id),
             Poll::Group(number) => self.begin_look(number),
-            Poll::History => {
-                self.end_for_good(target);
-                self.prune();
-            }
             Poll::Journals => {
                 self.end_for_good(target);
                 self.state.scribe.retry();
             }
-            Poll::Loading => {
-                self.end_for_good(target);
-                self.load_next();
-            }
             Poll::Probe(job) => self.begin_probe(job),
             Poll::Progress(job) => self.tell_progress_of(job),
             Poll::Rate => self.tell_rate(),
-            Poll::Records => {
-                self.end_for_good(target);
-                self.write_records_again();
-            }
-            Poll::Rest(job) => {
-                self.end_for_good(target);
-                self.jobs.end_rest(job);
-                self.load_next();
-                self.retry_if_failed_by_outage(job);
-            }
             Poll::Screen => self.speak(),
             Poll::Server(server) => self.probe_server(server),
-            Poll::Storage => {
-                self.end_for_good(target);
-                self.survey();
-            }
             Poll::Url(job) => self.fetch(job),
             Poll::WatchFolder => self.ring(),
         }

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use bergamot_engine::{Engine, Event, Order};
+use bergamot_engine::{Engine, Event};
+use bergamot_jobs::Jobs;
+use bergamot_jobs::machine::Event as JobEvent;
 use bergamot_net::{Buffer, BufferPool, Report};
 use bergamot_post::Post;
-use bergamot_queue::{Cause, Ending};
 use bergamot_rpc::{Hub, Server};
 use bergamot_types::{JobId, ServerId, SplitMix};
 use bergamot_writer::{Done, Outcome, Writer};
@@ -26,7 +27,6 @@ use crate::control::listen;
 use crate::disk::directories::{KnownJobs, Roots};
 use crate::disk::disk_info::Places;
 use crate::disk::mount_guard::MountGuard;
-use crate::disk::space::Storage;
 use crate::download::disk_work::{AtDisk, DiskWork};
 use crate::download::network::Network;
 use crate::event::{Happening, Inbox, Outbox};
@@ -37,7 +37,6 @@ use crate::intake::new_job::Reception;
 use crate::intake::url_client::Web;
 use crate::intake::url_fetch::Fetches;
 use crate::intake::watch_thread::{Desk, DeskBell};
-use crate::jobs::merge_split::Joinings;
 use crate::jobs::probes::Probes;
 use crate::logging::recent::LogBook;
 use crate::newsgroups::poll::Newsgroups;
@@ -49,7 +48,7 @@ use crate::settings::Settings;
 use crate::shared::Current;
 use crate::spool::journal_buffer::Notes;
 use crate::spool::journal_thread::Scribe;
-use crate::spool::load_queue::Loading;
+use crate::spool::load_queue::LoadQueue;
 use crate::spool::persistent_state::PersistentState;
 use crate::spool::record_thread::Keeper;
 use crate::spool::state_thread::Clerk;
@@ -61,9 +60,6 @@ use crate::views::observers::Observers;
 use crate::views::rate::Pace;
 use crate::views::traffic::Volumes;
 use bergamot_config::Verify;
-use bergamot_jobs::JobList;
-use bergamot_jobs::Pauses;
-use bergamot_jobs::pending_writes::PendingWrites;
 
 /// Runs until it is told to stop, or until no feed is due where that is all it does. Returns the names
 /// of the feeds whose servers have refused the login.
@@ -84,13 +80,10 @@ pub(crate) struct Daemon {
     pub(crate) state: PersistentState,
     pub(crate) observers: Observers,
     pub(crate) settings: ActiveSettings,
-    pub(crate) jobs: JobList,
-    pub(crate) pending_writes: PendingWrites<Waiter>,
-    pub(crate) retention: bergamot_jobs::Retention,
+    pub(crate) jobs: Jobs<Waiter>,
     pub(crate) reception: Reception,
     pub(crate) outbox: Outbox,
     pub(crate) handle: Handle, // for those who want to talk to it
-    pub(crate) pauses: Pauses,
     pub(crate) probes: Probes,
     pub(crate) newsgroups: Newsgroups,
     bell: DeskBell,
@@ -98,12 +91,9 @@ pub(crate) struct Daemon {
     pub(crate) feeds: FeedRoom,
     pub(crate) web: Web,
     pub(crate) fetches: Fetches,
-    pub(crate) joinings: Joinings,
     pub(crate) chance: SplitMix,
     pub(crate) supervisor: Supervisor,
-    pub(crate) storage: Storage,
-    pub(crate) loading: Loading,
-    pub(crate) load_trouble: Option<String>, // why they could not, as far as people know
+    pub(crate) load_queue: LoadQueue,
 }
 
 impl Daemon {
@@ -123,20 +113,32 @@ impl Daemon {
             move |order| done.tell(Happening::Disk(order)),
             move |thread| end_daemon(thread, &on_death),
         );
-        let reserve = settings.jobs.reserve;
+        let now = clock::now();
         let job_settings = Current::new(settings.jobs);
-        let mut jobs = JobList::default();
-        found.records.into_iter().for_each(|record| jobs.insert(record));
+        let reception = Reception::new(spool.clone(), job_settings.clone());
+        let active = ActiveSettings {
+            config: settings.config,
+            config_file: settings.config_file,
+            job_settings: job_settings.clone(),
+            chosen_rate: None,
+            switched: BTreeMap::new(),
+            threads: settings.threads,
+            zone: settings.zone,
+            started: now.date,
+            feeds_only: settings.feeds_only,
+            scan_waiters: Vec::new(),
+        };
+        let spool_view = Arc::new(reception.clone());
+        let jobs = Jobs::new(now, active.of_jobs(&servers), spool_view, found.records);
         // Before the first job of this run has a number.
-        let known = KnownJobs::of(&jobs, spool.last_id());
-        let reception = Reception::new(spool.clone(), job_settings.clone(), jobs.bottom());
+        let known = KnownJobs::of(jobs.list(), spool.last_id());
         let intake =
             bergamot_watch::Settings { claimant: claimant(&settings.state), ..settings.intake };
         let bell = Desk::start(intake, reception.clone(), outbox.clone());
         let scribe = Scribe::start(spool.clone(), outbox.clone());
         let (grounds, grounds_told) =
-            MountGuard::open(&settings.state, settings.config.storage.modes());
-        let directories = jobs.directories();
+            MountGuard::open(&settings.state, active.config.storage.modes());
+        let directories = jobs.list().directories();
         let keeper =
             Keeper::start(spool.clone(), directories, job_settings.clone(), outbox.clone());
         let roots = Roots::new(grounds.clone(), known, outbox.clone());
@@ -147,15 +149,14 @@ impl Daemon {
             reception: reception.clone(),
             settings: job_settings.clone(),
             log,
-            config: settings.config_file.clone(),
+            config: active.config_file.clone(),
             config_turn: Arc::default(),
             readers: Arc::new(Semaphore::new(MOST_READERS)),
             grounds,
             places: places.clone(),
             roots: roots.clone(),
         };
-        let polling = settings.config.polling;
-        let now = clock::now();
+        let polling = active.config.polling;
         let pool = BufferPool::new(engine.budget.0 as usize);
         let mut daemon = Self {
             handle,
@@ -185,35 +186,18 @@ impl Daemon {
                 warnings: Vec::new(),
             },
             jobs,
-            pending_writes: PendingWrites::default(),
-            retention: settings.retention.begin(now),
             reception,
             outbox,
-            feeds: FeedRoom::new(left.feeds, &settings.config, settings.feeds_only),
-            newsgroups: Newsgroups::new(settings.config.groups.settings()),
-            pauses: Pauses::default(),
+            feeds: FeedRoom::new(left.feeds, &active.config, active.feeds_only),
+            newsgroups: Newsgroups::new(active.config.groups.settings()),
             probes: Probes::default(),
             bell: bell.context("cannot start the desk")?,
             targets: new_targets(polling.queue),
             web: Web::new(),
             fetches: Fetches::default(),
-            joinings: Joinings::default(),
             supervisor: Supervisor::find(|name| std::env::var(name).ok()),
-            storage: Storage::new(places, reserve),
-            loading: Loading::new(roots),
-            load_trouble: None,
-            settings: ActiveSettings {
-                config: settings.config,
-                config_file: settings.config_file,
-                job_settings,
-                chosen_rate: None,
-                switched: BTreeMap::new(),
-                threads: settings.threads,
-                zone: settings.zone,
-                started: now.date,
-                feeds_only: settings.feeds_only,
-                scan_waiters: Vec::new(),
-            },
+            load_queue: LoadQueue::new(roots),
+            settings: active,
         };
         for told in left.told.into_iter().chain(grounds_told) {
             warn!("{told}");
@@ -222,16 +206,15 @@ impl Daemon {
         daemon.disk.sums.want(daemon.settings.config.download.verify == Verify::Read);
         daemon.take_up_choices(&left.settings);
         daemon.rebuild(&found.to_rebuild);
-        daemon.take_up(found.set_aside, found.suspects, found.read_only);
+        daemon.take_up(found.set_aside, &found.suspects, found.read_only);
         daemon.settle_again(&found.unsettled);
         if !found.joined.is_empty() {
             daemon.state.keeper.remove_all(found.joined);
         }
         if daemon.settings.feeds_only {
-            daemon.tell_engine(Event::DownloadPaused);
+            daemon.events.push_back(Event::DownloadPaused);
         } else {
-            daemon.fetch_again();
-            daemon.set_scan_target(clock::now().instant, daemon.pauses.scan.is_some());
+            daemon.set_scan_target(now.instant, daemon.jobs.pauses().scan.is_some());
         }
         daemon.targets.set_concurrency(Lane::Feeds, daemon.settings.config.feeds_table.concurrency);
         daemon.set_feed_targets();
@@ -243,7 +226,7 @@ impl Daemon {
     fn take_up(
         &mut self,
         set_aside: Vec<(PathBuf, String)>,
-        suspects: Vec<JobId>,
+        suspects: &[JobId],
         read_only: Option<String>,
     ) {
         for (path, why) in set_aside {
@@ -254,27 +237,14 @@ impl Daemon {
             warn!("no NZB can be taken: {why}");
             self.observers.warnings.push(format!("no NZB can be taken: {why}"));
         }
-        if self.jobs.queued_count() > 0 {
-            info!(jobs = self.jobs.queued_count(), "going on with what was queued");
-        }
-        for job in suspects {
-            let cause = Cause::Crashed;
-            let why = format!("{}: {}", cause.code(), cause.sentence());
-            warn!(%job, "parked: {why}");
-            self.end(job, Ending::Failed(cause), &why);
-        }
-        let queued: Vec<_> = self.jobs.queued().map(|record| record.id).collect();
-        queued.into_iter().for_each(|job| self.let_propagate(job));
-        self.discard_remnants();
-        self.plan_retries_at_start();
-        self.prune();
+        self.jobs.resume_queue(clock::now(), &self.engine, suspects);
     }
 
     async fn converse(&mut self, mut inbox: Inbox) -> anyhow::Result<()> {
         let doors = listen::open(&self.settings.config, &self.handle, &self.observers.hub).await?;
         self.tell_ready();
         self.supervisor.ready(self.supervised_status());
-        self.load_next();
+        self.run();
         loop {
             self.on_time();
             if self.outbox.died().is_some() || self.settings.feeds_only && self.feeds_are_done() {
@@ -333,7 +303,7 @@ impl Daemon {
 
     fn next_deadline(&self) -> Option<Instant> {
         let due = [self.engine.poll_timeout(), self.post.poll_timeout()];
-        let planned = [self.targets.next_wake(), self.pauses.next_end()];
+        let planned = [self.targets.next_wake(), self.jobs.poll_timeout()];
         let to_be_kept = [self.state.notes.next_deadline(), self.observers.volumes.next_deadline()];
         let watched = [self.supervisor.next_sign()];
         due.into_iter().chain(planned).chain(to_be_kept).chain(watched).flatten().min()
@@ -347,9 +317,11 @@ impl Daemon {
         if self.post.poll_timeout().is_some_and(|at| now >= at) {
             self.tell_post(bergamot_post::Event::Timeout);
         }
+        if self.jobs.poll_timeout().is_some_and(|at| now >= at) {
+            self.tell_jobs(JobEvent::Timeout);
+        }
         self.begin_what_is_due(now);
         self.notes_on_time(now);
-        self.end_pauses();
         self.keep_volumes_if_due(now);
         self.see_to_publication(now);
         self.supervisor.give_sign_if_due(now);
@@ -361,16 +333,19 @@ impl Daemon {
 
     fn on(&mut self, happening: Happening) {
         match happening {
-            Happening::Accepted(record) => drop(self.on_accepted(*record)),
+            Happening::Accepted(record) => drop(self.add_job(*record, false)),
             Happening::Called(call) => call.answer(self),
-            Happening::Cleared { job, and_record, result } => {
-                self.on_cleared(job, and_record, &result);
+            Happening::Cleared { job, and_record: true, result } => {
+                self.tell_jobs(JobEvent::Removed { job, result });
+            }
+            Happening::Cleared { job, and_record: false, result } => {
+                self.tell_jobs(JobEvent::FilesDeleted { job, result });
             }
             Happening::Connection { connection, report } => self.on_report(connection, report),
             Happening::Disk(done) => self.on_disk(done),
             Happening::Feed(news) => self.on_feed(news),
             Happening::Fetched { job, fetched } => self.on_fetched(job, *fetched),
-            Happening::FoundDelivered(jobs) => self.on_found_delivered(&jobs),
+            Happening::FoundDelivered(jobs) => self.tell_jobs(JobEvent::FoundDelivered(jobs)),
             Happening::ErrandReturned(returned) => self.on_errand_returned(*returned),
             Happening::ReloadWanted => self.reload(),
             Happening::JournalWritten(ticket) => self.on_journal_written(ticket),
@@ -379,14 +354,16 @@ impl Daemon {
             Happening::Merged(merging) => self.on_merged(*merging),
             Happening::Opened { number, opened } => self.on_opened(number, *opened),
             Happening::Persisted { number, result } => self.on_persisted(number, result),
-            Happening::Recorded { job, is_over, result } => self.on_recorded(job, is_over, result),
+            Happening::Recorded { job, is_over, result } => {
+                self.tell_jobs(JobEvent::Written { job, is_over, result });
+            }
             Happening::Retracted { job, number } => self.on_retracted(job, number),
             Happening::SampleDrawn { job, drawn } => self.on_sample_drawn(job, drawn),
             Happening::Scanned { next } => self.on_scanned(next),
             Happening::Settled(jobs) => self.on_settled(&jobs),
             Happening::Split(splitting) => self.on_split(*splitting),
             Happening::Stop | Happening::ThreadDied => {} // looked at by the loop
-            Happening::Surveyed(survey) => self.on_surveyed(*survey),
+            Happening::Surveyed(survey) => self.tell_jobs(JobEvent::Surveyed(survey)),
             Happening::WatchFolderTouched => {
                 self.targets.due_now(clock::now().instant, Poll::WatchFolder);
             }
@@ -395,25 +372,7 @@ impl Daemon {
 
     pub(crate) fn tell_engine(&mut self, event: Event) {
         self.events.push_back(event);
-        self.run_engine();
-    }
-
-    /// Tells the engine all that waits for it, and carries out its orders.
-    pub(crate) fn run_engine(&mut self) {
-        while let Some(event) = self.events.pop_front() {
-            if let Event::JobRemoved(job) = event {
-                self.drive_post(bergamot_post::Event::JobRemoved(job));
-            }
-            self.engine.handle(clock::now(), event);
-            while let Some(order) = self.engine.poll_order() {
-                // What no longer holds is taken back before anything is done about it.
-                if !matches!(order, Order::Note(_)) {
-                    self.retract();
-                }
-                self.carry_out(order);
-            }
-            self.retract();
-        }
+        self.run();
     }
 
     pub(crate) fn name(&self, server: ServerId) -> &str {
@@ -454,10 +413,8 @@ impl Daemon {
             }
         }
         // Nobody is left to hear that a record is written and has to be written once more.
-        for job in self.pending_writes.unsent() {
-            if let Some(record) = self.jobs.record(job) {
-                self.state.keeper.update(record.clone());
-            }
+        for record in self.jobs.unwritten() {
+            self.state.keeper.update(record.clone());
         }
         if let Some(records) = self.engine.closing_records(clock::now()) {
             self.state.clerk.close(&records);

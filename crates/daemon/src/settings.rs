@@ -2,21 +2,20 @@
 
 use std::io::IsTerminal;
 use std::net::{IpAddr, Ipv4Addr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use bergamot_api::Refusal;
-use bergamot_engine::Now;
+use bergamot_jobs::machine::JobDirectories;
 use bergamot_limit::Zone;
 use bergamot_net::http::{Reach, is_public};
 use bergamot_storage::Reserve;
-use bergamot_types::{SafeName, Url};
+use bergamot_types::Url;
 use rustix::process::{Resource, getrlimit};
 
 use crate::clock;
 use crate::memory_budget;
-use bergamot_config::{Category, Config, Duplicates, History, Par2Volumes, memory_budget};
+use bergamot_config::{Config, Duplicates, Par2Volumes, memory_budget};
 
 /// The configuration, cut to what each room needs to know.
 #[derive(Clone, Debug)]
@@ -26,7 +25,6 @@ pub struct Settings {
     pub(crate) servers: Vec<bergamot_net::ServerSettings>,
     pub(crate) intake: bergamot_watch::Settings,
     pub(crate) jobs: JobSettings,
-    pub(crate) retention: Retention,
     pub(crate) state: PathBuf,
     pub(crate) zone: Zone,
     pub(crate) threads: usize,
@@ -38,30 +36,9 @@ pub struct Settings {
     pub(crate) feeds_only: bool,
 }
 
-/// How long history lasts.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Retention {
-    pub(crate) keep: Duration,
-    pub(crate) most: usize,
-}
-
-impl Retention {
-    fn new(config: &History) -> Self {
-        let keep = Duration::from_secs(u64::from(config.keep_days) * 24 * 60 * 60);
-        Self { keep, most: config.most }
-    }
-
-    /// The machine that applies it, from the start of the daemon on.
-    pub(crate) fn begin(self, now: Now) -> bergamot_jobs::Retention {
-        bergamot_jobs::Retention::new(now.instant, now.date, self.keep, self.most)
-    }
-}
-
 #[derive(Clone, Debug)]
 pub(crate) struct JobSettings {
-    pub(crate) incomplete: PathBuf,
-    pub(crate) complete: PathBuf,
-    pub(crate) categories: Vec<Category>,
+    pub(crate) directories: JobDirectories,
     /// Take an NZB whose articles are queued or done already.
     pub(crate) accept_duplicates: bool,
     pub(crate) wants_par2_volumes: bool,
@@ -82,7 +59,6 @@ impl Settings {
             servers: servers.collect(),
             intake: config.intake_settings(),
             jobs: JobSettings::new(config),
-            retention: Retention::new(&config.history),
             state: config.directories.state.clone(),
             zone: config.download.time_zone,
             threads,
@@ -151,9 +127,11 @@ fn local_directories(config: &Config) -> Vec<PathBuf> {
 impl JobSettings {
     pub(crate) fn new(config: &Config) -> Self {
         Self {
-            incomplete: config.directories.incomplete.clone(),
-            complete: config.directories.complete.clone(),
-            categories: config.categories.clone(),
+            directories: JobDirectories {
+                incomplete: config.directories.incomplete.clone(),
+                complete: config.directories.complete.clone(),
+                categories: config.categories.clone(),
+            },
             accept_duplicates: config.watch.duplicates == Duplicates::Accept,
             wants_par2_volumes: config.download.par2_volumes == Par2Volumes::Always,
             private_hosts: private_hosts(config),
@@ -191,50 +169,6 @@ impl JobSettings {
         }
         Ok(())
     }
-
-    /// By its name or an alias, in any case.
-    pub(crate) fn category(&self, name: &str) -> Option<&Category> {
-        self.categories.iter().find(|category| category.is_called(name))
-    }
-
-    /// Every directory that finished jobs may be in, as far as it is configured.
-    pub(crate) fn destinations(&self) -> impl Iterator<Item = &Path> {
-        let categories = self.categories.iter().map(|category| category.directory.as_path());
-        std::iter::once(self.complete.as_path()).chain(categories)
-    }
-
-    /// Every directory that jobs are written to, each once.
-    pub(crate) fn grounds(&self) -> Vec<&Path> {
-        let mut all = vec![self.incomplete.as_path()];
-        for path in self.destinations() {
-            if !all.contains(&path) {
-                all.push(path);
-            }
-        }
-        all
-    }
-
-    /// The configured directory that the finished jobs of a category come to lie in.
-    pub(crate) fn ground(&self, category: Option<&str>) -> &Path {
-        match category.and_then(|name| self.category(name)) {
-            Some(known) => &known.directory,
-            None => &self.complete,
-        }
-    }
-
-    /// Where the finished jobs of a category go. One that nobody configured gets a directory of its
-    /// own name, made safe.
-    pub(crate) fn destination(&self, category: Option<&str>) -> PathBuf {
-        let Some(name) = category.filter(|name| !name.trim().is_empty()) else {
-            return self.complete.clone();
-        };
-        match self.category(name) {
-            Some(known) => known.directory.clone(),
-            None => {
-                self.complete.join(SafeName::from_raw(&name.replace(['/', '\\'], "-")).as_str())
-            }
-        }
-    }
 }
 
 /// Sockets that listen, the log, directories, threads that wait: what a daemon at rest has open, and some more.
@@ -247,42 +181,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn categories_are_found_by_name_and_alias_and_strangers_stay_below_complete() {
-        let tv = Category {
-            name: "TV".to_owned(),
-            aliases: vec!["series".to_owned()],
-            directory: "/c/shows/tv".into(),
-            priority: 50,
-        };
-        let settings = JobSettings {
-            incomplete: "/i".into(),
-            complete: "/c".into(),
-            categories: vec![tv],
-            accept_duplicates: false,
-            wants_par2_volumes: false,
-            private_hosts: Vec::new(),
-            local_directories: Vec::new(),
-            reserve: Reserve::Usual,
-        };
-        for (category, directory) in [
-            (None, "/c"),
-            (Some("tv"), "/c/shows/tv"),
-            (Some("Series"), "/c/shows/tv"),
-            (Some("books"), "/c/books"),
-            (Some("a/b"), "/c/a-b"),
-            (Some("../../etc"), "/c/_..-..-etc"),
-            (Some(" "), "/c"),
-        ] {
-            assert_eq!(settings.destination(category), PathBuf::from(directory), "{category:?}");
-        }
-    }
-
-    #[test]
     fn private_addresses_are_refused_unless_they_are_named() {
         let settings = |hosts: &[&str]| JobSettings {
-            incomplete: "/i".into(),
-            complete: "/c".into(),
-            categories: Vec::new(),
+            directories: JobDirectories {
+                incomplete: "/i".into(),
+                complete: "/c".into(),
+                categories: Vec::new(),
+            },
             accept_duplicates: false,
             wants_par2_volumes: false,
             private_hosts: hosts.iter().map(|&host| host.to_owned()).collect(),

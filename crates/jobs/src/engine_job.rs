@@ -67,3 +67,26 @@ pub fn contents(nzb: &Nzb) -> Contents {
         newest_post: nzb.files.iter().filter_map(|file| file.date).max(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bergamot_nzb::Limits;
+    use bergamot_types::{JobId, UnixTime};
+
+    use super::*;
+    use crate::record::fingerprint::Fingerprint;
+
+    fn wants_volumes(names: &[&str]) -> bool {
+        let file = |name: &&str| format!("<file subject='\"{name}\"'></file>");
+        let text = format!("<nzb>{}</nzb>", names.iter().map(file).collect::<String>());
+        let nzb = bergamot_nzb::read(text.as_bytes(), &Limits::default()).unwrap();
+        let record = Record::new(JobId(1), "a", UnixTime(0), "", Fingerprint::default());
+        new_job(&record, nzb, false).wants_extras
+    }
+
+    #[test]
+    fn volumes_are_wanted_where_there_is_nothing_else() {
+        assert!(wants_volumes(&["a.par2", "a.vol0+1.par2"]));
+        assert!(!wants_volumes(&["a.par2", "a.vol0+1.par2", "a.rar"]));
+    }
+}

@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 
+use bergamot_jobs::machine::StoreFailure;
 use thiserror::Error;
 
 /// The daemon acts by variant: it holds what it would take in while the disk is `Full` or `ReadOnly`,
@@ -24,6 +25,12 @@ pub enum StoreError {
     /// Not tried, because something else could not be written there and has to be first.
     #[error("{path} cannot be written to, and nothing new is taken until it can: {why}")]
     Unwritable { path: PathBuf, why: String },
+}
+
+impl From<&StoreError> for StoreFailure {
+    fn from(error: &StoreError) -> Self {
+        Self { code: error.code(), message: error.to_string() }
+    }
 }
 
 impl StoreError {

@@ -9,7 +9,7 @@ use bergamot_api::Refusal;
 use bergamot_api::feeds::{Feed, FeedChoice, FeedError, FeedRetry};
 use bergamot_api::metrics::Measured;
 use bergamot_api::newsgroup::{Group, GroupQuery};
-use bergamot_api::request::{Edit, JobFilter, ListKind, Place};
+use bergamot_api::request::{Edit, JobFilter, ListKind};
 use bergamot_api::targets::Target;
 use bergamot_api::view::{
     Config as ConfigView, Explanation, File, Job, Listing, Page, Quota, Reload, Server, Status,
@@ -17,6 +17,7 @@ use bergamot_api::view::{
 };
 use bergamot_config::{Config, Listed};
 use bergamot_feed::{CallId, FeedId, FeedSettings, Judge, Reply as FeedReply};
+use bergamot_jobs::machine::{Event as JobEvent, StoreFailure};
 use bergamot_jobs::{Part, Pause, Record};
 use bergamot_newsgroups::{Extent, Failure, Headers, Need};
 use bergamot_types::{ByteRate, GroupName, JobId, ServerId, Url};
@@ -25,14 +26,14 @@ use tokio::sync::oneshot;
 
 use crate::event::{Happening, Outbox};
 use crate::intake::url_client::Web;
-use crate::jobs::edit::Edited;
 use crate::jobs::merge_split::Joining;
+use crate::jobs::requests::Edited;
 use crate::run::Daemon;
 use crate::views::servers::Files;
 
 /// Comes true when what was changed is on disk.
-pub(crate) type Promise = oneshot::Receiver<Result<(), String>>;
-pub(crate) type Waiter = oneshot::Sender<Result<(), String>>;
+pub(crate) type Promise = oneshot::Receiver<Result<(), StoreFailure>>;
+pub(crate) type Waiter = oneshot::Sender<Result<(), StoreFailure>>;
 
 /// Where an answer goes. The caller may have gone away meanwhile.
 #[derive(Debug)]
@@ -75,19 +76,19 @@ calls! {
         Some(job) => daemon.explain_job(job),
     };
     Accept { record: Box<Record>, at_top: bool } -> Vec<Promise> =
-        |daemon| accept(daemon, *record, at_top);
+        |daemon| daemon.add_job(*record, at_top);
     Edit { jobs: Vec<JobId>, edit: Edit, root: Option<Arc<Root>> } -> Vec<Edited> =
         |daemon| daemon.edit(&jobs, &edit, root.as_ref());
     Split { job: JobId, files: Vec<u32>, name: String } -> Result<Joining, Refusal> =
-        |daemon| daemon.split(job, files, name);
-    Merge { jobs: Vec<JobId> } -> Result<Joining, Refusal> = |daemon| daemon.merge(&jobs);
+        |daemon| daemon.split(job, files, &name);
+    Merge { jobs: Vec<JobId> } -> Result<Joining, Refusal> = |daemon| daemon.merge(jobs);
     // Pauses, rates, scans
     Pause { pause: Pause } -> Promise = |daemon| daemon.pause(&pause);
     Resume { parts: Vec<Part> } -> Promise = |daemon| daemon.resume(&parts);
     ResumeIn { after: Duration } -> Promise = |daemon| daemon.resume_in(after);
     SetRate { rate: Option<ByteRate> } -> Promise = |daemon| daemon.set_rate(rate);
     Scan {} -> Promise = |daemon| daemon.scan_now();
-    Survey {} -> () = |daemon| daemon.survey();
+    Survey {} -> () = |daemon| daemon.tell_jobs(JobEvent::SurveyWanted);
     // Servers and what came from them
     Servers {} -> Vec<Server> = |daemon| daemon.server_views();
     SwitchServers { switches: Vec<(ServerId, bool)> } -> Result<Promise, Refusal> =
@@ -133,16 +134,6 @@ calls! {
         |daemon| daemon.known_headers(&group);
 }
 
-fn accept(daemon: &mut Daemon, record: Record, at_top: bool) -> Vec<Promise> {
-    let job = record.id;
-    let mut promises = daemon.on_accepted(record);
-    if at_top {
-        let moved = daemon.edit(&[job], &Edit::Move(Place::Top), None);
-        promises.extend(moved.into_iter().filter_map(|moved| moved.ok().flatten()));
-    }
-    promises
-}
-
 /// Sends a call to the main loop and waits for its answer.
 pub(crate) async fn ask<T>(
     outbox: &Outbox,
@@ -156,7 +147,7 @@ pub(crate) async fn ask<T>(
 pub(crate) async fn kept(promise: Promise) -> Result<(), Refusal> {
     match promise.await {
         Ok(Ok(())) => Ok(()),
-        Ok(Err(why)) => Err(Refusal::Unavailable(why)),
+        Ok(Err(why)) => Err(Refusal::Unavailable(why.to_string())),
         Err(_) => Err(Refusal::Stopping),
     }
 }

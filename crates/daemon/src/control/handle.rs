@@ -39,9 +39,9 @@ use crate::disk::mount_guard::MountGuard;
 use crate::download::error_class;
 use crate::event::{Happening, Outbox};
 use crate::intake::local_file;
-use crate::intake::new_job::{Reception, Wishes};
-use crate::jobs::edit::Edited;
+use crate::intake::new_job::{Reception, Wishes, explained_unread};
 use crate::jobs::merge_split::Joining;
+use crate::jobs::requests::Edited;
 use crate::logging::recent::LogBook;
 use crate::settings::JobSettings;
 use crate::shared::Current;
@@ -88,8 +88,10 @@ impl Handle {
     async fn with_disks(&self, status: Status) -> Status {
         let settings = self.settings.get();
         let disk = |path| self.places.disk(path, settings.reserve);
-        let (complete_disk, incomplete_disk) =
-            tokio::join!(disk(&settings.complete), disk(&settings.incomplete));
+        let (complete_disk, incomplete_disk) = tokio::join!(
+            disk(&settings.directories.complete),
+            disk(&settings.directories.incomplete)
+        );
         Status { complete_disk, incomplete_disk, ..status }
     }
 
@@ -138,7 +140,7 @@ impl Control for Handle {
                 let read = aside(move || {
                     reception.nzb(&record).map(|nzb| listed_files(&record, &nzb, first))
                 });
-                read.await?.map_err(Refusal::Unavailable)
+                read.await?.map_err(|error| Refusal::Unavailable(explained_unread(&error)))
             }
         }
     }
@@ -282,12 +284,12 @@ impl Control for Handle {
 
     async fn disks(&self) -> Result<Vec<Disk>, Refusal> {
         let settings = self.settings.get();
-        Ok(self.places.disks(&settings.grounds(), settings.reserve).await)
+        Ok(self.places.disks(&settings.directories.all(), settings.reserve).await)
     }
 
     async fn accept_disks(&self, path: Option<String>) -> Result<(), Refusal> {
         let settings = self.settings.get();
-        let known = settings.grounds();
+        let known = settings.directories.all();
         let is_meant = |known: &&Path| path.as_ref().is_none_or(|path| *known == Path::new(path));
         let meant: Vec<_> = known.into_iter().filter(is_meant).map(Path::to_owned).collect();
         if meant.is_empty() {

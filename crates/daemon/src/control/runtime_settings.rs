@@ -16,48 +16,31 @@ use crate::control::call::Promise;
 use crate::run::Daemon;
 use crate::settings::{JobSettings, Settings};
 use bergamot_config::{Change, Config, Listed, Verify, changes};
+use bergamot_jobs::machine::{Event as JobEvent, JobDirectories};
 use bergamot_jobs::{Paused, Pauses};
 
 impl Daemon {
     pub(crate) fn pause(&mut self, pause: &Pause) -> Promise {
-        self.pauses.pause(clock::now(), pause);
-        let parts: Vec<_> = pause.parts.iter().map(|part| part.word()).collect();
-        info!(by = pause.author, "paused: {}", parts.join(", "));
+        self.jobs.pause(clock::now(), pause);
         self.obey_pauses()
     }
 
     pub(crate) fn resume(&mut self, parts: &[Part]) -> Promise {
-        self.pauses.resume(parts);
-        let parts: Vec<_> = parts.iter().map(|part| part.word()).collect();
-        info!("resumed: {}", parts.join(", "));
+        self.jobs.resume(parts);
         self.obey_pauses()
     }
 
     /// What nobody has paused stays as it is, also where a quota, the timetable or the disk holds it
     /// back: those end by themselves.
     pub(crate) fn resume_in(&mut self, pause: Duration) -> Promise {
-        if self.pauses.end_after(clock::now(), pause) {
-            info!(?pause, "to be resumed");
-        }
+        self.jobs.resume_in(clock::now(), pause);
         self.obey_pauses()
-    }
-
-    /// Ends the pauses whose time has come.
-    pub(crate) fn end_pauses(&mut self) {
-        if self.pauses.end_due(clock::now().instant) {
-            info!("resumed, as it was set");
-            self.obey_pauses();
-        }
     }
 
     /// The engine and the watch folder do as the pauses say, now and after a restart.
     pub(crate) fn obey_pauses(&mut self) -> Promise {
-        let event = match self.pauses.download {
-            Some(_) => Event::DownloadPaused,
-            None => Event::DownloadResumed,
-        };
-        self.tell_engine(event);
-        self.set_scan_target(clock::now().instant, self.pauses.scan.is_some());
+        self.run();
+        self.set_scan_target(clock::now().instant, self.jobs.pauses().scan.is_some());
         self.tell_pauses();
         self.keep_choices()
     }
@@ -114,7 +97,7 @@ impl Daemon {
             servers: self.settings.switched.clone(),
             ..RuntimeSettings::default()
         };
-        let [download, post, scan] = self.pauses.all().map(|(_, paused)| paused.map(kept));
+        let [download, post, scan] = self.jobs.pauses().all().map(|(_, paused)| paused.map(kept));
         (settings.download_paused, settings.post_paused, settings.scan_paused) =
             (download, post, scan);
         self.state.clerk.keep_settings(settings, sender);
@@ -181,12 +164,13 @@ impl Daemon {
         self.state.clerk.set_names(names);
         self.settings.job_settings.replace(JobSettings {
             // Jobs that run have their directories there.
-            incomplete: self.settings.job_settings.get().incomplete.clone(),
+            directories: JobDirectories {
+                incomplete: self.jobs.settings().directories.incomplete.clone(),
+                ..settings.jobs.directories
+            },
             ..settings.jobs
         });
         self.forget_past_sums();
-        self.retention.set(settings.retention.keep, settings.retention.most);
-        self.storage.set_reserve(config.storage.reserve);
         if self.settings.config.download.rate != config.download.rate {
             self.settings.chosen_rate = None; // the last word counts
             drop(self.keep_choices());
@@ -196,7 +180,8 @@ impl Daemon {
         self.apply_feeds();
         self.keep_rss();
         self.obey_settings();
-        self.load_next();
+        let settings = self.settings.of_jobs(&self.network.servers);
+        self.tell_jobs(JobEvent::SettingsChanged(Box::new(settings)));
         info!(applied = reload.applied.len(), "the configuration was read again");
         if !reload.needs_restart.is_empty() {
             warn!("only a restart applies {}", reload.needs_restart.join(", "));
@@ -206,14 +191,11 @@ impl Daemon {
 
     /// What people had chosen when the daemon stopped.
     pub(crate) fn take_up_choices(&mut self, settings: &RuntimeSettings) {
-        self.pauses = restored(settings);
+        self.jobs.restore_pauses(restored(settings));
         self.settings.chosen_rate = settings.rate_limit;
         self.settings.switched = settings.servers.clone();
         if *settings == RuntimeSettings::default() {
             return;
-        }
-        if self.pauses.download.is_some() {
-            self.tell_engine(Event::DownloadPaused);
         }
         if self.settings.chosen_rate.is_some() {
             self.tell_engine(Event::RateChanged(self.settings.chosen_rate));

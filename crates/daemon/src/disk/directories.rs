@@ -91,7 +91,11 @@ impl Roots {
         settings: &JobSettings,
         category: Option<&str>,
     ) -> Result<Opened, Hindrance> {
-        let incomplete = self.root(&settings.incomplete, &settings.incomplete, Use::Incomplete);
+        let incomplete = self.root(
+            &settings.directories.incomplete,
+            &settings.directories.incomplete,
+            Use::Incomplete,
+        );
         let (incomplete, destination) =
             tokio::join!(incomplete, self.destination(settings, category));
         Ok(Opened { incomplete: incomplete?, destination: destination? })
@@ -103,16 +107,24 @@ impl Roots {
         settings: &JobSettings,
         category: Option<&str>,
     ) -> Result<Root, Hindrance> {
-        let used_for = Use::Destination(settings.incomplete.clone());
-        self.root(&settings.destination(category), settings.ground(category), used_for).await
+        let used_for = Use::Destination(settings.directories.incomplete.clone());
+        self.root(
+            &settings.directories.destination(category),
+            settings.directories.configured(category),
+            used_for,
+        )
+        .await
     }
 
     /// Clears away what earlier runs have left when they were killed, each where it can be reached.
     pub(crate) fn sweep(&self, settings: &JobSettings) {
-        let destination =
-            |path: &Path| (path.to_owned(), Use::Destination(settings.incomplete.clone()));
-        let incomplete = (settings.incomplete.clone(), Use::Incomplete);
-        for (path, used_for) in settings.destinations().map(destination).chain([incomplete]) {
+        let destination = |path: &Path| {
+            (path.to_owned(), Use::Destination(settings.directories.incomplete.clone()))
+        };
+        let incomplete = (settings.directories.incomplete.clone(), Use::Incomplete);
+        for (path, used_for) in
+            settings.directories.destinations().map(destination).chain([incomplete])
+        {
             let roots = self.clone();
             // What is not there has nothing to be cleared away.
             in_a_thread("sweeper", &self.outbox, move || {

@@ -24,7 +24,7 @@ impl Handle {
         };
         let settings = self.settings.get();
         let path = PathBuf::from(&trial.path);
-        let ground = settings.grounds().into_iter().find(|ground| path.starts_with(ground));
+        let ground = settings.directories.all().into_iter().find(|ground| path.starts_with(ground));
         let Some(ground) = ground.map(Path::to_owned) else {
             let text = format!("{} is below no configured directory", trial.path);
             return Err(Refusal::Invalid(text));

@@ -11,7 +11,7 @@ use bergamot_types::JobId;
 use bergamot_writer::Writer;
 
 use crate::disk::disk_errors::DiskErrors;
-use crate::download::open_job::{OpenJob, Summary};
+use crate::download::open_job::{LoadedFiles, OpenJob, Summary};
 use crate::download::part_checksums::Sums;
 use crate::post::move_job::Move;
 use crate::spool::retractions::Retractions;
@@ -23,6 +23,7 @@ pub(crate) struct DiskWork {
     pub(crate) disk_errors: DiskErrors,
     pub(crate) sums: Sums,
     pub(crate) open_jobs: HashMap<JobId, OpenJob>,
+    pub(crate) loaded: HashMap<JobId, LoadedFiles>,
     pub(crate) retractions: Retractions,
 }
 
@@ -63,6 +64,7 @@ impl DiskWork {
             disk_errors: DiskErrors::default(),
             sums: Sums::default(),
             open_jobs: HashMap::new(),
+            loaded: HashMap::new(),
             retractions: Retractions::default(),
         }
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bergamot_jobs::Check;
+use bergamot_store::Journal;
 use bergamot_types::ByteCount;
 use bergamot_writer::{JobDir, Root};
 
@@ -17,6 +18,15 @@ pub(crate) struct OpenJob {
     /// So far every finished file was read back from the disk.
     pub(crate) is_read_back: bool,
     pub(crate) summary: Option<Summary>,
+}
+
+/// What was loaded for a job, until it is known whether it is used.
+#[derive(Debug)]
+pub(crate) struct LoadedFiles {
+    pub(crate) directory: Arc<JobDir>,
+    pub(crate) destination: Arc<Root>,
+    pub(crate) is_read_back: bool,
+    pub(crate) journal: Journal,
 }
 
 /// What is logged of a job that is complete.

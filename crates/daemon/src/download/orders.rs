@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use bergamot_engine::{ConnectionId, Event, Failure, HealthAction, Notice, Order, Ticket};
-use bergamot_jobs::failure::{JobFailure, health_text};
+use bergamot_jobs::failure::health_text;
+use bergamot_jobs::machine::{Disk, Event as JobEvent};
 use bergamot_net::{Connection, Fetch};
 use bergamot_nzb::better_name;
-use bergamot_queue::{Cause, Ending, FileKey, Layout};
+use bergamot_queue::{FileKey, Layout};
 use bergamot_store::Finished;
 use bergamot_types::{ByteCount, JobId, MessageId, SafeName, ServerId, Shown};
 use bergamot_writer::{Piece, Task};
@@ -15,7 +16,6 @@ use tracing::{debug, info, warn};
 use crate::clock;
 use crate::download::disk_work::AtDisk;
 use crate::download::network::OpenConnection;
-use crate::download::open_job::OpenJob;
 use crate::event::Happening;
 use crate::run::Daemon;
 use crate::service_thread::vital_task;
@@ -31,7 +31,7 @@ impl Daemon {
                 }
             }
             Order::Connect { connection, server } => self.connect(connection, server),
-            Order::DeleteFiles { job } => self.discard(job, false),
+            Order::DeleteFiles { job } => self.report_to_jobs(JobEvent::FilesUnwanted(job)),
             Order::Discard { ticket } => drop(self.network.decoded.remove(&ticket)),
             Order::Disconnect { connection } => {
                 if let Some(known) = self.network.connections.get_mut(&connection) {
@@ -150,35 +150,10 @@ impl Daemon {
         self.note_named(file, Finished { name: name.to_owned(), verified, read_back, status });
     }
 
-    /// Takes the writer's mark off a job that is on record as complete.
-    pub(crate) fn settle(&mut self, job: JobId, open: OpenJob) {
-        let name = self.jobs.record(job).and_then(|record| record.destination());
-        let name = name.and_then(|path| std::path::Path::new(path).file_name()?.to_str());
-        let Some(name) = name.and_then(SafeName::recorded) else { return };
-        let task = Task::Settle { job, destination: open.destination, name };
-        let what = AtDisk::Settle { job, summary: open.summary };
-        self.submit(open.directory, what, task);
-    }
-
     fn fail_job(&mut self, job: JobId, failure: Failure) {
-        let JobFailure { cause, reason, missing } = JobFailure::new(
-            failure,
-            self.engine.job(job),
-            self.jobs.record(job),
-            self.disk.disk_errors.text(),
-            self.settings.config.download.propagation,
-            clock::now().date,
-        );
-        if let Some(rest) = self.rest_after(job, cause) {
-            return self.put_back(job, rest, cause, &reason);
-        }
-        let mut outcome = self.outcome(job, Ending::Failed(cause), &reason);
-        outcome.missing = missing;
-        self.end_as(job, outcome);
-        if cause == Cause::ServersDown {
-            self.plan_retry_after_outage(job);
-        }
-        self.events.push_back(Event::JobRemoved(job));
+        let errors = &self.disk.disk_errors;
+        let disk = Disk { failure: errors.last(), error: errors.text().map(str::to_owned) };
+        self.report_to_jobs(JobEvent::Failed { job, failure, disk });
     }
 
     fn on_beyond_repair(&mut self, job: JobId, left: &str, action: HealthAction) {
@@ -188,9 +163,7 @@ impl Daemon {
             HealthAction::Park => debug!(%job, "cannot be repaired: {left}"),
             HealthAction::Pause => {
                 warn!(%job, "paused, for it cannot be repaired: {left}");
-                self.jobs.set_paused(job, true);
-                self.record(job);
-                self.load_next();
+                self.report_to_jobs(JobEvent::JobPaused(job));
             }
         }
     }
@@ -290,7 +263,7 @@ impl Daemon {
                     true => info!(server = self.name(server), "works again"),
                     false => debug!(server = self.name(server), "works again"),
                 }
-                self.retry_jobs_failed_by_outage();
+                self.report_to_jobs(JobEvent::ServerWorks);
             }
         }
     }

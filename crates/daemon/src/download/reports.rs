@@ -1,6 +1,7 @@
 //! What connections and the disk have to say.
 
 use bergamot_engine::{ConnectionId, Event, Ticket};
+use bergamot_jobs::machine::Event as JobEvent;
 use bergamot_net::{Buffer, Report};
 use bergamot_nntp::Reply;
 use bergamot_storage::VolumeId;
@@ -10,7 +11,7 @@ use tracing::{debug, field, info, warn};
 
 use crate::download::disk_work::AtDisk;
 use crate::download::error_class;
-use crate::jobs::life_cycle::announce;
+use crate::jobs::actions::log_completed;
 use crate::run::Daemon;
 
 impl Daemon {
@@ -95,7 +96,7 @@ impl Daemon {
         if let Err(error) = done.result.as_ref() {
             self.disk.disk_errors.note(error);
             if matches!(error, DiskError::Full { .. }) {
-                self.on_full(self.volume_of(&what));
+                self.report_to_jobs(JobEvent::VolumeFull(self.volume_of(&what)));
             }
         }
         match (what, done.result) {
@@ -111,8 +112,11 @@ impl Daemon {
                         self.state.keeper.remove(*record);
                     }
                     (true, Err(_)) => self.state.keeper.remove(*record),
-                    (false, Ok(_)) => self.note_discarded(job),
-                    (false, Err(_)) => {} // once more at the next start
+                    (false, result) => {
+                        let result =
+                            result.map(drop).map_err(|error| error_class::store_failure(&error));
+                        self.report_to_jobs(JobEvent::FilesDeleted { job, result });
+                    }
                 }
             }
             (AtDisk::FinishFile { file, read_back }, named) => {
@@ -141,7 +145,7 @@ impl Daemon {
                 if let Err(DiskError::Changed { .. }) = reserved {
                     self.note_distrusted(file);
                 }
-                self.note_growing(file);
+                self.report_to_jobs(JobEvent::FileGrows(file));
             }
             (AtDisk::Sync { job, number }, Ok(_)) => self.state.scribe.vouch(job, number),
             (AtDisk::Sync { .. }, Err(_)) => {}
@@ -149,11 +153,12 @@ impl Daemon {
                 if settled.is_ok() {
                     self.on_settled(&[job]);
                 }
-                if let (Some(record), Some(summary)) = (self.jobs.record(job), summary) {
-                    announce(record, summary);
+                if let (Some(record), Some(summary)) = (self.jobs.list().record(job), summary) {
+                    log_completed(record, summary);
                 }
             }
         }
+        self.run();
     }
 }
 
@@ -173,7 +178,7 @@ impl Daemon {
     fn volume_of(&self, what: &AtDisk) -> Option<VolumeId> {
         match what {
             AtDisk::Move(moved) => Some(VolumeId(moved.destination.device())),
-            _ => self.incomplete_volume(),
+            _ => self.jobs.incomplete_volume(),
         }
     }
 }

@@ -70,10 +70,10 @@ impl Daemon {
             kind: Lane::Upkeep,
             interval: self.settings.config.polling.active_check,
             priority: 0,
-            enabled: self.jobs.queued_count() > 0,
+            enabled: self.jobs.list().queued_count() > 0,
         };
         self.targets.set(now, Poll::CurrentJob, check);
-        let current = current_job(&self.jobs, &self.engine);
+        let current = current_job(self.jobs.list(), &self.engine);
         self.follow_screen(now);
         self.follow_progress(now, current);
         self.see_to_probes(now, current.map(|(_, job)| job));
@@ -118,7 +118,7 @@ impl Daemon {
 
     pub(crate) fn speak(&mut self) {
         let now = clock::now().instant;
-        self.observers.progress.speak(now, &self.engine, &self.jobs);
+        self.observers.progress.speak(now, &self.engine, self.jobs.list());
         self.targets.finished(now, Poll::Screen, &Ok::<(), ()>(()), &mut self.chance);
     }
 
@@ -134,7 +134,7 @@ impl Daemon {
         let now = clock::now().instant;
         self.targets.finished(now, Poll::Progress(job), &Ok::<(), ()>(()), &mut self.chance);
         let Some(health) = self.engine.job(job).map(|job| job.health().0) else { return };
-        let Some(record) = self.jobs.record(job) else { return };
+        let Some(record) = self.jobs.list().record(job) else { return };
         let remaining = self.remaining(record).bytes;
         let told = self.observers.published.progress.insert(job, (remaining, health));
         if told != Some((remaining, health)) {

@@ -11,7 +11,7 @@ use crate::run::Daemon;
 impl Daemon {
     pub(crate) fn tell_added(&self, job: JobId) {
         self.observers.published.on_queue_changed();
-        let Some(record) = self.jobs.record(job) else { return };
+        let Some(record) = self.jobs.list().record(job) else { return };
         self.observers.hub.publish(News::JobAdded {
             job,
             name: record.name.to_string(),
@@ -22,7 +22,7 @@ impl Daemon {
 
     pub(crate) fn tell_state(&self, job: JobId) {
         self.observers.published.on_queue_changed();
-        let Some(record) = self.jobs.record(job) else { return };
+        let Some(record) = self.jobs.list().record(job) else { return };
         if matches!(record.ending(), Some(Ending::Completed { .. })) {
             self.keep_rss();
         }
@@ -53,7 +53,7 @@ impl Daemon {
     /// It takes nothing, and why; or it works again.
     pub(crate) fn tell_disk(&mut self, trouble: Option<String>) {
         self.observers.held_since = clock::now().date;
-        let path = self.settings.job_settings.get().incomplete.to_string_lossy().into_owned();
+        let path = self.jobs.settings().directories.incomplete.to_string_lossy().into_owned();
         // How full it is, it may not say just now.
         self.observers.hub.publish(News::Disk { disk: Disk { path, ..Disk::default() }, trouble });
     }
@@ -66,7 +66,7 @@ impl Daemon {
     }
 
     pub(crate) fn tell_pauses(&self) {
-        for (part, paused) in self.pauses.all() {
+        for (part, paused) in self.jobs.pauses().all() {
             self.observers.hub.publish(News::Pause { part, paused: paused.map(Into::into) });
         }
     }

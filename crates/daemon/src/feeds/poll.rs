@@ -14,6 +14,7 @@ use bergamot_feed::{
     CallId, DupeMode as FeedDupeMode, Event, Failure, FailureKind, FeedId, FeedSettings, Feeds,
     Fetch, ItemKey, Memory, Reply, Take, WantedItem, Work,
 };
+use bergamot_jobs::machine::StoreFailure;
 use bergamot_poll::Wanted;
 use bergamot_queue::DupeMode;
 use bergamot_types::{Shown, UnixTime};
@@ -47,7 +48,7 @@ pub(crate) enum FeedNews {
     /// What is remembered is on disk, or could not be written.
     Kept {
         feed: FeedId,
-        result: Result<(), String>,
+        result: Result<(), StoreFailure>,
     },
     /// What became of each item that was to become a job.
     Taken {
@@ -155,7 +156,7 @@ impl Daemon {
     /// By the way that everybody takes who adds an NZB by its address.
     fn take_items(&self, feed: FeedId, takes: Vec<Take>) {
         let (handle, outbox) = (self.handle.clone(), self.outbox.clone());
-        let has_job = |take: &Take| self.jobs.of_item(&take.key.to_string()).is_some();
+        let has_job = |take: &Take| self.jobs.list().of_item(&take.key.to_string()).is_some();
         let takes: Vec<_> = takes.into_iter().map(|take| (has_job(&take), take)).collect();
         vital_task("feed-items", &self.outbox, async move {
             let mut results = Vec::with_capacity(takes.len());
@@ -210,8 +211,10 @@ impl Daemon {
         let Some(feed) = feed else { return true };
         let outbox = self.outbox.clone();
         vital_task("feed-record", &self.outbox, async move {
-            let result = kept.await.unwrap_or_else(|_| Err("the clerk is gone".to_owned()));
-            outbox.tell(Happening::Feed(FeedNews::Kept { feed, result }));
+            // Without an answer the daemon is about to end.
+            if let Ok(result) = kept.await {
+                outbox.tell(Happening::Feed(FeedNews::Kept { feed, result }));
+            }
         });
         true
     }

@@ -9,7 +9,7 @@ use crate::run::Daemon;
 impl Daemon {
     pub(crate) fn rss(&self) -> String {
         let channel = self.settings.config.feeds_table.channel();
-        let finished = self.jobs.history().filter_map(finished).take(channel.size).collect();
+        let finished = self.jobs.list().history().filter_map(finished).take(channel.size).collect();
         write_rss(&channel, finished)
     }
 

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use bergamot_api::request::{Content, NewJob};
+use bergamot_jobs::engine_job::contents;
+use bergamot_jobs::machine::SpoolView;
 use bergamot_jobs::{Dupe, Fingerprint, Outcome, Parameters, Record};
 use bergamot_nzb::{Label, Limits, Nzb, NzbError};
 use bergamot_queue::{Cause, Deletion, DupeMode, Ending, JobState};
@@ -12,7 +14,7 @@ use bergamot_store::{Addition, Spool, StoreError};
 use bergamot_types::{JobId, Secret, Shown, Url};
 
 use crate::clock;
-use crate::intake::nzb_to_job::{Unread, contents, fingerprint, read_nzb};
+use crate::intake::nzb_to_job::{Unread, fingerprint, read_nzb};
 use crate::settings::JobSettings;
 use crate::shared::Current;
 use bergamot_jobs::queue_order;
@@ -43,8 +45,8 @@ pub struct Wishes {
 }
 
 impl Reception {
-    pub(crate) fn new(spool: Arc<Spool>, settings: Current<JobSettings>, bottom: i64) -> Self {
-        Self { spool, settings, bottom: Arc::new(AtomicI64::new(bottom)) }
+    pub(crate) fn new(spool: Arc<Spool>, settings: Current<JobSettings>) -> Self {
+        Self { spool, settings, bottom: Arc::default() }
     }
 
     /// The job of these articles that is queued or completed, and where it came from.
@@ -59,7 +61,7 @@ impl Reception {
     /// What the name of an NZB file tells.
     pub(crate) fn label(&self, file_name: &str) -> Label {
         let settings = self.settings.get();
-        Label::parse(file_name, |text| settings.category(text).is_some())
+        Label::parse(file_name, |text| settings.directories.category(text).is_some())
     }
 
     pub(crate) fn record(&self, nzb: &Nzb, print: Fingerprint, wishes: &Wishes) -> Record {
@@ -79,7 +81,7 @@ impl Reception {
             [wishes.category.as_ref(), label.category.as_ref(), nzb.meta.category.as_ref()];
         let category = categories.into_iter().flatten().find(|text| !text.trim().is_empty());
         let settings = self.settings.get();
-        let known = category.and_then(|text| settings.category(text));
+        let known = category.and_then(|text| settings.directories.category(text));
         let parameter = wishes.parameters.get(PASSWORD).map(Secret::new);
         let password = wishes.password.clone().or(parameter);
         let password = password.or_else(|| nzb.meta.passwords.first().cloned()).or(label.password);
@@ -100,18 +102,8 @@ impl Reception {
     }
 
     /// The NZB of a job that is in the spool, read anew.
-    pub(crate) fn nzb(&self, record: &Record) -> Result<Nzb, String> {
-        read_nzb(&self.spool, record).map_err(|error| explained_unread(&error))
-    }
-
-    /// Below all others.
-    pub(crate) fn next_rank(&self) -> i64 {
-        self.bottom.fetch_add(queue_order::GAP, Ordering::Relaxed) + queue_order::GAP
-    }
-
-    /// New jobs come behind that one.
-    pub(crate) fn stay_below(&self, rank: i64) {
-        self.bottom.fetch_max(rank, Ordering::Relaxed);
+    pub(crate) fn nzb(&self, record: &Record) -> Result<Nzb, Unread> {
+        read_nzb(&self.spool, record)
     }
 
     pub(crate) fn spool(&self, record: &Record, nzb: &mut dyn Read) -> Result<(), StoreError> {
@@ -173,6 +165,32 @@ impl Reception {
         let mut outcome = Outcome::new(ending, clock::now().date, why);
         outcome.sequence = self.spool.next_sequence();
         record.end(outcome);
+    }
+}
+
+impl SpoolView for Reception {
+    fn next_id(&self) -> JobId {
+        self.spool.next_id()
+    }
+
+    fn next_sequence(&self) -> u64 {
+        self.spool.next_sequence()
+    }
+
+    fn next_rank(&self) -> i64 {
+        self.bottom.fetch_add(queue_order::GAP, Ordering::Relaxed) + queue_order::GAP
+    }
+
+    fn stay_below(&self, rank: i64) {
+        self.bottom.fetch_max(rank, Ordering::Relaxed);
+    }
+
+    fn copies(&self, fingerprint: Fingerprint) -> Vec<JobId> {
+        self.spool.copies(fingerprint)
+    }
+
+    fn has_nzb(&self, job: JobId) -> bool {
+        self.spool.nzb(job).is_ok()
     }
 }
 

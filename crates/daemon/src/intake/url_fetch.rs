@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use bergamot_feed::{CallId, Failure, FailureKind, Headers, HostRefusal, ItemKey, NzbOutcome};
 use bergamot_jobs::Record;
+use bergamot_jobs::machine::Event;
 use bergamot_poll::Wanted;
-use bergamot_queue::{Deletion, Ending, JobState, Step};
+use bergamot_queue::JobState;
 use bergamot_store::Spool;
-use bergamot_types::{JobId, Shown, Url};
+use bergamot_types::{JobId, Url};
 use tokio::task::AbortHandle;
-use tracing::{info, warn};
+use tracing::warn;
 
 use crate::clock;
 use crate::event::Happening;
@@ -22,7 +23,6 @@ use crate::intake::url_response::Arrived;
 use crate::periodic::{Lane, Poll};
 use crate::run::Daemon;
 use crate::service_thread::vital_task;
-use bergamot_jobs::queue_order::Target;
 
 /// How it stands with what is fetched.
 #[derive(Debug, Default)]
@@ -56,13 +56,6 @@ impl Daemon {
             (None, Some(1..)) => "Its NZB waits until its host may be asked.".to_owned(),
             _ => under_way,
         }
-    }
-
-    /// After a start, with what the last daemon had no time for.
-    pub(crate) fn fetch_again(&mut self) {
-        let left = self.jobs.queued().filter(|record| record.life == JobState::Fetching);
-        let left: Vec<_> = left.map(|record| record.id).collect();
-        left.into_iter().for_each(|job| self.plan_fetch(job));
     }
 
     pub(crate) fn plan_fetch(&mut self, job: JobId) {
@@ -132,7 +125,7 @@ impl Daemon {
 
     /// None if it has come or ended, or has no address that could be asked.
     fn to_be_fetched(&self, job: JobId) -> Option<(Record, Url)> {
-        let record = self.jobs.record(job)?;
+        let record = self.jobs.list().record(job)?;
         let is_wanted = record.life == JobState::Fetching && record.outcome.is_none();
         let url = Url::parse(record.url.as_deref()?).ok()?;
         is_wanted.then(|| (record.clone(), url))
@@ -165,7 +158,7 @@ impl Daemon {
 
     /// Somebody deleted the job meanwhile.
     fn drop_what_came(&self, job: JobId) {
-        if self.jobs.record(job).is_none() {
+        if self.jobs.list().record(job).is_none() {
             let spool = self.state.spool.clone();
             // What cannot be removed is set aside at the next start.
             tokio::task::spawn_blocking(move || drop(spool.drop_nzb(job)));
@@ -174,36 +167,16 @@ impl Daemon {
 
     /// From here on it is a job like any other.
     fn take_in(&mut self, mut record: Record, url: &Url, arrived: Arrived) {
-        let job = record.id;
         let brings_category = record.category.is_none();
         fill_in(&mut record, url, arrived);
         let settings = self.settings.job_settings.get();
-        let known = record.category.as_deref().and_then(|name| settings.category(name));
+        let known = record.category.as_deref().and_then(|name| settings.directories.category(name));
         let priority = known.map(|known| known.priority);
         let priority = priority.filter(|_| brings_category && record.priority_is_open);
         record.priority_is_open = false;
         record.category = known.map(|known| known.name.as_str().into()).or(record.category);
-        info!(%job, name = %Shown(&record.name), size = %record.contents.bytes, "fetched");
-        let twin = self.twin(&record);
         self.state.spool.expect(&record);
-        if let Some(known) = self.jobs.record_mut(job) {
-            *known = record;
-        }
-        self.jobs.step(job, Step::Fetched);
-        if let Some(twin) = twin {
-            let why = format!("nzb.duplicate: job {twin} has the same articles");
-            return self.end(job, Ending::Deleted(Deletion::Copy), &why);
-        }
-        self.record(job);
-        if let Some(priority) = priority {
-            let changed = self.jobs.place(job, priority, Target::Here);
-            self.change(|edits| edits.on_placed(&changed));
-        }
-        self.let_propagate(job);
-        self.jobs.nzb_came(job);
-        self.tell_changed(job);
-        self.tell_state(job);
-        self.load_next();
+        self.tell_jobs(Event::NzbFetched { record: Box::new(record), priority });
     }
 
     fn on_missed(&mut self, record: &Record, headers: &Headers, missed: &Missed) {
@@ -235,7 +208,8 @@ impl Daemon {
         };
         let is_last = attempts >= MOST_ATTEMPTS || missed.again == Again::Never;
         if is_last && patience.is_none() {
-            return self.end(job, Ending::Failed(missed.cause), &missed.why);
+            let reason = missed.why.clone();
+            return self.tell_jobs(Event::FetchFailed { job, cause: missed.cause, reason });
         }
         warn!(%job, again_in = ?pause, "not fetched: {}", missed.why);
         self.targets.finished_until(now, Poll::Url(job), &Err::<(), ()>(()), now + pause);

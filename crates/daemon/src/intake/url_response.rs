@@ -3,6 +3,7 @@
 use std::io::{Cursor, Read};
 use std::time::Duration;
 
+use bergamot_jobs::engine_job::contents;
 use bergamot_jobs::{Contents, Dupe, Fingerprint, Record};
 use bergamot_net::http::Response;
 use bergamot_nzb::{Limits, Member, Nzb, NzbError, Zip};
@@ -13,7 +14,7 @@ use flate2::bufread::MultiGzDecoder;
 use tracing::warn;
 
 use crate::intake::new_job::{Reception, Wishes, explained, job_name};
-use crate::intake::nzb_to_job::{contents, fingerprint};
+use crate::intake::nzb_to_job::fingerprint;
 use crate::intake::url_client::{Account, Again, Missed};
 
 /// An NZB that has come and is in the spool: what is known of its job that was not known before.

@@ -1,7 +1,6 @@
-//! The driver of `bergamot_jobs` in the main loop.
+//! Drives [`Jobs`](bergamot_jobs::Jobs): carries out its actions and reports to it. Runs in the main loop.
 
-pub(crate) mod edit;
-pub(crate) mod life_cycle;
+pub(crate) mod actions;
 pub(crate) mod merge_split;
 pub(crate) mod probes;
-pub(crate) mod retry;
+pub(crate) mod requests;

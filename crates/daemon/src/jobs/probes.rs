@@ -17,6 +17,8 @@ use tracing::{debug, warn};
 
 use crate::clock;
 use crate::event::Happening;
+use crate::intake::new_job::explained_unread;
+use crate::intake::nzb_to_job::Unread;
 use crate::periodic::{Lane, Poll};
 use crate::run::Daemon;
 use crate::service_thread::vital_blocking;
@@ -33,7 +35,7 @@ impl Daemon {
     /// JobFilter jobs and servers are looked at, now that the queue is as it is.
     pub(crate) fn see_to_probes(&mut self, now: Instant, current: Option<JobId>) {
         let settings = self.settings.config.probes;
-        let waiting = to_probe(&self.jobs, &self.engine, current);
+        let waiting = to_probe(self.jobs.list(), &self.engine, current);
         let next_up = waiting.first().copied();
         let probe = |job: JobId| {
             let priority = i32::from(Some(job) == next_up);
@@ -72,7 +74,7 @@ impl Daemon {
 
     /// Reads the NZB beside the loop.
     pub(crate) fn begin_probe(&mut self, job: JobId) {
-        let Some(record) = self.jobs.record(job).cloned() else {
+        let Some(record) = self.jobs.list().record(job).cloned() else {
             return self.end_probe(job, Err(()));
         };
         let (reception, outbox) = (self.reception.clone(), self.outbox.clone());
@@ -83,7 +85,7 @@ impl Daemon {
         });
     }
 
-    pub(crate) fn on_sample_drawn(&mut self, job: JobId, drawn: Result<JobSample, String>) {
+    pub(crate) fn on_sample_drawn(&mut self, job: JobId, drawn: Result<JobSample, Unread>) {
         if self.targets.target(Poll::Probe(job)).is_none() {
             return;
         }
@@ -92,8 +94,8 @@ impl Daemon {
                 self.probes.critical.insert(job, sample.critical);
                 self.tell_engine(Event::ProbeWanted { job, articles: sample.articles });
             }
-            Err(why) => {
-                debug!(%job, "cannot be probed: {why}");
+            Err(error) => {
+                debug!(%job, "cannot be probed: {}", explained_unread(&error));
                 self.end_probe(job, Err(()));
             }
         }
@@ -115,7 +117,7 @@ impl Daemon {
             return;
         }
         if outlook == Outlook::Hopeless {
-            let name = self.jobs.record(job).map(|record| record.name.to_string());
+            let name = self.jobs.list().record(job).map(|record| record.name.to_string());
             warn!(%job, name, "{missing} of {} articles are nowhere to be had", present + missing);
         }
         self.observers.hub.publish(News::JobOutlook { job, probe });
@@ -133,7 +135,7 @@ impl Daemon {
 
     /// While there are jobs, so that a wrong password is known before it is needed.
     fn see_to_server_probes(&mut self, now: Instant, enabled: bool) {
-        let enabled = enabled && self.jobs.queued_count() > 0;
+        let enabled = enabled && self.jobs.list().queued_count() > 0;
         let probe = Wanted { kind: Lane::Upkeep, interval: SERVER_INTERVAL, priority: 0, enabled };
         let wanted = self.network.servers.iter().map(|(server, _)| (Poll::Server(server), probe));
         let is_server = |target| matches!(target, Poll::Server(_));

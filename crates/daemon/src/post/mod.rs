@@ -7,8 +7,9 @@ use std::collections::VecDeque;
 
 use bergamot_api::Event as News;
 use bergamot_engine::Event as EngineEvent;
+use bergamot_jobs::machine::Event as JobEvent;
 use bergamot_post::{Event, Order, Task};
-use bergamot_queue::{JobState, Permille, Stage, Step};
+use bergamot_queue::{Permille, Stage};
 use bergamot_types::JobId;
 use tracing::warn;
 
@@ -19,7 +20,7 @@ impl Daemon {
     /// Tells the machine what happened to a job, and the engine what follows from it.
     pub(crate) fn tell_post(&mut self, event: Event) {
         self.drive_post(event);
-        self.run_engine();
+        self.run();
     }
 
     /// The same while the engine's orders are carried out: it is told when it has no more of them.
@@ -56,12 +57,7 @@ impl Daemon {
     }
 
     fn on_stage(&mut self, job: JobId, stage: Stage, progress: Permille) {
-        let is_new = |life| life != JobState::Post(stage);
-        let record = self.jobs.record(job).filter(|record| record.outcome.is_none());
-        if record.is_some_and(|record| is_new(record.life)) {
-            self.jobs.step(job, Step::Enter(stage));
-            self.tell_state(job);
-        }
+        self.report_to_jobs(JobEvent::Stage { job, stage });
         self.observers.hub.publish(News::JobStage { job, stage, progress: progress.0 });
     }
 }

@@ -4,12 +4,15 @@
 use std::sync::Arc;
 
 use bergamot_jobs::Check;
+use bergamot_jobs::machine::Event as JobEvent;
 use bergamot_post::{Event, Ticket};
+use bergamot_storage::VolumeId;
 use bergamot_types::{DiskTrouble, JobId, SafeName};
 use bergamot_writer::{DiskError, Outcome, Root, Task};
 
 use crate::download::disk_work::AtDisk;
 use crate::run::Daemon;
+use crate::spool::load::path_of;
 
 /// A move that the writer was told to do.
 #[derive(Debug)]
@@ -33,7 +36,7 @@ impl Daemon {
 
     /// A job that has ended meanwhile is not moved.
     pub(super) fn start_move(&mut self, ticket: Ticket, job: JobId, verified: bool) -> Vec<Event> {
-        let record = self.jobs.record(job).filter(|it| it.outcome.is_none());
+        let record = self.jobs.list().record(job).filter(|it| it.outcome.is_none());
         let (Some(record), Some(known)) = (record, self.disk.open_jobs.get(&job)) else {
             return vec![Event::JobRemoved(job), Event::TaskEnded { ticket, result: Ok(()) }];
         };
@@ -52,13 +55,13 @@ impl Daemon {
             Err(error) => Err(error.trouble()),
         };
         if let Ok(Outcome::Named(name)) = outcome {
-            self.note_completed(job, check, destination, &name);
+            self.note_moved(job, check);
+            let (path, volume) = (path_of(&destination, &name), VolumeId(destination.device()));
+            if let Some(open) = self.disk.open_jobs.get_mut(&job) {
+                open.destination = destination;
+            }
+            self.tell_jobs(JobEvent::Moved { job, check, destination: path, volume });
         }
         self.tell_post(Event::TaskEnded { ticket, result });
-    }
-
-    /// Its files are on their way to the destination, or will be as soon as the journal is written.
-    pub(crate) fn is_being_moved(&self, job: JobId) -> bool {
-        self.post.is_moving(job)
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
 use bergamot_engine::{Event, Note};
+use bergamot_jobs::machine::StoreFailure;
 use bergamot_queue::FileKey;
 use bergamot_store::{Entry, Finished};
 use bergamot_types::{FileIdentity, JobId};
@@ -139,7 +140,7 @@ impl Daemon {
 
     /// Downloads stop while a journal cannot be written: whatever arrived then would be downloaded once more
     /// after a crash. They go on by themselves.
-    pub(crate) fn on_journals(&mut self, result: Result<(), String>) {
+    pub(crate) fn on_journals(&mut self, result: Result<(), StoreFailure>) {
         let was_in_trouble = self.state.journal_trouble.is_some();
         self.state.journal_trouble = result.err();
         match (&self.state.journal_trouble, was_in_trouble) {

@@ -9,6 +9,7 @@ use std::io;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
+use bergamot_jobs::machine::StoreFailure;
 use bergamot_post::Ticket;
 use bergamot_store::{Entry, Journal, JournalMark, Spool, StoreError};
 use bergamot_types::JobId;
@@ -210,12 +211,12 @@ impl Worker {
 
     fn tell_trouble(&mut self, error: &StoreError) {
         if !std::mem::replace(&mut self.is_in_trouble, true) {
-            self.tell(Err(format!("{}: {error}", error.code())));
+            self.tell(Err(error.into()));
         }
     }
 
-    fn tell(&self, result: Result<(), String>) {
-        self.spool.set_unwritable(result.as_ref().err().cloned());
+    fn tell(&self, result: Result<(), StoreFailure>) {
+        self.spool.set_unwritable(result.as_ref().err().map(ToString::to_string));
         self.outbox.tell(Happening::Journals(result));
     }
 
@@ -228,7 +229,7 @@ impl Worker {
             });
         let result = written.and_then(|()| self.spool.keep_room());
         self.is_in_trouble = result.is_err();
-        self.tell(result.map_err(|error| format!("{}: {error}", error.code())));
+        self.tell(result.map_err(|error| (&error).into()));
         self.answer_reports();
     }
 

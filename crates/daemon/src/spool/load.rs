@@ -34,7 +34,6 @@ pub(crate) enum Loaded {
     Ready(Box<Ready>),
     /// The disk has to come back first.
     Waits {
-        record: Box<Record>,
         why: String,
     },
 }
@@ -226,15 +225,13 @@ impl Loader {
                 Loaded::Ready(Box::new(ready))
             }
             Err(Hindrance::Disk(why)) => Loaded::Held { why },
-            Err(Hindrance::Passing(why)) => Loaded::Waits { record, why },
+            Err(Hindrance::Passing(why)) => Loaded::Waits { why },
             Err(Hindrance::Lasting(cause, why)) => {
                 let mut failed = record.clone();
                 failed.end(self.outcome(Ending::Failed(cause), &why));
                 match self.spool.update(&failed) {
                     Ok(()) => Loaded::Failed(failed),
-                    Err(error) => {
-                        Loaded::Waits { record, why: format!("{}: {error}", error.code()) }
-                    }
+                    Err(error) => Loaded::Waits { why: format!("{}: {error}", error.code()) },
                 }
             }
         }

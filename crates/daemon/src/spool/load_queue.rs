@@ -1,10 +1,12 @@
-//! The way of a job from the spool into the engine: its directories are opened, then it is loaded.
+//! [`LoadQueue`]: jobs on their way from the spool into the engine: their directories are opened, then they
+//! are loaded by the record thread. Owned by the main loop.
 //!
-//! Only the first may hang, so it is done beside the keeper, who writes everybody's records.
+//! Only the first may hang, so it is done in a task of its own, beside the thread that writes the records.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
+use bergamot_jobs::machine::{Event, Loaded};
 use bergamot_types::JobId;
 
 use crate::disk::directories::{Opened, Roots};
@@ -14,47 +16,30 @@ use crate::service_thread::vital_task;
 use crate::spool::load_error::Hindrance;
 
 /// Whose directories are being opened. Jobs are loaded in the order in which that was begun: a share
-/// that is silent costs the others the patience there is with it, once.
+/// that hangs delays the others by one timeout.
 #[derive(Debug)]
-pub(crate) struct Loading {
+pub(crate) struct LoadQueue {
     roots: Roots,
     openings: VecDeque<Opening>,
-    last: u64,
-    /// The last attempt to load each job, as long as nothing came of it.
-    attempts: HashMap<JobId, u64>,
 }
 
 #[derive(Debug)]
 struct Opening {
-    number: u64,
+    number: u64, // of the attempt
     job: JobId,
     category: Option<Arc<str>>,
     opened: Option<Result<Opened, Hindrance>>,
 }
 
-impl Loading {
+impl LoadQueue {
     pub(crate) fn new(roots: Roots) -> Self {
-        Self { roots, openings: VecDeque::new(), last: 0, attempts: HashMap::new() }
+        Self { roots, openings: VecDeque::new() }
     }
 
     /// One that came back to the queue meanwhile is opened anew, and only that counts.
-    fn begin(&mut self, job: JobId, category: Option<Arc<str>>) -> u64 {
-        self.last += 1;
+    fn begin(&mut self, job: JobId, number: u64, category: Option<Arc<str>>) {
         self.openings.retain(|opening| opening.job != job);
-        let opening = Opening { number: self.last, job, category, opened: None };
-        self.openings.push_back(opening);
-        self.attempts.insert(job, self.last);
-        self.last
-    }
-
-    /// Something came of an attempt. Whether that still counts: a job that ended while its files were read
-    /// back, and was tried again, has another attempt under way.
-    pub(crate) fn take_result(&mut self, job: JobId, number: u64) -> bool {
-        let is_outdated = self.attempts.get(&job).is_some_and(|last| *last != number);
-        if !is_outdated {
-            self.attempts.remove(&job);
-        }
-        !is_outdated
+        self.openings.push_back(Opening { number, job, category, opened: None });
     }
 
     fn end(&mut self, number: u64, opened: Result<Opened, Hindrance>) {
@@ -70,11 +55,9 @@ impl Loading {
 }
 
 impl Daemon {
-    pub(crate) fn begin_to_load(&mut self, job: JobId) {
-        let Some(record) = self.jobs.begin_to_load(job) else { return };
-        let category = record.category;
-        let number = self.loading.begin(job, category.clone());
-        let (roots, settings) = (self.loading.roots.clone(), self.settings.job_settings.get());
+    pub(crate) fn open_directories(&mut self, job: JobId, number: u64, category: Option<Arc<str>>) {
+        self.load_queue.begin(job, number, category.clone());
+        let (roots, settings) = (self.load_queue.roots.clone(), self.settings.job_settings.get());
         let outbox = self.outbox.clone();
         vital_task("opener", &self.outbox, async move {
             let opened = Box::new(roots.open(&settings, category.as_deref()).await);
@@ -82,38 +65,21 @@ impl Daemon {
         });
     }
 
-    /// The last daemon was killed before their ends were on record: they are looked at now, though they
-    /// may be paused or far back in the queue.
-    pub(crate) fn on_found_delivered(&mut self, jobs: &[JobId]) {
-        for &job in jobs {
-            let is_waiting = self.jobs.is_queued(job)
-                && self.jobs.active(job).is_none()
-                && !self.jobs.is_loading(job)
-                && self.jobs.record(job).is_some_and(|record| record.outcome.is_none());
-            if is_waiting {
-                self.begin_to_load(job);
-            }
-        }
-    }
-
     pub(crate) fn on_opened(&mut self, number: u64, opened: Result<Opened, Hindrance>) {
-        self.loading.end(number, opened);
-        while let Some(opening) = self.loading.next() {
+        self.load_queue.end(number, opened);
+        while let Some(opening) = self.load_queue.next() {
             self.load(opening);
         }
     }
 
     fn load(&mut self, Opening { number, job, category, opened }: Opening) {
         let Some(opened) = opened else { return };
-        let Some(record) = self.jobs.record(job).filter(|_| self.jobs.is_loading(job)) else {
-            return;
-        };
-        if record.category == category {
-            return self.state.keeper.load(number, record.clone(), opened);
+        let list = self.jobs.list();
+        let record = list.record(job).filter(|_| list.is_loading(job));
+        match record.filter(|record| record.category == category) {
+            Some(record) => self.state.keeper.load(number, record.clone(), opened),
+            None => self.tell_jobs(Event::Loaded { job, number, loaded: Loaded::Outdated }),
         }
-        // It goes elsewhere by now.
-        self.jobs.end_loading(job);
-        self.load_next();
     }
 }
 
@@ -129,21 +95,20 @@ mod tests {
         let state = tempfile::tempdir().unwrap();
         let (grounds, _) = MountGuard::open(state.path(), bergamot_writer::Modes::default());
         let (known, (outbox, _inbox)) = (KnownJobs::default(), Outbox::new());
-        let mut loading = Loading::new(Roots::new(grounds, known, outbox));
+        let mut queue = LoadQueue::new(Roots::new(grounds, known, outbox));
         let opened = || Err(Hindrance::Passing("it was tried".to_owned()));
-        let [one, two, three] = [1, 2, 3].map(|job| loading.begin(JobId(job), None));
-        loading.end(two, opened());
-        loading.end(three, opened());
-        assert!(loading.next().is_none(), "the first is still being opened");
-        let again = loading.begin(JobId(2), None);
-        loading.end(one, opened());
-        loading.end(two, opened());
-        let mut next = || loading.next().map(|opening| opening.job.0);
+        for job in 1..=3 {
+            queue.begin(JobId(job), job.into(), None);
+        }
+        queue.end(2, opened());
+        queue.end(3, opened());
+        assert!(queue.next().is_none(), "the first is still being opened");
+        queue.begin(JobId(2), 4, None);
+        queue.end(1, opened());
+        queue.end(2, opened());
+        let mut next = || queue.next().map(|opening| opening.job.0);
         assert_eq!([next(), next(), next()], [Some(1), Some(3), None]);
-        loading.end(again, opened());
-        assert_eq!(loading.next().map(|opening| opening.job), Some(JobId(2)));
-        assert!(!loading.take_result(JobId(2), two), "another attempt is under way");
-        assert!(loading.take_result(JobId(2), again));
-        assert!(loading.take_result(JobId(1), one));
+        queue.end(4, opened());
+        assert_eq!(queue.next().map(|opening| opening.job), Some(JobId(2)));
     }
 }

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use bergamot_jobs::machine::StoreFailure;
 use bergamot_store::Spool;
 
 use crate::spool::journal_buffer::Notes;
@@ -17,5 +18,5 @@ pub(crate) struct PersistentState {
     pub(crate) scribe: Scribe,
     pub(crate) notes: Notes,
     /// Why no journal can be written.
-    pub(crate) journal_trouble: Option<String>,
+    pub(crate) journal_trouble: Option<StoreFailure>,
 }

@@ -11,6 +11,7 @@ use bergamot_types::{JobId, SafeName};
 use bergamot_writer::{DiskError, Root};
 
 use crate::disk::directories::Opened;
+use crate::download::error_class::store_failure;
 use crate::event::{Happening, Outbox};
 use crate::service_thread::vital_thread;
 use crate::settings::JobSettings;
@@ -96,10 +97,9 @@ impl Keeper {
         self.send(Errand::Absolve(job));
     }
 
-    /// A job is to be downloaded once more: what is left of the last time goes.
-    pub(crate) fn start_anew(&self, record: Record) {
-        self.send(Errand::DropJournal(record.id));
-        self.delete_files(record);
+    /// A job is to be downloaded once more: what its journal says does not hold any more.
+    pub(crate) fn drop_journal(&self, job: JobId) {
+        self.send(Errand::DropJournal(job));
     }
 
     pub(crate) fn forget_journal(&self, job: JobId) {
@@ -280,7 +280,7 @@ impl Worker {
                 self.reading.cancel(job);
             }
             let failure = failures.get(&job);
-            let result = failure.map_or(Ok(()), |error| Err(format!("{}: {error}", error.code())));
+            let result = failure.map_or(Ok(()), |error| Err(error.into()));
             self.outbox.tell(Happening::Recorded { job, is_over, result });
         }
     }
@@ -376,9 +376,9 @@ impl Worker {
         let result = match and_record {
             true => {
                 let removed = self.spool.remove(&[record.id]);
-                removed.map_err(|error| format!("{}: {error}", error.code()))
+                removed.map_err(|error| (&error).into())
             }
-            false => deleted.map_err(|error| format!("{}: {error}", error.code())),
+            false => deleted.map_err(|error| store_failure(&error)),
         };
         self.outbox.tell(Happening::Cleared { job: record.id, and_record, result });
     }
@@ -409,8 +409,8 @@ impl Worker {
         let Some(name) = record.directory.as_deref().and_then(SafeName::recorded) else {
             return Ok(());
         };
-        let opened =
-            Root::open(&self.settings.get().incomplete).and_then(|root| root.reopen(&name));
+        let opened = Root::open(&self.settings.get().directories.incomplete)
+            .and_then(|root| root.reopen(&name));
         match opened {
             Ok(directory) => directory.discard(),
             Err(DiskError::Vanished { .. } | DiskError::DestinationMissing { .. }) => Ok(()),

@@ -11,13 +11,14 @@ use std::time::Duration;
 
 use bergamot_engine::QuotaRecords;
 use bergamot_feed::Memory;
+use bergamot_jobs::machine::StoreFailure;
 use bergamot_limit::{DayRecord, Record};
 use bergamot_store::{
     RuntimeSettings, ServerVolumes, SettingsFile, Usage, UsageFile, Used, UsedDay, VolumesFile,
 };
 use bergamot_types::ServerId;
-use tokio::sync::oneshot;
 
+use crate::control::call::Waiter;
 use crate::event::{Happening, Outbox};
 use crate::feeds::state_files::FeedFiles;
 use crate::service_thread::vital_thread;
@@ -38,7 +39,7 @@ type NextFeeds = Arc<Mutex<Option<FeedsToKeep>>>;
 #[derive(Debug)]
 struct FeedsToKeep {
     memory: Memory,
-    waiters: Vec<oneshot::Sender<Result<(), String>>>,
+    waiters: Vec<Waiter>,
 }
 
 enum Errand {
@@ -47,7 +48,7 @@ enum Errand {
         number: Option<u64>,
         usage: Usage,
     },
-    Settings(Box<RuntimeSettings>, oneshot::Sender<Result<(), String>>),
+    Settings(Box<RuntimeSettings>, Waiter),
     Feeds,
     Rss(PathBuf, String),
     Stop(mpsc::Sender<()>),
@@ -105,16 +106,12 @@ impl Clerk {
     }
 
     /// Tells `done` when they are on disk.
-    pub(crate) fn keep_settings(
-        &self,
-        settings: RuntimeSettings,
-        done: oneshot::Sender<Result<(), String>>,
-    ) {
+    pub(crate) fn keep_settings(&self, settings: RuntimeSettings, done: Waiter) {
         self.send(Errand::Settings(Box::new(settings), done));
     }
 
     /// Tells `done` when it is on disk.
-    pub(crate) fn keep_feeds(&self, memory: Memory, done: oneshot::Sender<Result<(), String>>) {
+    pub(crate) fn keep_feeds(&self, memory: Memory, done: Waiter) {
         let mut next = self.feeds.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *next {
             Some(next) => {
@@ -202,7 +199,7 @@ fn run(
         match errand {
             Errand::Write { number, usage } => {
                 let result = files.usage.write(&usage);
-                let result = result.map_err(|error| format!("{}: {error}", error.code()));
+                let result = result.map_err(|error| (&error).into());
                 match (number, result) {
                     (Some(number), result) => outbox.tell(Happening::Persisted { number, result }),
                     (None, Err(why)) => {
@@ -213,7 +210,7 @@ fn run(
             }
             Errand::Settings(settings, done) => {
                 let result = files.settings.write(&settings);
-                let result = result.map_err(|error| format!("{}: {error}", error.code()));
+                let result = result.map_err(|error| (&error).into());
                 // Whoever asked may have left meanwhile.
                 let _ = done.send(result);
             }
@@ -244,7 +241,7 @@ fn keep(files: &mut FeedFiles, next: &NextFeeds) {
     let next = next.lock().unwrap_or_else(PoisonError::into_inner).take();
     let Some(FeedsToKeep { memory, waiters }) = next else { return };
     // As long as it is shared, the loop would have to copy what it changes: it ends in there.
-    let result = files.write(memory).map_err(|error| format!("{}: {error}", error.code()));
+    let result = files.write(memory).map_err(|error| StoreFailure::from(&error));
     for waiter in waiters {
         // Whoever asked may have left meanwhile.
         let _ = waiter.send(result.clone());

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
+use bergamot_jobs::machine::SpoolView;
 use bergamot_store::{KnownMounts, Spool, SpoolContents};
 
 use crate::intake::new_job::{Reception, Wishes};
@@ -59,7 +60,9 @@ impl Handover {
         let mut jobs = JobList::default();
         found.records.into_iter().for_each(|record| jobs.insert(record));
         let settings = Current::new(JobSettings::new(config));
-        Ok(Self(Reception::new(Arc::new(spool), settings, jobs.bottom())))
+        let reception = Reception::new(Arc::new(spool), settings);
+        reception.stay_below(jobs.bottom());
+        Ok(Self(reception))
     }
 
     /// Behind all others of its priority. What cannot be downloaded is told, and is in the history.

@@ -5,7 +5,7 @@ use bergamot_types::{JobId, Shown};
 use tracing::warn;
 
 use crate::intake::new_job::{Reception, Wishes, explained_unread};
-use crate::intake::nzb_to_job::{fingerprint, read_one};
+use crate::intake::nzb_to_job::{Unread, fingerprint, read_one};
 use crate::run::Daemon;
 
 impl Daemon {
@@ -19,13 +19,14 @@ impl Daemon {
                         // It is rebuilt once more at the next start.
                         warn!(%job, code = error.code(), "the record could not be written: {error}");
                     }
-                    self.jobs.insert(Box::new(record));
+                    self.jobs.insert(record);
                     format!(
                         "the record of job {job} was damaged: the job was rebuilt from its NZB as {name:?}, \
                          paused and with default settings"
                     )
                 }
-                Err(why) => {
+                Err(error) => {
+                    let why = explained_unread(&error);
                     let (path, why) = self.state.spool.set_nzb_aside(job, why);
                     format!(
                         "the record of job {job} was damaged, and it could not be rebuilt: {} was set aside: {why}",
@@ -39,8 +40,8 @@ impl Daemon {
     }
 }
 
-fn rebuilt(reception: &Reception, job: JobId) -> Result<Record, String> {
-    let nzb = read_one(&reception.spool, job, false).map_err(|error| explained_unread(&error))?;
+fn rebuilt(reception: &Reception, job: JobId) -> Result<Record, Unread> {
+    let nzb = read_one(&reception.spool, job, false)?;
     let wishes = Wishes { source: "rebuilt".to_owned(), paused: true, ..Wishes::default() };
     let mut record = reception.record_as(job, &nzb, fingerprint(&nzb), &wishes);
     if record.name.is_empty() {

@@ -19,16 +19,16 @@ pub(crate) struct Tallies {
 }
 
 impl Daemon {
-    pub(crate) fn tally_arrival(&mut self, record: &Record) {
+    pub(crate) fn tally_arrival(&mut self, is_refused: bool) {
         let arrivals = &mut self.observers.tallies.arrivals;
-        match record.outcome {
-            None => arrivals.added += 1,
-            Some(_) => arrivals.refused += 1,
+        match is_refused {
+            false => arrivals.added += 1,
+            true => arrivals.refused += 1,
         }
     }
 
     pub(crate) fn tally_end(&mut self, job: JobId) {
-        let Some(record) = self.jobs.record(job) else { return };
+        let Some(record) = self.jobs.list().record(job) else { return };
         let category = self.measured_category(record.category.as_deref());
         let Some(result) = EndedJobs::result_of(self.state_of(record)) else { return };
         *self.observers.tallies.ended.entry((category, result)).or_default() += 1;
@@ -39,15 +39,16 @@ impl Daemon {
         let settings = self.settings.job_settings.get();
         match category.filter(|category| !category.is_empty()) {
             None => String::new(),
-            Some(name) => {
-                settings.category(name).map_or_else(|| "other".to_owned(), |it| it.name.clone())
-            }
+            Some(name) => settings
+                .directories
+                .category(name)
+                .map_or_else(|| "other".to_owned(), |it| it.name.clone()),
         }
     }
 
     /// Whoever measures comes every few seconds, and a history is long and seldom changes.
     fn past_sums(&mut self) -> PastSums {
-        let changes = self.jobs.history_version();
+        let changes = self.jobs.list().history_version();
         match &self.observers.tallies.past {
             Some((at, sums)) if *at == changes => sums.clone(),
             _ => {
@@ -61,7 +62,7 @@ impl Daemon {
     fn sum_up_past(&self) -> PastSums {
         let mut past = PastSums::default();
         let shown = |record: &&Record| record.outcome.as_ref().is_some_and(|it| !it.hidden);
-        for record in self.jobs.history().filter(shown).take(PastSums::MOST) {
+        for record in self.jobs.list().history().filter(shown).take(PastSums::MOST) {
             let category = self.measured_category(record.category.as_deref());
             past.add(&self.job_view(record), &category);
         }
@@ -76,7 +77,7 @@ impl Daemon {
     /// The disks and the process are asked beside the loop.
     pub(crate) fn measure(&mut self) -> Measured {
         let mut queue = QueueSums::default();
-        for record in self.jobs.queued() {
+        for record in self.jobs.list().queued() {
             queue.add(self.state_of(record), record.paused, record.contents.bytes.0);
         }
         let past = self.past_sums();

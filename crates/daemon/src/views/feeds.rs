@@ -10,6 +10,7 @@ use bergamot_feed::{
     Reply, Rules, State, Verdict,
 };
 use bergamot_jobs::Record;
+use bergamot_jobs::edit::{Edit, HistoryEdit};
 use bergamot_net::http::Reach;
 use bergamot_queue::Ending;
 use bergamot_types::Url;
@@ -85,11 +86,14 @@ impl Daemon {
         let is_of_feed = |record: &Record| item_of(record).is_some_and(|item| item.feed == key);
         let has_failed = |record: &Record| matches!(record.ending(), Some(Ending::Failed(_)));
         let given_up =
-            self.jobs.history().filter(|record| record.lacks_nzb() && has_failed(record));
+            self.jobs.list().history().filter(|record| record.lacks_nzb() && has_failed(record));
         let given_up = given_up.filter(|record| is_of_feed(record)).map(|record| record.id);
         let mut jobs = 0;
         for job in given_up.collect::<Vec<_>>() {
-            promises.extend(self.try_again(job, false)?);
+            let retry = Edit::History(HistoryEdit::Retry);
+            for edited in self.edit(&[job], &retry, None) {
+                promises.extend(edited?);
+            }
             jobs += 1;
         }
         Ok((FeedRetry { items, jobs }, promises))

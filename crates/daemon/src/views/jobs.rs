@@ -24,7 +24,7 @@ impl Daemon {
             rate: pace.rate(now.instant),
             average_rate: pace.average(),
             limit: self.rate_limit().map(|rate| rate.0),
-            jobs: self.jobs.queued_count(),
+            jobs: self.jobs.list().queued_count(),
             jobs_in_post: sums.in_post,
             urls: sums.urls,
             remaining: sums.remaining,
@@ -37,8 +37,8 @@ impl Daemon {
             cached: self.engine.reserved().0,
             connections: self.network.connections.len(),
             download_paused: self.download_pause(),
-            post_paused: self.pauses.post.as_ref().map(Into::into),
-            scan_paused: self.pauses.scan.as_ref().map(Into::into),
+            post_paused: self.jobs.pauses().post.as_ref().map(Into::into),
+            scan_paused: self.jobs.pauses().scan.as_ref().map(Into::into),
             quota_reached: self.quota_is_reached(),
             feed_active: self.feeds.machine.is_active(),
             standing_by: self.engine.servers().all(|server| server.in_flight == 0),
@@ -58,7 +58,7 @@ impl Daemon {
 
     fn sums(&self) -> Sums {
         let mut sums = Sums::default();
-        for record in self.jobs.queued() {
+        for record in self.jobs.list().queued() {
             let left = self.remaining(record);
             sums.remaining += left.bytes;
             sums.paused += left.paused;
@@ -90,9 +90,9 @@ impl Daemon {
     /// What has left the queue since is told of as it ended: so it is never in neither of two lists
     /// that are read at the same time. What is no more, or back in the queue, is left out.
     pub(crate) fn listed(&self, shelf: ListKind, ids: &[JobId]) -> Vec<Job> {
-        let records = ids.iter().filter_map(|id| self.jobs.record(*id));
+        let records = ids.iter().filter_map(|id| self.jobs.list().record(*id));
         let is_there = |record: &&Record| match shelf {
-            ListKind::History => !self.jobs.is_queued(record.id),
+            ListKind::History => !self.jobs.list().is_queued(record.id),
             ListKind::Queue => true,
         };
         records.filter(is_there).map(|record| self.job_view(record)).collect()
@@ -104,14 +104,16 @@ impl Daemon {
         let wanted = |record: &&Record| is_wanted(record, which);
         let in_sight = |record: &&Record| which.hidden || !hidden(record);
         match shelf {
-            ListKind::History => part(self.jobs.history().filter(wanted).filter(in_sight), which),
-            ListKind::Queue => part(self.jobs.queued().filter(wanted), which),
+            ListKind::History => {
+                part(self.jobs.list().history().filter(wanted).filter(in_sight), which)
+            }
+            ListKind::Queue => part(self.jobs.list().queued().filter(wanted), which),
         }
     }
 
     pub(crate) fn job_view(&self, record: &Record) -> Job {
         let left = self.remaining(record);
-        let active = self.jobs.active(record.id);
+        let active = self.jobs.list().active(record.id);
         let known = self.engine.job(record.id);
         let outcome = record.outcome.as_deref();
         let totals = known.map(|job| job.totals());
@@ -127,7 +129,7 @@ impl Daemon {
             category: record.category.as_deref().map(str::to_owned),
             priority: record.priority,
             state: self.state_of(record),
-            waits_for: self.jobs.held_for(record.id).map(str::to_owned),
+            waits_for: self.jobs.list().held_for(record.id).map(str::to_owned),
             paused: record.paused,
             added: record.added,
             size: record.contents.bytes.0,
@@ -173,7 +175,7 @@ impl Daemon {
                 .or(active.map(|it| (now - it.started).as_secs()))
                 .unwrap_or(0),
             post_seconds: outcome.map_or(0, |it| it.post_seconds),
-            ended: outcome.filter(|_| !self.jobs.is_queued(record.id)).map(|it| Ended {
+            ended: outcome.filter(|_| !self.jobs.list().is_queued(record.id)).map(|it| Ended {
                 at: it.ended,
                 reason: Some(it.reason.clone()).filter(|reason| !reason.is_empty()),
                 check: it.check.map(Check::word),
@@ -187,7 +189,7 @@ impl Daemon {
 
     /// In thousandths. A job whose end is not on disk yet is through with its last stage.
     fn stage_progress(&self, record: &Record) -> u16 {
-        let is_ending = record.outcome.is_some() && self.jobs.is_queued(record.id);
+        let is_ending = record.outcome.is_some() && self.jobs.list().is_queued(record.id);
         match self.post.status(record.id) {
             Some(status) => status.progress.0,
             None if is_ending => Permille::ALL.0,
@@ -201,7 +203,7 @@ impl Daemon {
 
     /// A job whose end is not on disk yet is still being moved, as far as anybody knows.
     pub(crate) fn state_of(&self, record: &Record) -> JobState {
-        let ended = record.outcome.as_ref().filter(|_| !self.jobs.is_queued(record.id));
+        let ended = record.outcome.as_ref().filter(|_| !self.jobs.list().is_queued(record.id));
         match (ended.map(|outcome| outcome.ending), record.life) {
             (Some(Ending::Completed { verified }), _) => JobState::Completed { verified },
             (Some(Ending::Failed(cause)), _) => JobState::Failed(cause),
@@ -220,14 +222,14 @@ impl Daemon {
 
     pub(crate) fn working_directory(&self, record: &Record) -> Option<String> {
         let name = record.directory.as_deref()?;
-        Some(self.settings.job_settings.get().incomplete.join(name).to_string_lossy().into_owned())
+        Some(self.jobs.settings().directories.incomplete.join(name).to_string_lossy().into_owned())
     }
 
     fn destination_of(&self, record: &Record) -> String {
         if let Some(known) = record.destination() {
             return known.to_owned();
         }
-        let directory = self.settings.job_settings.get().destination(record.category.as_deref());
+        let directory = self.jobs.settings().directories.destination(record.category.as_deref());
         directory.join(SafeName::from_raw(&record.name).as_str()).to_string_lossy().into_owned()
     }
 

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bergamot_api::targets::{LastResult, Target as View, TargetKind};
+use bergamot_jobs::machine::Timer;
 use bergamot_poll::{Status, Target};
 use bergamot_types::UnixTime;
 
@@ -16,7 +17,13 @@ impl Daemon {
         let mut targets: Vec<_> = self.targets.targets().collect();
         targets.sort_by_key(|(id, target)| (!target.enabled, target.next_due, *id));
         targets.truncate(MOST_SHOWN);
-        targets.into_iter().map(|(id, target)| self.target_view(id, target)).collect()
+        let targets = targets.into_iter();
+        let polled = targets.map(|(id, target)| (target.next_due, self.target_view(id, target)));
+        let timers = self.jobs.timers().take(MOST_SHOWN);
+        let timers = timers.map(|(timer, due)| (due, timer_view(timer, due)));
+        let mut all: Vec<_> = polled.chain(timers).collect();
+        all.sort_by_key(|(due, view)| (!view.enabled, *due));
+        all.into_iter().map(|(_, view)| view).take(MOST_SHOWN).collect()
     }
 
     fn target_view(&self, id: Poll, target: &Target<Lane>) -> View {
@@ -48,20 +55,38 @@ impl Daemon {
                 (TargetKind::Feed, name)
             }
             Poll::Group(number) => (TargetKind::Group, self.newsgroups.name_of(number)),
-            Poll::History => (TargetKind::History, None),
             Poll::Journals => (TargetKind::Journals, None),
-            Poll::Loading => (TargetKind::Loading, None),
             Poll::Probe(job) => (TargetKind::Probe, Some(job.0.to_string())),
             Poll::Progress(job) => (TargetKind::Progress, Some(job.0.to_string())),
             Poll::Rate => (TargetKind::Rate, None),
-            Poll::Records => (TargetKind::Records, None),
-            Poll::Rest(job) => (TargetKind::Rest, Some(job.0.to_string())),
             Poll::Screen => (TargetKind::Screen, None),
             Poll::Server(server) => (TargetKind::Server, Some(self.name(server).to_owned())),
-            Poll::Storage => (TargetKind::Storage, None),
             Poll::Url(job) => (TargetKind::Url, Some(job.0.to_string())),
             Poll::WatchFolder => (TargetKind::WatchFolder, None),
         }
+    }
+}
+
+/// What the machine of jobs does once.
+fn timer_view(timer: Timer, due: Instant) -> View {
+    let (kind, subject) = match timer {
+        Timer::History => (TargetKind::History, None),
+        Timer::Load => (TargetKind::Loading, None),
+        Timer::Records => (TargetKind::Records, None),
+        Timer::Rest(job) => (TargetKind::Rest, Some(job.0.to_string())),
+        Timer::Survey => (TargetKind::Storage, None),
+    };
+    View {
+        kind,
+        subject,
+        enabled: true,
+        running: false,
+        priority: 0,
+        interval_ms: None,
+        next_due: Some(date_of(due)),
+        last_result: LastResult::Never,
+        last_run: None,
+        failures: 0,
     }
 }
 

@@ -1,6 +1,7 @@
 //! What is said of quotas and schedules.
 
 use bergamot_engine::{DiskTrouble, Event};
+use bergamot_jobs::machine::StoreFailure;
 use bergamot_limit::Effect;
 use bergamot_types::{ByteRate, ServerId, UnixTime};
 use tracing::{info, warn};
@@ -8,7 +9,7 @@ use tracing::{info, warn};
 use crate::run::Daemon;
 
 impl Daemon {
-    pub(crate) fn on_persisted(&mut self, number: u64, result: Result<(), String>) {
+    pub(crate) fn on_persisted(&mut self, number: u64, result: Result<(), StoreFailure>) {
         if let Err(why) = &result {
             warn!("what is used of the quotas could not be written: {why}");
         }

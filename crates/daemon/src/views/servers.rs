@@ -102,10 +102,10 @@ impl Daemon {
 
     /// Whatever keeps everything from being downloaded, as a pause: people ask for that first.
     pub(crate) fn download_pause(&self) -> Option<Paused> {
-        if self.pauses.download.is_some() {
-            return self.pauses.download.as_ref().map(Into::into);
+        if self.jobs.pauses().download.is_some() {
+            return self.jobs.pauses().download.as_ref().map(Into::into);
         }
-        let is_stuck = self.is_stuck_for_room();
+        let is_stuck = self.jobs.stuck_for_room().is_some();
         let (by, until, ends) = match self.engine.hold().or(is_stuck.then_some(Hold::Disk))? {
             Hold::Disk => ("the disk", None, "room on the disk"),
             Hold::Paused => return None,
@@ -122,7 +122,11 @@ impl Daemon {
     }
 
     pub(crate) fn one_job(&self, job: JobId) -> Result<Job, Refusal> {
-        self.jobs.record(job).map(|record| self.job_view(record)).ok_or(Refusal::NoSuchJob(job))
+        self.jobs
+            .list()
+            .record(job)
+            .map(|record| self.job_view(record))
+            .ok_or(Refusal::NoSuchJob(job))
     }
 
     /// Of all jobs whose articles are read in.
@@ -132,7 +136,7 @@ impl Daemon {
     }
 
     pub(crate) fn files_of(&mut self, job: JobId) -> Result<Files, Refusal> {
-        let record = self.jobs.record(job).ok_or(Refusal::NoSuchJob(job))?;
+        let record = self.jobs.list().record(job).ok_or(Refusal::NoSuchJob(job))?;
         let (count, record) = (record.listed_files(), record.clone());
         let is_queued = record.outcome.is_none() && record.life != JobState::Fetching;
         Ok(match self.known_files(job) {
@@ -154,7 +158,8 @@ impl Daemon {
     fn known_files(&mut self, job: JobId) -> Option<Vec<File>> {
         let count = self.engine.job(job)?.files().len() as u32;
         let first = self.observers.file_ids.first(job, count);
-        let choices = self.jobs.record(job).and_then(|record| record.file_choices.as_deref());
+        let choices =
+            self.jobs.list().record(job).and_then(|record| record.file_choices.as_deref());
         let given_away = choices.map_or(&[][..], FileChoices::given_away);
         let known = self.engine.job(job)?;
         let own = known.order().files().iter().filter(|it| given_away.binary_search(it).is_err());
@@ -167,7 +172,7 @@ impl Daemon {
     }
 
     pub(crate) fn explain_job(&self, job: JobId) -> Result<Explanation, Refusal> {
-        let record = self.jobs.record(job).ok_or(Refusal::NoSuchJob(job))?;
+        let record = self.jobs.list().record(job).ok_or(Refusal::NoSuchJob(job))?;
         Ok(self.job_situation(record).explain(&self.situation()))
     }
 
@@ -190,15 +195,15 @@ impl Daemon {
             }
         });
         Situation {
-            jobs: self.jobs.queued_count(),
-            all_are_paused: self.jobs.queued().all(|record| record.paused),
+            jobs: self.jobs.list().queued_count(),
+            all_are_paused: self.jobs.list().queued().all(|record| record.paused),
             requests: self.engine.servers().map(|server| server.in_flight).sum(),
             rate: self.observers.pace.rate(now.instant),
             limit: self.rate_limit().map(|rate| rate.0),
-            pause: self.pauses.download.clone(),
+            pause: self.jobs.pauses().download.clone(),
             hold,
-            loading: self.load_trouble.clone(),
-            disk: self.is_stuck_for_room().then(|| self.why_nothing_fits()),
+            loading: self.jobs.load_trouble().map(str::to_owned),
+            disk: self.jobs.stuck_for_room().map(str::to_owned),
             servers: self
                 .engine
                 .servers()
@@ -229,13 +234,13 @@ impl Daemon {
     fn job_situation(&self, record: &Record) -> JobSituation {
         let status = self.engine.job_status(clock::now(), record.id);
         let view = self.job_view(record);
-        let ahead = self.jobs.queued().take_while(|other| other.id != record.id).count();
+        let ahead = self.jobs.list().queued().take_while(|other| other.id != record.id).count();
         let waits = status.as_ref().and_then(|status| {
             let (wait, servers) = status.wait.as_ref()?;
             let why = self.spoken_wait(*wait, servers)?;
             Some((status.waiting.max(1), why))
         });
-        let rest = self.jobs.resting(record.id);
+        let rest = self.jobs.list().resting(record.id);
         let rests_for = rest.and_then(|rest| rest.failure.as_ref());
         let ended = view.ended.as_ref().map(|ended| match &ended.reason {
             Some(reason) => format!("It ended: {reason}"),
@@ -254,7 +259,7 @@ impl Daemon {
             rests: rest
                 .map(|it| it.until.saturating_duration_since(clock::now().instant).as_secs()),
             rests_for: rests_for.map(|(_, why)| why.clone()),
-            held: self.jobs.held_for(record.id).map(str::to_owned),
+            held: self.jobs.list().held_for(record.id).map(str::to_owned),
             sample: view.probe.map(|it| (it.missing, it.present + it.missing + it.unknown)),
             ended,
             is_moving: matches!(view.state, view::JobState::Post(_)),

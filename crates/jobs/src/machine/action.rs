@@ -64,7 +64,11 @@ pub enum Action<W> {
 /// What views and watchers may want to know.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Change {
-    Added(JobId),
+    /// Refused: it is in the history from the beginning.
+    Added {
+        job: JobId,
+        is_refused: bool,
+    },
     /// It is in the history.
     Ended(JobId),
     Edited(JobId),

@@ -108,6 +108,9 @@ pub enum Loaded {
     Held {
         why: String,
     },
+    /// Its category has changed since its directories were opened, or it has ended: what was opened is of
+    /// no use.
+    Outdated,
     Ready(Box<Ready>),
     /// The disk has to come back first.
     Waits {

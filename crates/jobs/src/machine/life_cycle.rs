@@ -61,9 +61,10 @@ impl<W> Core<W> {
         let rivals = rivals(&self.list, &record, |job| self.is_being_moved(job));
         let twin = record.outcome.is_none().then(|| self.twin(&record)).flatten();
         let is_to_come = record.life == JobState::Fetching;
+        let is_refused = record.outcome.is_some();
         self.list.insert(Box::new(record));
         self.let_propagate(at.now, id);
-        self.changed(Change::Added(id));
+        self.changed(Change::Added { job: id, is_refused });
         if is_to_come && !self.settings.feeds_only {
             self.act(Action::Fetch(id));
         }

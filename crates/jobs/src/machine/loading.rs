@@ -52,6 +52,10 @@ impl Loading {
         plan_survey(core, at);
     }
 
+    pub(super) fn trouble(&self) -> Option<&str> {
+        self.trouble.as_deref()
+    }
+
     fn begin<W>(&mut self, core: &mut Core<W>, job: JobId) {
         let Some(record) = core.list.begin_to_load(job) else { return };
         self.last += 1;
@@ -126,6 +130,7 @@ impl Loading {
                 core.note_ended_elsewhere(at.now, *record);
                 core.log_failure(job);
             }
+            Loaded::Outdated => {}
             Loaded::Held { why } => core.hold_back(job, &why),
             Loaded::Waits { why } => self.wait(core, at, job, why),
         }

@@ -229,7 +229,7 @@ fn part<W>(core: &mut Core<W>, at: Moment<'_>, job: JobId, files: &[u32], new: R
         core.change(at, |edits| edits.on_placed(&changed));
     }
     core.let_propagate(at.now, id);
-    core.changed(Change::Added(id));
+    core.changed(Change::Added { job: id, is_refused: false });
     core.write(job);
     if at.engine.job(job).is_some() {
         for &file in files {

@@ -79,6 +79,11 @@ impl<W> Jobs<W> {
         Self { core, loading, merge_split, pauses: Pauses::default() }
     }
 
+    /// A record that was made anew from its NZB, before [`resume_queue`](Self::resume_queue).
+    pub fn insert(&mut self, record: Record) {
+        self.core.list.insert(Box::new(record));
+    }
+
     /// Goes on with what was queued. `suspects` were loaded whenever the last processes died, and are
     /// failed.
     pub fn resume_queue(&mut self, now: Now, engine: &Engine, suspects: &[JobId]) {
@@ -360,6 +365,11 @@ impl<W> Jobs<W> {
     /// Whether the result of an attempt to load the job counts.
     pub fn expects_load(&self, job: JobId, number: u64) -> bool {
         self.loading.expects(job, number)
+    }
+
+    /// Why no job can be loaded.
+    pub fn load_trouble(&self) -> Option<&str> {
+        self.loading.trouble()
     }
 
     /// The volume that jobs are downloaded to, by the last survey.

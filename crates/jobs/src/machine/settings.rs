@@ -104,3 +104,33 @@ impl JobDirectories {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn categories_are_found_by_name_and_alias_and_others_stay_below_complete() {
+        let tv = Category {
+            name: "TV".to_owned(),
+            aliases: vec!["series".to_owned()],
+            directory: "/c/shows/tv".into(),
+            priority: 50,
+        };
+        let directories =
+            JobDirectories { incomplete: "/i".into(), complete: "/c".into(), categories: vec![tv] };
+        for (category, directory) in [
+            (None, "/c"),
+            (Some("tv"), "/c/shows/tv"),
+            (Some("Series"), "/c/shows/tv"),
+            (Some("books"), "/c/books"),
+            (Some("a/b"), "/c/a-b"),
+            (Some("../../etc"), "/c/_..-..-etc"),
+            (Some(" "), "/c"),
+        ] {
+            let found = directories.destination(category);
+            assert_eq!(found, PathBuf::from(directory), "{category:?}");
+        }
+        assert_eq!(directories.all(), ["/i", "/c", "/c/shows/tv"].map(Path::new));
+    }
+}

@@ -29,10 +29,8 @@ pub(super) struct Timers {
 impl Timers {
     /// If it is set already, it stays as it is.
     pub(super) fn set(&mut self, timer: Timer, at: Instant) {
-        if !self.instants.contains_key(&timer) {
-            self.instants.insert(timer, at);
-            self.order.insert((at, timer));
-        }
+        let at = *self.instants.entry(timer).or_insert(at);
+        self.order.insert((at, timer));
     }
 
     /// If it is set for later, it is set for then.

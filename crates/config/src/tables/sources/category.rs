@@ -2,6 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use bergamot_jobs::machine::Category;
 use bergamot_types::{SafeName, Shown};
 
 use crate::catalogue::{Fallback, Key, Table};
@@ -41,59 +42,41 @@ pub(crate) static CATEGORY: Table = Table {
     ],
 };
 
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Category {
-    /// As the file spells it.
-    pub name: String,
-    /// In full.
-    pub directory: PathBuf,
-    pub aliases: Vec<String>,
-    pub priority: i32,
+/// What the programs that people use beside this one ask for, unless they are told otherwise.
+pub(crate) fn usual_categories(directories: &Directories) -> Vec<Category> {
+    let usual = |name: &str| Category {
+        name: name.to_owned(),
+        directory: directories.complete.join(name),
+        aliases: Vec::new(),
+        priority: 0,
+    };
+    ["tv", "Movies", "Music", "Readarr"].map(usual).into()
 }
 
-impl Category {
-    /// By its name or an alias, in any case.
-    pub fn is_called(&self, name: &str) -> bool {
-        let name = folded(name);
-        folded(&self.name) == name || self.aliases.iter().any(|alias| folded(alias) == name)
+/// `known` are the categories read so far, whose names and aliases are taken.
+pub(crate) fn read_category(
+    mut fields: Fields<'_, '_>,
+    known: &[Category],
+    directories: &Directories,
+) -> Category {
+    let name = fields.text("name");
+    if let Some(reason) = name.as_deref().and_then(|name| objection(name, known, None)) {
+        fields.unfit("name", reason);
     }
-
-    /// What the programs that people use beside this one ask for, unless they are told otherwise.
-    pub(crate) fn usual(directories: &Directories) -> Vec<Self> {
-        let usual = |name: &str| Self {
-            name: name.to_owned(),
-            directory: directories.complete.join(name),
-            aliases: Vec::new(),
-            priority: 0,
-        };
-        ["tv", "Movies", "Music", "Readarr"].map(usual).into()
-    }
-
-    /// `known` are the categories read so far, whose names and aliases are taken.
-    pub(crate) fn read(
-        mut fields: Fields<'_, '_>,
-        known: &[Category],
-        directories: &Directories,
-    ) -> Self {
-        let name = fields.text("name");
-        if let Some(reason) = name.as_deref().and_then(|name| objection(name, known, None)) {
-            fields.unfit("name", reason);
+    let name = name.unwrap_or_default();
+    let mut category = Category {
+        directory: read_directory(&mut fields, &name, directories),
+        name,
+        aliases: Vec::new(),
+        priority: fields.number("priority"),
+    };
+    for (at, alias) in fields.texts("aliases") {
+        if let Some(reason) = objection(&alias, known, Some(&category)) {
+            fields.unfit_at(at, "aliases", reason);
         }
-        let name = name.unwrap_or_default();
-        let mut category = Self {
-            directory: read_directory(&mut fields, &name, directories),
-            name,
-            aliases: Vec::new(),
-            priority: fields.number("priority"),
-        };
-        for (at, alias) in fields.texts("aliases") {
-            if let Some(reason) = objection(&alias, known, Some(&category)) {
-                fields.unfit_at(at, "aliases", reason);
-            }
-            category.aliases.push(alias);
-        }
-        category
+        category.aliases.push(alias);
     }
+    category
 }
 
 fn objection(name: &str, known: &[Category], current: Option<&Category>) -> Option<String> {
@@ -123,10 +106,6 @@ fn read_directory(fields: &mut Fields<'_, '_>, name: &str, directories: &Directo
 fn default_directory(name: &str) -> PathBuf {
     let parts = name.split('/').filter(|part| !part.trim().is_empty());
     parts.map(|part| PathBuf::from(SafeName::from_raw(part).as_str())).collect()
-}
-
-fn folded(name: &str) -> String {
-    SafeName::collision_key_of(name.trim())
 }
 
 #[cfg(test)]

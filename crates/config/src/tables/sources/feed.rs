@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use bergamot_jobs::machine::Category;
 use bergamot_feed::{Channel, FeedSettings, JobOptions, Rules};
 use bergamot_types::{Secret, Shown, Url};
 
@@ -13,7 +14,6 @@ use crate::reading::environment::{Environment, feed_variable};
 use crate::reading::fields::Fields;
 use crate::reading::kind::Kind;
 use crate::reading::warning::Warning;
-use crate::tables::sources::category::Category;
 use crate::tables::transfer::server::is_label;
 
 pub(crate) static FEEDS: Table = Table {
