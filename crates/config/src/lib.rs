@@ -28,6 +28,7 @@ use bergamot_limit::{QuotaSettings, Timetable};
 use bergamot_types::{ServerId, Shown};
 use toml::de::DeTable;
 
+pub use bergamot_jobs::machine::Category;
 pub use editing::servers::{EditError, add_server, remove_server};
 pub use editing::values::save;
 pub use memory_budget::memory_budget;
@@ -42,7 +43,6 @@ pub use reading::warning::Warning;
 pub use tables::interfaces::control::{Access, Control, Socket};
 pub use tables::interfaces::history::History;
 pub use tables::interfaces::log::Log;
-pub use bergamot_jobs::machine::Category;
 pub use tables::sources::feed::{Feed, Feeds};
 pub use tables::sources::groups::Groups;
 pub use tables::sources::polling::Polling;

@@ -3,7 +3,7 @@
 use bergamot_queue::{DupeMode, Ending};
 use bergamot_types::JobId;
 
-use crate::job_list::JobList;
+use crate::list::job_list::JobList;
 use crate::record::Record;
 
 /// Jobs of the dupe key of a new one.

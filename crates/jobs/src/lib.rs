@@ -1,5 +1,7 @@
 //! All jobs above the engine, without I/O and without a clock.
 //!
+//! - [`Jobs`]: the machine that decides about all of them, by what follows here; `machine` has its events,
+//!   actions and settings
 //! - [`Record`]: what is kept of a job across restarts; [`Outcome`]: how it ended
 //! - [`JobList`]: all records, the [`State`] of each job, and the indexes of both; [`queue_order`]: positions
 //! - [`next_to_load`], [`admission`], [`duplicates`]: which job begins, and which is of no use
@@ -7,41 +9,37 @@
 //! - [`failure`], [`retry`]: why a job fails, and whether it is tried again; [`Retention`]: which ended jobs
 //!   the history need not keep
 //! - [`pending_writes`]: which records are on their way to the disk
+//! - [`engine_job`]: a job as the engine takes it
 //! - [`probes`], [`current_job`], [`Remaining`], [`explain`]: what is known and shown of the queue
 
 #![forbid(unsafe_code)]
 
 pub mod admission;
-mod current_job;
 pub mod duplicates;
 pub mod edit;
+mod ending;
 pub mod engine_job;
 pub mod explain;
-pub mod failure;
-mod job_list;
-mod load_window;
+mod list;
 pub mod machine;
 mod pauses;
 pub mod pending_writes;
-mod plausible_clock;
 pub mod probes;
-pub mod queue_order;
 mod record;
-mod remaining;
-mod retention;
-pub mod retry;
 
-pub use current_job::current_job;
-pub use job_list::{Active, Held, JobList, Loading, Rest, State};
-pub use load_window::next_to_load;
+pub use ending::plausible_clock::{Doubt, PlausibleClock};
+pub use ending::retention::{Expired, Postponed, Retention};
+pub use ending::{failure, retry};
+pub use list::current_job::current_job;
+pub use list::job_list::{Active, Held, JobList, Loading, Rest, State};
+pub use list::load_window::next_to_load;
+pub use list::queue_order;
+pub use list::remaining::Remaining;
 pub use machine::Jobs;
 pub use pauses::{Part, Pause, Paused, Pauses};
-pub use plausible_clock::{Doubt, PlausibleClock};
 pub use record::file_choices::FileChoices;
 pub use record::fingerprint::{Fingerprint, InvalidFingerprint};
 pub use record::lineage::{Joined, Kin, Origin, Undone, put_right};
 pub use record::outcome::{Check, Mark, Outcome, ServerArticles};
 pub use record::parameters::Parameters;
 pub use record::{Contents, Dupe, FinishedFile, ITEM, PASSWORD, Record, Records, serde_plain};
-pub use remaining::Remaining;
-pub use retention::{Expired, Postponed, Retention};

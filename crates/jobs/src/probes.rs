@@ -8,7 +8,7 @@ use bergamot_nzb::Nzb;
 use bergamot_queue::{Permille, Sizes, sample};
 use bergamot_types::{JobId, SplitMix};
 
-use crate::job_list::JobList;
+use crate::list::job_list::JobList;
 
 /// The articles that stand for a job.
 #[derive(Debug)]

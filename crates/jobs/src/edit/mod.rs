@@ -13,8 +13,8 @@ use bergamot_engine::{Engine, Event, FORCE_PRIORITY};
 use bergamot_queue::{Deletion, Ending};
 use bergamot_types::{JobId, Secret};
 
-use crate::job_list::JobList;
-use crate::queue_order::Target;
+use crate::list::job_list::JobList;
+use crate::list::queue_order::Target;
 use crate::record::{PASSWORD, Record};
 
 pub use files::is_wanted;
@@ -163,7 +163,7 @@ mod tests {
     use bergamot_types::UnixTime;
 
     use super::*;
-    use crate::job_list::Active;
+    use crate::list::job_list::Active;
     use crate::record::outcome::{Mark, Outcome};
     use crate::{Fingerprint, Rest};
 

@@ -7,9 +7,9 @@ use bergamot_engine::Event;
 use bergamot_types::JobId;
 
 use super::{EditRefusal, Edits, Place, SortKey};
-use crate::queue_order::Target;
+use crate::list::queue_order::Target;
+use crate::list::remaining::Remaining;
 use crate::record::Record;
-use crate::remaining::Remaining;
 
 impl Edits<'_> {
     /// Moves jobs to a place, each with its result, and keeps their order.

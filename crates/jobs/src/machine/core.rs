@@ -16,11 +16,11 @@ use super::settings::Settings;
 use super::spool_view::SpoolView;
 use super::timers::{Timer, Timers};
 use crate::admission::Admission;
-use crate::job_list::JobList;
+use crate::ending::retention::Retention;
+use crate::list::job_list::JobList;
 use crate::pending_writes::{Next, PendingWrites};
 use crate::record::Record;
 use crate::record::outcome::{Outcome, ServerArticles};
-use crate::retention::Retention;
 
 #[derive(Debug)]
 pub(super) struct Core<W> {

@@ -10,9 +10,9 @@ use bergamot_types::JobId;
 
 use super::settings::Settings;
 use crate::admission::Survey;
+use crate::ending::retry::DiskFailure;
 use crate::record::Record;
 use crate::record::outcome::Check;
-use crate::retry::DiskFailure;
 
 #[derive(Debug)]
 pub enum Event {

@@ -14,16 +14,16 @@ use super::event::{Disk, Ready, StoreFailure};
 use super::timers::Timer;
 use crate::duplicates::{Rivals, rivals, stands_for_its_articles};
 use crate::edit::{Delete, EditRefusal};
+use crate::ending::failure::JobFailure;
+use crate::ending::plausible_clock::Doubt;
+use crate::ending::retention::{Expired, Postponed};
+use crate::ending::retry;
 use crate::engine_job::new_job;
-use crate::failure::JobFailure;
-use crate::job_list::{Active, Rest};
-use crate::plausible_clock::Doubt;
-use crate::queue_order::Target;
+use crate::list::job_list::{Active, Rest};
+use crate::list::queue_order::Target;
 use crate::record::Record;
 use crate::record::file_choices::FileChoices;
 use crate::record::outcome::{Check, Outcome};
-use crate::retention::{Expired, Postponed};
-use crate::retry;
 
 impl<W> Core<W> {
     /// Goes on with what was queued when the process began.

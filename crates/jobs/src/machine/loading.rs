@@ -17,7 +17,7 @@ use super::timers::Timer;
 use crate::admission::{
     Directories, IncompleteVolume, MOST_PASSED_OVER, NotAdmitted, Survey, may_be_stopped,
 };
-use crate::load_window::next_to_load;
+use crate::list::load_window::next_to_load;
 use crate::record::Record;
 
 /// Attempts to load jobs, and the survey that is under way.

@@ -15,7 +15,7 @@ use tracing::info;
 use super::action::Change;
 use super::core::{Core, Moment};
 use crate::edit::{EditRefusal, is_wanted};
-use crate::queue_order::Target;
+use crate::list::queue_order::Target;
 use crate::record::file_choices::FileChoices;
 use crate::record::fingerprint::Fingerprint;
 use crate::record::lineage::{Kin, Origin};

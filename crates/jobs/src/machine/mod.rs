@@ -28,7 +28,7 @@ use self::core::{Core, Moment};
 use self::loading::Loading;
 use self::merge_split::MergeSplit;
 use crate::edit::{Delete, Edit, EditRefusal, Edits, Effects, HistoryEdit};
-use crate::job_list::JobList;
+use crate::list::job_list::JobList;
 use crate::pauses::{Part, Pause, Pauses};
 use crate::record::{Record, Records};
 

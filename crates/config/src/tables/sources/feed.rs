@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bergamot_jobs::machine::Category;
 use bergamot_feed::{Channel, FeedSettings, JobOptions, Rules};
+use bergamot_jobs::machine::Category;
 use bergamot_types::{Secret, Shown, Url};
 
 use crate::catalogue::{Fallback, Key, MINUTE, Table, WEEK};

@@ -2,7 +2,7 @@
 
 use bergamot_types::JobId;
 
-use crate::job_list::JobList;
+use crate::list::job_list::JobList;
 
 /// The first job that may be loaded, unless the jobs before it are enough to keep every connection busy.
 pub fn next_to_load(jobs: &JobList) -> Option<JobId> {
@@ -37,7 +37,7 @@ mod tests {
     use bergamot_types::UnixTime;
 
     use super::*;
-    use crate::job_list::Active;
+    use crate::list::job_list::Active;
     use crate::{Fingerprint, Record};
 
     fn list(priorities: &[i32]) -> JobList {
@@ -62,7 +62,7 @@ mod tests {
         assert_eq!(next_to_load(&jobs), Some(JobId(1)));
         start(&mut jobs, 1, ENOUGH_SEGMENTS);
         assert_eq!(next_to_load(&jobs), None);
-        jobs.place(JobId(3), 50, crate::queue_order::Target::Here);
+        jobs.place(JobId(3), 50, crate::list::queue_order::Target::Here);
         assert_eq!(next_to_load(&jobs), Some(JobId(3)));
     }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bergamot_types::{JobId, UnixTime};
 
-use crate::plausible_clock::{CONFIRMATION, Doubt, PlausibleClock};
+use crate::ending::plausible_clock::{CONFIRMATION, Doubt, PlausibleClock};
 use crate::record::Record;
 
 /// How long history lasts. Ages are computed only from a date that a [`PlausibleClock`] confirms; the limit

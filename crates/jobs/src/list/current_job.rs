@@ -4,7 +4,7 @@ use bergamot_engine::Engine;
 use bergamot_poll::{Stage, current_item};
 use bergamot_types::JobId;
 
-use crate::job_list::JobList;
+use crate::list::job_list::JobList;
 
 /// The first job that is downloaded, else the first of the queue, with its place from 0. Jobs that have
 /// ended leave the queue, so the first that is left is the next after the last.

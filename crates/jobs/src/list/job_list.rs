@@ -11,7 +11,7 @@ use std::time::Instant;
 use bergamot_queue::{Cause, JobState, Step};
 use bergamot_types::JobId;
 
-use crate::queue_order::{self, Position, Target};
+use crate::list::queue_order::{self, Position, Target};
 use crate::record::{ITEM, Record};
 
 /// All jobs. [`State`] is the one place that says what a job is doing; `queue`, `loadable`, `history` and
