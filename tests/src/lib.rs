@@ -38,5 +38,5 @@ pub use promises::{Change, Ended, Entry, Listing, Promises};
 pub use recorder::Recorder;
 pub use sonarr::{Item, Shown, Sonarr};
 pub use steered::{Answer, Steered, http};
-pub use strace::{Mishap, Point, injected, may_trace};
+pub use strace::{Mishap, Point, delayed, end_delays, injected, may_trace};
 pub use trial::{Aftermath, PLANTED, Trial, ids, post};

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use bergamot_testkit::skip;
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::daemon::Daemon;
 use crate::home::Home;
@@ -110,6 +111,28 @@ pub fn injected(home: &Home, mishaps: &[&str]) -> Command {
     }
     command.arg(Daemon::command().get_program());
     command
+}
+
+/// The program, whose calls of this kind on this path last longer than any test, until [`end_delays`].
+pub fn delayed(call: &str, path: &Path, trace: &Path) -> Command {
+    let mut command = Command::new("strace");
+    command.args(["-D", "-f", "-qq", "-o"]).arg(trace).arg("-P").arg(path);
+    command.args(["-e", &format!("trace={call}")]);
+    command.args(["-e", &format!("inject={call}:delay_enter=3600000000")]);
+    command.arg(Daemon::command().get_program());
+    command
+}
+
+/// Ends the tracer of [`delayed`], without which nothing is delayed.
+///
+/// # Panics
+/// When the daemon is not traced.
+pub fn end_delays(daemon: &Daemon) {
+    let status = format!("/proc/{}/status", daemon.pid().as_raw_nonzero());
+    let status = std::fs::read_to_string(status).expect("the daemon runs");
+    let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"));
+    let tracer = tracer.and_then(|tracer| tracer.trim().parse().ok()).and_then(Pid::from_raw);
+    kill_process(tracer.expect("it is traced"), Signal::KILL).expect("the tracer runs");
 }
 
 /// Whether processes may be traced here; where not, the test is skipped.

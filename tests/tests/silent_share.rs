@@ -3,13 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on stops here")]
 
 use std::fs;
-use std::process::Command;
 use std::sync::Arc;
 
 use bergamot_newsd::{Articles, Generated};
-use bergamot_tests::{Control, Daemon, Home, Mounted, News, content_of, may_trace, sha256};
+use bergamot_tests::{
+    Control, Daemon, Home, Mounted, News, content_of, delayed, end_delays, may_trace, sha256,
+};
 use bergamot_types::ByteCount;
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 fn post(seed: u64) -> Arc<Generated> {
@@ -28,7 +28,7 @@ fn only_jobs_that_go_there_wait_and_everybody_is_answered() {
     let (share, trace) = (home.join("share"), home.join("trace"));
     fs::create_dir(&share).unwrap();
     let config = format!("{}{}", category(&share), news.section(0, ""));
-    let mut daemon = Daemon::launch(&home, &config, who_waits_for("statfs", &share, &trace));
+    let mut daemon = Daemon::launch(&home, &config, delayed("statfs", &share, &trace));
     assert!(daemon.comes_up());
 
     home.drop_nzb("far/far.nzb", far.nzb());
@@ -48,7 +48,7 @@ fn only_jobs_that_go_there_wait_and_everybody_is_answered() {
     let asked = fs::read_to_string(&trace).unwrap().matches("statfs(").count();
     assert_eq!(asked, 1, "one look is under way, however many ask");
 
-    answer(&daemon);
+    end_delays(&daemon);
     daemon.wait_complete("far");
     let whole = fs::read(share.join("far/x.bin")).unwrap();
     assert_eq!(sha256(&whole), sha256(&content_of(&far)));
@@ -70,7 +70,7 @@ fn a_share_that_hangs_when_it_is_opened_holds_up_only_jobs_that_go_there() {
         let (share, trace) = (home.join("share"), home.join("trace"));
         fs::create_dir(&share).unwrap();
         let config = format!("{}{}", category(&share), news.section(0, ""));
-        let command = who_waits_for(call, &share, &trace);
+        let command = delayed(call, &share, &trace);
         let mut daemon = Daemon::launch(&home, &config, command);
         assert!(daemon.comes_up());
 
@@ -82,7 +82,7 @@ fn a_share_that_hangs_when_it_is_opened_holds_up_only_jobs_that_go_there() {
         let edit = json!({ "jobs": [1], "priority": 50 });
         home.connect().unwrap().call("job.set", edit).unwrap();
 
-        answer(&daemon);
+        end_delays(&daemon);
         daemon.wait_complete("far");
         assert_eq!(daemon.stop().code, Some(0));
     }
@@ -101,7 +101,7 @@ fn many_jobs_that_end_on_a_share_that_hangs_hold_up_no_other() {
         posts.iter().map(|post| post.clone() as Arc<dyn Articles>).collect();
     let news = News::plain(Control::new().beside(articles));
     let config = format!("{}{}", category(&share), news.section(0, ""));
-    let mut daemon = Daemon::launch(&home, &config, who_waits_for("renameat2", &share, &trace));
+    let mut daemon = Daemon::launch(&home, &config, delayed("renameat2", &share, &trace));
     assert!(daemon.comes_up());
     let (near, far) = posts.split_last().unwrap();
     for (number, post) in far.iter().enumerate() {
@@ -113,7 +113,7 @@ fn many_jobs_that_end_on_a_share_that_hangs_hold_up_no_other() {
     let whole = fs::read(home.join("complete/near/x.bin")).unwrap();
     assert_eq!(sha256(&whole), sha256(&content_of(near)));
     assert_eq!(fs::read_dir(&share).unwrap().count(), 0, "none of the others has arrived");
-    answer(&daemon);
+    end_delays(&daemon);
     (0..far.len())
         .for_each(|number| drop(daemon.expect(&["INFO complete", &format!("far{number} ")])));
     assert_eq!(daemon.stop().code, Some(0));
@@ -121,23 +121,4 @@ fn many_jobs_that_end_on_a_share_that_hangs_hold_up_no_other() {
 
 fn category(share: &std::path::Path) -> String {
     format!("[[category]]\nname = \"far\"\ndirectory = \"{}\"\n", share.display())
-}
-
-/// Without its tracer nothing delays it.
-fn answer(daemon: &Daemon) {
-    let status =
-        fs::read_to_string(format!("/proc/{}/status", daemon.pid().as_raw_nonzero())).unwrap();
-    let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:")).unwrap();
-    let tracer = Pid::from_raw(tracer.trim().parse().unwrap()).expect("it is traced");
-    kill_process(tracer, Signal::KILL).unwrap();
-}
-
-/// The daemon, whose calls of this kind to the share last as long as any test.
-fn who_waits_for(call: &str, share: &std::path::Path, trace: &std::path::Path) -> Command {
-    let mut command = Command::new("strace");
-    command.args(["-D", "-f", "-qq", "-o"]).arg(trace).arg("-P").arg(share);
-    command.args(["-e", &format!("trace={call}")]);
-    command.args(["-e", &format!("inject={call}:delay_enter=3600000000")]);
-    command.arg(Daemon::command().get_program());
-    command
 }
