@@ -93,13 +93,13 @@ const DEBTS: [Debt; 5] = [
     Debt {
         what: What::Fields,
         name: "daemon/src/run.rs Daemon",
-        today: 28,
+        today: 27,
         reason: "the state of the main loop is not yet divided by subject",
     },
     Debt {
         what: What::ImplFiles,
         name: "daemon Daemon",
-        today: 31,
+        today: 11,
         reason: "follows from its fields",
     },
     Debt {

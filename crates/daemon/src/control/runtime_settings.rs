@@ -1,22 +1,28 @@
-//! What people change while the daemon runs, and what outlives it.
+//! What control interfaces change while the daemon runs, beside the jobs: pauses, rates, servers, the
+//! configuration, feeds and newsgroups. `Daemon` gives each change to the parts it concerns. Main loop.
 
 use std::time::Duration;
 
+use bergamot_api::Refusal;
+use bergamot_api::feeds::{FeedChoice, FeedRetry};
+use bergamot_api::metrics::Measured;
+use bergamot_api::newsgroup::{Group, GroupQuery};
 use bergamot_api::request::{Part, Pause};
-use bergamot_api::view::{Config as ConfigView, ConfigValue, Reload};
-use bergamot_api::{Control, Refusal};
+use bergamot_api::view::{Page, Reload};
+use bergamot_config::{Config, Verify};
 use bergamot_engine::Event;
+use bergamot_newsgroups::{Failure, Need};
 use bergamot_store::RuntimeSettings;
-use bergamot_types::{ByteRate, ServerId};
+use bergamot_types::{ByteRate, GroupName, ServerId};
 use tokio::sync::oneshot;
 use tracing::{info, warn};
 
 use crate::clock;
+use crate::control::active_settings::restored_pauses;
 use crate::control::call::Promise;
+use crate::intake::url_fetch::Fetches;
 use crate::run::Daemon;
-use crate::settings::{JobSettings, Settings};
-use bergamot_config::{Change, Config, Listed, Verify, changes};
-use bergamot_jobs::{Paused, Pauses};
+use crate::views::servers::quota_views;
 
 impl Daemon {
     pub(crate) fn pause(&mut self, pause: &Pause) -> Promise {
@@ -33,7 +39,7 @@ impl Daemon {
         self.obey_pauses()
     }
 
-    /// What nobody has paused stays as it is, also where a quota, the timetable or the disk holds it
+    /// What no user has paused stays as it is, also where a quota, the timetable or the disk holds it
     /// back: those end by themselves.
     pub(crate) fn resume_in(&mut self, pause: Duration) -> Promise {
         if self.pauses.end_after(clock::now(), pause) {
@@ -57,25 +63,20 @@ impl Daemon {
             None => Event::DownloadResumed,
         };
         self.tell_engine(event);
-        self.set_scan_target(clock::now().instant, self.pauses.scan.is_some());
-        self.tell_pauses();
+        self.set_scan_target();
+        self.observers.tell_pauses(&self.pauses);
         self.keep_choices()
     }
 
-    /// Until it is changed again; none is what the configuration says.
+    /// Until it is changed again; none is no limit.
     pub(crate) fn set_rate(&mut self, rate: Option<ByteRate>) -> Promise {
-        self.settings.chosen_rate = Some(rate.unwrap_or(ByteRate(0)));
+        self.settings.choose_rate(rate);
         match rate {
             Some(rate) => info!("limited to {rate}"),
             None => info!("the limit is lifted"),
         }
-        self.tell_engine(Event::RateChanged(self.settings.chosen_rate));
+        self.tell_engine(Event::RateChanged(self.settings.chosen_rate()));
         self.keep_choices()
-    }
-
-    /// What holds for all servers together, if anything does.
-    pub(crate) fn rate_limit(&self) -> Option<ByteRate> {
-        self.engine.rate().filter(|rate| rate.0 > 0)
     }
 
     pub(crate) fn switch_servers(
@@ -83,73 +84,31 @@ impl Daemon {
         switches: &[(ServerId, bool)],
     ) -> Result<Promise, Refusal> {
         for (place, active) in switches {
-            let Some(id) = self.network.servers.at_place(place.0) else {
-                return Err(Refusal::NoSuchServer(place.0));
-            };
-            let name = self.name(id).to_owned();
+            let server = self.network.configured(*place);
+            let name = server.ok_or(Refusal::NoSuchServer(place.0))?.settings().name.clone();
             info!(server = name, active, "switched");
-            self.settings.switched.insert(name, *active);
+            self.settings.switch_server(name, *active);
         }
         self.obey_settings();
         Ok(self.keep_choices())
     }
 
-    /// The last word is that of the configuration now.
+    /// What the configuration says of these servers counts again.
     pub(crate) fn forget_switches(&mut self, places: &[usize]) -> Promise {
-        for place in places {
-            let id =
-                u16::try_from(*place).ok().and_then(|place| self.network.servers.at_place(place));
-            let name = id.map(|id| self.name(id).to_owned());
-            name.and_then(|name| self.settings.switched.remove(&name));
+        for place in places.iter().filter_map(|place| u16::try_from(*place).ok()) {
+            if let Some(server) = self.network.configured(ServerId(place)) {
+                self.settings.forget_switch(&server.settings().name);
+            }
         }
         self.obey_settings();
         self.keep_choices()
     }
 
-    /// What people have chosen outlives the daemon.
+    /// Writes down what users have chosen.
     fn keep_choices(&mut self) -> Promise {
         let (sender, promise) = oneshot::channel();
-        let mut settings = RuntimeSettings {
-            rate_limit: self.settings.chosen_rate,
-            servers: self.settings.switched.clone(),
-            ..RuntimeSettings::default()
-        };
-        let [download, post, scan] = self.pauses.all().map(|(_, paused)| paused.map(kept));
-        (settings.download_paused, settings.post_paused, settings.scan_paused) =
-            (download, post, scan);
-        self.state.clerk.keep_settings(settings, sender);
+        self.state.clerk.keep_settings(self.settings.choices(&self.pauses), sender);
         promise
-    }
-
-    /// Looks into the watch folder now; the promise comes true when that look has ended.
-    pub(crate) fn scan_now(&mut self) -> Promise {
-        let (sender, promise) = oneshot::channel();
-        self.settings.scan_waiters.push(sender);
-        self.ring();
-        promise
-    }
-
-    pub(crate) fn config_view(&self) -> ConfigView {
-        let value = |listed: &Listed| ConfigValue {
-            key: listed.key.clone(),
-            value: listed.value.clone(),
-            secret: listed.is_secret,
-            needs_restart: listed.needs_restart(),
-        };
-        ConfigView {
-            values: self.settings.config.listed.iter().map(value).collect(),
-            facts: self.facts(),
-        }
-    }
-
-    /// Reads the configuration again, beside the loop.
-    pub(crate) fn reload(&self) {
-        let handle = self.handle.clone();
-        tokio::spawn(async move {
-            if let Err(refusal) = handle.reload().await {
-                warn!("the configuration stays as it was: {refusal}");
-            }
-        });
     }
 
     /// Takes another configuration, as far as that can be done while running.
@@ -161,39 +120,23 @@ impl Daemon {
     }
 
     fn take_config(&mut self, config: Config) -> Result<Reload, Refusal> {
-        let mut reload = Reload::default();
-        for Change { name, needs_restart } in changes(&self.settings.config.listed, &config.listed)
-        {
-            let list = if needs_restart { &mut reload.needs_restart } else { &mut reload.applied };
-            list.push(name);
-        }
-        let settings = Settings::new(&config, self.settings.threads);
+        let reload = self.settings.changes(&config);
+        let settings = self.settings.read(&config);
         self.network
-            .servers
-            .replace(settings.servers.clone())
+            .replace_servers(settings.servers)
             .map_err(|error| Refusal::Invalid(format!("{error:#}")))?;
-        let mut names = Vec::new();
-        for (id, server) in self.network.servers.iter() {
-            let at = usize::from(id.0);
-            names.resize(names.len().max(at), String::new());
-            names[at - 1] = server.settings().name.clone();
-        }
-        self.state.clerk.set_names(names);
-        self.settings.job_settings.replace(JobSettings {
-            // Jobs that run have their directories there.
-            incomplete: self.settings.job_settings.get().incomplete.clone(),
-            ..settings.jobs
-        });
-        self.forget_past_sums();
+        self.state.clerk.set_names(self.network.servers().names());
+        self.observers.counters_mut().forget_past();
         self.retention.set(settings.retention.keep, settings.retention.most);
         self.storage.set_reserve(config.storage.reserve);
-        if self.settings.config.download.rate != config.download.rate {
-            self.settings.chosen_rate = None; // the last word counts
+        if self.settings.replace(config, settings.jobs) {
             drop(self.keep_choices());
         }
-        self.settings.config = config;
-        self.disk.sums.want(self.settings.config.download.verify == Verify::Read);
-        self.apply_feeds();
+        let config = self.settings.config();
+        self.disk.set_reading_back(config.download.verify == Verify::Read);
+        let (feeds, mut with, settings) = self.feeds();
+        feeds.apply(&mut with, settings.config());
+        Fetches::try_all(&mut self.targets);
         self.keep_rss();
         self.obey_settings();
         self.load_next();
@@ -204,59 +147,98 @@ impl Daemon {
         Ok(reload)
     }
 
-    /// What people had chosen when the daemon stopped.
-    pub(crate) fn take_up_choices(&mut self, settings: &RuntimeSettings) {
-        self.pauses = restored(settings);
-        self.settings.chosen_rate = settings.rate_limit;
-        self.settings.switched = settings.servers.clone();
-        if *settings == RuntimeSettings::default() {
+    /// What users had chosen when the daemon stopped.
+    pub(crate) fn restore_choices(&mut self, choices: &RuntimeSettings) {
+        self.pauses = restored_pauses(choices);
+        self.settings.restore(choices);
+        if *choices == RuntimeSettings::default() {
             return;
         }
         if self.pauses.download.is_some() {
             self.tell_engine(Event::DownloadPaused);
         }
-        if self.settings.chosen_rate.is_some() {
-            self.tell_engine(Event::RateChanged(self.settings.chosen_rate));
+        if self.settings.chosen_rate().is_some() {
+            self.tell_engine(Event::RateChanged(self.settings.chosen_rate()));
         }
-        if !self.settings.switched.is_empty() {
+        if self.settings.has_switches() {
             self.obey_settings();
         }
         info!("what was chosen before the restart still holds");
     }
 
-    /// Gives the engine its settings: those of the file, with what people have switched.
-    pub(crate) fn obey_settings(&mut self) {
-        let mut settings = Settings::new(&self.settings.config, self.settings.threads).engine;
-        for (server, (id, known)) in settings.servers.iter_mut().zip(self.network.servers.iter()) {
-            server.id = id;
-            if let Some(active) = self.settings.switched.get(&known.settings().name) {
-                server.active = *active;
-            }
-        }
-        let ids: Vec<_> = self.network.servers.iter().map(|(id, _)| id).collect();
-        let renumber = |place: ServerId| ids.get(usize::from(place.0) - 1).copied();
-        settings.server_quotas = std::mem::take(&mut settings.server_quotas)
-            .into_iter()
-            .filter_map(|(place, quota)| Some((renumber(place)?, quota)))
-            .collect();
-        settings.rates.server_rates = std::mem::take(&mut settings.rates.server_rates)
-            .into_iter()
-            .filter_map(|(place, rate)| Some((renumber(place)?, rate)))
-            .collect();
-        settings.used = self.state.clerk.records();
+    /// Gives the engine its settings.
+    fn obey_settings(&mut self) {
+        let used = self.state.clerk.records();
+        let settings = self.settings.engine(self.network.servers(), used);
         self.tell_engine(Event::SettingsChanged(Box::new(settings)));
-        self.send_errands_anew();
+        let (newsgroups, mut with) = self.newsgroups();
+        newsgroups.send_anew(&mut with);
+        self.run_engine();
     }
-}
 
-fn kept(paused: &Paused) -> bergamot_store::Pause {
-    let Paused { by, since, until } = paused.clone();
-    bergamot_store::Pause { by, since, until }
-}
+    pub(crate) fn reset_traffic(
+        &mut self,
+        server: Option<ServerId>,
+        only_custom: bool,
+    ) -> Result<(), Refusal> {
+        let name = match server {
+            None => None,
+            Some(place) => {
+                let server = self.network.configured(place);
+                Some(server.ok_or(Refusal::NoSuchServer(place.0))?.settings().name.as_str())
+            }
+        };
+        self.observers.traffic_mut().reset(name, only_custom);
+        self.state.clerk.keep_volumes(self.observers.traffic_mut().take());
+        Ok(())
+    }
 
-fn restored(settings: &RuntimeSettings) -> Pauses {
-    let kept = [&settings.download_paused, &settings.post_paused, &settings.scan_paused];
-    let paused =
-        |it: &bergamot_store::Pause| Paused { by: it.by.clone(), since: it.since, until: it.until };
-    Pauses::restore(clock::now(), kept.map(|kept| kept.as_ref().map(paused)))
+    pub(crate) fn measure(&mut self) -> Measured {
+        let version = self.jobs.history_version();
+        let past = match self.observers.counters().past(version) {
+            Some(past) => past.clone(),
+            None => {
+                let past = self.view().past_sums();
+                self.observers.counters_mut().set_past(version, past.clone());
+                past
+            }
+        };
+        let quotas = quota_views(&mut self.engine, &self.network);
+        self.view().measure(past, quotas)
+    }
+
+    /// Tries again what was given up of a feed.
+    pub(crate) fn retry_feed(
+        &mut self,
+        choice: &FeedChoice,
+    ) -> Result<(FeedRetry, Vec<Promise>), Refusal> {
+        let (feeds, mut with, _) = self.feeds();
+        let (items, given_up) = feeds.retry(&mut with, choice)?;
+        let mut promises: Vec<_> = feeds.promise(&mut with).into_iter().collect();
+        for job in &given_up {
+            promises.extend(self.try_again(*job, false)?);
+        }
+        Ok((FeedRetry { items, jobs: given_up.len() }, promises))
+    }
+
+    pub(crate) fn list_groups(
+        &mut self,
+        query: GroupQuery,
+    ) -> oneshot::Receiver<Result<Page<Group>, Failure>> {
+        let (newsgroups, mut with) = self.newsgroups();
+        let answer = newsgroups.list_groups(&mut with, query);
+        self.run_engine();
+        answer
+    }
+
+    pub(crate) fn request_group(
+        &mut self,
+        group: &GroupName,
+        need: Need,
+    ) -> oneshot::Receiver<Result<(), Failure>> {
+        let (newsgroups, mut with) = self.newsgroups();
+        let answer = newsgroups.request(&mut with, group, need);
+        self.run_engine();
+        answer
+    }
 }

@@ -58,7 +58,7 @@ fn directories<'a>(settings: &'a JobSettings, record: &Record) -> Directories<'a
 impl Daemon {
     /// Begins jobs that fit, in their order; those that do not are passed over until there is room.
     pub(crate) fn load_next(&mut self) {
-        if self.targets.target(Poll::Loading).is_some() || self.settings.feeds_only {
+        if self.targets.target(Poll::Loading).is_some() || self.settings.feeds_only() {
             return;
         }
         while let Some(job) = next_to_load(&self.jobs) {
@@ -78,7 +78,7 @@ impl Daemon {
 
     fn admit(&mut self, job: JobId) -> Result<(), NotAdmitted> {
         let Some(record) = self.jobs.record(job) else { return Ok(()) };
-        let settings = self.settings.job_settings.get();
+        let settings = self.settings.jobs();
         let at = directories(&settings, record);
         self.storage.admission.admit(record, at, settings.wants_par2_volumes)
     }
@@ -93,8 +93,8 @@ impl Daemon {
             false => warn!(%job, name = %Shown(&record.name), "waits: {why}"),
             true => debug!(%job, name = %Shown(&record.name), "waits: {why}"),
         }
-        let state = self.state_of(record);
-        self.observers.hub.publish(News::JobState { job, state, reason: Some(why.clone()) });
+        let state = self.view().state_of(record);
+        self.observers.hub().publish(News::JobState { job, state, reason: Some(why.clone()) });
         self.tell_disk(Some(why));
     }
 
@@ -102,7 +102,7 @@ impl Daemon {
     fn stop_for_room(&mut self, job: JobId, why: String) {
         self.put_away(job);
         self.jobs.step(job, Step::PutBack);
-        self.disk.open_jobs.remove(&job);
+        self.disk.close(job);
         self.jobs.stop(job);
         self.hold_back(job, why);
         self.tell_engine(Event::JobRemoved(job));
@@ -112,7 +112,7 @@ impl Daemon {
         if std::mem::replace(&mut self.storage.under_way, true) {
             return;
         }
-        let settings = self.settings.job_settings.get();
+        let settings = self.settings.jobs();
         let begun = self.jobs.waiting().filter_map(|record| {
             Some((record.id, SafeName::recorded(record.directory.as_deref()?)?))
         });
@@ -152,7 +152,7 @@ impl Daemon {
     }
 
     fn see_to_incomplete(&mut self) {
-        let settings = self.settings.job_settings.get();
+        let settings = self.settings.jobs();
         match self.storage.admission.incomplete_volume(&settings.incomplete) {
             IncompleteVolume::Usable => {
                 if self.engine.hold() == Some(Hold::Disk) {
@@ -173,7 +173,7 @@ impl Daemon {
 
     /// What the jobs that run will still write, in their order.
     fn running_claims(&self) -> Vec<(JobId, Vec<Claim>)> {
-        let settings = self.settings.job_settings.get();
+        let settings = self.settings.jobs();
         let claims_of = |record: &Record| {
             let job = self.engine.job(record.id)?;
             self.storage.admission.claims_of(job, directories(&settings, record))
@@ -188,7 +188,7 @@ impl Daemon {
     }
 
     pub(crate) fn incomplete_volume(&self) -> Option<VolumeId> {
-        self.storage.admission.volume(&self.settings.job_settings.get().incomplete).ok()
+        self.storage.admission.volume(&self.settings.jobs().incomplete).ok()
     }
 
     pub(crate) fn note_growing(&mut self, file: FileKey) {
@@ -202,16 +202,6 @@ impl Daemon {
     pub(crate) fn note_room_taken(&mut self, root: &Root) {
         let volumes = [Some(VolumeId(root.device())), self.incomplete_volume()];
         self.storage.admission.on_success(volumes.into_iter().flatten());
-    }
-
-    /// Every job that could be begun waits for the disk.
-    pub(crate) fn is_stuck_for_room(&self) -> bool {
-        self.jobs.held_count() > 0 && self.jobs.active_jobs().next().is_none()
-    }
-
-    pub(crate) fn why_nothing_fits(&self) -> String {
-        let mut held = self.jobs.queued().filter_map(|record| self.jobs.held_for(record.id));
-        held.next().unwrap_or("there is no room").to_owned()
     }
 
     fn plan_survey(&mut self) {

@@ -1,29 +1,32 @@
-//! [`DiskWork`]: the tasks that the writer's threads have been given, the open directories of jobs and what
-//! is known of disk errors. Owned by the main loop.
+//! [`DiskWork`]: the tasks that the writer's threads have been given, the open directories of jobs, the
+//! checksums of files that are not finished and the last disk error. Owned by the main loop.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use bergamot_engine::Ticket;
-use bergamot_jobs::Record;
+use bergamot_engine::{Note, Ticket};
+use bergamot_jobs::retry::DiskFailure;
+use bergamot_jobs::{Check, Record};
 use bergamot_net::Buffer;
-use bergamot_queue::FileKey;
-use bergamot_types::JobId;
-use bergamot_writer::Writer;
+use bergamot_queue::{FileKey, Layout, Restored};
+use bergamot_types::{ByteCount, FileIdentity, JobId, MessageId, SafeName};
+use bergamot_writer::{DiskError, Done, JobDir, Order, Outcome, Piece, Root, Task, Writer};
+use tracing::{debug, warn};
 
 use crate::disk::disk_errors::DiskErrors;
 use crate::download::open_job::{OpenJob, Summary};
 use crate::download::part_checksums::Sums;
 use crate::post::move_job::Move;
-use crate::spool::retractions::Retractions;
+use crate::spool::retractions::{HeldOrder, Retractions};
 
 pub(crate) struct DiskWork {
-    pub(crate) writer: Writer<Buffer>,
-    pub(crate) at_disk: HashMap<u64, AtDisk>,
-    pub(crate) last_disk_order: u64,
-    pub(crate) disk_errors: DiskErrors,
-    pub(crate) sums: Sums,
-    pub(crate) open_jobs: HashMap<JobId, OpenJob>,
-    pub(crate) retractions: Retractions,
+    writer: Writer<Buffer>,
+    tasks: HashMap<u64, AtDisk>,
+    last_ticket: u64,
+    errors: DiskErrors,
+    sums: Sums,
+    open_jobs: HashMap<JobId, OpenJob>,
+    retractions: Retractions,
 }
 
 /// What the writer has been told to do.
@@ -58,12 +61,213 @@ impl DiskWork {
     pub(crate) fn new(writer: Writer<Buffer>) -> Self {
         Self {
             writer,
-            at_disk: HashMap::new(),
-            last_disk_order: 0,
-            disk_errors: DiskErrors::default(),
+            tasks: HashMap::new(),
+            last_ticket: 0,
+            errors: DiskErrors::default(),
             sums: Sums::default(),
             open_jobs: HashMap::new(),
             retractions: Retractions::default(),
         }
     }
+
+    /// Whether all that was ordered is written.
+    pub(crate) fn shut_down(&mut self) -> bool {
+        self.writer.shutdown()
+    }
+
+    /// Takes the directories of a job that is in the engine, and what its files hold.
+    pub(crate) fn open(&mut self, job: JobId, open: OpenJob, written: &[Restored]) {
+        self.sums.restore(job, written);
+        self.open_jobs.insert(job, open);
+    }
+
+    pub(crate) fn open_job(&self, job: JobId) -> Option<&OpenJob> {
+        self.open_jobs.get(&job)
+    }
+
+    /// It goes there when it is complete.
+    pub(crate) fn set_destination(&mut self, job: JobId, destination: Arc<Root>) {
+        if let Some(open) = self.open_jobs.get_mut(&job) {
+            open.destination = destination;
+        }
+    }
+
+    /// A job was moved; its summary is logged when it is settled.
+    pub(crate) fn set_moved(&mut self, job: JobId, destination: Arc<Root>, summary: Summary) {
+        if let Some(open) = self.open_jobs.get_mut(&job) {
+            (open.destination, open.summary) = (destination, Some(summary));
+        }
+    }
+
+    /// Tasks of the job that are under way keep its directory open until they end.
+    pub(crate) fn close(&mut self, job: JobId) -> Option<OpenJob> {
+        self.open_jobs.remove(&job)
+    }
+
+    /// Whether files are read back when they are finished.
+    pub(crate) fn set_reading_back(&mut self, is_wanted: bool) {
+        self.sums.want(is_wanted);
+    }
+
+    pub(crate) fn forget_sums(&mut self, job: JobId) {
+        self.sums.forget(job);
+    }
+
+    /// Takes over what the engine notes of the parts of files. Returns which file was written to.
+    pub(crate) fn on_note(&mut self, note: &Note) -> Option<FileIdentity> {
+        match note {
+            Note::Written { key, part } => {
+                self.sums.add(*key, part);
+                self.open_jobs.get(&key.job)?.directory.identity_of(key.file)
+            }
+            Note::Reopened { key } => {
+                self.sums.remove(*key);
+                None
+            }
+            Note::Forgotten { file } => {
+                self.sums.forget_file(*file);
+                None
+            }
+        }
+    }
+
+    /// `false` if the job is gone.
+    pub(crate) fn order(&mut self, job: JobId, what: AtDisk, task: Task<Buffer>) -> bool {
+        let Some(directory) = self.open_jobs.get(&job).map(|known| known.directory.clone()) else {
+            return false;
+        };
+        let order = HeldOrder { directory, what, task };
+        if let Some(HeldOrder { directory, what, task }) = self.retractions.hold(job, order) {
+            self.submit(directory, what, task);
+        }
+        true
+    }
+
+    fn submit(&mut self, dir: Arc<JobDir>, what: AtDisk, task: Task<Buffer>) {
+        self.last_ticket += 1;
+        let ticket = self.last_ticket;
+        self.tasks.insert(ticket, what);
+        self.writer.submit(Order { ticket, dir, task });
+    }
+
+    pub(crate) fn reserve(&mut self, file: FileKey, size: u64) {
+        let task = Task::Reserve { file: file.file, size: ByteCount(size) };
+        self.order(file.job, AtDisk::Reserve(file), task);
+    }
+
+    /// `false` if the job is gone.
+    pub(crate) fn write(
+        &mut self,
+        ticket: Ticket,
+        file: FileKey,
+        offset: u64,
+        bytes: Buffer,
+    ) -> bool {
+        let task = Task::Write { file: file.file, offset, bytes };
+        self.order(file.job, AtDisk::Write { ticket, file }, task)
+    }
+
+    pub(crate) fn finish_file(&mut self, file: FileKey, layout: Layout, name: SafeName) {
+        let (size, pieces) = match layout {
+            Layout::InPlace { size } => (size, Vec::new()),
+            Layout::Pieces(pieces) => {
+                let size = pieces.iter().map(|piece| piece.length).sum();
+                let piece = |piece: &bergamot_queue::Piece| Piece {
+                    from: piece.offset,
+                    length: piece.length,
+                };
+                (size, pieces.iter().map(piece).collect())
+            }
+        };
+        let sums = if pieces.is_empty() { self.sums.of_whole(file, size) } else { Vec::new() };
+        let what = AtDisk::FinishFile { file, read_back: !sums.is_empty() };
+        let task = Task::FinishFile { file: file.file, size: ByteCount(size), pieces, sums, name };
+        self.order(file.job, what, task);
+    }
+
+    /// A file has its name. Returns the status by which it is recognised after a restart.
+    pub(crate) fn on_finished(
+        &mut self,
+        file: FileKey,
+        read_back: bool,
+    ) -> Option<bergamot_types::FileStatus> {
+        self.sums.forget_file(file);
+        let open = self.open_jobs.get_mut(&file.job)?;
+        open.is_read_back &= read_back;
+        open.directory.finished_status(file.file)
+    }
+
+    pub(crate) fn sync(&mut self, job: JobId, number: u64) {
+        self.order(job, AtDisk::Sync { job, number }, Task::Sync);
+    }
+
+    /// Takes the writer's mark off a job that is on record as complete, under that name.
+    pub(crate) fn settle(&mut self, job: JobId, open: OpenJob, name: SafeName) {
+        let task = Task::Settle { job, destination: open.destination, name };
+        let what = AtDisk::Settle { job, summary: open.summary };
+        self.submit(open.directory, what, task);
+    }
+
+    /// Moves a job to its destination under that name. `false` if the job is gone.
+    pub(crate) fn move_job(
+        &mut self,
+        ticket: bergamot_post::Ticket,
+        job: JobId,
+        verified: bool,
+        name: SafeName,
+    ) -> bool {
+        let Some(open) = self.open_jobs.get(&job) else { return false };
+        let check = Check::of(verified, open.is_read_back);
+        let destination = open.destination.clone();
+        let task = Task::FinishJob { job, destination: destination.clone(), name };
+        self.order(job, AtDisk::Move(Move { ticket, job, check, destination }), task)
+    }
+
+    /// From here on orders for the job wait until that retraction is on disk; returns its number.
+    pub(crate) fn begin_retraction(&mut self, job: JobId) -> u64 {
+        self.retractions.begin(job)
+    }
+
+    pub(crate) fn end_retraction(&mut self, job: JobId, number: u64) {
+        for HeldOrder { directory, what, task } in self.retractions.end(job, number) {
+            self.submit(directory, what, task);
+        }
+    }
+
+    /// A task has ended; an error is noted. None if it is not known.
+    pub(crate) fn on_done(
+        &mut self,
+        done: Done<Buffer>,
+    ) -> Option<(AtDisk, Result<Outcome, DiskError>)> {
+        let what = self.tasks.remove(&done.ticket)?;
+        if let Err(error) = &done.result {
+            debug!(code = error.code(), "{error}");
+            self.errors.note(error);
+        }
+        Some((what, done.result)) // the bytes go back to the pool
+    }
+
+    /// The last error, with its code.
+    pub(crate) fn last_error(&self) -> Option<&str> {
+        self.errors.text()
+    }
+
+    pub(crate) fn last_failure(&self) -> DiskFailure {
+        self.errors.last()
+    }
+
+    pub(crate) fn log_loss(&mut self, job: JobId, id: &MessageId, what: &str) {
+        let Some(known) = self.open_jobs.get_mut(&job) else { return };
+        known.losses_logged += 1;
+        match known.losses_logged {
+            1..=LOSSES_LOGGED => warn!(%job, %id, "{what}"),
+            _ => debug!(%job, %id, "{what}"),
+        }
+        if known.losses_logged == LOSSES_LOGGED {
+            warn!(%job, "further articles that are lost are only counted");
+        }
+    }
 }
+
+/// A post that was taken down would fill the log with its articles.
+const LOSSES_LOGGED: u32 = 20;

@@ -1,4 +1,5 @@
-//! Jobs whose NZB is still to come from its address.
+//! [`Fetches`]: the jobs whose NZB is still to come from its address, and the attempts to fetch it. Owned by
+//! the main loop; each fetch is a task of its own.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,6 +7,7 @@ use std::time::Duration;
 
 use bergamot_feed::{CallId, Failure, FailureKind, Headers, HostRefusal, ItemKey, NzbOutcome};
 use bergamot_jobs::Record;
+use bergamot_net::http::Reach;
 use bergamot_poll::Wanted;
 use bergamot_queue::{Deletion, Ending, JobState, Step};
 use bergamot_store::Spool;
@@ -14,19 +16,22 @@ use tokio::task::AbortHandle;
 use tracing::{info, warn};
 
 use crate::clock;
-use crate::event::Happening;
-use crate::feeds::poll::{ITEM, instant_of};
-use crate::intake::new_job::provisional_name;
-use crate::intake::url_client::{Account, Again, Fetched, Missed};
+use crate::event::{Happening, Outbox};
+use crate::feeds::poll::{FeedContext, FeedRoom, ITEM, instant_of};
+use crate::intake::new_job::{Reception, provisional_name};
+use crate::intake::url_client::{Account, Again, Fetched, Missed, Web};
 use crate::intake::url_response::Arrived;
-use crate::periodic::{Lane, Poll};
+use crate::periodic::{Lane, Poll, Targets};
 use crate::run::Daemon;
 use crate::service_thread::vital_task;
 use bergamot_jobs::queue_order::Target;
 
-/// How it stands with what is fetched.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Fetches {
+    web: Web,
+    reception: Reception,
+    spool: Arc<Spool>,
+    outbox: Outbox,
     attempts: HashMap<JobId, Attempts>,
     running: HashMap<JobId, AbortHandle>,
     calls: HashMap<JobId, CallId>, // which hold their hosts
@@ -41,15 +46,26 @@ struct Attempts {
     unwritten: Option<u64>,
 }
 
-impl Daemon {
-    /// How it stands with the NZB of a job that waits for it.
-    pub(crate) fn fetching(&self, job: JobId) -> String {
+/// What fetches need of the main loop: hosts are shared with the feeds.
+pub(crate) struct FetchContext<'a> {
+    pub(crate) feeds: &'a mut FeedRoom,
+    pub(crate) with: FeedContext<'a>,
+}
+
+impl Fetches {
+    pub(crate) fn new(web: Web, reception: Reception, spool: Arc<Spool>, outbox: Outbox) -> Self {
+        let (attempts, running, calls) = (HashMap::new(), HashMap::new(), HashMap::new());
+        Self { web, reception, spool, outbox, attempts, running, calls }
+    }
+
+    /// What the NZB of a job that waits for it waits for.
+    pub(crate) fn explain(&self, targets: &Targets, job: JobId) -> String {
         let under_way = "Its NZB is being fetched from its address.".to_owned();
-        let target = self.targets.target(Poll::Url(job));
+        let target = targets.target(Poll::Url(job));
         let now = clock::now().instant;
         let wait = target.map(|target| target.next_due.saturating_duration_since(now).as_secs());
-        match (self.fetches.attempts.get(&job), wait) {
-            _ if self.fetches.running.contains_key(&job) => under_way,
+        match (self.attempts.get(&job), wait) {
+            _ if self.running.contains_key(&job) => under_way,
             (Some(Attempts { why, .. }), Some(seconds)) => {
                 format!("Its NZB did not come: {why}. Asked again in {seconds} s.")
             }
@@ -58,30 +74,27 @@ impl Daemon {
         }
     }
 
-    /// After a start, with what the last daemon had no time for.
-    pub(crate) fn fetch_again(&mut self) {
-        let left = self.jobs.queued().filter(|record| record.life == JobState::Fetching);
-        let left: Vec<_> = left.map(|record| record.id).collect();
-        left.into_iter().for_each(|job| self.plan_fetch(job));
-    }
-
-    pub(crate) fn plan_fetch(&mut self, job: JobId) {
-        self.stop_fetching(job);
+    pub(crate) fn plan(&mut self, context: &mut FetchContext<'_>, job: JobId) {
+        self.stop(context, job);
         let wanted = Wanted { kind: Lane::Urls, interval: FIRST_PAUSE, priority: 0, enabled: true };
-        self.targets.set(clock::now().instant, Poll::Url(job), wanted);
+        context.with.targets.set(clock::now().instant, Poll::Url(job), wanted);
     }
 
-    /// Begins to fetch, beside the loop.
-    pub(crate) fn fetch(&mut self, job: JobId) {
-        let Some((record, url)) = self.to_be_fetched(job) else { return self.stop_fetching(job) };
-        if !self.may_fetch(&record, &url) {
+    /// Begins to fetch in a task, if its host may be asked.
+    pub(crate) fn begin(
+        &mut self,
+        context: &mut FetchContext<'_>,
+        record: Record,
+        url: Url,
+        reach: Reach,
+    ) {
+        if !self.may_fetch(context, &record, &url) {
             return;
         }
+        let job = record.id;
         let (web, outbox) = (self.web.clone(), self.outbox.clone());
-        let (reception, reach) =
-            (self.reception.clone(), self.settings.job_settings.get().reach(&url));
-        let unwritten = self.fetches.attempts.get(&job).and_then(|attempts| attempts.unwritten);
-        let spool = self.state.spool.clone();
+        let (reception, spool) = (self.reception.clone(), self.spool.clone());
+        let unwritten = self.attempts.get(&job).and_then(|attempts| attempts.unwritten);
         let running = vital_task("fetch", &self.outbox, async move {
             let others = outbox.clone();
             let accept = move |other| others.tell(Happening::Accepted(Box::new(other)));
@@ -92,42 +105,147 @@ impl Daemon {
             };
             outbox.tell(Happening::Fetched { job, fetched: Box::new(fetched) });
         });
-        self.fetches.running.insert(job, running);
+        self.running.insert(job, running);
     }
 
     /// A host is asked once at a time, and left alone when it wants to be, by feeds and jobs alike.
-    fn may_fetch(&mut self, record: &Record, url: &Url) -> bool {
+    fn may_fetch(&mut self, context: &mut FetchContext<'_>, record: &Record, url: &Url) -> bool {
         let (now, job) = (clock::now(), record.id);
-        let until = match self.feeds.machine.begin_nzb(now.date, url, job) {
+        let until = match context.feeds.begin_nzb(now.date, url, job) {
             Ok(call) => {
-                self.fetches.calls.insert(job, call);
+                self.calls.insert(job, call);
                 return true;
             }
-            // People may try what is closed to feeds.
+            // A user may try what is closed to feeds.
             Err(HostRefusal::Denied { .. }) if item_of(record).is_none() => return true,
             Err(HostRefusal::Denied { .. }) => now.instant + LONG_PAUSE,
             Err(HostRefusal::Held { until, .. }) => instant_of(until),
             Err(HostRefusal::Busy(_)) => now.instant + UNTIL_WOKEN,
         };
-        self.targets.put_off(Poll::Url(job), until);
+        context.with.targets.put_off(Poll::Url(job), until);
         false
     }
 
-    fn end_call(&mut self, job: JobId, headers: &Headers, outcome: NzbOutcome) {
-        if let Some(call) = self.fetches.calls.remove(&job) {
-            self.feeds.machine.end_nzb(clock::now().date, call, headers, outcome);
-            self.tell_feeds();
+    fn end_call(
+        &mut self,
+        context: &mut FetchContext<'_>,
+        job: JobId,
+        headers: &Headers,
+        outcome: NzbOutcome,
+    ) {
+        if let Some(call) = self.calls.remove(&job) {
+            context.feeds.end_nzb(&mut context.with, call, headers, outcome);
         }
     }
 
     /// What was closed may be open now.
-    pub(crate) fn try_all_fetches(&mut self) {
+    pub(crate) fn try_all(targets: &mut Targets) {
         let now = clock::now().instant;
         let is_fetch = |target: &Poll| matches!(target, Poll::Url(_));
-        let fetches: Vec<_> = self.targets.targets().map(|(id, _)| id).filter(is_fetch).collect();
+        let fetches: Vec<_> = targets.targets().map(|(id, _)| id).filter(is_fetch).collect();
         for target in fetches {
-            self.targets.due_now(now, target);
+            targets.due_now(now, target);
         }
+    }
+
+    /// The NZB of the job is not waited for any more.
+    pub(crate) fn stop(&mut self, context: &mut FetchContext<'_>, job: JobId) {
+        self.attempts.remove(&job);
+        if let Some(running) = self.running.remove(&job) {
+            running.abort();
+        }
+        context.feeds.forget_nzb(job);
+        self.end_call(context, job, &Headers::default(), NzbOutcome::Fine);
+        context.with.targets.remove(Poll::Url(job));
+        context.with.targets.put_off(Poll::Url(job), clock::now().instant);
+    }
+
+    /// The NZB came.
+    pub(crate) fn on_arrived(
+        &mut self,
+        context: &mut FetchContext<'_>,
+        job: JobId,
+        headers: &Headers,
+    ) {
+        self.end_call(context, job, headers, NzbOutcome::Fine);
+        self.stop(context, job);
+    }
+
+    /// The NZB did not come. Returns whether it is to be tried again; otherwise the job has failed.
+    pub(crate) fn on_missed(
+        &mut self,
+        context: &mut FetchContext<'_>,
+        record: &Record,
+        headers: &Headers,
+        missed: &Missed,
+    ) -> bool {
+        let (now, job, item) = (clock::now().instant, record.id, item_of(record));
+        let outcome = host_outcome(missed, item.as_ref());
+        let unwritten = match missed.again {
+            Again::OnceWritable(size) => Some(size),
+            _ => None,
+        };
+        // What a feed has taken waits as long as its host wants it to, and no address is to blame for
+        // the disk.
+        let patience = match &outcome {
+            _ if unwritten.is_some() => Some(DISK_PAUSE),
+            _ if item.is_none() => None,
+            NzbOutcome::Denied { .. } => Some(LONG_PAUSE),
+            NzbOutcome::Fine => None,
+            NzbOutcome::Limited(pause) => Some(*pause),
+        };
+        self.end_call(context, job, headers, outcome);
+        self.running.remove(&job);
+        let known = self.attempts.entry(job).or_default();
+        known.count += u32::from(patience.is_none());
+        known.why.clone_from(&missed.why);
+        known.unwritten = unwritten;
+        let attempts = known.count;
+        let pause = match (patience, missed.again) {
+            (Some(pause), _) | (None, Again::After(pause)) => pause,
+            _ => FIRST_PAUSE * 3_u32.saturating_pow(attempts.saturating_sub(1)),
+        };
+        let is_last = attempts >= MOST_ATTEMPTS || missed.again == Again::Never;
+        if is_last && patience.is_none() {
+            return false;
+        }
+        warn!(%job, again_in = ?pause, "not fetched: {}", missed.why);
+        let failed = &Err::<(), ()>(());
+        context.with.targets.finished_until(now, Poll::Url(job), failed, now + pause);
+        true
+    }
+
+    /// A job whose NZB came was deleted meanwhile.
+    pub(crate) fn drop_nzb(&self, job: JobId) {
+        let spool = self.spool.clone();
+        // What cannot be removed is set aside at the next start.
+        tokio::task::spawn_blocking(move || drop(spool.drop_nzb(job)));
+    }
+}
+
+impl Daemon {
+    /// After a start, with what the last daemon had no time for.
+    pub(crate) fn fetch_again(&mut self) {
+        let left = self.jobs.queued().filter(|record| record.life == JobState::Fetching);
+        let left: Vec<_> = left.map(|record| record.id).collect();
+        left.into_iter().for_each(|job| self.plan_fetch(job));
+    }
+
+    pub(crate) fn plan_fetch(&mut self, job: JobId) {
+        let (fetches, mut context) = self.fetches();
+        fetches.plan(&mut context, job);
+    }
+
+    pub(crate) fn stop_fetching(&mut self, job: JobId) {
+        let (fetches, mut context) = self.fetches();
+        fetches.stop(&mut context, job);
+    }
+
+    pub(crate) fn fetch(&mut self, job: JobId) {
+        let Some((record, url)) = self.to_be_fetched(job) else { return self.stop_fetching(job) };
+        let reach = self.settings.jobs().reach(&url);
+        let (fetches, mut context) = self.fetches();
+        fetches.begin(&mut context, record, url, reach);
     }
 
     /// None if it has come or ended, or has no address that could be asked.
@@ -138,37 +256,25 @@ impl Daemon {
         is_wanted.then(|| (record.clone(), url))
     }
 
-    /// Nobody waits for its NZB any more.
-    pub(crate) fn stop_fetching(&mut self, job: JobId) {
-        self.fetches.attempts.remove(&job);
-        if let Some(running) = self.fetches.running.remove(&job) {
-            running.abort();
-        }
-        self.feeds.machine.forget_nzb(job);
-        self.end_call(job, &Headers::default(), NzbOutcome::Fine);
-        self.targets.remove(Poll::Url(job));
-        self.targets.put_off(Poll::Url(job), clock::now().instant);
-    }
-
     pub(crate) fn on_fetched(&mut self, job: JobId, fetched: Fetched<Arrived>) {
-        let Some((record, url)) = self.to_be_fetched(job) else { return self.drop_what_came(job) };
+        let Some((record, url)) = self.to_be_fetched(job) else {
+            if self.jobs.record(job).is_none() {
+                self.fetches.drop_nzb(job);
+            }
+            return;
+        };
         let Fetched { headers, result } = fetched;
+        let (fetches, mut context) = self.fetches();
         match result {
             Ok(arrived) => {
-                self.end_call(job, &headers, NzbOutcome::Fine);
-                self.stop_fetching(job);
+                fetches.on_arrived(&mut context, job, &headers);
                 self.take_in(record, &url, arrived);
             }
-            Err(missed) => self.on_missed(&record, &headers, &missed),
-        }
-    }
-
-    /// Somebody deleted the job meanwhile.
-    fn drop_what_came(&self, job: JobId) {
-        if self.jobs.record(job).is_none() {
-            let spool = self.state.spool.clone();
-            // What cannot be removed is set aside at the next start.
-            tokio::task::spawn_blocking(move || drop(spool.drop_nzb(job)));
+            Err(missed) => {
+                if !fetches.on_missed(&mut context, &record, &headers, &missed) {
+                    self.end(job, Ending::Failed(missed.cause), &missed.why);
+                }
+            }
         }
     }
 
@@ -177,7 +283,7 @@ impl Daemon {
         let job = record.id;
         let brings_category = record.category.is_none();
         fill_in(&mut record, url, arrived);
-        let settings = self.settings.job_settings.get();
+        let settings = self.settings.jobs();
         let known = record.category.as_deref().and_then(|name| settings.category(name));
         let priority = known.map(|known| known.priority);
         let priority = priority.filter(|_| brings_category && record.priority_is_open);
@@ -204,41 +310,6 @@ impl Daemon {
         self.tell_changed(job);
         self.tell_state(job);
         self.load_next();
-    }
-
-    fn on_missed(&mut self, record: &Record, headers: &Headers, missed: &Missed) {
-        let (now, job, item) = (clock::now().instant, record.id, item_of(record));
-        let outcome = host_outcome(missed, item.as_ref());
-        let unwritten = match missed.again {
-            Again::OnceWritable(size) => Some(size),
-            _ => None,
-        };
-        // What a feed has taken waits as long as its host wants it to, and no address is to blame for
-        // the disk.
-        let patience = match &outcome {
-            _ if unwritten.is_some() => Some(DISK_PAUSE),
-            _ if item.is_none() => None,
-            NzbOutcome::Denied { .. } => Some(LONG_PAUSE),
-            NzbOutcome::Fine => None,
-            NzbOutcome::Limited(pause) => Some(*pause),
-        };
-        self.end_call(job, headers, outcome);
-        self.fetches.running.remove(&job);
-        let known = self.fetches.attempts.entry(job).or_default();
-        known.count += u32::from(patience.is_none());
-        known.why.clone_from(&missed.why);
-        known.unwritten = unwritten;
-        let attempts = known.count;
-        let pause = match (patience, missed.again) {
-            (Some(pause), _) | (None, Again::After(pause)) => pause,
-            _ => FIRST_PAUSE * 3_u32.saturating_pow(attempts.saturating_sub(1)),
-        };
-        let is_last = attempts >= MOST_ATTEMPTS || missed.again == Again::Never;
-        if is_last && patience.is_none() {
-            return self.end(job, Ending::Failed(missed.cause), &missed.why);
-        }
-        warn!(%job, again_in = ?pause, "not fetched: {}", missed.why);
-        self.targets.finished_until(now, Poll::Url(job), &Err::<(), ()>(()), now + pause);
     }
 }
 

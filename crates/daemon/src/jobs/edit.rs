@@ -112,10 +112,10 @@ impl Daemon {
         if is_ending || self.is_being_moved(job) {
             return Err(EditRefusal::BeingMoved(job));
         }
-        if let (Some(root), Some(open)) = (root, self.disk.open_jobs.get_mut(&job)) {
-            open.destination = root.clone();
+        if let Some(root) = root {
+            self.disk.set_destination(job, root.clone());
         }
-        let settings = self.settings.job_settings.get();
+        let settings = self.settings.jobs();
         let known = category.and_then(|name| settings.category(name));
         let known = known.map(|known| known.name.as_str());
         self.change(|edits| edits.set_category(job, known.or(category)))

@@ -36,7 +36,7 @@ impl Daemon {
             None => info!(job = %id, name = %Shown(&record.name), category, "added"),
             Some(why) => warn!(job = %id, name = %Shown(&record.name), category, "refused: {why}"),
         }
-        self.tally_arrival(&record);
+        self.observers.counters_mut().on_arrival(&record);
         let is_new = record.outcome.is_none();
         let rivals = rivals(&self.jobs, &record, |job| self.is_being_moved(job));
         let twin = is_new.then(|| self.twin(&record)).flatten();
@@ -44,7 +44,7 @@ impl Daemon {
         self.jobs.insert(Box::new(record));
         self.let_propagate(id);
         self.tell_added(id);
-        if is_to_come && !self.settings.feeds_only {
+        if is_to_come && !self.settings.feeds_only() {
             self.plan_fetch(id);
         }
         if let Some(twin) = twin {
@@ -65,15 +65,14 @@ impl Daemon {
 
     /// One with the same articles that was taken at the same moment, and came in before.
     pub(crate) fn twin(&self, new: &Record) -> Option<JobId> {
-        let is_welcome =
-            new.dupe.mode == DupeMode::Force || self.settings.job_settings.get().accept_duplicates;
+        let is_welcome = new.dupe.mode == DupeMode::Force || self.settings.jobs().accept_duplicates;
         let copies = if is_welcome { Vec::new() } else { self.state.spool.copies(new.fingerprint) };
         copies.into_iter().find(|job| self.jobs.record(*job).is_some_and(stands_for_its_articles))
     }
 
     /// A very fresh post waits until its articles may have reached every server.
     pub(crate) fn let_propagate(&mut self, job: JobId) {
-        let (delay, now) = (self.settings.config.download.propagation_delay, clock::now());
+        let (delay, now) = (self.settings.config().download.propagation_delay, clock::now());
         let Some(record) = self.jobs.record(job) else { return };
         let Some(posted) = record.contents.newest_post else { return };
         let age = u64::try_from(now.date.0.saturating_sub(posted.0)).unwrap_or(0);
@@ -122,7 +121,7 @@ impl Daemon {
         // Whoever changed it while it was loaded has overwritten that.
         let has_changed = *known != record;
         self.jobs.retire(job);
-        self.disk.open_jobs.remove(&job);
+        self.disk.close(job);
         self.tally_end(job);
         if has_changed {
             self.record(job);
@@ -170,21 +169,20 @@ impl Daemon {
         let Some(record) = self.jobs.record(job) else { return };
         let segments = nzb.segments();
         info!(%job, name = %Shown(&record.name), size = %ByteCount(nzb.bytes()), "started");
-        self.disk.sums.restore(job, &recovered.written);
+        let written = recovered.written.clone();
         let is_read_back = recovered.finished.iter().all(|it| it.read_back);
-        let mut new =
-            new_job(record, nzb, recovered, self.settings.job_settings.get().wants_par2_volumes);
-        let propagation = self.settings.config.download.propagation;
+        let mut new = new_job(record, nzb, recovered, self.settings.jobs().wants_par2_volumes);
+        let propagation = self.settings.config().download.propagation;
         let newest_post = record.contents.newest_post;
         new.health_exempt_until =
             propagation.exempt_until(record.held, newest_post, clock::now().date);
         new.paused_files.extend(self.joinings.leaving(job));
-        self.state.scribe.adopt(job, journal);
+        self.state.open_journal(job, journal);
         let started = clock::now().instant;
         self.jobs.start(job, Active { started, segments });
         let open =
             OpenJob { directory, destination, losses_logged: 0, is_read_back, summary: None };
-        self.disk.open_jobs.insert(job, open);
+        self.disk.open(job, open, &written);
         self.tell_room();
         if has_changed {
             self.record(job);
@@ -217,14 +215,16 @@ impl Daemon {
         let totals = self.engine.job(job).map(|job| job.totals()).unwrap_or_default();
         self.note_room_taken(&destination);
         let Some(started) = self.jobs.active(job).map(|active| active.started) else { return };
-        let Some(known) = self.disk.open_jobs.get_mut(&job) else { return };
-        known.destination = destination;
-        let path = path_of(&known.destination, name);
-        known.summary = Some(Summary {
+        if self.disk.open_job(job).is_none() {
+            return;
+        }
+        let path = path_of(&destination, name);
+        let summary = Summary {
             size: ByteCount(totals.bytes_done),
             took: clock::now().instant - started,
             check,
-        });
+        };
+        self.disk.set_moved(job, destination, summary);
         let ending = Ending::Completed { verified: check.is_verified() };
         let mut outcome = self.outcome(job, ending, "");
         outcome.check = Some(check);
@@ -238,7 +238,7 @@ impl Daemon {
         self.put_away(job);
         self.jobs.step(job, Step::PutBack);
         let until = clock::now().instant + pause;
-        self.disk.open_jobs.remove(&job);
+        self.disk.close(job);
         self.jobs.rest(job, Rest { until, failure: Some((cause, why.to_owned())) });
         self.do_once(Poll::Rest(job), until);
         self.events.push_back(Event::JobRemoved(job));
@@ -286,7 +286,7 @@ impl Daemon {
             self.jobs.active(job).map_or(Duration::ZERO, |it| clock::now().instant - it.started);
         let server = |(server, count): (_, bergamot_queue::ServerCount)| {
             let articles = ServerArticles { ok: count.got, failed: count.failed };
-            (self.name(server).to_owned(), articles)
+            (self.network.name(server).to_owned(), articles)
         };
         Outcome {
             downloaded: ByteCount(totals.bytes_done),
@@ -360,7 +360,7 @@ impl Daemon {
     /// The end of a job is on record: nothing needs it any more.
     fn let_go(&mut self, job: JobId) {
         self.jobs.retire(job);
-        let open = self.disk.open_jobs.remove(&job);
+        let open = self.disk.close(job);
         self.tell_room();
         self.tally_end(job);
         self.put_away(job);
@@ -383,12 +383,9 @@ impl Daemon {
     /// What is only needed while a job is downloaded.
     pub(crate) fn put_away(&mut self, job: JobId) {
         self.forget_files_of(job);
-        self.write_notes_of(job);
-        self.state.notes.forget(job);
-        self.disk.sums.forget(job);
-        self.state.scribe.close(job);
-        self.observers.file_ids.forget(job);
-        self.observers.published.forget(job);
+        self.disk.forget_sums(job);
+        self.state.close_journal(job);
+        self.observers.forget(job);
     }
 
     /// Removes ended jobs that the history need not keep, with what was downloaded of those that failed.
@@ -412,7 +409,7 @@ impl Daemon {
             why.into_iter().flat_map(|(jobs, why)| jobs.into_iter().map(move |job| (job, why)))
         {
             let Some(record) = self.jobs.record(job).cloned() else { continue };
-            tell_pruned(&record, &self.settings.job_settings.get().incomplete, why);
+            tell_pruned(&record, &self.settings.jobs().incomplete, why);
             removed.push(record);
             self.jobs.forget(job);
             self.tell_removed(job);
@@ -445,10 +442,10 @@ impl Daemon {
     pub(crate) fn discard(&mut self, job: JobId, and_record: bool) {
         let Some(record) = self.jobs.record(job).cloned() else { return };
         let what = AtDisk::DeleteFiles { record: Box::new(record), and_record };
-        self.at_disk(job, what, bergamot_writer::Task::Discard);
+        self.disk.order(job, what, bergamot_writer::Task::Discard);
         if and_record {
             self.jobs.forget(job);
-            self.disk.open_jobs.remove(&job);
+            self.disk.close(job);
         } else if let Some(outcome) = self.jobs.record_mut(job).and_then(|it| it.outcome.as_mut()) {
             outcome.discard = true;
             self.record(job);
@@ -458,11 +455,7 @@ impl Daemon {
     /// Clears up behind jobs that completed when the last daemon had no time for it any more.
     pub(crate) fn settle_again(&self, unsettled: &[JobId]) {
         let records = unsettled.iter().filter_map(|job| self.jobs.record(*job).cloned());
-        directories::settle(
-            records.collect(),
-            &self.settings.job_settings.get().incomplete,
-            &self.outbox,
-        );
+        directories::settle(records.collect(), &self.settings.jobs().incomplete, &self.outbox);
     }
 
     /// Their journals have told what was left of them. One that is tried again has another by now.

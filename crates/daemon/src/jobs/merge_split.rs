@@ -210,7 +210,7 @@ impl Daemon {
             self.jobs.step(job, Step::PutBack);
             self.tell_engine(Event::JobRemoved(job));
         }
-        self.disk.open_jobs.remove(&job);
+        self.disk.close(job);
         self.jobs.begin_merging(job);
     }
 
@@ -251,7 +251,7 @@ impl Daemon {
             info!(job = %donor, %into, name = %Shown(&other.name), "joined");
             self.take_away(other);
         }
-        self.observers.file_ids.forget(into);
+        self.observers.file_ids().forget(into);
         self.show_engine(into, files);
         self.tell_changed(into);
         self.promise(into)
@@ -261,7 +261,7 @@ impl Daemon {
     fn take_away(&mut self, record: Record) {
         let job = record.id;
         self.jobs.forget(job);
-        self.disk.open_jobs.remove(&job);
+        self.disk.close(job);
         self.pending_writes.forget(job);
         self.put_away(job);
         self.tell_removed(job);
@@ -281,7 +281,7 @@ impl Daemon {
             paused: choices.paused().to_vec(),
             dropped: choices.left_out(),
             order: choices.order().to_vec(),
-            wants_extras: self.settings.job_settings.get().wants_par2_volumes,
+            wants_extras: self.settings.jobs().wants_par2_volumes,
         };
         self.tell_engine(Event::FilesAdded { job, more });
     }

@@ -29,10 +29,21 @@ pub(crate) struct Probes {
     next_up: Option<JobId>,
 }
 
+impl Probes {
+    /// What the last sample of the job said.
+    pub(crate) fn of(&self, job: JobId) -> Option<view::Probe> {
+        self.outlooks.get(&job).copied()
+    }
+
+    pub(crate) fn forget(&mut self, job: JobId) {
+        self.outlooks.remove(&job);
+    }
+}
+
 impl Daemon {
     /// JobFilter jobs and servers are looked at, now that the queue is as it is.
     pub(crate) fn see_to_probes(&mut self, now: Instant, current: Option<JobId>) {
-        let settings = self.settings.config.probes;
+        let settings = self.settings.config().probes;
         let waiting = to_probe(&self.jobs, &self.engine, current);
         let next_up = waiting.first().copied();
         let probe = |job: JobId| {
@@ -64,10 +75,6 @@ impl Daemon {
         self.targets.put_off(Poll::Probe(job), now);
         self.probes.critical.remove(&job);
         self.tell_engine(Event::ProbeDropped(job));
-    }
-
-    pub(crate) fn forget_probe(&mut self, job: JobId) {
-        self.probes.outlooks.remove(&job);
     }
 
     /// Reads the NZB beside the loop.
@@ -118,7 +125,7 @@ impl Daemon {
             let name = self.jobs.record(job).map(|record| record.name.to_string());
             warn!(%job, name, "{missing} of {} articles are nowhere to be had", present + missing);
         }
-        self.observers.hub.publish(News::JobOutlook { job, probe });
+        self.observers.hub().publish(News::JobOutlook { job, probe });
     }
 
     fn end_probe(&mut self, job: JobId, result: Result<(), ()>) {
@@ -126,16 +133,11 @@ impl Daemon {
         self.targets.finished(now, Poll::Probe(job), &result, &mut self.chance);
     }
 
-    /// What its last sample said.
-    pub(crate) fn probe_of(&self, job: JobId) -> Option<view::Probe> {
-        self.probes.outlooks.get(&job).copied()
-    }
-
     /// While there are jobs, so that a wrong password is known before it is needed.
     fn see_to_server_probes(&mut self, now: Instant, enabled: bool) {
         let enabled = enabled && self.jobs.queued_count() > 0;
         let probe = Wanted { kind: Lane::Upkeep, interval: SERVER_INTERVAL, priority: 0, enabled };
-        let wanted = self.network.servers.iter().map(|(server, _)| (Poll::Server(server), probe));
+        let wanted = self.network.servers().iter().map(|(server, _)| (Poll::Server(server), probe));
         let is_server = |target| matches!(target, Poll::Server(_));
         self.targets.reconcile(now, is_server, wanted);
     }

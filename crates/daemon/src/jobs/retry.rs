@@ -15,7 +15,7 @@ impl Daemon {
     /// How long a job that failed rests before it is tried again, if it is to be.
     pub(crate) fn rest_after(&mut self, job: JobId, cause: Cause) -> Option<Duration> {
         let (disk, propagation) =
-            (self.disk.disk_errors.last(), self.settings.config.download.propagation);
+            (self.disk.last_failure(), self.settings.config().download.propagation);
         let record = self.jobs.record_mut(job)?;
         let rest = retry::rest_after(record, cause, disk, propagation, clock::now().date)?;
         self.record(job);

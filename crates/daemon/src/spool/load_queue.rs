@@ -74,7 +74,7 @@ impl Daemon {
         let Some(record) = self.jobs.begin_to_load(job) else { return };
         let category = record.category;
         let number = self.loading.begin(job, category.clone());
-        let (roots, settings) = (self.loading.roots.clone(), self.settings.job_settings.get());
+        let (roots, settings) = (self.loading.roots.clone(), self.settings.jobs());
         let outbox = self.outbox.clone();
         vital_task("opener", &self.outbox, async move {
             let opened = Box::new(roots.open(&settings, category.as_deref()).await);

@@ -1,75 +1,16 @@
-//! What people and programs may see of the daemon.
+//! The views of jobs: methods of [`View`], in the main loop.
 
+use bergamot_api::Refusal;
 use bergamot_api::request::{JobFilter, ListKind};
-use bergamot_api::view::{
-    Disk, Ended, Job, JobState, Listing, Mark, Page, Parameter, ServerArticles, Status,
-};
+use bergamot_api::view::{Ended, Job, JobState, Listing, Mark, Page, Parameter, ServerArticles};
 use bergamot_jobs::{Check, Record, Remaining};
 use bergamot_queue::{Ending, Permille, Stage};
 use bergamot_types::{JobId, SafeName, ServerId};
 
 use crate::clock;
-use crate::run::Daemon;
+use crate::views::view::View;
 
-impl Daemon {
-    pub(crate) fn status(&self) -> Status {
-        let now = clock::now();
-        let (sums, pace) = (self.sums(), &self.observers.pace);
-        Status {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            now: now.date,
-            started: self.settings.started,
-            boot: self.observers.hub.boot().to_owned(),
-            last_event: self.observers.hub.position().sequence,
-            rate: pace.rate(now.instant),
-            average_rate: pace.average(),
-            limit: self.rate_limit().map(|rate| rate.0),
-            jobs: self.jobs.queued_count(),
-            jobs_in_post: sums.in_post,
-            urls: sums.urls,
-            remaining: sums.remaining,
-            forced_remaining: sums.forced,
-            paused_remaining: sums.paused,
-            downloaded: pace.total(),
-            downloaded_today: self.observers.volumes.today(now.date),
-            downloaded_this_month: self.observers.volumes.this_month(now.date),
-            download_seconds: pace.busy_seconds(),
-            cached: self.engine.reserved().0,
-            connections: self.network.connections.len(),
-            download_paused: self.download_pause(),
-            post_paused: self.pauses.post.as_ref().map(Into::into),
-            scan_paused: self.pauses.scan.as_ref().map(Into::into),
-            quota_reached: self.quota_is_reached(),
-            feed_active: self.feeds.machine.is_active(),
-            standing_by: self.engine.servers().all(|server| server.in_flight == 0),
-            // A disk may take its time, so it is asked beside the loop.
-            complete_disk: Disk::default(),
-            incomplete_disk: Disk::default(),
-            warnings: self.present_warnings(),
-        }
-    }
-
-    /// Those of the start, and what is wrong just now.
-    fn present_warnings(&self) -> Vec<String> {
-        let journals = self.state.journal_trouble.iter();
-        let journals = journals.map(|why| format!("downloads stop: state.unwritable: {why}"));
-        self.observers.warnings.iter().cloned().chain(journals).collect()
-    }
-
-    fn sums(&self) -> Sums {
-        let mut sums = Sums::default();
-        for record in self.jobs.queued() {
-            let left = self.remaining(record);
-            sums.remaining += left.bytes;
-            sums.paused += left.paused;
-            sums.forced +=
-                if record.priority >= bergamot_engine::FORCE_PRIORITY { left.bytes } else { 0 };
-            sums.in_post += usize::from(record.outcome.is_some());
-            sums.urls += usize::from(record.life == bergamot_queue::JobState::Fetching);
-        }
-        sums
-    }
-
+impl View<'_> {
     /// All that is wanted of the queue or the history, as it is now.
     pub(crate) fn page(&self, shelf: ListKind, which: &JobFilter) -> Page<Job> {
         let (total, wanted) = self.wanted(shelf, which);
@@ -107,6 +48,10 @@ impl Daemon {
             ListKind::History => part(self.jobs.history().filter(wanted).filter(in_sight), which),
             ListKind::Queue => part(self.jobs.queued().filter(wanted), which),
         }
+    }
+
+    pub(crate) fn one_job(&self, job: JobId) -> Result<Job, Refusal> {
+        self.jobs.record(job).map(|record| self.job_view(record)).ok_or(Refusal::NoSuchJob(job))
     }
 
     pub(crate) fn job_view(&self, record: &Record) -> Job {
@@ -152,7 +97,7 @@ impl Daemon {
             active: self.in_flight(record.id) as u32,
             health: health.map_or(1000, |(health, _)| health.0),
             critical_health: health.map_or(1000, |(_, critical)| critical.0),
-            probe: self.probe_of(record.id),
+            probe: self.probes.of(record.id),
             oldest_post: record.contents.oldest_post,
             newest_post: record.contents.newest_post,
             working_directory: self.working_directory(record),
@@ -220,21 +165,21 @@ impl Daemon {
 
     pub(crate) fn working_directory(&self, record: &Record) -> Option<String> {
         let name = record.directory.as_deref()?;
-        Some(self.settings.job_settings.get().incomplete.join(name).to_string_lossy().into_owned())
+        Some(self.settings.jobs().incomplete.join(name).to_string_lossy().into_owned())
     }
 
     fn destination_of(&self, record: &Record) -> String {
         if let Some(known) = record.destination() {
             return known.to_owned();
         }
-        let directory = self.settings.job_settings.get().destination(record.category.as_deref());
+        let directory = self.settings.jobs().destination(record.category.as_deref());
         directory.join(SafeName::from_raw(&record.name).as_str()).to_string_lossy().into_owned()
     }
 
     fn server_articles(&self, record: &Record) -> Vec<ServerArticles> {
         if let Some(job) = self.engine.job(record.id) {
             let count = |(server, count): (ServerId, bergamot_queue::ServerCount)| ServerArticles {
-                server: self.shown_id(server),
+                server: self.network.shown_id(server),
                 good: count.got,
                 failed: count.failed,
             };
@@ -242,24 +187,15 @@ impl Daemon {
         }
         let servers = record.outcome.iter().flat_map(|outcome| &outcome.servers);
         let known = servers.filter_map(|(name, count)| {
-            let server = self.network.servers.by_name(name)?;
+            let server = self.network.servers().by_name(name)?;
             Some(ServerArticles {
-                server: self.shown_id(server),
+                server: self.network.shown_id(server),
                 good: count.ok,
                 failed: count.failed,
             })
         });
         known.collect()
     }
-}
-
-#[derive(Default)]
-struct Sums {
-    remaining: u64,
-    paused: u64,
-    forced: u64,
-    in_post: usize,
-    urls: usize,
 }
 
 fn part<'a>(all: impl Iterator<Item = &'a Record>, which: &JobFilter) -> (usize, Vec<&'a Record>) {

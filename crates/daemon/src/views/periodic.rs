@@ -1,4 +1,5 @@
-//! What the scheduler has to do, as control interfaces see it.
+//! [`TargetViews`]: the targets of the scheduler as control interfaces see them. Borrows what it needs of the
+//! main loop.
 
 use std::time::{Duration, Instant};
 
@@ -7,12 +8,22 @@ use bergamot_poll::{Status, Target};
 use bergamot_types::UnixTime;
 
 use crate::clock;
-use crate::periodic::{Lane, Poll};
-use crate::run::Daemon;
+use crate::download::network::Network;
+use crate::feeds::poll::FeedRoom;
+use crate::newsgroups::poll::Newsgroups;
+use crate::periodic::{Lane, Poll, Targets};
 
-impl Daemon {
+/// The targets, and what has their names.
+pub(crate) struct TargetViews<'a> {
+    pub(crate) targets: &'a Targets,
+    pub(crate) feeds: &'a FeedRoom,
+    pub(crate) newsgroups: &'a Newsgroups,
+    pub(crate) network: &'a Network,
+}
+
+impl TargetViews<'_> {
     /// What is due soonest comes first.
-    pub(crate) fn target_views(&self) -> Vec<View> {
+    pub(crate) fn all(&self) -> Vec<View> {
         let mut targets: Vec<_> = self.targets.targets().collect();
         targets.sort_by_key(|(id, target)| (!target.enabled, target.next_due, *id));
         targets.truncate(MOST_SHOWN);
@@ -44,7 +55,7 @@ impl Daemon {
         match id {
             Poll::CurrentJob => (TargetKind::CurrentJob, None),
             Poll::Feed(feed) => {
-                let name = self.feeds.machine.settings(feed).map(|it| it.name.to_string());
+                let name = self.feeds.name(feed);
                 (TargetKind::Feed, name)
             }
             Poll::Group(number) => (TargetKind::Group, self.newsgroups.name_of(number)),
@@ -57,7 +68,9 @@ impl Daemon {
             Poll::Records => (TargetKind::Records, None),
             Poll::Rest(job) => (TargetKind::Rest, Some(job.0.to_string())),
             Poll::Screen => (TargetKind::Screen, None),
-            Poll::Server(server) => (TargetKind::Server, Some(self.name(server).to_owned())),
+            Poll::Server(server) => {
+                (TargetKind::Server, Some(self.network.name(server).to_owned()))
+            }
             Poll::Storage => (TargetKind::Storage, None),
             Poll::Url(job) => (TargetKind::Url, Some(job.0.to_string())),
             Poll::WatchFolder => (TargetKind::WatchFolder, None),
