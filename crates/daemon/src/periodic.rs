@@ -7,7 +7,6 @@ use bergamot_poll::{Queue, Settings, Wanted};
 use bergamot_types::{JobId, ServerId};
 
 use crate::clock;
-use crate::run::Daemon;
 
 /// One thing to be done again and again.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -53,62 +52,14 @@ pub(crate) fn new_targets(settings: Settings) -> Targets {
     targets
 }
 
-impl Daemon {
-    /// Begins whatever is due; each says later how it went.
-    pub(crate) fn begin_what_is_due(&mut self, now: Instant) {
-        loop {
-            let taken = self.targets.take_due(now);
-            if taken.is_empty() {
-                return;
-            }
-            taken.into_iter().for_each(|target| self.begin(target));
-        }
-    }
+/// Plans something to be done once, not before then; if it is planned already, it stays as it is.
+pub(crate) fn plan_once(targets: &mut Targets, target: Poll, at: Instant) {
+    let (kind, interval) = (Lane::Upkeep, Duration::MAX);
+    targets.set(at, target, Wanted { kind, interval, priority: 0, enabled: true });
+}
 
-    fn begin(&mut self, target: Poll) {
-        match target {
-            Poll::CurrentJob => self.check_current_job(),
-            Poll::Feed(id) => self.begin_feed(id),
-            Poll::Group(number) => self.begin_look(number),
-            Poll::Journals => {
-                self.end_for_good(target);
-                self.state.scribe.retry();
-            }
-            Poll::Probe(job) => self.begin_probe(job),
-            Poll::Progress(job) => self.tell_progress_of(job),
-            Poll::Rate => self.tell_rate(),
-            Poll::Screen => self.speak(),
-            Poll::Server(server) => self.probe_server(server),
-            Poll::Url(job) => self.fetch(job),
-            Poll::WatchFolder => self.ring(),
-        }
-    }
-
-    /// Something to be done once, not before then; if it is to be already, it stays as it is.
-    pub(crate) fn do_once(&mut self, target: Poll, at: Instant) {
-        let (kind, interval) = (Lane::Upkeep, Duration::MAX);
-        self.targets.set(at, target, Wanted { kind, interval, priority: 0, enabled: true });
-    }
-
-    fn end_for_good(&mut self, target: Poll) {
-        self.targets.remove(target);
-        self.targets.put_off(target, clock::now().instant);
-    }
-
-    /// A watch folder is scanned, unless somebody has paused that.
-    pub(crate) fn set_scan_target(&mut self, now: Instant, paused: bool) {
-        let interval = self.settings.config.watch.scan_interval;
-        let scan = Wanted { kind: Lane::WatchFolder, interval, priority: 0, enabled: !paused };
-        self.targets.set(now, Poll::WatchFolder, scan);
-    }
-
-    pub(crate) fn on_scanned(&mut self, next: Duration) {
-        let now = clock::now().instant;
-        self.targets.set_interval(now, Poll::WatchFolder, next);
-        for waiter in self.settings.scan_waiters.drain(..) {
-            // Whoever asked may have left meanwhile.
-            let _ = waiter.send(Ok(()));
-        }
-        self.targets.finished(now, Poll::WatchFolder, &Ok::<(), ()>(()), &mut self.chance);
-    }
+/// What was planned once is begun.
+pub(crate) fn end_once(targets: &mut Targets, target: Poll) {
+    targets.remove(target);
+    targets.put_off(target, clock::now().instant);
 }

@@ -1,18 +1,19 @@
 //! The loop.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use bergamot_engine::{Engine, Event};
+use bergamot_engine::{DiskTrouble, Engine, Event, Order};
 use bergamot_jobs::Jobs;
-use bergamot_jobs::machine::Event as JobEvent;
+use bergamot_jobs::machine::{Change, Event as JobEvent, StoreFailure};
 use bergamot_net::{Buffer, BufferPool, Report};
 use bergamot_post::Post;
-use bergamot_rpc::{Hub, Server};
-use bergamot_types::{JobId, ServerId, SplitMix};
+use bergamot_queue::Ending;
+use bergamot_rpc::Server;
+use bergamot_types::{JobId, SplitMix};
 use bergamot_writer::{Done, Outcome, Writer};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
@@ -24,41 +25,45 @@ use crate::control::active_settings::ActiveSettings;
 use crate::control::call::Waiter;
 use crate::control::handle::Handle;
 use crate::control::listen;
-use crate::disk::directories::{KnownJobs, Roots};
+use crate::disk::directories::{self, KnownJobs, Roots};
 use crate::disk::disk_info::Places;
 use crate::disk::mount_guard::MountGuard;
 use crate::download::disk_work::{AtDisk, DiskWork};
 use crate::download::network::Network;
 use crate::event::{Happening, Inbox, Outbox};
-use crate::events::progress::Published;
+use crate::events::progress::ProgressContext;
 use crate::events::terminal::Progress;
-use crate::feeds::poll::FeedRoom;
+use crate::feeds::poll::{FeedContext, FeedRoom};
+use crate::feeds::rss::rss;
 use crate::intake::new_job::Reception;
 use crate::intake::url_client::Web;
-use crate::intake::url_fetch::Fetches;
-use crate::intake::watch_thread::{Desk, DeskBell};
-use crate::jobs::probes::Probes;
+use crate::intake::url_fetch::{FetchContext, Fetches};
+use crate::intake::watch_folder::WatchFolder;
+use crate::intake::watch_thread::Desk;
+use crate::jobs::probes::{ProbeContext, Probes};
 use crate::logging::recent::LogBook;
-use crate::newsgroups::poll::Newsgroups;
-use crate::periodic::{Lane, Poll, Targets, new_targets};
+use crate::newsgroups::connections::Returned;
+use crate::newsgroups::poll::{GroupContext, Newsgroups};
+use crate::periodic::{Lane, Poll, Targets, end_once, new_targets, plan_once};
 use crate::servers::Servers;
 use crate::service_manager::Supervisor;
 use crate::service_thread::end_daemon;
 use crate::settings::Settings;
 use crate::shared::Current;
-use crate::spool::journal_buffer::Notes;
 use crate::spool::journal_thread::Scribe;
 use crate::spool::load_queue::LoadQueue;
-use crate::spool::persistent_state::PersistentState;
+use crate::spool::persistent_state::{PersistentState, RETRY_EVERY};
 use crate::spool::record_thread::Keeper;
 use crate::spool::state_thread::Clerk;
 use crate::startup::claimant::claimant;
 use crate::startup::offline_spool::open_spool;
-use crate::views::counters::{self, Tallies};
-use crate::views::file_ids::FileIds;
+use crate::startup::rebuild::rebuild;
+use crate::views::counters;
+use crate::views::files::FileViews;
 use crate::views::observers::Observers;
-use crate::views::rate::Pace;
-use crate::views::traffic::Volumes;
+use crate::views::periodic::TargetViews;
+use crate::views::servers::quota_views;
+use crate::views::view::View;
 use bergamot_config::Verify;
 
 /// Runs until it is told to stop, or until no feed is due where that is all it does. Returns the names
@@ -68,7 +73,7 @@ pub async fn run(settings: Settings, log: LogBook) -> anyhow::Result<Vec<String>
     crate::signals::watch(outbox.clone())?;
     let mut daemon = Daemon::new(settings, outbox, log)?;
     daemon.converse(inbox).await?;
-    Ok(daemon.refused_feeds())
+    Ok(daemon.feeds.refused())
 }
 
 pub(crate) struct Daemon {
@@ -81,19 +86,16 @@ pub(crate) struct Daemon {
     pub(crate) observers: Observers,
     pub(crate) settings: ActiveSettings,
     pub(crate) jobs: Jobs<Waiter>,
-    pub(crate) reception: Reception,
-    pub(crate) outbox: Outbox,
-    pub(crate) handle: Handle, // for those who want to talk to it
+    pub(crate) load_queue: LoadQueue,
+    pub(crate) handle: Handle,
     pub(crate) probes: Probes,
     pub(crate) newsgroups: Newsgroups,
-    bell: DeskBell,
+    pub(crate) watch_folder: WatchFolder,
     pub(crate) targets: Targets,
     pub(crate) feeds: FeedRoom,
-    pub(crate) web: Web,
     pub(crate) fetches: Fetches,
     pub(crate) chance: SplitMix,
     pub(crate) supervisor: Supervisor,
-    pub(crate) load_queue: LoadQueue,
 }
 
 impl Daemon {
@@ -116,18 +118,13 @@ impl Daemon {
         let now = clock::now();
         let job_settings = Current::new(settings.jobs);
         let reception = Reception::new(spool.clone(), job_settings.clone());
-        let active = ActiveSettings {
-            config: settings.config,
-            config_file: settings.config_file,
-            job_settings: job_settings.clone(),
-            chosen_rate: None,
-            switched: BTreeMap::new(),
-            threads: settings.threads,
-            zone: settings.zone,
-            started: now.date,
-            feeds_only: settings.feeds_only,
-            scan_waiters: Vec::new(),
-        };
+        let active = ActiveSettings::new(
+            (settings.config, settings.config_file),
+            job_settings.clone(),
+            settings.threads,
+            settings.zone,
+            settings.feeds_only,
+        );
         let spool_view = Arc::new(reception.clone());
         let jobs = Jobs::new(now, active.of_jobs(&servers), spool_view, found.records);
         // Before the first job of this run has a number.
@@ -137,7 +134,7 @@ impl Daemon {
         let bell = Desk::start(intake, reception.clone(), outbox.clone());
         let scribe = Scribe::start(spool.clone(), outbox.clone());
         let (grounds, grounds_told) =
-            MountGuard::open(&settings.state, active.config.storage.modes());
+            MountGuard::open(&settings.state, active.config().storage.modes());
         let directories = jobs.list().directories();
         let keeper =
             Keeper::start(spool.clone(), directories, job_settings.clone(), outbox.clone());
@@ -149,75 +146,68 @@ impl Daemon {
             reception: reception.clone(),
             settings: job_settings.clone(),
             log,
-            config: active.config_file.clone(),
+            config: active.config_file().to_owned(),
             config_turn: Arc::default(),
             readers: Arc::new(Semaphore::new(MOST_READERS)),
             grounds,
-            places: places.clone(),
+            places,
             roots: roots.clone(),
         };
-        let polling = active.config.polling;
+        let polling = active.config().polling;
         let pool = BufferPool::new(engine.budget.0 as usize);
+        let progress = Progress::new(settings.progress, settings.zone);
+        let web = Web::new();
+        let fetches = Fetches::new(web.clone(), reception.clone(), spool.clone(), outbox.clone());
+        let (config, feeds_only) = (active.config(), active.feeds_only());
+        let keeper = keeper.context("cannot start the keeper")?;
+        let scribe = scribe.context("cannot start the scribe")?;
         let mut daemon = Self {
-            handle,
             chance: SplitMix::seeded(engine.seed),
             engine: Engine::new(now.instant, engine),
             events: VecDeque::new(),
             post: Post::new(),
-            network: Network::new(servers, pool),
+            network: Network::new(servers, pool, outbox.clone()),
             disk: DiskWork::new(writer.context("cannot start the writer")?),
-            state: PersistentState {
-                spool,
-                keeper: keeper.context("cannot start the keeper")?,
-                clerk,
-                scribe: scribe.context("cannot start the scribe")?,
-                notes: Notes::default(),
-                journal_trouble: None,
-            },
-            observers: Observers {
-                progress: Progress::new(settings.progress, settings.zone),
-                pace: Pace::new(now.instant),
-                file_ids: FileIds::default(),
-                hub: Hub::new(clock::boot()),
-                published: Published::new(polling.cadence),
-                volumes: Volumes::new(left.volumes),
-                tallies: Tallies::default(),
-                held_since: now.date,
-                warnings: Vec::new(),
-            },
+            state: PersistentState::new(spool, keeper, clerk, scribe),
+            observers: Observers::new(progress, polling.cadence, left.volumes),
             jobs,
-            reception,
-            outbox,
-            feeds: FeedRoom::new(left.feeds, &active.config, active.feeds_only),
-            newsgroups: Newsgroups::new(active.config.groups.settings()),
+            load_queue: LoadQueue::new(roots, outbox.clone()),
+            feeds: FeedRoom::new(left.feeds, config, feeds_only, web, handle.clone()),
+            handle,
+            newsgroups: Newsgroups::new(config.groups.settings(), outbox),
             probes: Probes::default(),
-            bell: bell.context("cannot start the desk")?,
+            watch_folder: WatchFolder::new(bell.context("cannot start the desk")?),
             targets: new_targets(polling.queue),
-            web: Web::new(),
-            fetches: Fetches::default(),
+            fetches,
             supervisor: Supervisor::find(|name| std::env::var(name).ok()),
-            load_queue: LoadQueue::new(roots),
             settings: active,
         };
         for told in left.told.into_iter().chain(grounds_told) {
-            warn!("{told}");
-            daemon.observers.warnings.push(told);
+            daemon.observers.warn(told);
         }
-        daemon.disk.sums.want(daemon.settings.config.download.verify == Verify::Read);
-        daemon.take_up_choices(&left.settings);
-        daemon.rebuild(&found.to_rebuild);
+        let config = daemon.settings.config();
+        daemon.disk.set_reading_back(config.download.verify == Verify::Read);
+        daemon.restore_choices(&left.settings);
+        let rebuilt = rebuild(&daemon.handle.reception, &daemon.state.spool, &found.to_rebuild);
+        rebuilt.records.into_iter().for_each(|record| daemon.jobs.insert(record));
+        rebuilt.warnings.into_iter().for_each(|told| daemon.observers.warn(told));
         daemon.take_up(found.set_aside, &found.suspects, found.read_only);
-        daemon.settle_again(&found.unsettled);
+        let unsettled = found.unsettled.iter();
+        let unsettled = unsettled.filter_map(|job| daemon.jobs.list().record(*job).cloned());
+        let incomplete = &daemon.jobs.settings().directories.incomplete;
+        directories::settle(unsettled.collect(), incomplete, &daemon.handle.outbox);
         if !found.joined.is_empty() {
             daemon.state.keeper.remove_all(found.joined);
         }
-        if daemon.settings.feeds_only {
+        if daemon.settings.feeds_only() {
             daemon.events.push_back(Event::DownloadPaused);
         } else {
-            daemon.set_scan_target(now.instant, daemon.jobs.pauses().scan.is_some());
+            daemon.set_scan_target();
         }
-        daemon.targets.set_concurrency(Lane::Feeds, daemon.settings.config.feeds_table.concurrency);
-        daemon.set_feed_targets();
+        let concurrency = daemon.settings.config().feeds_table.concurrency;
+        daemon.targets.set_concurrency(Lane::Feeds, concurrency);
+        let (feeds, mut with, _) = daemon.feeds();
+        feeds.set_targets(&mut with);
         daemon.keep_rss();
         Ok(daemon)
     }
@@ -230,24 +220,25 @@ impl Daemon {
         read_only: Option<String>,
     ) {
         for (path, why) in set_aside {
-            warn!(path = %path.display(), "set aside: {why}");
-            self.observers.warnings.push(format!("{} was set aside: {why}", path.display()));
+            self.observers.warn(format!("{} was set aside: {why}", path.display()));
         }
         if let Some(why) = read_only {
-            warn!("no NZB can be taken: {why}");
-            self.observers.warnings.push(format!("no NZB can be taken: {why}"));
+            self.observers.warn(format!("no NZB can be taken: {why}"));
         }
         self.jobs.resume_queue(clock::now(), &self.engine, suspects);
     }
 
     async fn converse(&mut self, mut inbox: Inbox) -> anyhow::Result<()> {
-        let doors = listen::open(&self.settings.config, &self.handle, &self.observers.hub).await?;
+        let doors =
+            listen::open(self.settings.config(), &self.handle, self.observers.hub()).await?;
         self.tell_ready();
         self.supervisor.ready(self.supervised_status());
         self.run();
         loop {
             self.on_time();
-            if self.outbox.died().is_some() || self.settings.feeds_only && self.feeds_are_done() {
+            if self.handle.outbox.died().is_some()
+                || self.settings.feeds_only() && self.feeds.are_done()
+            {
                 break;
             }
             tokio::select! {
@@ -274,7 +265,7 @@ impl Daemon {
     }
 
     fn how_it_ended(&self) -> anyhow::Result<()> {
-        match self.outbox.died() {
+        match self.handle.outbox.died() {
             Some(name) => anyhow::bail!("internal.panic: the thread {name} has died"),
             None => Ok(()),
         }
@@ -282,8 +273,8 @@ impl Daemon {
 
     /// What cannot be written down is not taken: it can be asked, and that is all.
     fn tell_ready(&self) {
-        let (version, servers) = (env!("CARGO_PKG_VERSION"), self.network.servers.len());
-        let state = &self.settings.config.directories.state;
+        let (version, servers) = (env!("CARGO_PKG_VERSION"), self.network.servers().len());
+        let state = &self.settings.config().directories.state;
         match counters::is_writable(state) {
             true => info!(version, servers, "ready"),
             false => warn!(
@@ -295,7 +286,7 @@ impl Daemon {
 
     /// One line for those who ask what started it.
     pub(crate) fn supervised_status(&self) -> &'static str {
-        match self.network.servers.len() {
+        match self.network.servers().len() {
             0 => "Waiting for a news server to be added",
             _ => "Ready",
         }
@@ -304,7 +295,7 @@ impl Daemon {
     fn next_deadline(&self) -> Option<Instant> {
         let due = [self.engine.poll_timeout(), self.post.poll_timeout()];
         let planned = [self.targets.next_wake(), self.jobs.poll_timeout()];
-        let to_be_kept = [self.state.notes.next_deadline(), self.observers.volumes.next_deadline()];
+        let to_be_kept = [self.state.next_deadline(), self.observers.next_deadline()];
         let watched = [self.supervisor.next_sign()];
         due.into_iter().chain(planned).chain(to_be_kept).chain(watched).flatten().min()
     }
@@ -321,14 +312,87 @@ impl Daemon {
             self.tell_jobs(JobEvent::Timeout);
         }
         self.begin_what_is_due(now);
-        self.notes_on_time(now);
-        self.keep_volumes_if_due(now);
-        self.see_to_publication(now);
+        for (job, number) in self.state.on_time(now) {
+            self.disk.sync(job, number);
+        }
+        if let Some(volumes) = self.observers.traffic_mut().take_due(now) {
+            self.state.clerk.keep_volumes(volumes);
+        }
+        if self.observers.take_queue_change() {
+            self.find_current_job(now);
+        }
         self.supervisor.give_sign_if_due(now);
     }
 
-    pub(crate) fn ring(&self) {
-        self.bell.ring();
+    /// Begins whatever is due; each says later how it went.
+    fn begin_what_is_due(&mut self, now: Instant) {
+        loop {
+            let taken = self.targets.take_due(now);
+            if taken.is_empty() {
+                return;
+            }
+            taken.into_iter().for_each(|target| self.begin(target));
+        }
+    }
+
+    fn begin(&mut self, target: Poll) {
+        let now = clock::now().instant;
+        match target {
+            Poll::CurrentJob => {
+                self.find_current_job(now);
+                self.targets.finished(now, target, &Ok::<(), ()>(()), &mut self.chance);
+            }
+            Poll::Feed(id) => {
+                let (feeds, mut with, _) = self.feeds();
+                feeds.begin(&mut with, id);
+            }
+            Poll::Group(number) => {
+                let (newsgroups, mut with) = self.newsgroups();
+                newsgroups.begin(&mut with, number);
+                self.run();
+            }
+            Poll::Journals => {
+                end_once(&mut self.targets, target);
+                self.state.retry_journals();
+            }
+            Poll::Probe(job) => {
+                let (probes, mut with) = self.probes();
+                probes.begin(&mut with, job);
+            }
+            Poll::Progress(job) => {
+                let (observers, mut with) = self.observers();
+                observers.tell_progress(&mut with, job);
+            }
+            Poll::Rate => {
+                let (observers, mut with) = self.observers();
+                observers.tell_rate(&mut with);
+            }
+            Poll::Screen => {
+                let (observers, mut with) = self.observers();
+                observers.show_progress(&mut with);
+            }
+            Poll::Server(server) => {
+                self.targets.finished(now, target, &Ok::<(), ()>(()), &mut self.chance);
+                if self.engine.hold().is_none() {
+                    self.tell_engine(Event::ServerProbeWanted(server));
+                }
+            }
+            Poll::Url(job) => {
+                let (fetches, mut context) = self.fetches();
+                fetches.begin(&mut context, job);
+            }
+            Poll::WatchFolder => self.watch_folder.scan(),
+        }
+    }
+
+    /// Which job is the current one, and whether jobs that wait are there, now that the queue is as it is.
+    fn find_current_job(&mut self, now: Instant) {
+        let check = self.settings.config().polling.active_check;
+        let (observers, mut with) = self.observers();
+        let current = observers.find_current_job(&mut with, now, check);
+        let (probes, mut with) = self.probes();
+        probes.set_targets(&mut with, now, current);
+        self.run();
     }
 
     fn on(&mut self, happening: Happening) {
@@ -343,13 +407,32 @@ impl Daemon {
             }
             Happening::Connection { connection, report } => self.on_report(connection, report),
             Happening::Disk(done) => self.on_disk(done),
-            Happening::Feed(news) => self.on_feed(news),
-            Happening::Fetched { job, fetched } => self.on_fetched(job, *fetched),
+            Happening::Feed(news) => {
+                let (feeds, mut with, _) = self.feeds();
+                feeds.on_event(&mut with, news);
+            }
+            Happening::Fetched { job, fetched } => {
+                let (fetches, mut context) = self.fetches();
+                if let Some(event) = fetches.on_fetched(&mut context, job, *fetched) {
+                    self.tell_jobs(event);
+                }
+            }
             Happening::FoundDelivered(jobs) => self.tell_jobs(JobEvent::FoundDelivered(jobs)),
             Happening::ErrandReturned(returned) => self.on_errand_returned(*returned),
-            Happening::ReloadWanted => self.reload(),
-            Happening::JournalWritten(ticket) => self.on_journal_written(ticket),
-            Happening::Journals(result) => self.on_journals(result),
+            Happening::ReloadWanted => self.handle.begin_reload(),
+            Happening::JournalWritten(ticket) => {
+                self.tell_post(bergamot_post::Event::TaskEnded { ticket, result: Ok(()) });
+            }
+            Happening::Journals(result) => {
+                let event = self.state.on_journals(result);
+                if self.state.journal_error().is_some() {
+                    self.do_once(Poll::Journals, clock::now().instant + RETRY_EVERY);
+                }
+                if let Some(event) = event {
+                    self.observers.on_hold_changed();
+                    self.tell_engine(event);
+                }
+            }
             Happening::Loaded { job, number, loaded } => self.on_loaded(job, number, loaded),
             Happening::Merged(merging) => self.on_merged(*merging),
             Happening::Opened { number, opened } => self.on_opened(number, *opened),
@@ -357,9 +440,16 @@ impl Daemon {
             Happening::Recorded { job, is_over, result } => {
                 self.tell_jobs(JobEvent::Written { job, is_over, result });
             }
-            Happening::Retracted { job, number } => self.on_retracted(job, number),
-            Happening::SampleDrawn { job, drawn } => self.on_sample_drawn(job, drawn),
-            Happening::Scanned { next } => self.on_scanned(next),
+            Happening::Retracted { job, number } => self.disk.end_retraction(job, number),
+            Happening::SampleDrawn { job, drawn } => {
+                let (probes, mut with) = self.probes();
+                probes.on_sample_drawn(&mut with, job, drawn);
+                self.run();
+            }
+            Happening::Scanned { next } => {
+                let (targets, chance) = (&mut self.targets, &mut self.chance);
+                self.watch_folder.on_scanned(targets, chance, clock::now().instant, next);
+            }
             Happening::Settled(jobs) => self.on_settled(&jobs),
             Happening::Split(splitting) => self.on_split(*splitting),
             Happening::Stop | Happening::ThreadDied => {} // looked at by the loop
@@ -375,8 +465,200 @@ impl Daemon {
         self.run();
     }
 
-    pub(crate) fn name(&self, server: ServerId) -> &str {
-        self.network.servers.get(server).map_or("?", |server| &server.settings().name)
+    /// Reports to the machine of jobs, and does what follows.
+    pub(crate) fn tell_jobs(&mut self, event: JobEvent) {
+        self.report_to_jobs(event);
+        self.run();
+    }
+
+    /// The same while orders are carried out: what follows is done when there are no more of them.
+    pub(crate) fn report_to_jobs(&mut self, event: JobEvent) {
+        self.jobs.handle(clock::now(), &self.engine, event);
+    }
+
+    /// Runs the engine and the machine of jobs until neither has anything left to be done.
+    pub(crate) fn run(&mut self) {
+        loop {
+            if let Some(event) = self.events.pop_front() {
+                self.run_engine(event);
+            } else if let Some(action) = self.jobs.poll_action() {
+                self.perform(action);
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn run_engine(&mut self, event: Event) {
+        if let Event::JobRemoved(job) = event {
+            self.drive_post(bergamot_post::Event::JobRemoved(job));
+        }
+        self.engine.handle(clock::now(), event);
+        while let Some(order) = self.engine.poll_order() {
+            // What no longer holds is taken back before anything is done about it.
+            if !matches!(order, Order::Note(_)) {
+                self.retract();
+            }
+            self.carry_out(order);
+        }
+        self.retract();
+    }
+
+    /// What is used of the quotas is on disk, or could not be written.
+    fn on_persisted(&mut self, number: u64, result: Result<(), StoreFailure>) {
+        if let Err(why) = &result {
+            warn!("what is used of the quotas could not be written: {why}");
+        }
+        let result = result.map_err(|_| DiskTrouble::Transient);
+        self.tell_engine(Event::Persisted { number, result });
+    }
+
+    /// A connection for newsgroups reports an errand that is over, or its own end.
+    fn on_errand_returned(&mut self, returned: Returned) {
+        let report = self.newsgroups.errands().on_returned(returned);
+        if let Some(server) = self.network.servers().get(report.server) {
+            let name = &server.settings().name;
+            self.observers.traffic_mut().count_headers(name, report.received);
+        }
+        if let Some(error) = report.error {
+            self.network.note_error(report.server, error);
+        }
+        // The engine first: a server that rests after that is not asked again.
+        report.events.into_iter().for_each(|event| self.tell_engine(event));
+        let (newsgroups, mut with) = self.newsgroups();
+        newsgroups.on_returned(&mut with, report.server, report.over);
+        self.run();
+    }
+
+    pub(crate) fn view(&self) -> View<'_> {
+        View {
+            engine: &self.engine,
+            post: &self.post,
+            network: &self.network,
+            disk: &self.disk,
+            state: &self.state,
+            observers: &self.observers,
+            settings: &self.settings,
+            jobs: self.jobs.list(),
+            pauses: self.jobs.pauses(),
+            probes: &self.probes,
+            feeds: &self.feeds,
+            fetches: &self.fetches,
+            targets: &self.targets,
+            load_trouble: self.jobs.load_trouble(),
+            stuck: self.jobs.stuck_for_room(),
+        }
+    }
+
+    pub(crate) fn files(&mut self) -> FileViews<'_> {
+        let ids = self.observers.file_ids();
+        FileViews { engine: &self.engine, jobs: self.jobs.list(), ids }
+    }
+
+    pub(crate) fn target_views(&self) -> TargetViews<'_> {
+        let Self { targets, feeds, newsgroups, network, jobs, .. } = self;
+        TargetViews { targets, feeds, newsgroups, network, timers: jobs.timers().collect() }
+    }
+
+    fn observers(&mut self) -> (&mut Observers, ProgressContext<'_>) {
+        let Self { engine, jobs, targets, chance, .. } = self;
+        (&mut self.observers, ProgressContext { engine, jobs: jobs.list(), targets, chance })
+    }
+
+    pub(crate) fn feeds(&mut self) -> (&mut FeedRoom, FeedContext<'_>, &ActiveSettings) {
+        let Self { feeds, jobs, targets, chance, state, observers, settings, .. } = self;
+        let (clerk, hub) = (&state.clerk, observers.hub());
+        (feeds, FeedContext { jobs: jobs.list(), targets, chance, clerk, hub }, settings)
+    }
+
+    pub(crate) fn fetches(&mut self) -> (&mut Fetches, FetchContext<'_>) {
+        let Self { fetches, feeds, jobs, targets, chance, state, observers, settings, .. } = self;
+        let (clerk, hub) = (&state.clerk, observers.hub());
+        let with = FeedContext { jobs: jobs.list(), targets, chance, clerk, hub };
+        (fetches, FetchContext { feeds, with, settings: settings.jobs() })
+    }
+
+    pub(crate) fn probes(&mut self) -> (&mut Probes, ProbeContext<'_>) {
+        let Self { probes, engine, events, jobs, network, targets, chance, .. } = self;
+        let (jobs, servers, hub) = (jobs.list(), network.servers(), self.observers.hub());
+        let settings = self.settings.config().probes;
+        let handle = &self.handle;
+        let context =
+            ProbeContext { engine, events, jobs, servers, targets, chance, hub, settings, handle };
+        (probes, context)
+    }
+
+    pub(crate) fn newsgroups(&mut self) -> (&mut Newsgroups, GroupContext<'_>) {
+        let Self { newsgroups, engine, events, network, targets, chance, .. } = self;
+        (newsgroups, GroupContext { engine, events, network, targets, chance })
+    }
+
+    pub(crate) fn do_once(&mut self, target: Poll, at: Instant) {
+        plan_once(&mut self.targets, target, at);
+    }
+
+    pub(crate) fn set_scan_target(&mut self) {
+        let interval = self.settings.config().watch.scan_interval;
+        let (now, paused) = (clock::now().instant, self.jobs.pauses().scan.is_some());
+        WatchFolder::set_target(&mut self.targets, now, interval, paused);
+    }
+
+    pub(crate) fn rss(&self) -> String {
+        rss(&self.settings.config().feeds_table.channel(), self.jobs.list())
+    }
+
+    /// Writes the file anew, if there is to be one.
+    pub(crate) fn keep_rss(&self) {
+        if let Some(path) = &self.settings.config().feeds_table.output {
+            self.state.clerk.keep_rss(path.clone(), self.rss());
+        }
+    }
+
+    pub(crate) fn publish(&mut self, change: Change) {
+        match change {
+            Change::Added { job, is_refused } => {
+                self.observers.counters_mut().on_arrival(is_refused);
+                if let Some(record) = self.jobs.list().record(job) {
+                    self.observers.tell_added(record);
+                }
+            }
+            Change::Ended(job) => {
+                self.count_end(job);
+                self.tell_state(job);
+            }
+            Change::Edited(job) => self.observers.tell_changed(job),
+            Change::PauseEnded => drop(self.obey_pauses()),
+            Change::Removed(job) => {
+                self.probes.forget(job);
+                self.observers.tell_removed(job);
+            }
+            Change::State(job) => self.tell_state(job),
+            Change::Room(trouble) => self.tell_disk(trouble),
+        }
+    }
+
+    fn count_end(&mut self, job: JobId) {
+        let Some(record) = self.jobs.list().record(job) else { return };
+        let category = self.settings.measured_category(record.category.as_deref());
+        let state = self.view().state_of(record);
+        self.observers.counters_mut().on_end(category, state);
+    }
+
+    fn tell_state(&self, job: JobId) {
+        let Some(record) = self.jobs.list().record(job) else { return };
+        if matches!(record.ending(), Some(Ending::Completed { .. })) {
+            self.keep_rss();
+        }
+        self.observers.tell_state(record, self.view().state_of(record));
+    }
+
+    pub(crate) fn tell_disk(&mut self, trouble: Option<String>) {
+        let path = self.settings.jobs().directories.incomplete.to_string_lossy().into_owned();
+        self.observers.tell_disk(path, trouble);
+    }
+
+    pub(crate) fn tell_quotas(&mut self) {
+        self.observers.tell_quotas(quota_views(&mut self.engine, &self.network));
     }
 
     /// What is on disk and on record is kept; what is under way is dropped and asked for again.
@@ -385,26 +667,24 @@ impl Daemon {
         self.supervisor.stopping();
         // Requests under way are answered while the connections say goodbye. After a panic the doors stay
         // open for as long as the stop takes, so that `/readyz` can say what happened.
-        let (closing, open) = match self.outbox.died() {
+        let (closing, open) = match self.handle.outbox.died() {
             None => (Some(tokio::spawn(doors.stop())), None),
             Some(_) => (None, Some(doors)),
         };
         self.observers.progress.clear();
-        for known in self.network.connections.values_mut() {
-            known.handle.hang_up();
-        }
+        self.network.hang_up_all();
         let goodbyes = tokio::time::Instant::now() + GOODBYE_PATIENCE;
-        while !self.network.connections.is_empty() {
+        while self.network.open_count() > 0 {
             match timeout_at(goodbyes, inbox.recv()).await {
                 Ok(Some(Happening::Connection { connection, report: Report::Ended { .. } })) => {
-                    self.network.connections.remove(&connection);
+                    self.network.forget(connection);
                 }
                 Ok(Some(Happening::Disk(done))) => self.on_disk_at_the_end(done),
                 Ok(Some(_)) => {}
                 Ok(None) | Err(_) => break,
             }
         }
-        if !self.disk.writer.shutdown() {
+        if !self.disk.shut_down() {
             warn!("the disk still holds on to a write");
         }
         while let Ok(happening) = inbox.try_recv() {
@@ -419,11 +699,8 @@ impl Daemon {
         if let Some(records) = self.engine.closing_records(clock::now()) {
             self.state.clerk.close(&records);
         }
-        self.write_notes();
-        self.keep_volumes();
-        self.state.scribe.stop(CLERK_PATIENCE);
-        self.state.keeper.stop(KEEPER_PATIENCE);
-        self.state.clerk.stop(CLERK_PATIENCE);
+        self.state.clerk.keep_volumes(self.observers.traffic_mut().take());
+        self.state.stop();
         closing.inspect(JoinHandle::abort);
         drop(open);
         info!("stopped");
@@ -431,8 +708,8 @@ impl Daemon {
 
     /// A file that got its name in the last moment is worth remembering.
     fn on_disk_at_the_end(&mut self, done: Done<Buffer>) {
-        if let Some(AtDisk::FinishFile { file, read_back }) = self.disk.at_disk.remove(&done.ticket)
-            && let Ok(Outcome::Named(name)) = done.result
+        if let Some((AtDisk::FinishFile { file, read_back }, Ok(Outcome::Named(name)))) =
+            self.disk.on_done(done)
         {
             self.note_finished(file, name.as_str(), read_back);
         }
@@ -452,11 +729,8 @@ const MOST_READERS: usize = 16;
 /// Enough to catch up, and not so much that a stop would have to wait.
 const LONGEST_BATCH: usize = 256;
 
-/// A stop has three seconds in all: for the servers, the writer (one second), the keeper, and the
-/// clerk, who writes while the keeper does.
+/// A stop has three seconds in all: for the servers, the writer (one second) and the state threads.
 const GOODBYE_PATIENCE: Duration = Duration::from_millis(700);
-const KEEPER_PATIENCE: Duration = Duration::from_millis(1000);
-const CLERK_PATIENCE: Duration = Duration::from_millis(200);
 
 #[cfg(test)]
 mod tests {
@@ -499,7 +773,7 @@ mod tests {
         }
         // The main loop does not run, as while it stops.
         let doors =
-            listen::open(&daemon.settings.config, &daemon.handle, &daemon.observers.hub).await;
+            listen::open(daemon.settings.config(), &daemon.handle, daemon.observers.hub()).await;
         let doors = doors.expect("it can listen");
         let answer = tokio::task::spawn_blocking(move || readiness(&socket)).await;
         let answer = answer.expect("no panic").expect("it answers");

@@ -44,6 +44,17 @@ impl Servers {
         self.list.get(usize::from(place).checked_sub(1)?).map(|(id, _)| *id)
     }
 
+    /// Their names by their numbers; none where a number is not in use.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        for (id, server) in self.iter() {
+            let at = usize::from(id.0);
+            names.resize(names.len().max(at), String::new());
+            names[at - 1] = server.settings().name.clone();
+        }
+        names
+    }
+
     /// Takes these instead; the numbers they have now.
     pub(crate) fn replace(
         &mut self,

@@ -24,12 +24,13 @@ use bergamot_types::{ByteRate, GroupName, JobId, ServerId, Url};
 use bergamot_writer::Root;
 use tokio::sync::oneshot;
 
+use crate::control::requests::Edited;
 use crate::event::{Happening, Outbox};
 use crate::intake::url_client::Web;
 use crate::jobs::merge_split::Joining;
-use crate::jobs::requests::Edited;
 use crate::run::Daemon;
-use crate::views::servers::Files;
+use crate::views::files::Files;
+use crate::views::servers::quota_views;
 
 /// Comes true when what was changed is on disk.
 pub(crate) type Promise = oneshot::Receiver<Result<(), StoreFailure>>;
@@ -63,17 +64,17 @@ macro_rules! calls {
 
 calls! {
     // The queue and the history
-    Status {} -> Status = |daemon| daemon.status();
-    Page { shelf: ListKind, which: JobFilter } -> Page<Job> = |daemon| daemon.page(shelf, &which);
-    Listing { shelf: ListKind, which: JobFilter } -> Listing = |daemon| daemon.listing(shelf, &which);
-    Listed { shelf: ListKind, jobs: Vec<JobId> } -> Vec<Job> = |daemon| daemon.listed(shelf, &jobs);
-    Job { job: JobId } -> Result<Job, Refusal> = |daemon| daemon.one_job(job);
-    AllFiles {} -> Vec<File> = |daemon| daemon.file_views();
-    Files { job: JobId } -> Result<Files, Refusal> = |daemon| daemon.files_of(job);
-    JobsOfFiles { files: Vec<u64> } -> Vec<JobId> = |daemon| daemon.jobs_of_files(&files);
+    Status {} -> Status = |daemon| daemon.view().status();
+    Page { shelf: ListKind, which: JobFilter } -> Page<Job> = |daemon| daemon.view().page(shelf, &which);
+    Listing { shelf: ListKind, which: JobFilter } -> Listing = |daemon| daemon.view().listing(shelf, &which);
+    Listed { shelf: ListKind, jobs: Vec<JobId> } -> Vec<Job> = |daemon| daemon.view().listed(shelf, &jobs);
+    Job { job: JobId } -> Result<Job, Refusal> = |daemon| daemon.view().one_job(job);
+    AllFiles {} -> Vec<File> = |daemon| daemon.files().all();
+    Files { job: JobId } -> Result<Files, Refusal> = |daemon| daemon.files().of_job(job);
+    JobsOfFiles { files: Vec<u64> } -> Vec<JobId> = |daemon| daemon.files().jobs_of_files(&files);
     Explain { job: Option<JobId> } -> Result<Explanation, Refusal> = |daemon| match job {
-        None => Ok(daemon.explain_queue()),
-        Some(job) => daemon.explain_job(job),
+        None => Ok(daemon.view().explain_queue()),
+        Some(job) => daemon.view().explain_job(job),
     };
     Accept { record: Box<Record>, at_top: bool } -> Vec<Promise> =
         |daemon| daemon.add_job(*record, at_top);
@@ -87,51 +88,57 @@ calls! {
     Resume { parts: Vec<Part> } -> Promise = |daemon| daemon.resume(&parts);
     ResumeIn { after: Duration } -> Promise = |daemon| daemon.resume_in(after);
     SetRate { rate: Option<ByteRate> } -> Promise = |daemon| daemon.set_rate(rate);
-    Scan {} -> Promise = |daemon| daemon.scan_now();
+    Scan {} -> Promise = |daemon| daemon.watch_folder.scan_now();
     Survey {} -> () = |daemon| daemon.tell_jobs(JobEvent::SurveyWanted);
     // Servers and what came from them
-    Servers {} -> Vec<Server> = |daemon| daemon.server_views();
+    Servers {} -> Vec<Server> = |daemon| daemon.view().server_views();
     SwitchServers { switches: Vec<(ServerId, bool)> } -> Result<Promise, Refusal> =
         |daemon| daemon.switch_servers(&switches);
     ForgetSwitches { places: Vec<usize> } -> Promise = |daemon| daemon.forget_switches(&places);
     ConfiguredServer { place: ServerId } -> Result<Arc<bergamot_net::Server>, Refusal> =
-        |daemon| daemon.configured(place);
-    Volumes {} -> Vec<Volume> = |daemon| daemon.volume_views();
+        |daemon| {
+            let server = daemon.network.configured(place).cloned();
+            server.ok_or(Refusal::NoSuchServer(place.0))
+        };
+    Volumes {} -> Vec<Volume> = |daemon| daemon.observers.traffic_mut().views(daemon.network.servers());
     ResetVolumes { server: Option<ServerId>, only_custom: bool } -> Result<(), Refusal> =
-        |daemon| daemon.reset_volumes(server, only_custom);
-    Quotas {} -> Vec<Quota> = |daemon| daemon.quota_views();
+        |daemon| daemon.reset_traffic(server, only_custom);
+    Quotas {} -> Vec<Quota> = |daemon| quota_views(&mut daemon.engine, &daemon.network);
     // The configuration
-    Config {} -> ConfigView = |daemon| daemon.config_view();
-    ListedConfig {} -> Vec<Listed> = |daemon| daemon.settings.config.listed.clone();
+    Config {} -> ConfigView = |daemon| daemon.settings.view();
+    ListedConfig {} -> Vec<Listed> = |daemon| daemon.settings.config().listed.clone();
     Apply { config: Box<Config> } -> Result<Reload, Refusal> = |daemon| daemon.apply(*config);
     Readiness {} -> (PathBuf, bool) = |daemon| {
-        let config = &daemon.settings.config;
+        let config = daemon.settings.config();
         (config.directories.state.clone(), !config.servers.is_empty())
     };
     Measure {} -> Measured = |daemon| daemon.measure();
-    Targets {} -> Vec<Target> = |daemon| daemon.target_views();
+    Targets {} -> Vec<Target> = |daemon| daemon.target_views().all();
     // Feeds
-    Feeds {} -> Vec<Feed> = |daemon| daemon.feed_views();
-    FeedErrors {} -> Vec<FeedError> = |daemon| daemon.feed_error_views();
+    Feeds {} -> Vec<Feed> = |daemon| daemon.feeds.views();
+    FeedErrors {} -> Vec<FeedError> = |daemon| daemon.feeds.error_views();
     FetchFeeds { feed: Option<FeedChoice> } -> Result<(), Refusal> =
-        |daemon| daemon.fetch_feeds(feed.as_ref());
+        |daemon| daemon.feeds.fetch_now(&mut daemon.targets, feed.as_ref());
     RetryFeed { feed: FeedChoice } -> Result<(FeedRetry, Vec<Promise>), Refusal> =
         |daemon| daemon.retry_feed(&feed);
     Rss {} -> String = |daemon| daemon.rss();
     ChosenFeed { choice: FeedChoice } -> Result<(FeedId, FeedSettings), Refusal> =
-        |daemon| daemon.chosen_settings(&choice);
-    FeedJudge { feed: FeedId } -> Option<Judge> = |daemon| daemon.feeds.machine.judge(feed);
+        |daemon| daemon.feeds.chosen_settings(&choice);
+    FeedJudge { feed: FeedId } -> Option<Judge> = |daemon| daemon.feeds.judge(feed);
     BeginFeedPreview { url: Url } -> Result<(CallId, Web), Refusal> =
-        |daemon| daemon.begin_feed_preview(&url);
+        |daemon| daemon.feeds.begin_preview(&url);
     EndFeedPreview { call: CallId, answer: Box<FeedReply> } -> FeedReply =
-        |daemon| daemon.end_feed_preview(call, *answer);
+        |daemon| {
+            let (feeds, mut with, _) = daemon.feeds();
+            feeds.end_preview(&mut with, call, *answer)
+        };
     // Newsgroups
     ListGroups { query: GroupQuery } -> oneshot::Receiver<Result<Page<Group>, Failure>> =
         |daemon| daemon.list_groups(query);
     AskForGroup { group: GroupName, need: Need } -> oneshot::Receiver<Result<(), Failure>> =
-        |daemon| daemon.ask_for_group(&group, need);
+        |daemon| daemon.request_group(&group, need);
     KnownHeaders { group: GroupName } -> Option<(Arc<Headers>, Extent, String)> =
-        |daemon| daemon.known_headers(&group);
+        |daemon| daemon.newsgroups.known_headers(&daemon.network, &group);
 }
 
 /// Sends a call to the main loop and waits for its answer.

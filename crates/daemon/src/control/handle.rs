@@ -31,8 +31,10 @@ use bergamot_store::StoreError;
 use bergamot_types::{ByteRate, JobId, MessageId, ServerId};
 use bergamot_writer::Root;
 use tokio::sync::{Mutex, Semaphore, mpsc};
+use tracing::warn;
 
 use crate::control::call::{Call, Reply, ask, kept};
+use crate::control::requests::Edited;
 use crate::disk::directories::Roots;
 use crate::disk::disk_info::Places;
 use crate::disk::mount_guard::MountGuard;
@@ -41,12 +43,11 @@ use crate::event::{Happening, Outbox};
 use crate::intake::local_file;
 use crate::intake::new_job::{Reception, Wishes, explained_unread};
 use crate::jobs::merge_split::Joining;
-use crate::jobs::requests::Edited;
 use crate::logging::recent::LogBook;
 use crate::settings::JobSettings;
 use crate::shared::Current;
 use crate::views::counters;
-use crate::views::servers::{Files, listed_files};
+use crate::views::files::{Files, listed_files};
 use bergamot_config as config;
 use bergamot_config::{EditError, Environment};
 
@@ -69,6 +70,16 @@ pub(crate) struct Handle {
 impl Handle {
     pub(crate) async fn ask<T>(&self, call: impl FnOnce(Reply<T>) -> Call) -> Result<T, Refusal> {
         ask(&self.outbox, call).await
+    }
+
+    /// Reads the configuration again in a task of its own.
+    pub(crate) fn begin_reload(&self) {
+        let handle = self.clone();
+        tokio::spawn(async move {
+            if let Err(refusal) = handle.reload().await {
+                warn!("the configuration stays as it was: {refusal}");
+            }
+        });
     }
 
     /// Changes the configuration file and takes up what it says then.

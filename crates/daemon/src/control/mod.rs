@@ -4,4 +4,4 @@ pub(crate) mod active_settings;
 pub(crate) mod call;
 pub(crate) mod handle;
 pub(crate) mod listen;
-pub(crate) mod runtime_settings;
+pub(crate) mod requests;

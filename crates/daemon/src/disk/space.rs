@@ -4,18 +4,16 @@ use bergamot_jobs::admission::Survey;
 use bergamot_jobs::machine::SurveyRequest;
 
 use crate::disk::disk_info::Places;
-use crate::event::Happening;
-use crate::run::Daemon;
+use crate::event::{Happening, Outbox};
 use crate::service_thread::vital_task;
 
-impl Daemon {
-    pub(crate) fn survey(&mut self, request: SurveyRequest) {
-        let (places, outbox) = (self.handle.places.clone(), self.outbox.clone());
-        vital_task("survey", &self.outbox, async move {
-            let survey = survey_volumes(&places, request).await;
-            outbox.tell(Happening::Surveyed(Box::new(survey)));
-        });
-    }
+/// Answered by `Surveyed`.
+pub(crate) fn begin_survey(places: Places, outbox: &Outbox, request: SurveyRequest) {
+    let answer = outbox.clone();
+    vital_task("survey", outbox, async move {
+        let survey = survey_volumes(&places, request).await;
+        answer.tell(Happening::Surveyed(Box::new(survey)));
+    });
 }
 
 async fn survey_volumes(places: &Places, request: SurveyRequest) -> Survey {

@@ -7,4 +7,3 @@ pub(crate) mod open_job;
 pub(crate) mod orders;
 pub(crate) mod outages;
 pub(crate) mod part_checksums;
-pub(crate) mod reports;

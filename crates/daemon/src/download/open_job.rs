@@ -4,10 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bergamot_jobs::Check;
+use bergamot_jobs::{Check, Record};
 use bergamot_store::Journal;
-use bergamot_types::ByteCount;
+use bergamot_types::{ByteCount, Shown};
 use bergamot_writer::{JobDir, Root};
+use tracing::info;
 
 #[derive(Debug)]
 pub(crate) struct OpenJob {
@@ -35,4 +36,17 @@ pub(crate) struct Summary {
     pub(crate) size: ByteCount,
     pub(crate) took: Duration,
     pub(crate) check: Check,
+}
+
+impl Summary {
+    /// The job lies where it belongs and is on record: other programs may take it.
+    pub(crate) fn log(self, record: &Record) {
+        let path = record.destination().unwrap_or_default();
+        info!(
+            job = %record.id, name = %Shown(&record.name), size = %self.size,
+            seconds = format!("{:.1}", self.took.as_secs_f64()),
+            verified = self.check.is_verified(), check = self.check.word(),
+            path = %Shown(path), "complete"
+        );
+    }
 }

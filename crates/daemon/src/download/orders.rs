@@ -1,101 +1,101 @@
-//! What the engine's orders mean out here.
+//! The engine's orders, what connections and the writer report, and the engine's notices: `Daemon` gives each
+//! to the part that it concerns. Runs in the main loop.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
+use bergamot_api::Event as News;
 use bergamot_engine::{ConnectionId, Event, Failure, HealthAction, Notice, Order, Ticket};
 use bergamot_jobs::failure::health_text;
-use bergamot_jobs::machine::{Disk, Event as JobEvent};
-use bergamot_net::{Connection, Fetch};
+use bergamot_jobs::machine::{Action, Disk, Event as JobEvent, Loaded};
+use bergamot_jobs::{Check, Record};
+use bergamot_net::{Buffer, Fetch, Report};
 use bergamot_nzb::better_name;
-use bergamot_queue::{FileKey, Layout};
+use bergamot_post as post;
+use bergamot_queue::{FileKey, Layout, Permille, SegmentState, Stage};
+use bergamot_storage::VolumeId;
 use bergamot_store::Finished;
-use bergamot_types::{ByteCount, JobId, MessageId, SafeName, ServerId, Shown};
-use bergamot_writer::{Piece, Task};
+use bergamot_types::{ByteCount, JobId, SafeName, Shown};
+use bergamot_writer::{DiskError, Done, Outcome, Root};
 use tracing::{debug, info, warn};
 
 use crate::clock;
+use crate::control::call::Waiter;
+use crate::disk::directories::Opened;
+use crate::disk::space;
 use crate::download::disk_work::AtDisk;
-use crate::download::network::OpenConnection;
-use crate::event::Happening;
+use crate::download::error_class::store_failure;
+use crate::download::open_job::Summary;
+use crate::post::move_job::Move;
 use crate::run::Daemon;
-use crate::service_thread::vital_task;
-use crate::spool::retractions::HeldOrder;
-use crate::views::loss_text;
+use crate::spool::load::{self, path_of};
+use crate::spool::load_error::Hindrance;
+use crate::spool::load_queue::Opening;
+use crate::views::{loss_text, quota_text};
 
 impl Daemon {
     pub(crate) fn carry_out(&mut self, order: Order) {
         match order {
             Order::Admit { connection, ticket, reserve } => {
-                if let Some(known) = self.network.connections.get(&connection) {
-                    known.handle.admit(ticket.0, reserve);
+                if let Some(known) = self.network.connection(connection) {
+                    known.admit(ticket.0, reserve);
                 }
             }
-            Order::Connect { connection, server } => self.connect(connection, server),
+            Order::Connect { connection, server } => self.network.connect(connection, server),
             Order::DeleteFiles { job } => self.report_to_jobs(JobEvent::FilesUnwanted(job)),
-            Order::Discard { ticket } => drop(self.network.decoded.remove(&ticket)),
-            Order::Disconnect { connection } => {
-                if let Some(known) = self.network.connections.get_mut(&connection) {
-                    known.handle.hang_up();
-                }
-            }
+            Order::Discard { ticket } => drop(self.network.take_decoded(ticket)),
+            Order::Disconnect { connection } => self.network.hang_up(connection),
             Order::FailJob { job, failure } => self.fail_job(job, failure),
             Order::Fetch { connection, ticket, id, groups, limit, patience, .. } => {
                 let fetch = Fetch { ticket: ticket.0, id, groups, limit, patience };
-                if let Some(known) = self.network.connections.get(&connection) {
-                    // A connection that ended meanwhile reports so, and the engine takes it back.
-                    let _ = known.handle.fetch(fetch);
-                }
+                self.network.fetch(connection, fetch);
             }
             Order::FinishFile { file, layout } => self.finish_file(file, layout),
             Order::JobDownloaded { job, verified } => {
-                self.drive_post(bergamot_post::Event::JobDownloaded { job, verified });
+                self.drive_post(post::Event::JobDownloaded { job, verified });
             }
             Order::Lend { connection, credit } => {
-                if let Some(known) = self.network.connections.get(&connection) {
-                    known.handle.lend(credit);
+                if let Some(known) = self.network.connection(connection) {
+                    known.lend(credit);
                 }
             }
-            Order::Note(note) => self.note(note),
+            Order::Note(note) => {
+                let identity = self.disk.on_note(&note);
+                self.state.note(clock::now().instant, note, identity);
+            }
             Order::Persist { number, records } => self.state.clerk.persist(number, &records),
-            Order::Probed { job, census } => self.on_probed(job, census),
-            Order::RecallErrand { errand } => self.recall_errand(errand),
-            Order::Reserve { file, size } => {
-                let task = Task::Reserve { file: file.file, size: ByteCount(size) };
-                self.at_disk(file.job, AtDisk::Reserve(file), task);
+            Order::Probed { job, census } => {
+                let (probes, mut with) = self.probes();
+                probes.on_probed(&mut with, job, census);
             }
+            Order::RecallErrand { errand } => self.newsgroups.errands().recall(errand),
+            Order::Reserve { file, size } => self.disk.reserve(file, size),
             Order::Revoke { connection } => {
-                if let Some(known) = self.network.connections.get(&connection) {
-                    known.handle.revoke();
+                if let Some(known) = self.network.connection(connection) {
+                    known.revoke();
                 }
             }
-            Order::StartErrand { errand, server } => self.start_errand(errand, server),
+            Order::StartErrand { errand, server } => {
+                let configured = self.network.servers().get(server).cloned();
+                let compress = self.settings.config().groups.compress;
+                let errands = self.newsgroups.errands();
+                let event = errands.start(errand, server, configured, compress);
+                self.events.extend(event);
+            }
             Order::Stat { connection, ticket, id } => {
-                if let Some(known) = self.network.connections.get(&connection) {
-                    known.handle.stat(ticket.0, id);
+                if let Some(known) = self.network.connection(connection) {
+                    known.stat(ticket.0, id);
                 }
             }
-            Order::Tell(notice) => self.tell_people(notice),
+            Order::Tell(notice) => self.on_notice(notice),
             Order::Write { ticket, file, offset } => self.write(ticket, file, offset),
         }
     }
 
-    fn connect(&mut self, connection: ConnectionId, server: ServerId) {
-        let Some(configured) = self.network.servers.get(server).cloned() else { return };
-        let outbox = self.outbox.clone();
-        let (handle, running) =
-            Connection::prepare(configured, self.network.pool.clone(), move |report| {
-                outbox.tell(Happening::Connection { connection, report });
-            });
-        vital_task("connection", &self.outbox, running);
-        self.network
-            .connections
-            .insert(connection, OpenConnection { handle, server, ready: false });
-    }
-
     fn write(&mut self, ticket: Ticket, file: FileKey, offset: u64) {
-        let Some(bytes) = self.network.decoded.remove(&ticket) else { return };
-        let task = Task::Write { file: file.file, offset, bytes };
-        if !self.at_disk(file.job, AtDisk::Write { ticket, file }, task) {
+        let Some(bytes) = self.network.take_decoded(ticket) else { return };
+        if !self.disk.write(ticket, file, offset, bytes) {
             // The job is gone; so is its place on the disk.
             self.events.push_back(Event::Written { ticket, result: Ok(()) });
         }
@@ -103,23 +103,9 @@ impl Daemon {
 
     fn finish_file(&mut self, file: FileKey, layout: Layout) {
         // Should the end come between its name and the note of that, its parts tell whose name it is.
-        self.write_notes_of(file.job);
+        self.state.write_notes_of(file.job);
         let name = self.name_of(file);
-        let (size, pieces) = match layout {
-            Layout::InPlace { size } => (size, Vec::new()),
-            Layout::Pieces(pieces) => {
-                let size = pieces.iter().map(|piece| piece.length).sum();
-                let piece = |piece: &bergamot_queue::Piece| Piece {
-                    from: piece.offset,
-                    length: piece.length,
-                };
-                (size, pieces.iter().map(piece).collect())
-            }
-        };
-        let sums = if pieces.is_empty() { self.disk.sums.of_whole(file, size) } else { Vec::new() };
-        let what = AtDisk::FinishFile { file, read_back: !sums.is_empty() };
-        let task = Task::FinishFile { file: file.file, size: ByteCount(size), pieces, sums, name };
-        self.at_disk(file.job, what, task);
+        self.disk.finish_file(file, layout, name);
     }
 
     /// The unobfuscated one of subject and yEnc name, else yEnc's.
@@ -136,24 +122,356 @@ impl Daemon {
     pub(crate) fn note_finished(&mut self, file: FileKey, name: &str, read_back: bool) {
         let files = self.engine.job(file.job).map(|job| job.files());
         let verified = files.and_then(|files| files.get(file.file as usize)).is_some_and(|known| {
-            (0..known.segment_count()).all(|segment| {
-                known.segment(segment) == bergamot_queue::SegmentState::Written { verified: true }
-            })
+            let is_verified =
+                |segment| known.segment(segment) == SegmentState::Written { verified: true };
+            (0..known.segment_count()).all(is_verified)
         });
         debug!(job = %file.job, name = %Shown(name), verified, "file finished");
-        self.disk.sums.forget_file(file);
-        let mut status = None;
-        if let Some(open) = self.disk.open_jobs.get_mut(&file.job) {
-            open.is_read_back &= read_back;
-            status = open.directory.finished_status(file.file);
+        let status = self.disk.on_finished(file, read_back);
+        let finished = Finished { name: name.to_owned(), verified, read_back, status };
+        self.state.note_named(clock::now().instant, file, finished);
+    }
+
+    /// Takes back in the journals what no longer holds. Disk orders of those jobs wait for that.
+    pub(crate) fn retract(&mut self) {
+        while let Some(job) = self.state.next_to_retract() {
+            let number = self.disk.begin_retraction(job);
+            self.state.retract(job, number);
         }
-        self.note_named(file, Finished { name: name.to_owned(), verified, read_back, status });
     }
 
     fn fail_job(&mut self, job: JobId, failure: Failure) {
-        let errors = &self.disk.disk_errors;
-        let disk = Disk { failure: errors.last(), error: errors.text().map(str::to_owned) };
+        let error = self.disk.last_error().map(str::to_owned);
+        let disk = Disk { failure: self.disk.last_failure(), error };
         self.report_to_jobs(JobEvent::Failed { job, failure, disk });
+    }
+
+    pub(crate) fn perform(&mut self, action: Action<Waiter>) {
+        let keeper = &self.state.keeper;
+        match action {
+            Action::Answer { waiter, result } => drop(waiter.send(result)), // the caller may be gone
+            Action::Changed(change) => self.publish(change),
+            Action::Close(job) => self.close(job),
+            Action::DeleteFiles(record) => keeper.delete_files(*record),
+            Action::DeleteOpenFiles(record) => self.delete_open_files(record, false),
+            Action::DropJournal(job) => keeper.drop_journal(job),
+            Action::DropLoaded(job) => self.disk.drop_loaded(job),
+            Action::Fetch(job) => {
+                let (fetches, mut context) = self.fetches();
+                fetches.plan(&mut context, job);
+            }
+            Action::ForgetCrashes(job) => keeper.absolve(job),
+            Action::ForgetJournal(job) => keeper.forget_journal(job),
+            Action::Load { job, number, category } => {
+                self.load_queue.open(job, number, category, self.settings.jobs());
+            }
+            Action::Open(job) => {
+                if let Some(journal) = self.disk.open_loaded(job) {
+                    self.state.open_journal(job, journal);
+                }
+            }
+            Action::Remove(record) => keeper.remove(*record),
+            Action::RemoveOpen(record) => self.delete_open_files(record, true),
+            Action::RemoveAll(records) => keeper.remove_all(records),
+            Action::Settle(job) => self.settle(job),
+            Action::StopFetching(job) => {
+                let (fetches, mut context) = self.fetches();
+                fetches.stop(&mut context, job);
+            }
+            Action::Survey(request) => {
+                space::begin_survey(self.handle.places.clone(), &self.handle.outbox, request);
+            }
+            Action::Tell(event) => self.events.push_back(event),
+            Action::Write(record) => keeper.update(*record),
+        }
+    }
+
+    /// What is only needed while a job is downloaded.
+    fn close(&mut self, job: JobId) {
+        self.state.close_journal(job);
+        self.disk.close(job);
+        self.observers.forget(job);
+    }
+
+    /// Behind all that is still being written to them.
+    fn delete_open_files(&mut self, record: Box<Record>, and_record: bool) {
+        match self.disk.delete_files(record, and_record) {
+            None => {}
+            Some(record) if and_record => self.state.keeper.remove(*record),
+            Some(record) => self.state.keeper.delete_files(*record),
+        }
+    }
+
+    /// Takes the writer's mark off a job that is on record as complete; then its journal is not needed.
+    fn settle(&mut self, job: JobId) {
+        let name = self.jobs.list().record(job).and_then(|record| record.destination());
+        let name = name.and_then(|path| std::path::Path::new(path).file_name()?.to_str());
+        let name = name.and_then(SafeName::recorded);
+        if !name.is_some_and(|name| self.disk.settle(job, name)) {
+            self.state.keeper.forget_journal(job);
+        }
+    }
+
+    /// Their journals are not needed any more. One that is tried again has another by now.
+    pub(crate) fn on_settled(&self, jobs: &[JobId]) {
+        let record = |job: &JobId| self.jobs.list().record(*job);
+        let is_over = |job: &&JobId| record(job).is_none_or(|record| record.outcome.is_some());
+        jobs.iter().filter(is_over).for_each(|job| self.state.keeper.forget_journal(*job));
+    }
+
+    /// The directories of a job are open, or cannot be opened: those that are are read in, in their order.
+    pub(crate) fn on_opened(&mut self, number: u64, opened: Result<Opened, Hindrance>) {
+        for Opening { number, job, category, opened } in self.load_queue.on_opened(number, opened) {
+            let Some(opened) = opened else { continue };
+            let list = self.jobs.list();
+            let record = list.record(job).filter(|_| list.is_loading(job));
+            match record.filter(|record| record.category == category) {
+                Some(record) => self.state.keeper.load(number, record.clone(), opened),
+                None => self.tell_jobs(JobEvent::Loaded { job, number, loaded: Loaded::Outdated }),
+            }
+        }
+    }
+
+    pub(crate) fn on_loaded(&mut self, job: JobId, number: u64, loaded: load::Loaded) {
+        if !self.jobs.expects_load(job, number) {
+            return;
+        }
+        self.state.keeper.heard(job);
+        let loaded = match loaded {
+            load::Loaded::Done(record) => Loaded::Done(record),
+            load::Loaded::Failed(record) => Loaded::Failed(record),
+            load::Loaded::Held { why } => Loaded::Held { why },
+            load::Loaded::Ready(ready) => Loaded::Ready(Box::new(self.disk.keep_loaded(*ready))),
+            load::Loaded::Waits { why } => Loaded::Waits { why },
+        };
+        self.tell_jobs(JobEvent::Loaded { job, number, loaded });
+    }
+
+    pub(crate) fn on_report(&mut self, connection: ConnectionId, report: Report) {
+        let received = self.network.on_report(&self.engine, connection, report);
+        let Some(received) = received else { return };
+        if let Some(article) = received.article {
+            let server = article.server.map(|id| self.network.name(id));
+            self.observers.count_article(server, article.bytes, article.good);
+        }
+        self.tell_engine(received.event);
+    }
+
+    pub(crate) fn on_disk(&mut self, done: Done<Buffer>) {
+        let Some((what, outcome)) = self.disk.on_done(done) else { return };
+        let result = match &outcome {
+            Ok(_) => Ok(()),
+            Err(error) => Err(error.trouble()),
+        };
+        if let Err(DiskError::Full { .. }) = &outcome {
+            let volume = match &what {
+                AtDisk::Move(moved) => Some(VolumeId(moved.destination.device())),
+                _ => self.jobs.incomplete_volume(),
+            };
+            self.report_to_jobs(JobEvent::VolumeFull(volume));
+        }
+        match (what, outcome) {
+            (AtDisk::DeleteFiles { mut record, and_record }, result) => {
+                let job = record.id;
+                if let Err(error) = &result {
+                    warn!(%job, code = error.code(), "its files could not be deleted: {error}");
+                }
+                match (and_record, result) {
+                    (true, Ok(_)) => {
+                        // Another job may have a directory of that name by now.
+                        record.directory = None;
+                        self.state.keeper.remove(*record);
+                    }
+                    (true, Err(_)) => self.state.keeper.remove(*record),
+                    (false, result) => {
+                        let result = result.map(drop).map_err(|error| store_failure(&error));
+                        self.report_to_jobs(JobEvent::FilesDeleted { job, result });
+                    }
+                }
+            }
+            (AtDisk::FinishFile { file, read_back }, named) => {
+                match named {
+                    Ok(Outcome::Named(name)) => self.note_finished(file, name.as_str(), read_back),
+                    Err(DiskError::Changed { .. } | DiskError::Vanished { .. }) => {
+                        self.state.note_distrusted(clock::now().instant, file);
+                    }
+                    _ => {}
+                }
+                self.tell_engine(Event::FileFinished { file, result });
+            }
+            (AtDisk::Move(moved), outcome) => self.on_moved(moved, outcome),
+            (AtDisk::Write { ticket, file }, written) => {
+                if let Err(DiskError::Changed { .. }) = written {
+                    self.state.note_distrusted(clock::now().instant, file);
+                }
+                self.tell_engine(Event::Written { ticket, result });
+            }
+            (AtDisk::Reserve(_), Ok(Outcome::Done)) => {}
+            (AtDisk::Reserve(file), Err(DiskError::FileTooLarge { .. })) => {
+                // It will never be whole there, however much of it is fetched.
+                self.tell_engine(Event::FileFinished { file, result });
+            }
+            (AtDisk::Reserve(file), reserved) => {
+                if let Err(DiskError::Changed { .. }) = reserved {
+                    self.state.note_distrusted(clock::now().instant, file);
+                }
+                self.report_to_jobs(JobEvent::FileGrows(file));
+            }
+            (AtDisk::Sync { job, number }, Ok(_)) => self.state.on_synced(job, number),
+            (AtDisk::Sync { .. }, Err(_)) => {}
+            (AtDisk::Settle { job, summary }, settled) => {
+                if settled.is_ok() {
+                    self.on_settled(&[job]);
+                }
+                if let (Some(record), Some(summary)) = (self.jobs.list().record(job), summary) {
+                    summary.log(record);
+                }
+            }
+        }
+        self.run();
+    }
+
+    /// Tells the machine of post-processing what happened to a job, and the engine what follows from it.
+    pub(crate) fn tell_post(&mut self, event: post::Event) {
+        self.drive_post(event);
+        self.run();
+    }
+
+    /// The same while the engine's orders are carried out: it is told when it has no more of them.
+    pub(crate) fn drive_post(&mut self, event: post::Event) {
+        let mut events = VecDeque::from([event]);
+        while let Some(event) = events.pop_front() {
+            self.post.handle(clock::now().instant, event);
+            while let Some(order) = self.post.poll_order() {
+                events.extend(self.process(order));
+            }
+        }
+    }
+
+    /// Returns what the machine is to hear of it at once.
+    fn process(&mut self, order: post::Order) -> Vec<post::Event> {
+        match order {
+            post::Order::JobProcessed { job, result } => {
+                self.events.push_back(Event::JobProcessed { job, result });
+            }
+            post::Order::Postponed { job, stage, again_in } => {
+                let why = self.disk.last_error().unwrap_or("the disk is in trouble");
+                match stage {
+                    Stage::Moving => warn!(%job, ?again_in, "cannot be moved yet: {why}"),
+                    stage => warn!(%job, ?again_in, "{stage} is tried again: {why}"),
+                }
+            }
+            post::Order::Stage { job, stage, progress } => self.on_stage(job, stage, progress),
+            post::Order::Start { ticket, job, task } => match task {
+                post::Task::Move { verified } => return self.start_move(ticket, job, verified),
+                post::Task::WriteJournal => self.state.report_journal(job, ticket),
+            },
+        }
+        Vec::new()
+    }
+
+    fn on_stage(&mut self, job: JobId, stage: Stage, progress: Permille) {
+        self.report_to_jobs(JobEvent::Stage { job, stage });
+        self.observers.hub().publish(News::JobStage { job, stage, progress: progress.0 });
+    }
+
+    /// A job that has ended meanwhile is not moved.
+    fn start_move(&mut self, ticket: post::Ticket, job: JobId, verified: bool) -> Vec<post::Event> {
+        let record = self.jobs.list().record(job).filter(|it| it.outcome.is_none());
+        let name = record.map(|record| SafeName::from_raw(&record.name));
+        let is_begun = name.is_some_and(|name| self.disk.move_job(ticket, job, verified, name));
+        match is_begun {
+            true => Vec::new(),
+            false => {
+                let result = Ok(());
+                vec![post::Event::JobRemoved(job), post::Event::TaskEnded { ticket, result }]
+            }
+        }
+    }
+
+    fn on_moved(&mut self, moved: Move, outcome: Result<Outcome, DiskError>) {
+        let Move { ticket, job, check, destination } = moved;
+        let result = match &outcome {
+            Ok(_) => Ok(()),
+            Err(error) => Err(error.trouble()),
+        };
+        if let Ok(Outcome::Named(name)) = outcome {
+            self.on_named(job, check, destination, &name);
+        }
+        self.tell_post(post::Event::TaskEnded { ticket, result });
+    }
+
+    /// The files of a job are at the destination, under that name.
+    fn on_named(&mut self, job: JobId, check: Check, destination: Arc<Root>, name: &SafeName) {
+        let totals = self.engine.job(job).map(|job| job.totals()).unwrap_or_default();
+        let started = self.jobs.list().active(job).map(|active| active.started);
+        let took = started.map_or(Duration::ZERO, |started| clock::now().instant - started);
+        let summary = Summary { size: ByteCount(totals.bytes_done), took, check };
+        let (path, volume) = (path_of(&destination, name), VolumeId(destination.device()));
+        self.disk.set_moved(job, destination, summary);
+        self.tell_jobs(JobEvent::Moved { job, check, destination: path, volume });
+    }
+
+    fn on_notice(&mut self, notice: Notice) {
+        match notice {
+            Notice::AlternateChosen { job, id, before } => {
+                debug!(%job, %id, %before, "asking for another id of the segment");
+            }
+            Notice::ArticleLost { job, id, verdict } => {
+                let what = loss_text::loss(&verdict, |server| self.network.name(server));
+                self.disk.log_loss(job, &id, &what);
+            }
+            Notice::ArticleRefused { job, id, server, why } => {
+                debug!(%job, %id, server = self.network.name(server), "not accepted: {why}");
+            }
+            Notice::BeyondRepair { job, health, critical, action } => {
+                self.on_beyond_repair(job, &health_text(health, critical), action);
+            }
+            Notice::CeilingLowered { server, to } => {
+                warn!(
+                    server = self.network.name(server),
+                    connections = to,
+                    "the server allows fewer connections"
+                );
+            }
+            Notice::DiskPaused { again_in } => {
+                let why = self.disk.last_error().unwrap_or("the disk is in trouble");
+                match again_in {
+                    Some(again_in) => warn!(?again_in, "paused: {why}"),
+                    None => warn!("paused until there is room: {why}"),
+                }
+                self.tell_disk(Some(why.to_owned()));
+            }
+            Notice::DiskResumed => {
+                info!("the disk works again");
+                self.tell_disk(None);
+            }
+            Notice::QuotaReached { server, until } => {
+                let server = server.map(|id| self.network.name(id));
+                quota_text::log_reached(self.settings.zone(), server, until);
+                self.tell_quotas();
+            }
+            Notice::QuotaRenewed { server } => {
+                quota_text::log_renewed(server.map(|id| self.network.name(id)));
+                self.tell_quotas();
+            }
+            Notice::ScheduleChanged { effect, until } => {
+                self.observers.on_hold_changed();
+                quota_text::log_schedule(self.settings.zone(), effect, until);
+            }
+            Notice::ServerRests { server, trouble, again_in } => {
+                let error = self.network.last_error(server).unwrap_or("?");
+                let why = format!("{}: {error}", loss_text::spoken(trouble));
+                self.network.log_rest(server, trouble, &why, again_in.as_secs_f32().ceil());
+                self.observers.tell_server(&self.network, server, Some(why));
+            }
+            Notice::ServerWorks { server } => {
+                if self.network.log_recovery(server) {
+                    self.observers.tell_server(&self.network, server, None);
+                    self.report_to_jobs(JobEvent::ServerWorks);
+                }
+            }
+        }
     }
 
     fn on_beyond_repair(&mut self, job: JobId, left: &str, action: HealthAction) {
@@ -167,124 +485,4 @@ impl Daemon {
             }
         }
     }
-
-    /// `false` if the job is gone.
-    pub(crate) fn at_disk(
-        &mut self,
-        job: JobId,
-        what: AtDisk,
-        task: Task<bergamot_net::Buffer>,
-    ) -> bool {
-        let Some(directory) = self.disk.open_jobs.get(&job).map(|known| known.directory.clone())
-        else {
-            return false;
-        };
-        let order = HeldOrder { directory, what, task };
-        if let Some(HeldOrder { directory, what, task }) = self.disk.retractions.hold(job, order) {
-            self.submit(directory, what, task);
-        }
-        true
-    }
-
-    pub(crate) fn submit(
-        &mut self,
-        dir: Arc<bergamot_writer::JobDir>,
-        what: AtDisk,
-        task: Task<bergamot_net::Buffer>,
-    ) {
-        self.disk.last_disk_order += 1;
-        let ticket = self.disk.last_disk_order;
-        self.disk.at_disk.insert(ticket, what);
-        self.disk.writer.submit(bergamot_writer::Order { ticket, dir, task });
-    }
-
-    fn tell_people(&mut self, notice: Notice) {
-        match notice {
-            Notice::AlternateChosen { job, id, before } => {
-                debug!(%job, %id, %before, "asking for another id of the segment");
-            }
-            Notice::ArticleLost { job, id, verdict } => {
-                let what = loss_text::loss(&verdict, |server| self.name(server));
-                self.tell_of_loss(job, &id, &what);
-            }
-            Notice::ArticleRefused { job, id, server, why } => {
-                debug!(%job, %id, server = self.name(server), "not accepted: {why}");
-            }
-            Notice::BeyondRepair { job, health, critical, action } => {
-                self.on_beyond_repair(job, &health_text(health, critical), action);
-            }
-            Notice::CeilingLowered { server, to } => {
-                warn!(
-                    server = self.name(server),
-                    connections = to,
-                    "the server allows fewer connections"
-                );
-            }
-            Notice::DiskPaused { again_in } => {
-                let why = self.disk.disk_errors.text().unwrap_or("the disk is in trouble");
-                match again_in {
-                    Some(again_in) => warn!(?again_in, "paused: {why}"),
-                    None => warn!("paused until there is room: {why}"),
-                }
-                self.tell_disk(Some(why.to_owned()));
-            }
-            Notice::DiskResumed => {
-                info!("the disk works again");
-                self.tell_disk(None);
-            }
-            Notice::QuotaReached { server, until } => {
-                self.tell_of_quota(server, until);
-                self.tell_quotas();
-            }
-            Notice::QuotaRenewed { server } => {
-                self.tell_of_renewal(server);
-                self.tell_quotas();
-            }
-            Notice::ScheduleChanged { effect, until } => {
-                self.observers.held_since = clock::now().date;
-                self.tell_of_schedule(effect, until);
-            }
-            Notice::ServerRests { server, trouble, again_in } => {
-                let why = self.network.troubles.get(&server).map_or("?", String::as_str);
-                let seconds = again_in.as_secs_f32().ceil();
-                let spoken = loss_text::spoken(trouble);
-                let text = format!("{spoken}: {why}; tried again in {seconds} s");
-                self.tell_server(server, Some(format!("{spoken}: {why}")));
-                match self.network.outages.rests(clock::now().instant, server, trouble) {
-                    true => warn!(server = self.name(server), "{text}"),
-                    false => debug!(server = self.name(server), "{text}"),
-                }
-            }
-            Notice::ServerWorks { server }
-                if self.network.outages.only_greets(server, self.logs_in(server)) => {}
-            Notice::ServerWorks { server } => {
-                self.tell_server(server, None);
-                match self.network.outages.works(server) {
-                    true => info!(server = self.name(server), "works again"),
-                    false => debug!(server = self.name(server), "works again"),
-                }
-                self.report_to_jobs(JobEvent::ServerWorks);
-            }
-        }
-    }
-
-    fn logs_in(&self, server: ServerId) -> bool {
-        let known = self.network.servers.get(server);
-        known.is_some_and(|known| known.settings().conversation.login.is_some())
-    }
-
-    fn tell_of_loss(&mut self, job: JobId, id: &MessageId, what: &str) {
-        let Some(known) = self.disk.open_jobs.get_mut(&job) else { return };
-        known.losses_logged += 1;
-        match known.losses_logged {
-            1..=LOSSES_TOLD => warn!(%job, %id, "{what}"),
-            _ => debug!(%job, %id, "{what}"),
-        }
-        if known.losses_logged == LOSSES_TOLD {
-            warn!(%job, "further articles that are lost are only counted");
-        }
-    }
 }
-
-/// A post that was taken down would fill the log with its articles.
-const LOSSES_TOLD: u32 = 20;

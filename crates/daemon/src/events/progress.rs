@@ -1,18 +1,20 @@
-//! How often watchers are told how far jobs have come: of the one that matters now as often as people
-//! can follow, of the others now and then, and only what changed.
+//! [`Published`]: what subscribers were told last of the progress of jobs, and how often they are told: of the
+//! current job as often as a person can follow, of the others now and then, and only what changed. Part of
+//! [`Observers`], in the main loop.
 
 use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
 use bergamot_api::Event as News;
-use bergamot_jobs::current_job;
+use bergamot_engine::Engine;
+use bergamot_jobs::{JobList, Remaining, current_job};
 use bergamot_poll::{Cadence, Promotion, Wanted};
-use bergamot_types::JobId;
+use bergamot_types::{JobId, SplitMix};
 
 use crate::clock;
-use crate::periodic::{Lane, Poll};
-use crate::run::Daemon;
+use crate::periodic::{Lane, Poll, Targets};
+use crate::views::observers::Observers;
 
 /// What was told last, and which job matters now.
 #[derive(Debug)]
@@ -47,109 +49,128 @@ impl Published {
     }
 }
 
-impl Daemon {
-    /// Looks at the queue again if it changed, or if watchers have come or gone.
-    pub(crate) fn see_to_publication(&mut self, now: Instant) {
-        let is_watched = self.observers.hub.is_watched();
-        let others =
-            std::mem::replace(&mut self.observers.published.was_watched, is_watched) != is_watched;
-        if self.observers.published.queue_changed.take() || others {
-            self.look_for_current_job(now);
-        }
+/// What the publication of progress needs of the main loop.
+pub(crate) struct ProgressContext<'a> {
+    pub(crate) engine: &'a Engine,
+    pub(crate) jobs: &'a JobList,
+    pub(crate) targets: &'a mut Targets,
+    pub(crate) chance: &'a mut SplitMix,
+}
+
+impl ProgressContext<'_> {
+    fn finished(&mut self, now: Instant, target: Poll) {
+        self.targets.finished(now, target, &Ok::<(), ()>(()), self.chance);
     }
 
-    /// Restores what a change that nobody told of may have left behind.
-    pub(crate) fn check_current_job(&mut self) {
-        let now = clock::now().instant;
-        self.look_for_current_job(now);
-        self.targets.finished(now, Poll::CurrentJob, &Ok::<(), ()>(()), &mut self.chance);
+    fn rate_limit(&self) -> Option<u64> {
+        self.engine.rate().map(|rate| rate.0).filter(|rate| *rate > 0)
+    }
+}
+
+impl Observers {
+    /// Whether the current job is to be determined again: the queue changed, or subscribers came or went.
+    pub(crate) fn take_queue_change(&mut self) -> bool {
+        let is_watched = self.hub().is_watched();
+        let others = std::mem::replace(&mut self.published.was_watched, is_watched) != is_watched;
+        self.published.queue_changed.take() || others
     }
 
-    fn look_for_current_job(&mut self, now: Instant) {
+    /// Determines the current job, and how often which progress is told. Returns the current job. `check` is
+    /// how often that is done without a change, which corrects what a change that was not told of has left.
+    pub(crate) fn find_current_job(
+        &mut self,
+        with: &mut ProgressContext<'_>,
+        now: Instant,
+        check: Duration,
+    ) -> Option<JobId> {
         let check = Wanted {
             kind: Lane::Upkeep,
-            interval: self.settings.config.polling.active_check,
+            interval: check,
             priority: 0,
-            enabled: self.jobs.list().queued_count() > 0,
+            enabled: with.jobs.queued_count() > 0,
         };
-        self.targets.set(now, Poll::CurrentJob, check);
-        let current = current_job(self.jobs.list(), &self.engine);
-        self.follow_screen(now);
-        self.follow_progress(now, current);
-        self.see_to_probes(now, current.map(|(_, job)| job));
-        if std::mem::replace(&mut self.observers.published.current, current) != current {
+        with.targets.set(now, Poll::CurrentJob, check);
+        let current = current_job(with.jobs, with.engine);
+        self.follow_screen(with, now);
+        self.follow_progress(with, now, current);
+        if std::mem::replace(&mut self.published.current, current) != current {
             let computed_at = clock::now().date;
             let (order, job) = current.unzip();
-            self.observers.hub.publish(News::QueueCurrent { job, order, computed_at });
+            self.hub().publish(News::QueueCurrent { job, order, computed_at });
         }
+        current.map(|(_, job)| job)
     }
 
-    /// While somebody watches, every job whose articles are read in is looked at; none other moves.
-    fn follow_progress(&mut self, now: Instant, current: Option<(usize, JobId)>) {
-        let watched = self.observers.hub.is_watched();
-        let moving = self.engine.jobs().map(|job| job.id()).filter(|_| watched);
+    /// While there are subscribers, every job whose articles are read in is looked at; none other moves.
+    fn follow_progress(
+        &mut self,
+        with: &mut ProgressContext<'_>,
+        now: Instant,
+        current: Option<(usize, JobId)>,
+    ) {
+        let watched = self.hub().is_watched();
+        let moving = with.engine.jobs().map(|job| job.id()).filter(|_| watched);
         let mut wanted: BTreeSet<_> = moving.map(Poll::Progress).collect();
         let current = current.filter(|_| watched);
         let current = current.map(|(order, job)| (order, Poll::Progress(job)));
         wanted.extend(current.map(|(_, target)| target));
-        let known = self.targets.targets().map(|(target, _)| target);
+        let known = with.targets.targets().map(|(target, _)| target);
         let known: Vec<_> = known.filter(|it| matches!(it, Poll::Progress(_))).collect();
         for gone in known.iter().filter(|target| !wanted.contains(target)) {
-            self.targets.remove(*gone);
+            with.targets.remove(*gone);
         }
         for new in wanted.iter().filter(|target| !known.contains(target)) {
-            self.targets.set(now, *new, self.observers.published.promotion.idle(Lane::Progress));
+            with.targets.set(now, *new, self.published.promotion.idle(Lane::Progress));
         }
-        self.observers.published.promotion.set(now, &mut self.targets, Lane::Progress, current);
-        self.follow_rate(now);
+        self.published.promotion.set(now, with.targets, Lane::Progress, current);
+        self.follow_rate(with, now);
     }
 
-    fn follow_screen(&mut self, now: Instant) {
-        let (enabled, interval) =
-            (self.engine.jobs().next().is_some(), self.observers.progress.cadence());
+    fn follow_screen(&mut self, with: &mut ProgressContext<'_>, now: Instant) {
+        let (enabled, interval) = (with.engine.jobs().next().is_some(), self.progress.cadence());
         let screen = Wanted { kind: Lane::Progress, interval, priority: 0, enabled };
-        if self.targets.set(now, Poll::Screen, screen) && enabled {
-            self.targets.due_now(now, Poll::Screen);
+        if with.targets.set(now, Poll::Screen, screen) && enabled {
+            with.targets.due_now(now, Poll::Screen);
         }
         if !enabled {
-            self.observers.progress.rest();
+            self.progress.rest();
         }
     }
 
-    pub(crate) fn speak(&mut self) {
+    /// Shows the progress on the terminal, or logs it.
+    pub(crate) fn show_progress(&mut self, with: &mut ProgressContext<'_>) {
         let now = clock::now().instant;
-        self.observers.progress.speak(now, &self.engine, self.jobs.list());
-        self.targets.finished(now, Poll::Screen, &Ok::<(), ()>(()), &mut self.chance);
+        self.progress.speak(now, with.engine, with.jobs);
+        with.finished(now, Poll::Screen);
     }
 
     /// Until nothing moves any more and that was told.
-    fn follow_rate(&mut self, now: Instant) {
-        let moves = self.engine.jobs().next().is_some() || self.observers.published.rate.0 > 0;
-        let enabled = moves && self.observers.hub.is_watched();
+    fn follow_rate(&mut self, with: &mut ProgressContext<'_>, now: Instant) {
+        let moves = with.engine.jobs().next().is_some() || self.published.rate.0 > 0;
+        let enabled = moves && self.hub().is_watched();
         let rate = Wanted { kind: Lane::Progress, interval: RATE_INTERVAL, priority: 0, enabled };
-        self.targets.set(now, Poll::Rate, rate);
+        with.targets.set(now, Poll::Rate, rate);
     }
 
-    pub(crate) fn tell_progress_of(&mut self, job: JobId) {
-        let now = clock::now().instant;
-        self.targets.finished(now, Poll::Progress(job), &Ok::<(), ()>(()), &mut self.chance);
-        let Some(health) = self.engine.job(job).map(|job| job.health().0) else { return };
-        let Some(record) = self.jobs.list().record(job) else { return };
-        let remaining = self.remaining(record).bytes;
-        let told = self.observers.published.progress.insert(job, (remaining, health));
+    pub(crate) fn tell_progress(&mut self, with: &mut ProgressContext<'_>, job: JobId) {
+        with.finished(clock::now().instant, Poll::Progress(job));
+        let Some(known) = with.engine.job(job) else { return };
+        let Some(record) = with.jobs.record(job) else { return };
+        let (health, remaining) = (known.health().0, Remaining::of(record, Some(known)).bytes);
+        let told = self.published.progress.insert(job, (remaining, health));
         if told != Some((remaining, health)) {
-            self.observers.hub.publish(News::JobProgress { job, remaining, health });
+            self.hub().publish(News::JobProgress { job, remaining, health });
         }
     }
 
-    pub(crate) fn tell_rate(&mut self) {
+    pub(crate) fn tell_rate(&mut self, with: &mut ProgressContext<'_>) {
         let now = clock::now().instant;
-        let rate = (self.observers.pace.rate(now), self.rate_limit().map(|limit| limit.0));
-        if std::mem::replace(&mut self.observers.published.rate, rate) != rate {
-            self.observers.hub.publish(News::Rate { rate: rate.0, limit: rate.1 });
+        let rate = (self.rate_meter().rate(now), with.rate_limit());
+        if std::mem::replace(&mut self.published.rate, rate) != rate {
+            self.hub().publish(News::Rate { rate: rate.0, limit: rate.1 });
         }
-        self.targets.finished(now, Poll::Rate, &Ok::<(), ()>(()), &mut self.chance);
-        self.follow_rate(now);
+        with.finished(now, Poll::Rate);
+        self.follow_rate(with, now);
     }
 }
 

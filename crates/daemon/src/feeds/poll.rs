@@ -1,4 +1,5 @@
-//! Feeds: what is due, what it brought, and what becomes of it.
+//! [`FeedRoom`]: the machine of the feeds, and the tasks that read them. Owned by the main loop; each feed is
+//! read in a task of its own.
 //!
 //! Each feed is a target of the one scheduler. A run of it is one call, or some items that become jobs,
 //! and ends when what is remembered of it is on disk: so an item is on record as wanted before there
@@ -12,29 +13,45 @@ use bergamot_api::view::Parameter;
 use bergamot_api::{Control, Event as News, Refusal};
 use bergamot_feed::{
     CallId, DupeMode as FeedDupeMode, Event, Failure, FailureKind, FeedId, FeedSettings, Feeds,
-    Fetch, ItemKey, Memory, Reply, Take, WantedItem, Work,
+    Fetch, Headers, HostRefusal, ItemKey, Memory, NzbOutcome, Reply, Take, WantedItem, Work,
 };
+use bergamot_jobs::JobList;
 use bergamot_jobs::machine::StoreFailure;
 use bergamot_poll::Wanted;
 use bergamot_queue::DupeMode;
-use bergamot_types::{Shown, UnixTime};
+use bergamot_rpc::Hub;
+use bergamot_types::{JobId, Shown, SplitMix, UnixTime, Url};
 use tokio::sync::oneshot;
 use tracing::{debug, info, warn};
 
 use crate::clock;
 use crate::control::call::Promise;
+use crate::control::handle::Handle;
 use crate::event::Happening;
 use crate::feeds::client;
-use crate::periodic::{Lane, Poll};
-use crate::run::Daemon;
+use crate::intake::url_client::Web;
+use crate::periodic::{Lane, Poll, Targets};
 use crate::service_thread::vital_task;
+use crate::spool::state_thread::Clerk;
 use bergamot_config::Config;
 
 /// The machine, and what it needs out here.
 #[derive(Debug)]
 pub(crate) struct FeedRoom {
-    pub(crate) machine: Feeds,
+    pub(super) machine: Feeds,
     runs: usize, // that have begun and not ended
+    web: Web,
+    /// Adds jobs, as any client does.
+    handle: Handle,
+}
+
+/// What feeds need of the main loop.
+pub(crate) struct FeedContext<'a> {
+    pub(crate) jobs: &'a JobList,
+    pub(crate) targets: &'a mut Targets,
+    pub(crate) chance: &'a mut SplitMix,
+    pub(crate) clerk: &'a Clerk,
+    pub(crate) hub: &'a Hub,
 }
 
 /// What happens to feeds.
@@ -60,7 +77,13 @@ pub(crate) enum FeedNews {
 impl FeedRoom {
     /// A timer starts a run again and again, so each run of feeds alone heeds earlier refusals; a
     /// daemon that is started tries again.
-    pub(crate) fn new(memory: Memory, config: &Config, feeds_only: bool) -> Self {
+    pub(crate) fn new(
+        memory: Memory,
+        config: &Config,
+        feeds_only: bool,
+        web: Web,
+        handle: Handle,
+    ) -> Self {
         let mut machine = Feeds::new(memory, settings(config));
         if feeds_only {
             machine.heed_refusals();
@@ -73,80 +96,73 @@ impl FeedRoom {
                 );
             }
         }
-        Self { machine, runs: 0 }
+        Self { machine, runs: 0, web, handle }
     }
-}
 
-fn settings(config: &Config) -> Vec<FeedSettings> {
-    config.feeds.iter().filter_map(|feed| feed.settings()).collect()
-}
-
-impl Daemon {
     /// After a start, and when the configuration has changed.
-    pub(crate) fn set_feed_targets(&mut self) {
+    pub(crate) fn set_targets(&mut self, with: &mut FeedContext<'_>) {
         let known = |target: &Poll| match target {
-            Poll::Feed(id) => self.feeds.machine.settings(*id).is_none(),
+            Poll::Feed(id) => self.machine.settings(*id).is_none(),
             _ => false,
         };
-        let gone: Vec<_> = self.targets.targets().map(|(id, _)| id).filter(known).collect();
+        let gone: Vec<_> = with.targets.targets().map(|(id, _)| id).filter(known).collect();
         for target in gone {
-            self.targets.remove(target);
+            with.targets.remove(target);
         }
-        let ids: Vec<_> = self.feeds.machine.ids().collect();
-        ids.into_iter().for_each(|id| self.set_feed_target(id));
+        let ids: Vec<_> = self.machine.ids().collect();
+        ids.into_iter().for_each(|id| self.set_target(with, id));
     }
 
     /// Due at once if it is new; then it turns out when it really is.
-    fn set_feed_target(&mut self, id: FeedId) {
+    fn set_target(&mut self, with: &mut FeedContext<'_>, id: FeedId) {
         let now = clock::now();
-        let due = self.feeds.machine.next_due(now.date, id);
+        let due = self.machine.next_due(now.date, id);
         // What has waited longest goes first.
         let late = due.map_or(0, |due| now.date.0.saturating_sub(due.0).max(0).unsigned_abs());
         let since = now.instant.checked_sub(Duration::from_secs(late)).unwrap_or(now.instant);
         let (kind, enabled) = (Lane::Feeds, due.is_some());
         let wanted = Wanted { kind, interval: USUAL_INTERVAL, priority: 0, enabled };
-        self.targets.set(since, Poll::Feed(id), wanted);
+        with.targets.set(since, Poll::Feed(id), wanted);
     }
 
-    pub(crate) fn apply_feeds(&mut self) {
-        self.targets.set_concurrency(Lane::Feeds, self.settings.config.feeds_table.concurrency);
-        self.feeds.machine.configure(settings(&self.settings.config));
-        self.set_feed_targets();
-        let ids: Vec<_> = self.feeds.machine.ids().collect();
+    pub(crate) fn apply(&mut self, with: &mut FeedContext<'_>, config: &Config) {
+        with.targets.set_concurrency(Lane::Feeds, config.feeds_table.concurrency);
+        self.machine.configure(settings(config));
+        self.set_targets(with);
+        let ids: Vec<_> = self.machine.ids().collect();
         let now = clock::now().instant;
         for id in ids {
-            self.targets.due_now(now, Poll::Feed(id));
+            with.targets.due_now(now, Poll::Feed(id));
         }
-        self.keep_feeds(None);
-        self.try_all_fetches();
+        self.keep(with, None);
     }
 
-    pub(crate) fn begin_feed(&mut self, id: FeedId) {
+    pub(crate) fn begin(&mut self, with: &mut FeedContext<'_>, id: FeedId) {
         let now = clock::now().date;
-        match self.feeds.machine.begin(now, id) {
+        match self.machine.begin(now, id) {
             Work::Fetch(fetch) => {
-                self.feeds.runs += 1;
-                self.fetch_feed(id, fetch);
+                self.runs += 1;
+                self.fetch(id, fetch);
             }
             Work::Later(until) => {
                 let soon = clock::now().instant + SOON;
-                self.targets.put_off(Poll::Feed(id), instant_of(until).max(soon));
+                with.targets.put_off(Poll::Feed(id), instant_of(until).max(soon));
             }
             Work::Nothing => {
-                self.targets.put_off(Poll::Feed(id), clock::now().instant + SOON);
-                self.set_feed_target(id);
+                with.targets.put_off(Poll::Feed(id), clock::now().instant + SOON);
+                self.set_target(with, id);
             }
             Work::Take(takes) => {
-                self.feeds.runs += 1;
-                self.take_items(id, takes);
+                self.runs += 1;
+                self.take_items(with, id, takes);
             }
         }
     }
 
-    fn fetch_feed(&self, feed: FeedId, fetch: Fetch) {
+    fn fetch(&self, feed: FeedId, fetch: Fetch) {
         debug!(%feed, url = %fetch.url, "asked");
-        let (web, outbox) = (self.web.clone(), self.outbox.clone());
-        vital_task("feed", &self.outbox, async move {
+        let (web, outbox) = (self.web.clone(), self.handle.outbox.clone());
+        vital_task("feed", &self.handle.outbox, async move {
             let (now, call) = (clock::now().date, fetch.call);
             let reply = Box::new(client::fetch(web.client(), now, fetch).await);
             outbox.tell(Happening::Feed(FeedNews::Fetched { feed, call, reply }));
@@ -154,11 +170,11 @@ impl Daemon {
     }
 
     /// By the way that everybody takes who adds an NZB by its address.
-    fn take_items(&self, feed: FeedId, takes: Vec<Take>) {
-        let (handle, outbox) = (self.handle.clone(), self.outbox.clone());
-        let has_job = |take: &Take| self.jobs.list().of_item(&take.key.to_string()).is_some();
+    fn take_items(&self, with: &FeedContext<'_>, feed: FeedId, takes: Vec<Take>) {
+        let (handle, outbox) = (self.handle.clone(), self.handle.outbox.clone());
+        let has_job = |take: &Take| with.jobs.of_item(&take.key.to_string()).is_some();
         let takes: Vec<_> = takes.into_iter().map(|take| (has_job(&take), take)).collect();
-        vital_task("feed-items", &self.outbox, async move {
+        vital_task("feed-items", &self.handle.outbox, async move {
             let mut results = Vec::with_capacity(takes.len());
             for (has_job, Take { key, item }) in takes {
                 let added = match has_job {
@@ -176,41 +192,41 @@ impl Daemon {
         });
     }
 
-    pub(crate) fn on_feed(&mut self, news: FeedNews) {
+    pub(crate) fn on_event(&mut self, with: &mut FeedContext<'_>, news: FeedNews) {
         let now = clock::now().date;
         match news {
             FeedNews::Fetched { feed, call, reply } => {
-                self.feeds.machine.on_fetched(now, call, *reply, &mut self.chance);
-                self.after_feed(feed);
+                self.machine.on_fetched(now, call, *reply, with.chance);
+                self.after_run(with, feed);
             }
             FeedNews::Taken { feed, results } => {
                 for (item, result) in results {
-                    self.feeds.machine.on_take(now, &item, result, &mut self.chance);
+                    self.machine.on_take(now, &item, result, with.chance);
                 }
-                self.after_feed(feed);
+                self.after_run(with, feed);
             }
             FeedNews::Kept { feed, result } => {
                 if let Err(why) = result {
                     warn!("what is known of the feeds could not be written: {why}");
                 }
-                self.end_feed_run(feed);
+                self.end_run(with, feed);
             }
         }
     }
 
-    fn after_feed(&mut self, feed: FeedId) {
-        self.tell_feeds();
-        if !self.keep_feeds(Some(feed)) {
-            self.end_feed_run(feed);
+    fn after_run(&mut self, with: &mut FeedContext<'_>, feed: FeedId) {
+        self.tell_events(with);
+        if !self.keep(with, Some(feed)) {
+            self.end_run(with, feed);
         }
     }
 
     /// Whether there is something to be written; then the run of that feed ends when it is.
-    fn keep_feeds(&mut self, feed: Option<FeedId>) -> bool {
-        let Some(kept) = self.promise_feeds() else { return false };
+    fn keep(&mut self, with: &mut FeedContext<'_>, feed: Option<FeedId>) -> bool {
+        let Some(kept) = self.promise(with) else { return false };
         let Some(feed) = feed else { return true };
-        let outbox = self.outbox.clone();
-        vital_task("feed-record", &self.outbox, async move {
+        let outbox = self.handle.outbox.clone();
+        vital_task("feed-record", &self.handle.outbox, async move {
             // Without an answer the daemon is about to end.
             if let Ok(result) = kept.await {
                 outbox.tell(Happening::Feed(FeedNews::Kept { feed, result }));
@@ -220,76 +236,77 @@ impl Daemon {
     }
 
     /// What is remembered, if it has changed, comes to the disk.
-    pub(crate) fn promise_feeds(&mut self) -> Option<Promise> {
-        self.feeds.machine.take_change().then(|| {
+    pub(crate) fn promise(&mut self, with: &mut FeedContext<'_>) -> Option<Promise> {
+        self.machine.take_change().then(|| {
             let (sender, kept) = oneshot::channel();
-            self.state.clerk.keep_feeds(self.feeds.machine.memory(), sender);
+            with.clerk.keep_feeds(self.machine.memory(), sender);
             kept
         })
     }
 
-    fn end_feed_run(&mut self, feed: FeedId) {
-        self.feeds.runs -= 1;
+    fn end_run(&mut self, with: &mut FeedContext<'_>, feed: FeedId) {
+        self.runs -= 1;
         let now = clock::now();
-        let due = self.feeds.machine.next_due(now.date, feed);
-        let standing = self.feeds.machine.standing(now.date, feed);
+        let due = self.machine.next_due(now.date, feed);
+        let standing = self.machine.standing(now.date, feed);
         let is_well = standing.is_none_or(|standing| standing.trouble.is_none());
         let result = if is_well { Ok(()) } else { Err(()) };
         let until = due.map_or(now.instant, instant_of);
-        self.targets.finished_until(now.instant, Poll::Feed(feed), &result, until);
-        self.set_feed_target(feed);
+        with.targets.finished_until(now.instant, Poll::Feed(feed), &result, until);
+        self.set_target(with, feed);
     }
 
     /// The names of those whose login was refused.
-    pub(crate) fn refused_feeds(&self) -> Vec<String> {
-        self.feeds.machine.refusals().map(|(feed, _)| self.feed_name(feed)).collect()
+    pub(crate) fn refused(&self) -> Vec<String> {
+        self.machine.refusals().map(|(feed, _)| self.name_or_empty(feed)).collect()
     }
 
     /// Nothing is under way, and nothing is due.
-    pub(crate) fn feeds_are_done(&self) -> bool {
+    pub(crate) fn are_done(&self) -> bool {
         let now = clock::now().date;
-        let is_due = |id| self.feeds.machine.next_due(now, id).is_some_and(|due| due <= now);
-        self.feeds.runs == 0 && !self.feeds.machine.ids().any(is_due)
+        let is_due = |id| self.machine.next_due(now, id).is_some_and(|due| due <= now);
+        self.runs == 0 && !self.machine.ids().any(is_due)
     }
 
     /// What people, watchers and other feeds have to know.
-    pub(crate) fn tell_feeds(&mut self) {
-        while let Some(event) = self.feeds.machine.poll_event() {
+    pub(crate) fn tell_events(&mut self, with: &mut FeedContext<'_>) {
+        while let Some(event) = self.machine.poll_event() {
             match event {
                 Event::Wake(feed) => {
-                    self.targets.due_now(clock::now().instant, Poll::Feed(feed));
+                    with.targets.due_now(clock::now().instant, Poll::Feed(feed));
                 }
                 Event::WakeJob(job) => {
-                    self.targets.due_now(clock::now().instant, Poll::Url(job));
+                    with.targets.due_now(clock::now().instant, Poll::Url(job));
                 }
                 Event::Checked { feed, new, wanted } => {
-                    let name = self.feed_name(feed);
+                    let name = self.name_or_empty(feed);
                     match new {
                         0 => debug!(feed = %Shown(&name), "nothing new"),
                         _ => info!(feed = %Shown(&name), new, wanted, "checked"),
                     }
-                    self.observers.hub.publish(News::FeedChecked {
-                        feed: feed.0,
-                        name,
-                        new,
-                        wanted,
-                    });
+                    with.hub.publish(News::FeedChecked { feed: feed.0, name, new, wanted });
                 }
-                Event::Failed { feed, error } => self.tell_feed_failure(feed, &error, false),
-                Event::Stopped { feed, error } => self.tell_feed_failure(feed, &error, true),
+                Event::Failed { feed, error } => self.tell_failure(with, feed, &error, false),
+                Event::Stopped { feed, error } => self.tell_failure(with, feed, &error, true),
                 Event::GivenUp { feed, title } => {
-                    let (name, title) = (self.feed_name(feed), Shown(&title));
+                    let (name, title) = (self.name_or_empty(feed), Shown(&title));
                     warn!(feed = %Shown(&name), item = %title, "given up");
                 }
             }
         }
     }
 
-    fn tell_feed_failure(&self, feed: FeedId, error: &bergamot_feed::PollError, stopped: bool) {
-        let name = self.feed_name(feed);
+    fn tell_failure(
+        &self,
+        with: &FeedContext<'_>,
+        feed: FeedId,
+        error: &bergamot_feed::PollError,
+        stopped: bool,
+    ) {
+        let name = self.name_or_empty(feed);
         let end = if stopped { "; it stops until its configuration changes" } else { "" };
         warn!(feed = %Shown(&name), code = %error.code, "{}{end}", error.message);
-        self.observers.hub.publish(News::FeedFailed {
+        with.hub.publish(News::FeedFailed {
             feed: feed.0,
             name,
             code: error.code.to_string(),
@@ -298,9 +315,53 @@ impl Daemon {
         });
     }
 
-    fn feed_name(&self, feed: FeedId) -> String {
-        self.feeds.machine.settings(feed).map_or(String::new(), |it| it.name.to_string())
+    fn name_or_empty(&self, feed: FeedId) -> String {
+        self.machine.settings(feed).map_or(String::new(), |it| it.name.to_string())
     }
+
+    pub(crate) fn web(&self) -> Web {
+        self.web.clone()
+    }
+
+    pub(crate) fn name(&self, feed: FeedId) -> Option<String> {
+        self.machine.settings(feed).map(|it| it.name.to_string())
+    }
+
+    /// Whether one is being read.
+    pub(crate) fn is_active(&self) -> bool {
+        self.machine.is_active()
+    }
+
+    /// Asks for the host of an NZB: one call at a time, and none while it wants to be left alone, by feeds
+    /// and jobs alike.
+    pub(crate) fn begin_nzb(
+        &mut self,
+        now: UnixTime,
+        url: &Url,
+        job: JobId,
+    ) -> Result<CallId, HostRefusal> {
+        self.machine.begin_nzb(now, url, job)
+    }
+
+    pub(crate) fn end_nzb(
+        &mut self,
+        with: &mut FeedContext<'_>,
+        call: CallId,
+        headers: &Headers,
+        outcome: NzbOutcome,
+    ) {
+        self.machine.end_nzb(clock::now().date, call, headers, outcome);
+        self.tell_events(with);
+    }
+
+    /// The job does not wait for a host any more.
+    pub(crate) fn forget_nzb(&mut self, job: JobId) {
+        self.machine.forget_nzb(job);
+    }
+}
+
+fn settings(config: &Config) -> Vec<FeedSettings> {
+    config.feeds.iter().filter_map(|feed| feed.settings()).collect()
 }
 
 fn new_job(key: &ItemKey, item: &WantedItem) -> NewJob {
@@ -357,7 +418,6 @@ const LONGEST_NAP: Duration = Duration::from_secs(60 * 60);
 #[cfg(test)]
 mod tests {
     use bergamot_feed::{Limits, Reply, Rules};
-    use bergamot_types::{SplitMix, Url};
 
     use super::*;
 

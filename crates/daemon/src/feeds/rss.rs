@@ -1,24 +1,12 @@
 //! What was downloaded, as a feed for other programs.
 
-use bergamot_feed::{Finished, write_rss};
-use bergamot_jobs::Record;
+use bergamot_feed::{Channel, Finished, write_rss};
+use bergamot_jobs::{JobList, Record};
 use bergamot_queue::Ending;
 
-use crate::run::Daemon;
-
-impl Daemon {
-    pub(crate) fn rss(&self) -> String {
-        let channel = self.settings.config.feeds_table.channel();
-        let finished = self.jobs.list().history().filter_map(finished).take(channel.size).collect();
-        write_rss(&channel, finished)
-    }
-
-    /// Writes the file anew, if there is to be one.
-    pub(crate) fn keep_rss(&self) {
-        if let Some(path) = &self.settings.config.feeds_table.output {
-            self.state.clerk.keep_rss(path.clone(), self.rss());
-        }
-    }
+pub(crate) fn rss(channel: &Channel, jobs: &JobList) -> String {
+    let finished = jobs.history().filter_map(finished).take(channel.size).collect();
+    write_rss(channel, finished)
 }
 
 fn finished(record: &Record) -> Option<Finished> {

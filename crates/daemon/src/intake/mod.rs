@@ -6,4 +6,5 @@ pub(crate) mod nzb_to_job;
 pub(crate) mod url_client;
 pub(crate) mod url_fetch;
 pub(crate) mod url_response;
+pub(crate) mod watch_folder;
 pub(crate) mod watch_thread;

@@ -1,12 +1,13 @@
-//! Jobs whose NZB is still to come from its address.
+//! [`Fetches`]: the jobs whose NZB is still to come from its address, and the attempts to fetch it. Owned by
+//! the main loop; each fetch is a task of its own.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bergamot_feed::{CallId, Failure, FailureKind, Headers, HostRefusal, ItemKey, NzbOutcome};
-use bergamot_jobs::Record;
 use bergamot_jobs::machine::Event;
+use bergamot_jobs::{JobList, Record};
 use bergamot_poll::Wanted;
 use bergamot_queue::JobState;
 use bergamot_store::Spool;
@@ -15,18 +16,21 @@ use tokio::task::AbortHandle;
 use tracing::warn;
 
 use crate::clock;
-use crate::event::Happening;
-use crate::feeds::poll::{ITEM, instant_of};
-use crate::intake::new_job::provisional_name;
-use crate::intake::url_client::{Account, Again, Fetched, Missed};
+use crate::event::{Happening, Outbox};
+use crate::feeds::poll::{FeedContext, FeedRoom, ITEM, instant_of};
+use crate::intake::new_job::{Reception, provisional_name};
+use crate::intake::url_client::{Account, Again, Fetched, Missed, Web};
 use crate::intake::url_response::Arrived;
-use crate::periodic::{Lane, Poll};
-use crate::run::Daemon;
+use crate::periodic::{Lane, Poll, Targets};
 use crate::service_thread::vital_task;
+use crate::settings::JobSettings;
 
-/// How it stands with what is fetched.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Fetches {
+    web: Web,
+    reception: Reception,
+    spool: Arc<Spool>,
+    outbox: Outbox,
     attempts: HashMap<JobId, Attempts>,
     running: HashMap<JobId, AbortHandle>,
     calls: HashMap<JobId, CallId>, // which hold their hosts
@@ -41,15 +45,27 @@ struct Attempts {
     unwritten: Option<u64>,
 }
 
-impl Daemon {
-    /// How it stands with the NZB of a job that waits for it.
-    pub(crate) fn fetching(&self, job: JobId) -> String {
+/// What fetches need of the main loop: hosts are shared with the feeds.
+pub(crate) struct FetchContext<'a> {
+    pub(crate) feeds: &'a mut FeedRoom,
+    pub(crate) with: FeedContext<'a>,
+    pub(crate) settings: Arc<JobSettings>,
+}
+
+impl Fetches {
+    pub(crate) fn new(web: Web, reception: Reception, spool: Arc<Spool>, outbox: Outbox) -> Self {
+        let (attempts, running, calls) = (HashMap::new(), HashMap::new(), HashMap::new());
+        Self { web, reception, spool, outbox, attempts, running, calls }
+    }
+
+    /// What the NZB of a job that waits for it waits for.
+    pub(crate) fn explain(&self, targets: &Targets, job: JobId) -> String {
         let under_way = "Its NZB is being fetched from its address.".to_owned();
-        let target = self.targets.target(Poll::Url(job));
+        let target = targets.target(Poll::Url(job));
         let now = clock::now().instant;
         let wait = target.map(|target| target.next_due.saturating_duration_since(now).as_secs());
-        match (self.fetches.attempts.get(&job), wait) {
-            _ if self.fetches.running.contains_key(&job) => under_way,
+        match (self.attempts.get(&job), wait) {
+            _ if self.running.contains_key(&job) => under_way,
             (Some(Attempts { why, .. }), Some(seconds)) => {
                 format!("Its NZB did not come: {why}. Asked again in {seconds} s.")
             }
@@ -58,23 +74,24 @@ impl Daemon {
         }
     }
 
-    pub(crate) fn plan_fetch(&mut self, job: JobId) {
-        self.stop_fetching(job);
+    pub(crate) fn plan(&mut self, context: &mut FetchContext<'_>, job: JobId) {
+        self.stop(context, job);
         let wanted = Wanted { kind: Lane::Urls, interval: FIRST_PAUSE, priority: 0, enabled: true };
-        self.targets.set(clock::now().instant, Poll::Url(job), wanted);
+        context.with.targets.set(clock::now().instant, Poll::Url(job), wanted);
     }
 
-    /// Begins to fetch, beside the loop.
-    pub(crate) fn fetch(&mut self, job: JobId) {
-        let Some((record, url)) = self.to_be_fetched(job) else { return self.stop_fetching(job) };
-        if !self.may_fetch(&record, &url) {
+    /// Begins to fetch in a task, if its host may be asked.
+    pub(crate) fn begin(&mut self, context: &mut FetchContext<'_>, job: JobId) {
+        let Some((record, url)) = to_be_fetched(context.with.jobs, job) else {
+            return self.stop(context, job);
+        };
+        if !self.may_fetch(context, &record, &url) {
             return;
         }
+        let reach = context.settings.reach(&url);
         let (web, outbox) = (self.web.clone(), self.outbox.clone());
-        let (reception, reach) =
-            (self.reception.clone(), self.settings.job_settings.get().reach(&url));
-        let unwritten = self.fetches.attempts.get(&job).and_then(|attempts| attempts.unwritten);
-        let spool = self.state.spool.clone();
+        let (reception, spool) = (self.reception.clone(), self.spool.clone());
+        let unwritten = self.attempts.get(&job).and_then(|attempts| attempts.unwritten);
         let running = vital_task("fetch", &self.outbox, async move {
             let others = outbox.clone();
             let accept = move |other| others.tell(Happening::Accepted(Box::new(other)));
@@ -85,101 +102,117 @@ impl Daemon {
             };
             outbox.tell(Happening::Fetched { job, fetched: Box::new(fetched) });
         });
-        self.fetches.running.insert(job, running);
+        self.running.insert(job, running);
     }
 
     /// A host is asked once at a time, and left alone when it wants to be, by feeds and jobs alike.
-    fn may_fetch(&mut self, record: &Record, url: &Url) -> bool {
+    fn may_fetch(&mut self, context: &mut FetchContext<'_>, record: &Record, url: &Url) -> bool {
         let (now, job) = (clock::now(), record.id);
-        let until = match self.feeds.machine.begin_nzb(now.date, url, job) {
+        let until = match context.feeds.begin_nzb(now.date, url, job) {
             Ok(call) => {
-                self.fetches.calls.insert(job, call);
+                self.calls.insert(job, call);
                 return true;
             }
-            // People may try what is closed to feeds.
+            // A user may try what is closed to feeds.
             Err(HostRefusal::Denied { .. }) if item_of(record).is_none() => return true,
             Err(HostRefusal::Denied { .. }) => now.instant + LONG_PAUSE,
             Err(HostRefusal::Held { until, .. }) => instant_of(until),
             Err(HostRefusal::Busy(_)) => now.instant + UNTIL_WOKEN,
         };
-        self.targets.put_off(Poll::Url(job), until);
+        context.with.targets.put_off(Poll::Url(job), until);
         false
     }
 
-    fn end_call(&mut self, job: JobId, headers: &Headers, outcome: NzbOutcome) {
-        if let Some(call) = self.fetches.calls.remove(&job) {
-            self.feeds.machine.end_nzb(clock::now().date, call, headers, outcome);
-            self.tell_feeds();
+    fn end_call(
+        &mut self,
+        context: &mut FetchContext<'_>,
+        job: JobId,
+        headers: &Headers,
+        outcome: NzbOutcome,
+    ) {
+        if let Some(call) = self.calls.remove(&job) {
+            context.feeds.end_nzb(&mut context.with, call, headers, outcome);
         }
     }
 
     /// What was closed may be open now.
-    pub(crate) fn try_all_fetches(&mut self) {
+    pub(crate) fn try_all(targets: &mut Targets) {
         let now = clock::now().instant;
         let is_fetch = |target: &Poll| matches!(target, Poll::Url(_));
-        let fetches: Vec<_> = self.targets.targets().map(|(id, _)| id).filter(is_fetch).collect();
+        let fetches: Vec<_> = targets.targets().map(|(id, _)| id).filter(is_fetch).collect();
         for target in fetches {
-            self.targets.due_now(now, target);
+            targets.due_now(now, target);
         }
     }
 
-    /// None if it has come or ended, or has no address that could be asked.
-    fn to_be_fetched(&self, job: JobId) -> Option<(Record, Url)> {
-        let record = self.jobs.list().record(job)?;
-        let is_wanted = record.life == JobState::Fetching && record.outcome.is_none();
-        let url = Url::parse(record.url.as_deref()?).ok()?;
-        is_wanted.then(|| (record.clone(), url))
-    }
-
-    /// Nobody waits for its NZB any more.
-    pub(crate) fn stop_fetching(&mut self, job: JobId) {
-        self.fetches.attempts.remove(&job);
-        if let Some(running) = self.fetches.running.remove(&job) {
+    /// The NZB of the job is not waited for any more.
+    pub(crate) fn stop(&mut self, context: &mut FetchContext<'_>, job: JobId) {
+        self.attempts.remove(&job);
+        if let Some(running) = self.running.remove(&job) {
             running.abort();
         }
-        self.feeds.machine.forget_nzb(job);
-        self.end_call(job, &Headers::default(), NzbOutcome::Fine);
-        self.targets.remove(Poll::Url(job));
-        self.targets.put_off(Poll::Url(job), clock::now().instant);
+        context.feeds.forget_nzb(job);
+        self.end_call(context, job, &Headers::default(), NzbOutcome::Fine);
+        context.with.targets.remove(Poll::Url(job));
+        context.with.targets.put_off(Poll::Url(job), clock::now().instant);
     }
 
-    pub(crate) fn on_fetched(&mut self, job: JobId, fetched: Fetched<Arrived>) {
-        let Some((record, url)) = self.to_be_fetched(job) else { return self.drop_what_came(job) };
+    /// The NZB of a job came, or did not. Returns what becomes of the job, unless it is tried again.
+    pub(crate) fn on_fetched(
+        &mut self,
+        context: &mut FetchContext<'_>,
+        job: JobId,
+        fetched: Fetched<Arrived>,
+    ) -> Option<Event> {
+        let Some((record, url)) = to_be_fetched(context.with.jobs, job) else {
+            if context.with.jobs.record(job).is_none() {
+                self.drop_nzb(job);
+            }
+            return None;
+        };
         let Fetched { headers, result } = fetched;
         match result {
             Ok(arrived) => {
-                self.end_call(job, &headers, NzbOutcome::Fine);
-                self.stop_fetching(job);
-                self.take_in(record, &url, arrived);
+                self.end_call(context, job, &headers, NzbOutcome::Fine);
+                self.stop(context, job);
+                Some(self.take_in(context, record, &url, arrived))
             }
-            Err(missed) => self.on_missed(&record, &headers, &missed),
+            Err(missed) => {
+                let is_tried_again = self.on_missed(context, &record, &headers, &missed);
+                let (cause, reason) = (missed.cause, missed.why);
+                (!is_tried_again).then_some(Event::FetchFailed { job, cause, reason })
+            }
         }
     }
 
-    /// Somebody deleted the job meanwhile.
-    fn drop_what_came(&self, job: JobId) {
-        if self.jobs.list().record(job).is_none() {
-            let spool = self.state.spool.clone();
-            // What cannot be removed is set aside at the next start.
-            tokio::task::spawn_blocking(move || drop(spool.drop_nzb(job)));
-        }
-    }
-
-    /// From here on it is a job like any other.
-    fn take_in(&mut self, mut record: Record, url: &Url, arrived: Arrived) {
+    /// With what the NZB brings.
+    fn take_in(
+        &self,
+        context: &FetchContext<'_>,
+        mut record: Record,
+        url: &Url,
+        arrived: Arrived,
+    ) -> Event {
         let brings_category = record.category.is_none();
         fill_in(&mut record, url, arrived);
-        let settings = self.settings.job_settings.get();
-        let known = record.category.as_deref().and_then(|name| settings.directories.category(name));
+        let directories = &context.settings.directories;
+        let known = record.category.as_deref().and_then(|name| directories.category(name));
         let priority = known.map(|known| known.priority);
         let priority = priority.filter(|_| brings_category && record.priority_is_open);
         record.priority_is_open = false;
         record.category = known.map(|known| known.name.as_str().into()).or(record.category);
-        self.state.spool.expect(&record);
-        self.tell_jobs(Event::NzbFetched { record: Box::new(record), priority });
+        self.spool.expect(&record);
+        Event::NzbFetched { record: Box::new(record), priority }
     }
 
-    fn on_missed(&mut self, record: &Record, headers: &Headers, missed: &Missed) {
+    /// The NZB did not come. Returns whether it is to be tried again; otherwise the job has failed.
+    fn on_missed(
+        &mut self,
+        context: &mut FetchContext<'_>,
+        record: &Record,
+        headers: &Headers,
+        missed: &Missed,
+    ) -> bool {
         let (now, job, item) = (clock::now().instant, record.id, item_of(record));
         let outcome = host_outcome(missed, item.as_ref());
         let unwritten = match missed.again {
@@ -195,9 +228,9 @@ impl Daemon {
             NzbOutcome::Fine => None,
             NzbOutcome::Limited(pause) => Some(*pause),
         };
-        self.end_call(job, headers, outcome);
-        self.fetches.running.remove(&job);
-        let known = self.fetches.attempts.entry(job).or_default();
+        self.end_call(context, job, headers, outcome);
+        self.running.remove(&job);
+        let known = self.attempts.entry(job).or_default();
         known.count += u32::from(patience.is_none());
         known.why.clone_from(&missed.why);
         known.unwritten = unwritten;
@@ -208,12 +241,28 @@ impl Daemon {
         };
         let is_last = attempts >= MOST_ATTEMPTS || missed.again == Again::Never;
         if is_last && patience.is_none() {
-            let reason = missed.why.clone();
-            return self.tell_jobs(Event::FetchFailed { job, cause: missed.cause, reason });
+            return false;
         }
         warn!(%job, again_in = ?pause, "not fetched: {}", missed.why);
-        self.targets.finished_until(now, Poll::Url(job), &Err::<(), ()>(()), now + pause);
+        let failed = &Err::<(), ()>(());
+        context.with.targets.finished_until(now, Poll::Url(job), failed, now + pause);
+        true
     }
+
+    /// A job whose NZB came was deleted meanwhile.
+    fn drop_nzb(&self, job: JobId) {
+        let spool = self.spool.clone();
+        // What cannot be removed is set aside at the next start.
+        tokio::task::spawn_blocking(move || drop(spool.drop_nzb(job)));
+    }
+}
+
+/// None if it has come or ended, or has no address that could be asked.
+fn to_be_fetched(jobs: &JobList, job: JobId) -> Option<(Record, Url)> {
+    let record = jobs.record(job)?;
+    let is_wanted = record.life == JobState::Fetching && record.outcome.is_none();
+    let url = Url::parse(record.url.as_deref()?).ok()?;
+    is_wanted.then(|| (record.clone(), url))
 }
 
 /// Each fetch counts with the indexer, so it is not tried on a disk that is known to be full.

@@ -1,6 +1,5 @@
-//! Drives [`Jobs`](bergamot_jobs::Jobs): carries out its actions and reports to it. Runs in the main loop.
+//! What the machine of all jobs ([`Jobs`](bergamot_jobs::Jobs)) has done beside the main loop: NZBs are read for
+//! merges, splits and probes.
 
-pub(crate) mod actions;
 pub(crate) mod merge_split;
 pub(crate) mod probes;
-pub(crate) mod requests;

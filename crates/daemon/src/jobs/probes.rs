@@ -1,26 +1,31 @@
-//! Whether jobs that wait are there at all, as far as a sample tells, and servers that nobody asks.
+//! [`Probes`]: what samples of the first jobs of the queue said, and which jobs and servers are probed. Owned
+//! by the main loop; NZBs are read beside it.
 //!
-//! A post that was taken down is known before its turn comes. The first jobs of the queue that have
-//! not begun are looked at every few minutes, the next one as soon as it is the next.
+//! A post that was taken down is known before its turn comes: the first jobs of the queue that have not
+//! begun are sampled every few minutes, the next one as soon as it is the next.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use bergamot_api::Event as News;
 use bergamot_api::view;
-use bergamot_engine::{Census, Event};
+use bergamot_config::Probes as ProbeSettings;
+use bergamot_engine::{Census, Engine, Event};
+use bergamot_jobs::JobList;
 use bergamot_jobs::probes::{JobSample, draw_sample, to_probe};
 use bergamot_poll::Wanted;
 use bergamot_queue::{Outlook, Permille};
-use bergamot_types::{JobId, ServerId, SplitMix};
+use bergamot_rpc::Hub;
+use bergamot_types::{JobId, SplitMix};
 use tracing::{debug, warn};
 
 use crate::clock;
+use crate::control::handle::Handle;
 use crate::event::Happening;
 use crate::intake::new_job::explained_unread;
 use crate::intake::nzb_to_job::Unread;
-use crate::periodic::{Lane, Poll};
-use crate::run::Daemon;
+use crate::periodic::{Lane, Poll, Targets};
+use crate::servers::Servers;
 use crate::service_thread::vital_blocking;
 
 /// What the samples said.
@@ -31,11 +36,38 @@ pub(crate) struct Probes {
     next_up: Option<JobId>,
 }
 
-impl Daemon {
-    /// JobFilter jobs and servers are looked at, now that the queue is as it is.
-    pub(crate) fn see_to_probes(&mut self, now: Instant, current: Option<JobId>) {
-        let settings = self.settings.config.probes;
-        let waiting = to_probe(self.jobs.list(), &self.engine, current);
+/// What probes need of the main loop.
+pub(crate) struct ProbeContext<'a> {
+    pub(crate) engine: &'a Engine,
+    pub(crate) events: &'a mut VecDeque<Event>, // for the engine
+    pub(crate) jobs: &'a JobList,
+    pub(crate) servers: &'a Servers,
+    pub(crate) targets: &'a mut Targets,
+    pub(crate) chance: &'a mut SplitMix,
+    pub(crate) hub: &'a Hub,
+    pub(crate) settings: ProbeSettings,
+    pub(crate) handle: &'a Handle,
+}
+
+impl Probes {
+    /// What the last sample of the job said.
+    pub(crate) fn of(&self, job: JobId) -> Option<view::Probe> {
+        self.outlooks.get(&job).copied()
+    }
+
+    pub(crate) fn forget(&mut self, job: JobId) {
+        self.outlooks.remove(&job);
+    }
+
+    /// Decides which jobs and servers are probed, now that the queue is as it is.
+    pub(crate) fn set_targets(
+        &mut self,
+        with: &mut ProbeContext<'_>,
+        now: Instant,
+        current: Option<JobId>,
+    ) {
+        let settings = with.settings;
+        let waiting = to_probe(with.jobs, with.engine, current);
         let next_up = waiting.first().copied();
         let probe = |job: JobId| {
             let priority = i32::from(Some(job) == next_up);
@@ -46,114 +78,102 @@ impl Daemon {
         // Most small jobs have come and gone by then.
         let soon = now + A_MOMENT;
         let is_probe = |target| matches!(target, Poll::Probe(_));
-        let (gone, _) = self.targets.reconcile(soon, is_probe, wanted);
+        let (gone, _) = with.targets.reconcile(soon, is_probe, wanted);
         for target in gone {
             if let Poll::Probe(job) = target {
-                self.stop_probing(job);
+                self.stop(with, job);
             }
         }
-        if std::mem::replace(&mut self.probes.next_up, next_up) != next_up
+        if std::mem::replace(&mut self.next_up, next_up) != next_up
             && let Some(job) = next_up
         {
-            self.targets.due_now(soon, Poll::Probe(job));
+            with.targets.due_now(soon, Poll::Probe(job));
         }
-        self.see_to_server_probes(now, settings.enabled);
+        set_server_targets(with, now);
     }
 
-    fn stop_probing(&mut self, job: JobId) {
+    fn stop(&mut self, with: &mut ProbeContext<'_>, job: JobId) {
         let now = clock::now().instant;
-        self.targets.remove(Poll::Probe(job));
-        self.targets.put_off(Poll::Probe(job), now);
-        self.probes.critical.remove(&job);
-        self.tell_engine(Event::ProbeDropped(job));
-    }
-
-    pub(crate) fn forget_probe(&mut self, job: JobId) {
-        self.probes.outlooks.remove(&job);
+        with.targets.remove(Poll::Probe(job));
+        with.targets.put_off(Poll::Probe(job), now);
+        self.critical.remove(&job);
+        with.events.push_back(Event::ProbeDropped(job));
     }
 
     /// Reads the NZB beside the loop.
-    pub(crate) fn begin_probe(&mut self, job: JobId) {
-        let Some(record) = self.jobs.list().record(job).cloned() else {
-            return self.end_probe(job, Err(()));
+    pub(crate) fn begin(&self, with: &mut ProbeContext<'_>, job: JobId) {
+        let Some(record) = with.jobs.record(job).cloned() else {
+            return end(with, job, Err(()));
         };
-        let (reception, outbox) = (self.reception.clone(), self.outbox.clone());
-        let mut chance = SplitMix::seeded(self.chance.up_to(u64::MAX));
-        vital_blocking("sampler", &self.outbox, move || {
+        let (reception, outbox) = (with.handle.reception.clone(), with.handle.outbox.clone());
+        let mut chance = SplitMix::seeded(with.chance.up_to(u64::MAX));
+        vital_blocking("sampler", &with.handle.outbox, move || {
             let drawn = reception.nzb(&record).map(|nzb| draw_sample(&nzb, &mut chance));
             outbox.tell(Happening::SampleDrawn { job, drawn });
         });
     }
 
-    pub(crate) fn on_sample_drawn(&mut self, job: JobId, drawn: Result<JobSample, Unread>) {
-        if self.targets.target(Poll::Probe(job)).is_none() {
+    pub(crate) fn on_sample_drawn(
+        &mut self,
+        with: &mut ProbeContext<'_>,
+        job: JobId,
+        drawn: Result<JobSample, Unread>,
+    ) {
+        if with.targets.target(Poll::Probe(job)).is_none() {
             return;
         }
         match drawn {
             Ok(sample) => {
-                self.probes.critical.insert(job, sample.critical);
-                self.tell_engine(Event::ProbeWanted { job, articles: sample.articles });
+                self.critical.insert(job, sample.critical);
+                with.events.push_back(Event::ProbeWanted { job, articles: sample.articles });
             }
             Err(error) => {
                 debug!(%job, "cannot be probed: {}", explained_unread(&error));
-                self.end_probe(job, Err(()));
+                end(with, job, Err(()));
             }
         }
     }
 
-    pub(crate) fn on_probed(&mut self, job: JobId, census: Census) {
-        let Some(critical) = self.probes.critical.remove(&job) else { return };
-        self.end_probe(job, Ok(()));
+    pub(crate) fn on_probed(&mut self, with: &mut ProbeContext<'_>, job: JobId, census: Census) {
+        let Some(critical) = self.critical.remove(&job) else { return };
+        end(with, job, Ok(()));
         let Census { present, missing, unknown } = census;
         if present + missing == 0 {
-            return; // nobody could say anything
+            return; // no server could say anything
         }
         let outlook = Outlook::of(present, missing, unknown, critical);
         debug!(%job, present, missing, unknown, ?outlook, "probed");
         let at = clock::now().date;
         let probe = view::Probe { outlook, present, missing, unknown, at };
-        let before = self.probes.outlooks.insert(job, probe).map(|before| before.outlook);
+        let before = self.outlooks.insert(job, probe).map(|before| before.outlook);
         if before == Some(probe.outlook) {
             return;
         }
         if outlook == Outlook::Hopeless {
-            let name = self.jobs.list().record(job).map(|record| record.name.to_string());
+            let name = with.jobs.record(job).map(|record| record.name.to_string());
             warn!(%job, name, "{missing} of {} articles are nowhere to be had", present + missing);
         }
-        self.observers.hub.publish(News::JobOutlook { job, probe });
+        with.hub.publish(News::JobOutlook { job, probe });
     }
+}
 
-    fn end_probe(&mut self, job: JobId, result: Result<(), ()>) {
-        let now = clock::now().instant;
-        self.targets.finished(now, Poll::Probe(job), &result, &mut self.chance);
-    }
+fn end(with: &mut ProbeContext<'_>, job: JobId, result: Result<(), ()>) {
+    let now = clock::now().instant;
+    with.targets.finished(now, Poll::Probe(job), &result, with.chance);
+}
 
-    /// What its last sample said.
-    pub(crate) fn probe_of(&self, job: JobId) -> Option<view::Probe> {
-        self.probes.outlooks.get(&job).copied()
-    }
-
-    /// While there are jobs, so that a wrong password is known before it is needed.
-    fn see_to_server_probes(&mut self, now: Instant, enabled: bool) {
-        let enabled = enabled && self.jobs.list().queued_count() > 0;
-        let probe = Wanted { kind: Lane::Upkeep, interval: SERVER_INTERVAL, priority: 0, enabled };
-        let wanted = self.network.servers.iter().map(|(server, _)| (Poll::Server(server), probe));
-        let is_server = |target| matches!(target, Poll::Server(_));
-        self.targets.reconcile(now, is_server, wanted);
-    }
-
-    /// One that is in use, or known to be in trouble, tells by itself.
-    pub(crate) fn probe_server(&mut self, server: ServerId) {
-        let now = clock::now().instant;
-        self.targets.finished(now, Poll::Server(server), &Ok::<(), ()>(()), &mut self.chance);
-        if self.engine.hold().is_none() {
-            self.tell_engine(Event::ServerProbeWanted(server));
-        }
-    }
+/// Servers are probed while there are jobs, so that a wrong password is known before it is needed. One that is
+/// in use, or known to be in trouble, tells by itself.
+fn set_server_targets(with: &mut ProbeContext<'_>, now: Instant) {
+    let enabled = with.settings.enabled && with.jobs.queued_count() > 0;
+    let probe = Wanted { kind: Lane::Upkeep, interval: SERVER_INTERVAL, priority: 0, enabled };
+    let wanted = with.servers.iter().map(|(server, _)| (Poll::Server(server), probe));
+    let is_server = |target| matches!(target, Poll::Server(_));
+    with.targets.reconcile(now, is_server, wanted);
 }
 
 /// A sample of what is over in no time would cost more than it tells.
 const A_MOMENT: Duration = Duration::from_secs(1);
 
-/// Servers that nobody had a reason to ask.
+/// Between two probes of a server that is not in use.
 const SERVER_INTERVAL: Duration = Duration::from_secs(3600);

@@ -1,4 +1,5 @@
-//! Connections for something else than articles: what is asked about newsgroups.
+//! [`Errands`]: connections for something else than articles: what is asked about newsgroups. Part of
+//! [`Newsgroups`](crate::newsgroups::poll::Newsgroups); each connection is a task of its own.
 //!
 //! The engine says when there is a connection for an errand, and when it is wanted back. Then the
 //! errand hangs up at once; what it has is kept, and the rest is asked for again.
@@ -8,22 +9,23 @@
 //! errand that goes on (decision 030), so it is recalled as one.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bergamot_api::newsgroup::GroupQuery;
 use bergamot_engine::{ErrandId, Event, Trouble};
-use bergamot_net::{Recall, SessionError};
+use bergamot_net::{Recall, Server, SessionError};
 use bergamot_newsgroups::Fetch;
 use bergamot_types::ServerId;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::download::error_class;
-use crate::event::Happening;
+use crate::event::{Happening, Outbox};
 use crate::newsgroups::session::{Brought, Line, LineNews, Trip, TripError};
-use crate::run::Daemon;
 use crate::service_thread::vital_task;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Errands {
+    outbox: Outbox,
     last: u64,
     sent: BTreeMap<ErrandId, Sent>,
     lines: BTreeMap<ServerId, OpenLine>,
@@ -60,128 +62,122 @@ pub(crate) struct Returned {
     pub(crate) news: LineNews,
 }
 
-impl Daemon {
+/// What follows from what a connection told.
+pub(crate) struct Report {
+    pub(crate) server: ServerId,
+    /// For the engine.
+    pub(crate) events: Vec<Event>,
+    pub(crate) received: u64,
+    /// Why the connection ended, if not by our will.
+    pub(crate) error: Option<String>,
+    /// The errand that is over.
+    pub(crate) over: Option<(ErrandId, Errand, Result<Brought, TripError>)>,
+}
+
+impl Errands {
+    pub(crate) fn new(outbox: Outbox) -> Self {
+        Self {
+            outbox,
+            last: 0,
+            sent: BTreeMap::new(),
+            lines: BTreeMap::new(),
+            recalls: BTreeMap::new(),
+        }
+    }
+
     /// Sends for something over the open connection to the first of these servers, or else as soon as
-    /// one of them has a connection for it.
-    pub(crate) fn send_for(&mut self, what: Errand, servers: Vec<ServerId>) -> ErrandId {
-        self.network.errands.last += 1;
-        let errand = ErrandId(self.network.errands.last);
-        let line = servers.first().and_then(|server| self.network.errands.lines.get(server));
+    /// one of them has a connection for it: then the engine has to know.
+    pub(crate) fn send(
+        &mut self,
+        what: Errand,
+        servers: Vec<ServerId>,
+    ) -> (ErrandId, Option<Event>) {
+        self.last += 1;
+        let errand = ErrandId(self.last);
+        let line = servers.first().and_then(|server| self.lines.get(server));
         let line = line.filter(|line| !line.recall.is_recalled());
         let taken = line.filter(|line| line.outbox.send((errand, what.clone())).is_ok());
         let is_under_way = taken.is_some();
-        self.network.errands.sent.insert(errand, Sent { what, is_under_way });
-        if !is_under_way {
-            self.tell_engine(Event::ErrandWanted { errand, servers });
-        }
-        errand
+        self.sent.insert(errand, Sent { what, is_under_way });
+        (errand, (!is_under_way).then_some(Event::ErrandWanted { errand, servers }))
     }
 
-    pub(crate) fn start_errand(&mut self, errand: ErrandId, server: ServerId) {
-        let known = self
-            .network
-            .errands
-            .sent
-            .get_mut(&errand)
-            .zip(self.network.servers.get(server).cloned());
-        let Some((Sent { what, is_under_way }, connected)) = known else {
-            return self.events.push_back(Event::ErrandEnded { errand, trouble: Trouble::Closed });
+    /// The engine has a connection to that server for an errand. Returns what the engine has to know if
+    /// there is no use for it any more.
+    pub(crate) fn start(
+        &mut self,
+        errand: ErrandId,
+        server: ServerId,
+        configured: Option<Arc<Server>>,
+        compress: bool,
+    ) -> Option<Event> {
+        let Some((sent, configured)) = self.sent.get_mut(&errand).zip(configured) else {
+            return Some(Event::ErrandEnded { errand, trouble: Trouble::Closed });
         };
-        *is_under_way = true;
+        sent.is_under_way = true;
         let (sender, inbox) = unbounded_channel();
         // The receiver is right here.
-        let _ = sender.send((errand, what.clone()));
+        let _ = sender.send((errand, sent.what.clone()));
         let recall = Recall::default();
-        let line = Line {
-            server: (server, connected),
-            compress: self.settings.config.groups.compress,
-            recall: recall.clone(),
-            inbox,
-        };
+        let line = Line { server: (server, configured), compress, recall: recall.clone(), inbox };
         let open = OpenLine { lease: errand, recall, outbox: sender };
         // Beside one that is open already it ends with its errand, as there is no other sender.
-        self.network.errands.recalls.insert(errand, open.recall.clone());
-        self.network.errands.lines.entry(server).or_insert(open);
+        self.recalls.insert(errand, open.recall.clone());
+        self.lines.entry(server).or_insert(open);
         let outbox = self.outbox.clone();
         let running = line.run(move |news| {
             let returned = Returned { lease: errand, server, news };
             outbox.tell(Happening::ErrandReturned(Box::new(returned)));
         });
         vital_task("headers", &self.outbox, running);
+        None
     }
 
-    /// Other servers may be there now: who still waits for one of the old is sent for anew.
-    pub(crate) fn send_errands_anew(&mut self) {
-        self.network.errands.lines.clear();
-        let sent = self.network.errands.sent.iter().filter(|(_, sent)| !sent.is_under_way);
-        let waiting: Vec<_> = sent.map(|(errand, _)| *errand).collect();
-        for errand in waiting {
-            self.tell_engine(Event::ErrandDropped(errand));
-            match self.network.errands.sent.remove(&errand).map(|sent| sent.what) {
-                Some(Errand::Headers(fetch)) => self.send_for_headers(fetch),
-                Some(Errand::List(query)) => self.list_anew(errand, query),
-                None => {}
-            }
-        }
+    /// Takes out the errands that still wait for a connection; no open connection gets another one.
+    pub(crate) fn take_waiting(&mut self) -> Vec<(ErrandId, Errand)> {
+        self.lines.clear();
+        let waiting = self.sent.extract_if(.., |_, sent| !sent.is_under_way);
+        waiting.map(|(errand, sent)| (errand, sent.what)).collect()
     }
 
-    pub(crate) fn recall_errand(&mut self, errand: ErrandId) {
-        if let Some(recall) = self.network.errands.recalls.get(&errand) {
+    pub(crate) fn recall(&self, errand: ErrandId) {
+        if let Some(recall) = self.recalls.get(&errand) {
             recall.recall();
         }
     }
 
-    /// Connections are kept for the newsgroups that are active, and there is none.
-    pub(crate) fn close_idle_lines(&mut self) {
-        self.network.errands.lines.clear();
+    /// Connections end when they have done what they were sent for.
+    pub(crate) fn close_idle(&mut self) {
+        self.lines.clear();
     }
 
-    pub(crate) fn on_errand_returned(&mut self, returned: Returned) {
+    pub(crate) fn on_returned(&mut self, returned: Returned) -> Report {
         let Returned { lease, server, news } = returned;
         let (is_closed, trip) = match news {
             LineNews::Returned(errand, trip) => (false, Some((errand, trip))),
             LineNews::Closed(trip) => (true, trip),
         };
         let mut trouble = Trouble::Closed;
-        if let Some((_, Trip { result, was_ready, received })) = &trip {
-            self.count_headers(server, *received);
-            if let Err(TripError::Errand(SessionError::Ended(ended))) = result {
-                self.network.troubles.insert(server, ended.to_string());
-                trouble = error_class::of_connection(ended, *was_ready);
+        let mut report =
+            Report { server, events: Vec::new(), received: 0, error: None, over: None };
+        if let Some((errand, Trip { result, was_ready, received })) = trip {
+            report.received = received;
+            if let Err(TripError::Errand(SessionError::Ended(ended))) = &result {
+                report.error = Some(ended.to_string());
+                trouble = error_class::of_connection(ended, was_ready);
             }
-            if *was_ready {
-                self.tell_engine(Event::ErrandConnected(lease));
+            if was_ready {
+                report.events.push(Event::ErrandConnected(lease));
             }
+            report.over = self.sent.remove(&errand).map(|sent| (errand, sent.what, result));
         }
         if is_closed {
-            self.network.errands.recalls.remove(&lease);
-            if self.network.errands.lines.get(&server).is_some_and(|line| line.lease == lease) {
-                self.network.errands.lines.remove(&server);
+            self.recalls.remove(&lease);
+            if self.lines.get(&server).is_some_and(|line| line.lease == lease) {
+                self.lines.remove(&server);
             }
-            self.tell_engine(Event::ErrandEnded { errand: lease, trouble });
+            report.events.push(Event::ErrandEnded { errand: lease, trouble });
         }
-        if let Some((errand, trip)) = trip {
-            self.take_result(errand, server, trip.result);
-        }
-        if self.newsgroups.are_idle() {
-            self.close_idle_lines();
-        }
-    }
-
-    fn take_result(
-        &mut self,
-        errand: ErrandId,
-        server: ServerId,
-        result: Result<Brought, TripError>,
-    ) {
-        let Some(Sent { what, .. }) = self.network.errands.sent.remove(&errand) else { return };
-        match (what, result) {
-            (Errand::Headers(fetch), Ok(Brought::Headers(batch))) => {
-                self.on_looked(&fetch.group, Ok(*batch));
-            }
-            (Errand::Headers(fetch), result) => self.on_vain_look(fetch, server, result.err()),
-            (Errand::List(_), Ok(Brought::Groups(page))) => self.on_listed(errand, page),
-            (Errand::List(query), result) => self.on_vain_list(errand, query, server, result.err()),
-        }
+        report
     }
 }

@@ -6,13 +6,12 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use bergamot_jobs::machine::{Event, Loaded};
 use bergamot_types::JobId;
 
 use crate::disk::directories::{Opened, Roots};
-use crate::event::Happening;
-use crate::run::Daemon;
+use crate::event::{Happening, Outbox};
 use crate::service_thread::vital_task;
+use crate::settings::JobSettings;
 use crate::spool::load_error::Hindrance;
 
 /// Whose directories are being opened. Jobs are loaded in the order in which that was begun: a share
@@ -20,20 +19,48 @@ use crate::spool::load_error::Hindrance;
 #[derive(Debug)]
 pub(crate) struct LoadQueue {
     roots: Roots,
+    outbox: Outbox,
     openings: VecDeque<Opening>,
 }
 
 #[derive(Debug)]
-struct Opening {
-    number: u64, // of the attempt
-    job: JobId,
-    category: Option<Arc<str>>,
-    opened: Option<Result<Opened, Hindrance>>,
+pub(crate) struct Opening {
+    pub(crate) number: u64, // of the attempt
+    pub(crate) job: JobId,
+    /// By which the destination was opened.
+    pub(crate) category: Option<Arc<str>>,
+    pub(crate) opened: Option<Result<Opened, Hindrance>>,
 }
 
 impl LoadQueue {
-    pub(crate) fn new(roots: Roots) -> Self {
-        Self { roots, openings: VecDeque::new() }
+    pub(crate) fn new(roots: Roots, outbox: Outbox) -> Self {
+        Self { roots, outbox, openings: VecDeque::new() }
+    }
+
+    /// Opens the directories of a job, in a task.
+    pub(crate) fn open(
+        &mut self,
+        job: JobId,
+        number: u64,
+        category: Option<Arc<str>>,
+        settings: Arc<JobSettings>,
+    ) {
+        self.begin(job, number, category.clone());
+        let (roots, outbox) = (self.roots.clone(), self.outbox.clone());
+        vital_task("opener", &self.outbox, async move {
+            let opened = Box::new(roots.open(&settings, category.as_deref()).await);
+            outbox.tell(Happening::Opened { number, opened });
+        });
+    }
+
+    /// Returns the jobs whose turn it is to be loaded.
+    pub(crate) fn on_opened(
+        &mut self,
+        number: u64,
+        opened: Result<Opened, Hindrance>,
+    ) -> Vec<Opening> {
+        self.end(number, opened);
+        std::iter::from_fn(|| self.next()).collect()
     }
 
     /// One that came back to the queue meanwhile is opened anew, and only that counts.
@@ -54,48 +81,18 @@ impl LoadQueue {
     }
 }
 
-impl Daemon {
-    pub(crate) fn open_directories(&mut self, job: JobId, number: u64, category: Option<Arc<str>>) {
-        self.load_queue.begin(job, number, category.clone());
-        let (roots, settings) = (self.load_queue.roots.clone(), self.settings.job_settings.get());
-        let outbox = self.outbox.clone();
-        vital_task("opener", &self.outbox, async move {
-            let opened = Box::new(roots.open(&settings, category.as_deref()).await);
-            outbox.tell(Happening::Opened { number, opened });
-        });
-    }
-
-    pub(crate) fn on_opened(&mut self, number: u64, opened: Result<Opened, Hindrance>) {
-        self.load_queue.end(number, opened);
-        while let Some(opening) = self.load_queue.next() {
-            self.load(opening);
-        }
-    }
-
-    fn load(&mut self, Opening { number, job, category, opened }: Opening) {
-        let Some(opened) = opened else { return };
-        let list = self.jobs.list();
-        let record = list.record(job).filter(|_| list.is_loading(job));
-        match record.filter(|record| record.category == category) {
-            Some(record) => self.state.keeper.load(number, record.clone(), opened),
-            None => self.tell_jobs(Event::Loaded { job, number, loaded: Loaded::Outdated }),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::disk::directories::KnownJobs;
     use crate::disk::mount_guard::MountGuard;
-    use crate::event::Outbox;
 
     #[test]
     fn jobs_are_loaded_in_their_order_and_each_once() {
         let state = tempfile::tempdir().unwrap();
         let (grounds, _) = MountGuard::open(state.path(), bergamot_writer::Modes::default());
         let (known, (outbox, _inbox)) = (KnownJobs::default(), Outbox::new());
-        let mut queue = LoadQueue::new(Roots::new(grounds, known, outbox));
+        let mut queue = LoadQueue::new(Roots::new(grounds, known, outbox.clone()), outbox);
         let opened = || Err(Hindrance::Passing("it was tried".to_owned()));
         for job in 1..=3 {
             queue.begin(JobId(job), job.into(), None);

@@ -1,43 +1,47 @@
 //! Rebuilds jobs whose record is damaged from their NZBs, at the start of the daemon.
 
 use bergamot_jobs::Record;
+use bergamot_store::Spool;
 use bergamot_types::{JobId, Shown};
 use tracing::warn;
 
 use crate::intake::new_job::{Reception, Wishes, explained_unread};
 use crate::intake::nzb_to_job::{Unread, fingerprint, read_one};
-use crate::run::Daemon;
 
-impl Daemon {
-    /// Each comes back paused and with the settings of a new job, for nothing else is known of it.
-    pub(crate) fn rebuild(&mut self, jobs: &[JobId]) {
-        for &job in jobs {
-            let told = match rebuilt(&self.reception, job) {
-                Ok(record) => {
-                    let name = Shown(&record.name).to_string();
-                    if let Err(error) = self.state.spool.update(&record) {
-                        // It is rebuilt once more at the next start.
-                        warn!(%job, code = error.code(), "the record could not be written: {error}");
-                    }
-                    self.jobs.insert(record);
-                    format!(
-                        "the record of job {job} was damaged: the job was rebuilt from its NZB as {name:?}, \
-                         paused and with default settings"
-                    )
+/// What could be rebuilt, and a warning for each.
+#[derive(Debug, Default)]
+pub(crate) struct Rebuilt {
+    pub(crate) records: Vec<Record>,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Each comes back paused and with the settings of a new job, for nothing else is known of it.
+pub(crate) fn rebuild(reception: &Reception, spool: &Spool, jobs: &[JobId]) -> Rebuilt {
+    let mut all = Rebuilt::default();
+    for &job in jobs {
+        all.warnings.push(match rebuilt(reception, job) {
+            Ok(record) => {
+                let name = Shown(&record.name).to_string();
+                if let Err(error) = spool.update(&record) {
+                    // It is rebuilt once more at the next start.
+                    warn!(%job, code = error.code(), "the record could not be written: {error}");
                 }
-                Err(error) => {
-                    let why = explained_unread(&error);
-                    let (path, why) = self.state.spool.set_nzb_aside(job, why);
-                    format!(
-                        "the record of job {job} was damaged, and it could not be rebuilt: {} was set aside: {why}",
-                        path.display()
-                    )
-                }
-            };
-            warn!("{told}");
-            self.observers.warnings.push(told);
-        }
+                all.records.push(record);
+                format!(
+                    "the record of job {job} was damaged: the job was rebuilt from its NZB as {name:?}, \
+                     paused and with default settings"
+                )
+            }
+            Err(error) => {
+                let (path, why) = spool.set_nzb_aside(job, explained_unread(&error));
+                format!(
+                    "the record of job {job} was damaged, and it could not be rebuilt: {} was set aside: {why}",
+                    path.display()
+                )
+            }
+        });
     }
+    all
 }
 
 fn rebuilt(reception: &Reception, job: JobId) -> Result<Record, Unread> {

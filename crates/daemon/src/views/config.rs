@@ -1,23 +1,35 @@
-//! What other dialects want to know of the configuration.
+//! The facts of the configuration that other dialects show, made of [`ActiveSettings`] in the main loop.
 
-use bergamot_api::view::{CategoryFacts, Facts, FeedFacts, ServerFacts};
+use bergamot_api::view::{
+    CategoryFacts, Config as ConfigView, ConfigValue, Facts, FeedFacts, ServerFacts,
+};
 use bergamot_engine::HealthAction;
 use bergamot_net::{Encryption, IpVersion};
 use bergamot_types::ByteCount;
 
-use crate::run::Daemon;
-use bergamot_config::{Category, Duplicates, Feed, Server};
+use crate::control::active_settings::ActiveSettings;
+use bergamot_config::{Category, Duplicates, Feed, Listed, Server};
 
-impl Daemon {
-    pub(crate) fn facts(&self) -> Facts {
-        let config = &self.settings.config;
+impl ActiveSettings {
+    pub(crate) fn view(&self) -> ConfigView {
+        let value = |listed: &Listed| ConfigValue {
+            key: listed.key.clone(),
+            value: listed.value.clone(),
+            secret: listed.is_secret,
+            needs_restart: listed.needs_restart(),
+        };
+        ConfigView { values: self.config().listed.iter().map(value).collect(), facts: self.facts() }
+    }
+
+    fn facts(&self) -> Facts {
+        let config = self.config();
         let text = |path: &std::path::Path| path.to_string_lossy().into_owned();
         let directories = &config.directories;
         let address = config.control.address;
         Facts {
             binary: std::env::current_exe().map(|path| text(&path)).unwrap_or_default(),
-            config_file: text(&self.settings.config_file),
-            main_directory: self.settings.config_file.parent().map(text).unwrap_or_default(),
+            config_file: text(self.config_file()),
+            main_directory: self.config_file().parent().map(text).unwrap_or_default(),
             destination: text(&directories.complete),
             incomplete: text(&directories.incomplete),
             watch: text(&directories.watch),
@@ -52,7 +64,7 @@ impl Daemon {
     fn server_facts(&self, server: &Server) -> ServerFacts {
         ServerFacts {
             name: server.name.clone(),
-            active: self.settings.switched.get(&server.name).copied().unwrap_or(server.active),
+            active: self.switch_of(&server.name).unwrap_or(server.active),
             level: u16::try_from(server.role.level).unwrap_or(u16::MAX),
             optional: server.role.optional,
             group: server.role.group,

@@ -1,99 +1,62 @@
-//! What is counted for those who measure: how jobs came and how they ended, since the start.
+//! [`Tallies`]: how many jobs came and how they ended since the start, for `/metrics`. Owned by the main loop;
+//! what the kernel knows of the process is read beside it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use bergamot_api::metrics::{Arrivals, EndedJobs, Measured, PastSums, Process, QueueSums};
-use bergamot_jobs::Record;
-use bergamot_types::JobId;
-
-use crate::run::Daemon;
+use bergamot_api::metrics::{Arrivals, EndedJobs, PastSums, Process};
+use bergamot_api::view::JobState;
 
 #[derive(Debug, Default)]
 pub(crate) struct Tallies {
-    pub(crate) arrivals: Arrivals,
+    arrivals: Arrivals,
     /// By category and result.
     ended: BTreeMap<(String, &'static str), u64>,
     /// Of the history as it was at that change of it.
     past: Option<(u64, PastSums)>,
 }
 
-impl Daemon {
-    pub(crate) fn tally_arrival(&mut self, is_refused: bool) {
-        let arrivals = &mut self.observers.tallies.arrivals;
+impl Tallies {
+    pub(crate) fn on_arrival(&mut self, is_refused: bool) {
         match is_refused {
-            false => arrivals.added += 1,
-            true => arrivals.refused += 1,
+            false => self.arrivals.added += 1,
+            true => self.arrivals.refused += 1,
         }
     }
 
-    pub(crate) fn tally_end(&mut self, job: JobId) {
-        let Some(record) = self.jobs.list().record(job) else { return };
-        let category = self.measured_category(record.category.as_deref());
-        let Some(result) = EndedJobs::result_of(self.state_of(record)) else { return };
-        *self.observers.tallies.ended.entry((category, result)).or_default() += 1;
-    }
-
-    /// Anybody may make up a category, so only those that are configured have names.
-    fn measured_category(&self, category: Option<&str>) -> String {
-        let settings = self.settings.job_settings.get();
-        match category.filter(|category| !category.is_empty()) {
-            None => String::new(),
-            Some(name) => settings
-                .directories
-                .category(name)
-                .map_or_else(|| "other".to_owned(), |it| it.name.clone()),
+    /// `category` is one that is configured, or `other`: clients may make up any number of them.
+    pub(crate) fn on_end(&mut self, category: String, state: JobState) {
+        if let Some(result) = EndedJobs::result_of(state) {
+            *self.ended.entry((category, result)).or_default() += 1;
         }
     }
 
-    /// Whoever measures comes every few seconds, and a history is long and seldom changes.
-    fn past_sums(&mut self) -> PastSums {
-        let changes = self.jobs.list().history_version();
-        match &self.observers.tallies.past {
-            Some((at, sums)) if *at == changes => sums.clone(),
-            _ => {
-                let sums = self.sum_up_past();
-                self.observers.tallies.past = Some((changes, sums.clone()));
-                sums
-            }
-        }
+    pub(crate) fn arrivals(&self) -> Arrivals {
+        self.arrivals
     }
 
-    fn sum_up_past(&self) -> PastSums {
-        let mut past = PastSums::default();
-        let shown = |record: &&Record| record.outcome.as_ref().is_some_and(|it| !it.hidden);
-        for record in self.jobs.list().history().filter(shown).take(PastSums::MOST) {
-            let category = self.measured_category(record.category.as_deref());
-            past.add(&self.job_view(record), &category);
-        }
-        past
+    pub(crate) fn ended(&self) -> Vec<EndedJobs> {
+        let ended = self.ended.iter().map(|((category, result), count)| EndedJobs {
+            category: category.clone(),
+            result,
+            count: *count,
+        });
+        ended.collect()
+    }
+
+    /// The sums of the history if it is still at that version. Metrics are read every few seconds, and a history
+    /// is long and seldom changes.
+    pub(crate) fn past(&self, version: u64) -> Option<&PastSums> {
+        self.past.as_ref().filter(|(at, _)| *at == version).map(|(_, sums)| sums)
+    }
+
+    pub(crate) fn set_past(&mut self, version: u64, sums: PastSums) {
+        self.past = Some((version, sums));
     }
 
     /// Its categories may have other names now.
-    pub(crate) fn forget_past_sums(&mut self) {
-        self.observers.tallies.past = None;
-    }
-
-    /// The disks and the process are asked beside the loop.
-    pub(crate) fn measure(&mut self) -> Measured {
-        let mut queue = QueueSums::default();
-        for record in self.jobs.list().queued() {
-            queue.add(self.state_of(record), record.paused, record.contents.bytes.0);
-        }
-        let past = self.past_sums();
-        let ended = self.observers.tallies.ended.iter().map(|((category, result), count)| {
-            EndedJobs { category: category.clone(), result, count: *count }
-        });
-        Measured {
-            ended: ended.collect(),
-            status: self.status(),
-            servers: self.server_views(),
-            queue,
-            past,
-            arrivals: self.observers.tallies.arrivals,
-            process: Process::default(),
-            quotas: self.quota_views(),
-        }
+    pub(crate) fn forget_past(&mut self) {
+        self.past = None;
     }
 }
 

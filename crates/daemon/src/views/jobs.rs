@@ -1,75 +1,16 @@
-//! What people and programs may see of the daemon.
+//! The views of jobs: methods of [`View`], in the main loop.
 
+use bergamot_api::Refusal;
 use bergamot_api::request::{JobFilter, ListKind};
-use bergamot_api::view::{
-    Disk, Ended, Job, JobState, Listing, Mark, Page, Parameter, ServerArticles, Status,
-};
+use bergamot_api::view::{Ended, Job, JobState, Listing, Mark, Page, Parameter, ServerArticles};
 use bergamot_jobs::{Check, Record, Remaining};
 use bergamot_queue::{Ending, Permille, Stage};
 use bergamot_types::{JobId, SafeName, ServerId};
 
 use crate::clock;
-use crate::run::Daemon;
+use crate::views::view::View;
 
-impl Daemon {
-    pub(crate) fn status(&self) -> Status {
-        let now = clock::now();
-        let (sums, pace) = (self.sums(), &self.observers.pace);
-        Status {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            now: now.date,
-            started: self.settings.started,
-            boot: self.observers.hub.boot().to_owned(),
-            last_event: self.observers.hub.position().sequence,
-            rate: pace.rate(now.instant),
-            average_rate: pace.average(),
-            limit: self.rate_limit().map(|rate| rate.0),
-            jobs: self.jobs.list().queued_count(),
-            jobs_in_post: sums.in_post,
-            urls: sums.urls,
-            remaining: sums.remaining,
-            forced_remaining: sums.forced,
-            paused_remaining: sums.paused,
-            downloaded: pace.total(),
-            downloaded_today: self.observers.volumes.today(now.date),
-            downloaded_this_month: self.observers.volumes.this_month(now.date),
-            download_seconds: pace.busy_seconds(),
-            cached: self.engine.reserved().0,
-            connections: self.network.connections.len(),
-            download_paused: self.download_pause(),
-            post_paused: self.jobs.pauses().post.as_ref().map(Into::into),
-            scan_paused: self.jobs.pauses().scan.as_ref().map(Into::into),
-            quota_reached: self.quota_is_reached(),
-            feed_active: self.feeds.machine.is_active(),
-            standing_by: self.engine.servers().all(|server| server.in_flight == 0),
-            // A disk may take its time, so it is asked beside the loop.
-            complete_disk: Disk::default(),
-            incomplete_disk: Disk::default(),
-            warnings: self.present_warnings(),
-        }
-    }
-
-    /// Those of the start, and what is wrong just now.
-    fn present_warnings(&self) -> Vec<String> {
-        let journals = self.state.journal_trouble.iter();
-        let journals = journals.map(|why| format!("downloads stop: state.unwritable: {why}"));
-        self.observers.warnings.iter().cloned().chain(journals).collect()
-    }
-
-    fn sums(&self) -> Sums {
-        let mut sums = Sums::default();
-        for record in self.jobs.list().queued() {
-            let left = self.remaining(record);
-            sums.remaining += left.bytes;
-            sums.paused += left.paused;
-            sums.forced +=
-                if record.priority >= bergamot_engine::FORCE_PRIORITY { left.bytes } else { 0 };
-            sums.in_post += usize::from(record.outcome.is_some());
-            sums.urls += usize::from(record.life == bergamot_queue::JobState::Fetching);
-        }
-        sums
-    }
-
+impl View<'_> {
     /// All that is wanted of the queue or the history, as it is now.
     pub(crate) fn page(&self, shelf: ListKind, which: &JobFilter) -> Page<Job> {
         let (total, wanted) = self.wanted(shelf, which);
@@ -90,9 +31,9 @@ impl Daemon {
     /// What has left the queue since is told of as it ended: so it is never in neither of two lists
     /// that are read at the same time. What is no more, or back in the queue, is left out.
     pub(crate) fn listed(&self, shelf: ListKind, ids: &[JobId]) -> Vec<Job> {
-        let records = ids.iter().filter_map(|id| self.jobs.list().record(*id));
+        let records = ids.iter().filter_map(|id| self.jobs.record(*id));
         let is_there = |record: &&Record| match shelf {
-            ListKind::History => !self.jobs.list().is_queued(record.id),
+            ListKind::History => !self.jobs.is_queued(record.id),
             ListKind::Queue => true,
         };
         records.filter(is_there).map(|record| self.job_view(record)).collect()
@@ -104,16 +45,18 @@ impl Daemon {
         let wanted = |record: &&Record| is_wanted(record, which);
         let in_sight = |record: &&Record| which.hidden || !hidden(record);
         match shelf {
-            ListKind::History => {
-                part(self.jobs.list().history().filter(wanted).filter(in_sight), which)
-            }
-            ListKind::Queue => part(self.jobs.list().queued().filter(wanted), which),
+            ListKind::History => part(self.jobs.history().filter(wanted).filter(in_sight), which),
+            ListKind::Queue => part(self.jobs.queued().filter(wanted), which),
         }
+    }
+
+    pub(crate) fn one_job(&self, job: JobId) -> Result<Job, Refusal> {
+        self.jobs.record(job).map(|record| self.job_view(record)).ok_or(Refusal::NoSuchJob(job))
     }
 
     pub(crate) fn job_view(&self, record: &Record) -> Job {
         let left = self.remaining(record);
-        let active = self.jobs.list().active(record.id);
+        let active = self.jobs.active(record.id);
         let known = self.engine.job(record.id);
         let outcome = record.outcome.as_deref();
         let totals = known.map(|job| job.totals());
@@ -129,7 +72,7 @@ impl Daemon {
             category: record.category.as_deref().map(str::to_owned),
             priority: record.priority,
             state: self.state_of(record),
-            waits_for: self.jobs.list().held_for(record.id).map(str::to_owned),
+            waits_for: self.jobs.held_for(record.id).map(str::to_owned),
             paused: record.paused,
             added: record.added,
             size: record.contents.bytes.0,
@@ -154,7 +97,7 @@ impl Daemon {
             active: self.in_flight(record.id) as u32,
             health: health.map_or(1000, |(health, _)| health.0),
             critical_health: health.map_or(1000, |(_, critical)| critical.0),
-            probe: self.probe_of(record.id),
+            probe: self.probes.of(record.id),
             oldest_post: record.contents.oldest_post,
             newest_post: record.contents.newest_post,
             working_directory: self.working_directory(record),
@@ -175,7 +118,7 @@ impl Daemon {
                 .or(active.map(|it| (now - it.started).as_secs()))
                 .unwrap_or(0),
             post_seconds: outcome.map_or(0, |it| it.post_seconds),
-            ended: outcome.filter(|_| !self.jobs.list().is_queued(record.id)).map(|it| Ended {
+            ended: outcome.filter(|_| !self.jobs.is_queued(record.id)).map(|it| Ended {
                 at: it.ended,
                 reason: Some(it.reason.clone()).filter(|reason| !reason.is_empty()),
                 check: it.check.map(Check::word),
@@ -189,7 +132,7 @@ impl Daemon {
 
     /// In thousandths. A job whose end is not on disk yet is through with its last stage.
     fn stage_progress(&self, record: &Record) -> u16 {
-        let is_ending = record.outcome.is_some() && self.jobs.list().is_queued(record.id);
+        let is_ending = record.outcome.is_some() && self.jobs.is_queued(record.id);
         match self.post.status(record.id) {
             Some(status) => status.progress.0,
             None if is_ending => Permille::ALL.0,
@@ -203,7 +146,7 @@ impl Daemon {
 
     /// A job whose end is not on disk yet is still being moved, as far as anybody knows.
     pub(crate) fn state_of(&self, record: &Record) -> JobState {
-        let ended = record.outcome.as_ref().filter(|_| !self.jobs.list().is_queued(record.id));
+        let ended = record.outcome.as_ref().filter(|_| !self.jobs.is_queued(record.id));
         match (ended.map(|outcome| outcome.ending), record.life) {
             (Some(Ending::Completed { verified }), _) => JobState::Completed { verified },
             (Some(Ending::Failed(cause)), _) => JobState::Failed(cause),
@@ -222,21 +165,21 @@ impl Daemon {
 
     pub(crate) fn working_directory(&self, record: &Record) -> Option<String> {
         let name = record.directory.as_deref()?;
-        Some(self.jobs.settings().directories.incomplete.join(name).to_string_lossy().into_owned())
+        Some(self.settings.jobs().directories.incomplete.join(name).to_string_lossy().into_owned())
     }
 
     fn destination_of(&self, record: &Record) -> String {
         if let Some(known) = record.destination() {
             return known.to_owned();
         }
-        let directory = self.jobs.settings().directories.destination(record.category.as_deref());
+        let directory = self.settings.jobs().directories.destination(record.category.as_deref());
         directory.join(SafeName::from_raw(&record.name).as_str()).to_string_lossy().into_owned()
     }
 
     fn server_articles(&self, record: &Record) -> Vec<ServerArticles> {
         if let Some(job) = self.engine.job(record.id) {
             let count = |(server, count): (ServerId, bergamot_queue::ServerCount)| ServerArticles {
-                server: self.shown_id(server),
+                server: self.network.shown_id(server),
                 good: count.got,
                 failed: count.failed,
             };
@@ -244,24 +187,15 @@ impl Daemon {
         }
         let servers = record.outcome.iter().flat_map(|outcome| &outcome.servers);
         let known = servers.filter_map(|(name, count)| {
-            let server = self.network.servers.by_name(name)?;
+            let server = self.network.servers().by_name(name)?;
             Some(ServerArticles {
-                server: self.shown_id(server),
+                server: self.network.shown_id(server),
                 good: count.ok,
                 failed: count.failed,
             })
         });
         known.collect()
     }
-}
-
-#[derive(Default)]
-struct Sums {
-    remaining: u64,
-    paused: u64,
-    forced: u64,
-    in_post: usize,
-    urls: usize,
 }
 
 fn part<'a>(all: impl Iterator<Item = &'a Record>, which: &JobFilter) -> (usize, Vec<&'a Record>) {

@@ -1,9 +1,15 @@
 //! [`Observers`]: what is measured and counted for users, and where they are told of it: the event hub and
-//! the terminal. Owned by the main loop.
+//! the terminal. Owned by the main loop. What they are told is in `events/`.
 
+use std::time::Instant;
+
+use bergamot_poll::Cadence;
 use bergamot_rpc::Hub;
-use bergamot_types::UnixTime;
+use bergamot_store::ServerVolumes;
+use bergamot_types::{JobId, UnixTime};
+use tracing::warn;
 
+use crate::clock;
 use crate::events::progress::Published;
 use crate::events::terminal::Progress;
 use crate::views::counters::Tallies;
@@ -12,15 +18,98 @@ use crate::views::rate::Pace;
 use crate::views::traffic::Volumes;
 
 pub(crate) struct Observers {
+    file_ids: FileIds,
     pub(crate) progress: Progress,
-    pub(crate) pace: Pace,
-    pub(crate) file_ids: FileIds,
-    pub(crate) hub: Hub,
+    pace: Pace,
+    hub: Hub,
     pub(crate) published: Published,
-    pub(crate) volumes: Volumes,
-    pub(crate) tallies: Tallies,
-    /// When downloads were last held or released by something other than a user.
-    pub(crate) held_since: UnixTime,
-    /// Warnings of the start.
-    pub(crate) warnings: Vec<String>,
+    volumes: Volumes,
+    tallies: Tallies,
+    held_since: UnixTime,
+    warnings: Vec<String>,
+}
+
+impl Observers {
+    pub(crate) fn new(progress: Progress, cadence: Cadence, volumes: ServerVolumes) -> Self {
+        let now = clock::now();
+        Self {
+            file_ids: FileIds::default(),
+            progress,
+            pace: Pace::new(now.instant),
+            hub: Hub::new(clock::boot()),
+            published: Published::new(cadence),
+            volumes: Volumes::new(volumes),
+            tallies: Tallies::default(),
+            held_since: now.date,
+            warnings: Vec::new(),
+        }
+    }
+
+    pub(crate) fn hub(&self) -> &Hub {
+        &self.hub
+    }
+
+    pub(crate) fn rate_meter(&self) -> &Pace {
+        &self.pace
+    }
+
+    pub(crate) fn traffic(&self) -> &Volumes {
+        &self.volumes
+    }
+
+    pub(crate) fn traffic_mut(&mut self) -> &mut Volumes {
+        &mut self.volumes
+    }
+
+    pub(crate) fn counters(&self) -> &Tallies {
+        &self.tallies
+    }
+
+    pub(crate) fn counters_mut(&mut self) -> &mut Tallies {
+        &mut self.tallies
+    }
+
+    pub(crate) fn file_ids(&mut self) -> &mut FileIds {
+        &mut self.file_ids
+    }
+
+    /// An article came, good or bad, or did not.
+    pub(crate) fn count_article(&mut self, server: Option<&str>, bytes: usize, good: bool) {
+        self.progress.on_bytes(bytes);
+        self.pace.on_bytes(clock::now().instant, bytes as u64);
+        if let Some(server) = server {
+            self.volumes.count(server, bytes as u64, good);
+        }
+    }
+
+    /// When the counters of traffic have to be written.
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        self.volumes.next_deadline()
+    }
+
+    /// Downloads were held or released by something other than a user.
+    pub(crate) fn on_hold_changed(&mut self) {
+        self.held_since = clock::now().date;
+    }
+
+    pub(crate) fn held_since(&self) -> UnixTime {
+        self.held_since
+    }
+
+    /// Logs a warning of the start; it is also shown later.
+    pub(crate) fn warn(&mut self, text: String) {
+        warn!("{text}");
+        self.warnings.push(text);
+    }
+
+    /// Those of the start.
+    pub(crate) fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// A job is not downloaded any more.
+    pub(crate) fn forget(&mut self, job: JobId) {
+        self.file_ids.forget(job);
+        self.published.forget(job);
+    }
 }

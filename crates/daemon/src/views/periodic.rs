@@ -1,4 +1,5 @@
-//! What the scheduler has to do, as control interfaces see it.
+//! [`TargetViews`]: the targets of the scheduler as control interfaces see them. Borrows what it needs of the
+//! main loop.
 
 use std::time::{Duration, Instant};
 
@@ -8,19 +9,30 @@ use bergamot_poll::{Status, Target};
 use bergamot_types::UnixTime;
 
 use crate::clock;
-use crate::periodic::{Lane, Poll};
-use crate::run::Daemon;
+use crate::download::network::Network;
+use crate::feeds::poll::FeedRoom;
+use crate::newsgroups::poll::Newsgroups;
+use crate::periodic::{Lane, Poll, Targets};
 
-impl Daemon {
+/// The targets, and what has their names.
+pub(crate) struct TargetViews<'a> {
+    pub(crate) targets: &'a Targets,
+    pub(crate) feeds: &'a FeedRoom,
+    pub(crate) newsgroups: &'a Newsgroups,
+    pub(crate) network: &'a Network,
+    /// What the machine of jobs does once.
+    pub(crate) timers: Vec<(Timer, Instant)>,
+}
+
+impl TargetViews<'_> {
     /// What is due soonest comes first.
-    pub(crate) fn target_views(&self) -> Vec<View> {
+    pub(crate) fn all(&self) -> Vec<View> {
         let mut targets: Vec<_> = self.targets.targets().collect();
         targets.sort_by_key(|(id, target)| (!target.enabled, target.next_due, *id));
         targets.truncate(MOST_SHOWN);
         let targets = targets.into_iter();
         let polled = targets.map(|(id, target)| (target.next_due, self.target_view(id, target)));
-        let timers = self.jobs.timers().take(MOST_SHOWN);
-        let timers = timers.map(|(timer, due)| (due, timer_view(timer, due)));
+        let timers = self.timers.iter().map(|(timer, due)| (*due, timer_view(*timer, *due)));
         let mut all: Vec<_> = polled.chain(timers).collect();
         all.sort_by_key(|(due, view)| (!view.enabled, *due));
         all.into_iter().map(|(_, view)| view).take(MOST_SHOWN).collect()
@@ -51,7 +63,7 @@ impl Daemon {
         match id {
             Poll::CurrentJob => (TargetKind::CurrentJob, None),
             Poll::Feed(feed) => {
-                let name = self.feeds.machine.settings(feed).map(|it| it.name.to_string());
+                let name = self.feeds.name(feed);
                 (TargetKind::Feed, name)
             }
             Poll::Group(number) => (TargetKind::Group, self.newsgroups.name_of(number)),
@@ -60,14 +72,15 @@ impl Daemon {
             Poll::Progress(job) => (TargetKind::Progress, Some(job.0.to_string())),
             Poll::Rate => (TargetKind::Rate, None),
             Poll::Screen => (TargetKind::Screen, None),
-            Poll::Server(server) => (TargetKind::Server, Some(self.name(server).to_owned())),
+            Poll::Server(server) => {
+                (TargetKind::Server, Some(self.network.name(server).to_owned()))
+            }
             Poll::Url(job) => (TargetKind::Url, Some(job.0.to_string())),
             Poll::WatchFolder => (TargetKind::WatchFolder, None),
         }
     }
 }
 
-/// What the machine of jobs does once.
 fn timer_view(timer: Timer, due: Instant) -> View {
     let (kind, subject) = match timer {
         Timer::History => (TargetKind::History, None),

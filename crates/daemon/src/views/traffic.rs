@@ -1,14 +1,14 @@
-//! What came from each server, over time.
+//! [`Volumes`]: how many bytes and articles came from each server over time, and when that is to be written.
+//! Owned by the main loop; the state thread writes it.
 
 use std::time::{Duration, Instant};
 
-use bergamot_api::{Refusal, view};
-use bergamot_engine::ConnectionId;
+use bergamot_api::view;
 use bergamot_store::ServerVolumes;
 use bergamot_types::{ByteCount, ServerId, UnixTime};
 
 use crate::clock;
-use crate::run::Daemon;
+use crate::servers::Servers;
 
 /// The counters, and when they are to be written down.
 #[derive(Debug, Default)]
@@ -52,11 +52,7 @@ impl Volumes {
         }
     }
 
-    fn note_bytes(&mut self, name: &str, bytes: u64) {
-        self.note(name, |volumes, date| volumes.note_bytes(date, ByteCount(bytes)));
-    }
-
-    fn count(&mut self, name: &str, bytes: u64, good: bool) {
+    pub(crate) fn count(&mut self, name: &str, bytes: u64, good: bool) {
         self.note(name, |volumes, date| {
             volumes.note_bytes(date, ByteCount(bytes));
             volumes.note_articles(date, u32::from(good), u32::from(!good));
@@ -74,55 +70,38 @@ impl Volumes {
         }
         self.keep_at.get_or_insert(now.instant + KEEP_EVERY);
     }
-}
-
-impl Daemon {
-    /// An article came, good or bad, or did not.
-    pub(crate) fn count_article(&mut self, connection: ConnectionId, bytes: usize, good: bool) {
-        let bytes = bytes as u64;
-        self.observers.pace.on_bytes(clock::now().instant, bytes);
-        let Some(known) = self.network.connections.get(&connection) else { return };
-        if let Some(server) = self.network.servers.get(known.server) {
-            self.observers.volumes.count(&server.settings().name, bytes, good);
-        }
-    }
 
     /// Headers are no articles, but they came.
-    pub(crate) fn count_headers(&mut self, server: ServerId, bytes: u64) {
-        let Some(server) = self.network.servers.get(server).filter(|_| bytes > 0) else { return };
-        self.observers.volumes.note_bytes(&server.settings().name, bytes);
-    }
-
-    pub(crate) fn keep_volumes_if_due(&mut self, now: Instant) {
-        if self.observers.volumes.keep_at.is_some_and(|at| now >= at) {
-            self.keep_volumes();
+    pub(crate) fn count_headers(&mut self, name: &str, bytes: u64) {
+        if bytes > 0 {
+            self.note(name, |volumes, date| volumes.note_bytes(date, ByteCount(bytes)));
         }
     }
 
-    pub(crate) fn keep_volumes(&mut self) {
-        self.observers.volumes.keep_at = None;
-        self.state.clerk.keep_volumes(self.observers.volumes.counters.clone());
+    /// What is to be written now, if it is time.
+    pub(crate) fn take_due(&mut self, now: Instant) -> Option<ServerVolumes> {
+        self.keep_at.is_some_and(|at| now >= at).then(|| self.take())
     }
 
-    pub(crate) fn volume_views(&mut self) -> Vec<view::Volume> {
+    /// What is to be written.
+    pub(crate) fn take(&mut self) -> ServerVolumes {
+        self.keep_at = None;
+        self.counters.clone()
+    }
+
+    pub(crate) fn views(&mut self, servers: &Servers) -> Vec<view::Volume> {
         let now = clock::now().date;
-        let mut views = vec![volume_view(None, &mut self.observers.volumes.counters.all, now)];
-        let places: Vec<_> = (1..)
-            .zip(self.network.servers.iter())
-            .map(|(place, (_, server))| (ServerId(place), key(&server.settings().name)))
-            .collect();
-        for (place, name) in places {
-            let volumes = self.observers.volumes.counters.servers.entry(name).or_default();
-            views.push(volume_view(Some(place), volumes, now));
+        let mut views = vec![volume_view(None, &mut self.counters.all, now)];
+        for (place, (_, server)) in (1..).zip(servers.iter()) {
+            let name = key(&server.settings().name);
+            let volumes = self.counters.servers.entry(name).or_default();
+            views.push(volume_view(Some(ServerId(place)), volumes, now));
         }
         views
     }
 
-    pub(crate) fn reset_volumes(
-        &mut self,
-        server: Option<ServerId>,
-        only_custom: bool,
-    ) -> Result<(), Refusal> {
+    /// Of one server, or of all.
+    pub(crate) fn reset(&mut self, server: Option<&str>, only_custom: bool) {
         let now = clock::now().date;
         let reset = |volumes: &mut bergamot_limit::Volumes| match only_custom {
             true => volumes.reset_custom(now),
@@ -130,18 +109,11 @@ impl Daemon {
         };
         match server {
             None => {
-                self.observers.volumes.counters.servers.values_mut().for_each(reset);
-                reset(&mut self.observers.volumes.counters.all);
+                self.counters.servers.values_mut().for_each(reset);
+                reset(&mut self.counters.all);
             }
-            Some(place) => {
-                let id =
-                    self.network.servers.at_place(place.0).ok_or(Refusal::NoSuchServer(place.0))?;
-                let name = key(self.name(id));
-                reset(self.observers.volumes.counters.servers.entry(name).or_default());
-            }
+            Some(name) => reset(self.counters.servers.entry(key(name)).or_default()),
         }
-        self.keep_volumes();
-        Ok(())
     }
 }
 
