@@ -1,4 +1,5 @@
-//! The loop.
+//! [`Daemon`]: the main loop. It owns all parts of the state and runs as one task: events of threads, connections
+//! and control interfaces come over one channel, and each is given to the parts it concerns.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -6,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use bergamot_engine::{DiskTrouble, Engine, Event, Order};
+use bergamot_engine::{DiskTrouble, Engine, Event as EngineEvent, Order};
 use bergamot_net::{Buffer, BufferPool, Report};
 use bergamot_post::Post;
 use bergamot_queue::{Cause, Ending};
@@ -23,38 +24,38 @@ use crate::control::active_settings::ActiveSettings;
 use crate::control::call::Waiter;
 use crate::control::handle::Handle;
 use crate::control::listen;
-use crate::disk::directories::{KnownJobs, Roots};
-use crate::disk::disk_info::Places;
+use crate::disk::directories::{Directories, KnownJobs};
+use crate::disk::disk_info::DiskInfo;
 use crate::disk::mount_guard::MountGuard;
 use crate::disk::space::Storage;
-use crate::download::disk_work::{AtDisk, DiskWork};
+use crate::download::disk_work::{DiskTask, DiskWork};
 use crate::download::network::Network;
-use crate::event::{Happening, Inbox, Outbox};
+use crate::event::{Event, EventReceiver, EventSender};
 use crate::events::progress::ProgressContext;
-use crate::events::terminal::Progress;
-use crate::feeds::poll::{FeedContext, FeedRoom};
+use crate::events::terminal::TerminalProgress;
+use crate::feeds::poll::{FeedContext, FeedDriver};
 use crate::feeds::rss::rss;
-use crate::intake::new_job::Reception;
+use crate::intake::new_job::NewJobs;
 use crate::intake::url_client::Web;
 use crate::intake::url_fetch::{FetchContext, Fetches};
 use crate::intake::watch_folder::WatchFolder;
-use crate::intake::watch_thread::Desk;
+use crate::intake::watch_thread::WatchThread;
 use crate::jobs::merge_split::Joinings;
 use crate::jobs::probes::Probes;
 use crate::logging::recent::LogBook;
-use crate::newsgroups::connections::Returned;
+use crate::newsgroups::connections::SessionReport;
 use crate::newsgroups::poll::{GroupContext, Newsgroups};
 use crate::periodic::{Lane, Poll, Targets, end_once, new_targets, plan_once};
 use crate::servers::Servers;
-use crate::service_manager::Supervisor;
+use crate::service_manager::ServiceManager;
 use crate::service_thread::end_daemon;
 use crate::settings::Settings;
 use crate::shared::Current;
-use crate::spool::journal_thread::Scribe;
+use crate::spool::journal_thread::JournalThread;
 use crate::spool::load_queue::Loading;
 use crate::spool::persistent_state::{PersistentState, RETRY_EVERY};
-use crate::spool::record_thread::Keeper;
-use crate::spool::state_thread::Clerk;
+use crate::spool::record_thread::RecordThread;
+use crate::spool::state_thread::StateThread;
 use crate::startup::claimant::claimant;
 use crate::startup::offline_spool::open_spool;
 use crate::startup::rebuild::rebuild;
@@ -72,16 +73,16 @@ use bergamot_jobs::pending_writes::PendingWrites;
 /// Runs until it is told to stop, or until no feed is due where that is all it does. Returns the names
 /// of the feeds whose servers have refused the login.
 pub async fn run(settings: Settings, log: LogBook) -> anyhow::Result<Vec<String>> {
-    let (outbox, inbox) = Outbox::new();
-    crate::signals::watch(outbox.clone())?;
-    let mut daemon = Daemon::new(settings, outbox, log)?;
-    daemon.converse(inbox).await?;
+    let (events, received) = EventSender::new();
+    crate::signals::watch(events.clone())?;
+    let mut daemon = Daemon::new(settings, events, log)?;
+    daemon.run_loop(received).await?;
     Ok(daemon.feeds.refused())
 }
 
 pub(crate) struct Daemon {
     pub(crate) engine: Engine,
-    pub(crate) events: VecDeque<Event>, // for the engine
+    pub(crate) engine_events: VecDeque<EngineEvent>, // that it has not handled
     pub(crate) post: Post,
     pub(crate) network: Network,
     pub(crate) disk: DiskWork,
@@ -91,39 +92,39 @@ pub(crate) struct Daemon {
     pub(crate) jobs: JobList,
     pub(crate) pending_writes: PendingWrites<Waiter>,
     pub(crate) retention: bergamot_jobs::Retention,
-    pub(crate) reception: Reception,
-    pub(crate) outbox: Outbox,
+    pub(crate) new_jobs: NewJobs,
+    pub(crate) events: EventSender,
     handle: Handle,
     pub(crate) pauses: Pauses,
     pub(crate) probes: Probes,
     pub(crate) newsgroups: Newsgroups,
     pub(crate) watch_folder: WatchFolder,
     pub(crate) targets: Targets,
-    pub(crate) feeds: FeedRoom,
+    pub(crate) feeds: FeedDriver,
     pub(crate) fetches: Fetches,
     pub(crate) joinings: Joinings,
     pub(crate) chance: SplitMix,
-    pub(crate) supervisor: Supervisor,
+    pub(crate) service_manager: ServiceManager,
     pub(crate) storage: Storage,
     pub(crate) loading: Loading,
-    pub(crate) load_trouble: Option<String>, // why they could not, as far as people know
+    pub(crate) load_trouble: Option<String>, // why jobs could not be loaded
 }
 
 impl Daemon {
-    fn new(settings: Settings, outbox: Outbox, log: LogBook) -> anyhow::Result<Self> {
+    fn new(settings: Settings, events: EventSender, log: LogBook) -> anyhow::Result<Self> {
         let (spool, found) = open_spool(&settings.state, &settings.config)?;
         let spool = Arc::new(spool);
         let mut servers = Servers::default();
         servers.replace(settings.servers)?;
         let names = servers.iter().map(|(_, server)| server.settings().name.clone()).collect();
-        let (clerk, left) = Clerk::start(&settings.state, names, outbox.clone())
-            .context("cannot start the clerk")?;
+        let (state_thread, left) = StateThread::start(&settings.state, names, events.clone())
+            .context("cannot start the state thread")?;
         let engine = bergamot_engine::Settings { used: left.used, ..settings.engine };
-        let done = outbox.clone();
-        let on_death = outbox.clone();
+        let done = events.clone();
+        let on_death = events.clone();
         let writer = Writer::start_watched(
             bergamot_writer::Settings::default(),
-            move |order| done.tell(Happening::Disk(order)),
+            move |order| done.send(Event::Disk(order)),
             move |thread| end_daemon(thread, &on_death),
         );
         let reserve = settings.jobs.reserve;
@@ -132,65 +133,65 @@ impl Daemon {
         found.records.into_iter().for_each(|record| jobs.insert(record));
         // Before the first job of this run has a number.
         let known = KnownJobs::of(&jobs, spool.last_id());
-        let reception = Reception::new(spool.clone(), job_settings.clone(), jobs.bottom());
+        let new_jobs = NewJobs::new(spool.clone(), job_settings.clone(), jobs.bottom());
         let intake =
             bergamot_watch::Settings { claimant: claimant(&settings.state), ..settings.intake };
-        let bell = Desk::start(intake, reception.clone(), outbox.clone());
-        let scribe = Scribe::start(spool.clone(), outbox.clone());
-        let (grounds, grounds_told) =
+        let waker = WatchThread::start(intake, new_jobs.clone(), events.clone());
+        let journal_thread = JournalThread::start(spool.clone(), events.clone());
+        let (mounts, grounds_told) =
             MountGuard::open(&settings.state, settings.config.storage.modes());
         let directories = jobs.directories();
-        let keeper =
-            Keeper::start(spool.clone(), directories, job_settings.clone(), outbox.clone());
-        let roots = Roots::new(grounds.clone(), known, outbox.clone());
-        roots.sweep(&job_settings.get());
-        let places = Places::new(grounds.clone());
+        let record_thread =
+            RecordThread::start(spool.clone(), directories, job_settings.clone(), events.clone());
+        let directories = Directories::new(mounts.clone(), known, events.clone());
+        directories.sweep(&job_settings.get());
+        let disk_info = DiskInfo::new(mounts.clone());
         let handle = Handle {
-            outbox: outbox.clone(),
-            reception: reception.clone(),
+            events: events.clone(),
+            new_jobs: new_jobs.clone(),
             settings: job_settings.clone(),
             log,
             config: settings.config_file.clone(),
             config_turn: Arc::default(),
             readers: Arc::new(Semaphore::new(MOST_READERS)),
-            grounds,
-            places: places.clone(),
-            roots: roots.clone(),
+            mounts,
+            disk_info: disk_info.clone(),
+            directories: directories.clone(),
         };
         let polling = settings.config.polling;
         let pool = BufferPool::new(engine.budget.0 as usize);
-        let progress = Progress::new(settings.progress, settings.zone);
+        let progress = TerminalProgress::new(settings.progress, settings.zone);
         let web = Web::new();
-        let fetches = Fetches::new(web.clone(), reception.clone(), spool.clone(), outbox.clone());
+        let fetches = Fetches::new(web.clone(), new_jobs.clone(), spool.clone(), events.clone());
         let (config, feeds_only) = (&settings.config, settings.feeds_only);
-        let keeper = keeper.context("cannot start the keeper")?;
-        let scribe = scribe.context("cannot start the scribe")?;
+        let record_thread = record_thread.context("cannot start the record thread")?;
+        let journal_thread = journal_thread.context("cannot start the journal thread")?;
         let mut daemon = Self {
             chance: SplitMix::seeded(engine.seed),
             engine: Engine::new(clock::now().instant, engine),
-            events: VecDeque::new(),
+            engine_events: VecDeque::new(),
             post: Post::new(),
-            network: Network::new(servers, pool, outbox.clone()),
+            network: Network::new(servers, pool, events.clone()),
             disk: DiskWork::new(writer.context("cannot start the writer")?),
-            state: PersistentState::new(spool, keeper, clerk, scribe),
+            state: PersistentState::new(spool, record_thread, state_thread, journal_thread),
             observers: Observers::new(progress, polling.cadence, left.volumes),
             jobs,
             pending_writes: PendingWrites::default(),
             retention: settings.retention.begin(clock::now()),
-            reception,
-            feeds: FeedRoom::new(left.feeds, config, feeds_only, web, handle.clone()),
+            new_jobs,
+            feeds: FeedDriver::new(left.feeds, config, feeds_only, web, handle.clone()),
             handle,
-            newsgroups: Newsgroups::new(config.groups.settings(), outbox.clone()),
-            outbox,
+            newsgroups: Newsgroups::new(config.groups.settings(), events.clone()),
+            events,
             pauses: Pauses::default(),
             probes: Probes::default(),
-            watch_folder: WatchFolder::new(bell.context("cannot start the desk")?),
+            watch_folder: WatchFolder::new(waker.context("cannot start the watch thread")?),
             targets: new_targets(polling.queue),
             fetches,
             joinings: Joinings::default(),
-            supervisor: Supervisor::find(|name| std::env::var(name).ok()),
-            storage: Storage::new(places, reserve),
-            loading: Loading::new(roots),
+            service_manager: ServiceManager::find(|name| std::env::var(name).ok()),
+            storage: Storage::new(disk_info, reserve),
+            loading: Loading::new(directories),
             load_trouble: None,
             settings: ActiveSettings::new(
                 (settings.config, settings.config_file),
@@ -206,16 +207,16 @@ impl Daemon {
         let config = daemon.settings.config();
         daemon.disk.set_reading_back(config.download.verify == Verify::Read);
         daemon.restore_choices(&left.settings);
-        let rebuilt = rebuild(&daemon.reception, &daemon.state.spool, &found.to_rebuild);
+        let rebuilt = rebuild(&daemon.new_jobs, &daemon.state.spool, &found.to_rebuild);
         rebuilt.records.into_iter().for_each(|record| daemon.jobs.insert(Box::new(record)));
         rebuilt.warnings.into_iter().for_each(|told| daemon.observers.warn(told));
-        daemon.take_up(found.set_aside, found.suspects, found.read_only);
+        daemon.resume_queue(found.set_aside, found.suspects, found.read_only);
         daemon.settle_again(&found.unsettled);
         if !found.joined.is_empty() {
-            daemon.state.keeper.remove_all(found.joined);
+            daemon.state.record_thread.remove_all(found.joined);
         }
         if daemon.settings.feeds_only() {
-            daemon.tell_engine(Event::DownloadPaused);
+            daemon.notify_engine(EngineEvent::DownloadPaused);
         } else {
             daemon.fetch_again();
             daemon.set_scan_target();
@@ -224,12 +225,12 @@ impl Daemon {
         daemon.targets.set_concurrency(Lane::Feeds, concurrency);
         let (feeds, mut with, _) = daemon.feeds();
         feeds.set_targets(&mut with);
-        daemon.keep_rss();
+        daemon.write_rss();
         Ok(daemon)
     }
 
     /// Goes on with what was queued.
-    fn take_up(
+    fn resume_queue(
         &mut self,
         set_aside: Vec<(PathBuf, String)>,
         suspects: Vec<JobId>,
@@ -257,49 +258,49 @@ impl Daemon {
         self.prune();
     }
 
-    async fn converse(&mut self, mut inbox: Inbox) -> anyhow::Result<()> {
-        let doors =
+    async fn run_loop(&mut self, mut received: EventReceiver) -> anyhow::Result<()> {
+        let listeners =
             listen::open(self.settings.config(), &self.handle, self.observers.hub()).await?;
-        self.tell_ready();
-        self.supervisor.ready(self.supervised_status());
+        self.log_ready();
+        self.service_manager.ready(self.status_line());
         self.load_next();
         loop {
             self.on_time();
-            if self.outbox.died().is_some() || self.settings.feeds_only() && self.feeds.are_done() {
+            if self.events.died().is_some() || self.settings.feeds_only() && self.feeds.are_done() {
                 break;
             }
             tokio::select! {
-                happening = inbox.recv() => match happening {
-                    None | Some(Happening::Stop) => break,
-                    Some(happening) => self.on(happening),
+                event = received.recv() => match event {
+                    None | Some(Event::Stop) => break,
+                    Some(event) => self.on(event),
                 },
                 () = wait_until(self.next_deadline()) => {}
             }
             // What has piled up is dealt with before the clock is looked at again.
             for _ in 0..LONGEST_BATCH {
-                match inbox.try_recv() {
-                    Ok(Happening::Stop) => {
-                        self.stop(inbox, doors).await;
+                match received.try_recv() {
+                    Ok(Event::Stop) => {
+                        self.stop(received, listeners).await;
                         return self.how_it_ended();
                     }
-                    Ok(happening) => self.on(happening),
+                    Ok(event) => self.on(event),
                     Err(_) => break,
                 }
             }
         }
-        self.stop(inbox, doors).await;
+        self.stop(received, listeners).await;
         self.how_it_ended()
     }
 
     fn how_it_ended(&self) -> anyhow::Result<()> {
-        match self.outbox.died() {
+        match self.events.died() {
             Some(name) => anyhow::bail!("internal.panic: the thread {name} has died"),
             None => Ok(()),
         }
     }
 
     /// What cannot be written down is not taken: it can be asked, and that is all.
-    fn tell_ready(&self) {
+    fn log_ready(&self) {
         let (version, servers) = (env!("CARGO_PKG_VERSION"), self.network.servers().len());
         let state = &self.settings.config().directories.state;
         match counters::is_writable(state) {
@@ -312,7 +313,7 @@ impl Daemon {
     }
 
     /// One line for those who ask what started it.
-    pub(crate) fn supervised_status(&self) -> &'static str {
+    pub(crate) fn status_line(&self) -> &'static str {
         match self.network.servers().len() {
             0 => "Waiting for a news server to be added",
             _ => "Ready",
@@ -323,17 +324,17 @@ impl Daemon {
         let due = [self.engine.poll_timeout(), self.post.poll_timeout()];
         let planned = [self.targets.next_wake(), self.pauses.next_end()];
         let to_be_kept = [self.state.next_deadline(), self.observers.next_deadline()];
-        let watched = [self.supervisor.next_sign()];
+        let watched = [self.service_manager.next_watchdog()];
         due.into_iter().chain(planned).chain(to_be_kept).chain(watched).flatten().min()
     }
 
     fn on_time(&mut self) {
         let now = clock::now().instant;
         if self.engine.poll_timeout().is_some_and(|at| now >= at) {
-            self.tell_engine(Event::Timeout);
+            self.notify_engine(EngineEvent::Timeout);
         }
         if self.post.poll_timeout().is_some_and(|at| now >= at) {
-            self.tell_post(bergamot_post::Event::Timeout);
+            self.notify_post(bergamot_post::Event::Timeout);
         }
         self.begin_what_is_due(now);
         for (job, number) in self.state.on_time(now) {
@@ -341,12 +342,12 @@ impl Daemon {
         }
         self.end_pauses();
         if let Some(volumes) = self.observers.traffic_mut().take_due(now) {
-            self.state.clerk.keep_volumes(volumes);
+            self.state.state_thread.write_traffic(volumes);
         }
         if self.observers.take_queue_change() {
             self.find_current_job(now);
         }
-        self.supervisor.give_sign_if_due(now);
+        self.service_manager.notify_watchdog_if_due(now);
     }
 
     /// Begins whatever is due; each says later how it went.
@@ -391,11 +392,11 @@ impl Daemon {
             Poll::Probe(job) => self.begin_probe(job),
             Poll::Progress(job) => {
                 let (observers, mut with) = self.observers();
-                observers.tell_progress(&mut with, job);
+                observers.publish_progress(&mut with, job);
             }
             Poll::Rate => {
                 let (observers, mut with) = self.observers();
-                observers.tell_rate(&mut with);
+                observers.publish_rate(&mut with);
             }
             Poll::Records => {
                 end_once(&mut self.targets, target);
@@ -429,66 +430,66 @@ impl Daemon {
         self.see_to_probes(now, current);
     }
 
-    fn on(&mut self, happening: Happening) {
-        match happening {
-            Happening::Accepted(record) => drop(self.on_accepted(*record)),
-            Happening::Called(call) => call.answer(self),
-            Happening::Cleared { job, and_record, result } => {
+    fn on(&mut self, event: Event) {
+        match event {
+            Event::Accepted(record) => drop(self.on_accepted(*record)),
+            Event::Called(call) => call.answer(self),
+            Event::Cleared { job, and_record, result } => {
                 self.on_cleared(job, and_record, &result);
             }
-            Happening::Connection { connection, report } => self.on_report(connection, report),
-            Happening::Disk(done) => self.on_disk(done),
-            Happening::Feed(news) => {
+            Event::Connection { connection, report } => self.on_report(connection, report),
+            Event::Disk(done) => self.on_disk(done),
+            Event::Feed(news) => {
                 let (feeds, mut with, _) = self.feeds();
                 feeds.on_event(&mut with, news);
             }
-            Happening::Fetched { job, fetched } => self.on_fetched(job, *fetched),
-            Happening::FoundDelivered(jobs) => self.on_found_delivered(&jobs),
-            Happening::ErrandReturned(returned) => self.on_errand_returned(*returned),
-            Happening::ReloadWanted => self.handle.begin_reload(),
-            Happening::JournalWritten(ticket) => {
-                self.tell_post(bergamot_post::Event::TaskEnded { ticket, result: Ok(()) });
+            Event::Fetched { job, fetched } => self.on_fetched(job, *fetched),
+            Event::FoundDelivered(jobs) => self.on_found_delivered(&jobs),
+            Event::Session(returned) => self.on_session_report(*returned),
+            Event::ReloadWanted => self.handle.begin_reload(),
+            Event::JournalWritten(ticket) => {
+                self.notify_post(bergamot_post::Event::TaskEnded { ticket, result: Ok(()) });
             }
-            Happening::Journals(result) => {
+            Event::Journals(result) => {
                 let event = self.state.on_journals(result);
                 if self.state.journal_error().is_some() {
                     self.do_once(Poll::Journals, clock::now().instant + RETRY_EVERY);
                 }
                 if let Some(event) = event {
                     self.observers.on_hold_changed();
-                    self.tell_engine(event);
+                    self.notify_engine(event);
                 }
             }
-            Happening::Loaded { job, number, loaded } => self.on_loaded(job, number, loaded),
-            Happening::Merged(merging) => self.on_merged(*merging),
-            Happening::Opened { number, opened } => self.on_opened(number, *opened),
-            Happening::Persisted { number, result } => self.on_persisted(number, result),
-            Happening::Recorded { job, is_over, result } => self.on_recorded(job, is_over, result),
-            Happening::Retracted { job, number } => self.disk.end_retraction(job, number),
-            Happening::SampleDrawn { job, drawn } => self.on_sample_drawn(job, drawn),
-            Happening::Scanned { next } => {
+            Event::Loaded { job, number, loaded } => self.on_loaded(job, number, loaded),
+            Event::Merged(merging) => self.on_merged(*merging),
+            Event::Opened { number, opened } => self.on_opened(number, *opened),
+            Event::Persisted { number, result } => self.on_persisted(number, result),
+            Event::Recorded { job, is_over, result } => self.on_recorded(job, is_over, result),
+            Event::Retracted { job, number } => self.disk.end_retraction(job, number),
+            Event::SampleDrawn { job, drawn } => self.on_sample_drawn(job, drawn),
+            Event::Scanned { next } => {
                 let (targets, chance) = (&mut self.targets, &mut self.chance);
                 self.watch_folder.on_scanned(targets, chance, clock::now().instant, next);
             }
-            Happening::Settled(jobs) => self.on_settled(&jobs),
-            Happening::Split(splitting) => self.on_split(*splitting),
-            Happening::Stop | Happening::ThreadDied => {} // looked at by the loop
-            Happening::Surveyed(survey) => self.on_surveyed(*survey),
-            Happening::WatchFolderTouched => {
+            Event::Settled(jobs) => self.on_settled(&jobs),
+            Event::Split(splitting) => self.on_split(*splitting),
+            Event::Stop | Event::ThreadDied => {} // looked at by the loop
+            Event::Surveyed(survey) => self.on_surveyed(*survey),
+            Event::WatchFolderTouched => {
                 self.targets.due_now(clock::now().instant, Poll::WatchFolder);
             }
         }
     }
 
-    pub(crate) fn tell_engine(&mut self, event: Event) {
-        self.events.push_back(event);
+    pub(crate) fn notify_engine(&mut self, event: EngineEvent) {
+        self.engine_events.push_back(event);
         self.run_engine();
     }
 
     /// Tells the engine all that waits for it, and carries out its orders.
     pub(crate) fn run_engine(&mut self) {
-        while let Some(event) = self.events.pop_front() {
-            if let Event::JobRemoved(job) = event {
+        while let Some(event) = self.engine_events.pop_front() {
+            if let EngineEvent::JobRemoved(job) = event {
                 self.drive_post(bergamot_post::Event::JobRemoved(job));
             }
             self.engine.handle(clock::now(), event);
@@ -509,12 +510,12 @@ impl Daemon {
             warn!("what is used of the quotas could not be written: {why}");
         }
         let result = result.map_err(|_| DiskTrouble::Transient);
-        self.tell_engine(Event::Persisted { number, result });
+        self.notify_engine(EngineEvent::Persisted { number, result });
     }
 
-    /// A connection for newsgroups reports an errand that is over, or its own end.
-    fn on_errand_returned(&mut self, returned: Returned) {
-        let report = self.newsgroups.errands().on_returned(returned);
+    /// A connection for newsgroups reports a request that is over, or its own end.
+    fn on_session_report(&mut self, returned: SessionReport) {
+        let report = self.newsgroups.sessions().on_returned(returned);
         if let Some(server) = self.network.servers().get(report.server) {
             let name = &server.settings().name;
             self.observers.traffic_mut().count_headers(name, report.received);
@@ -523,7 +524,7 @@ impl Daemon {
             self.network.note_error(report.server, error);
         }
         // The engine first: a server that rests after that is not asked again.
-        report.events.into_iter().for_each(|event| self.tell_engine(event));
+        report.engine_events.into_iter().for_each(|event| self.notify_engine(event));
         let (newsgroups, mut with) = self.newsgroups();
         newsgroups.on_returned(&mut with, report.server, report.over);
         self.run_engine();
@@ -563,22 +564,22 @@ impl Daemon {
         (&mut self.observers, ProgressContext { engine, jobs, targets, chance })
     }
 
-    pub(crate) fn feeds(&mut self) -> (&mut FeedRoom, FeedContext<'_>, &ActiveSettings) {
+    pub(crate) fn feeds(&mut self) -> (&mut FeedDriver, FeedContext<'_>, &ActiveSettings) {
         let Self { feeds, jobs, targets, chance, state, observers, settings, .. } = self;
-        let (clerk, hub) = (&state.clerk, observers.hub());
-        (feeds, FeedContext { jobs, targets, chance, clerk, hub }, settings)
+        let (state_thread, hub) = (&state.state_thread, observers.hub());
+        (feeds, FeedContext { jobs, targets, chance, state_thread, hub }, settings)
     }
 
     pub(crate) fn fetches(&mut self) -> (&mut Fetches, FetchContext<'_>) {
         let Self { fetches, feeds, jobs, targets, chance, state, observers, .. } = self;
-        let (clerk, hub) = (&state.clerk, observers.hub());
-        let with = FeedContext { jobs, targets, chance, clerk, hub };
+        let (state_thread, hub) = (&state.state_thread, observers.hub());
+        let with = FeedContext { jobs, targets, chance, state_thread, hub };
         (fetches, FetchContext { feeds, with })
     }
 
     pub(crate) fn newsgroups(&mut self) -> (&mut Newsgroups, GroupContext<'_>) {
-        let Self { newsgroups, engine, events, network, targets, chance, .. } = self;
-        (newsgroups, GroupContext { engine, events, network, targets, chance })
+        let Self { newsgroups, engine, engine_events, network, targets, chance, .. } = self;
+        (newsgroups, GroupContext { engine, engine_events, network, targets, chance })
     }
 
     pub(crate) fn do_once(&mut self, target: Poll, at: Instant) {
@@ -596,70 +597,70 @@ impl Daemon {
     }
 
     /// Writes the file anew, if there is to be one.
-    pub(crate) fn keep_rss(&self) {
+    pub(crate) fn write_rss(&self) {
         if let Some(path) = &self.settings.config().feeds_table.output {
-            self.state.clerk.keep_rss(path.clone(), self.rss());
+            self.state.state_thread.write_rss(path.clone(), self.rss());
         }
     }
 
-    pub(crate) fn tally_end(&mut self, job: JobId) {
+    pub(crate) fn count_end(&mut self, job: JobId) {
         let Some(record) = self.jobs.record(job) else { return };
         let category = self.settings.measured_category(record.category.as_deref());
         let state = self.view().state_of(record);
         self.observers.counters_mut().on_end(category, state);
     }
 
-    pub(crate) fn tell_added(&self, job: JobId) {
+    pub(crate) fn publish_added(&self, job: JobId) {
         if let Some(record) = self.jobs.record(job) {
-            self.observers.tell_added(record);
+            self.observers.publish_added(record);
         }
     }
 
-    pub(crate) fn tell_state(&self, job: JobId) {
+    pub(crate) fn publish_state(&self, job: JobId) {
         let Some(record) = self.jobs.record(job) else { return };
         if matches!(record.ending(), Some(Ending::Completed { .. })) {
-            self.keep_rss();
+            self.write_rss();
         }
-        self.observers.tell_state(record, self.view().state_of(record));
+        self.observers.publish_state(record, self.view().state_of(record));
     }
 
-    pub(crate) fn tell_changed(&self, job: JobId) {
-        self.observers.tell_changed(job);
+    pub(crate) fn publish_changed(&self, job: JobId) {
+        self.observers.publish_changed(job);
     }
 
-    pub(crate) fn tell_removed(&mut self, job: JobId) {
+    pub(crate) fn publish_removed(&mut self, job: JobId) {
         self.probes.forget(job);
-        self.observers.tell_removed(job);
+        self.observers.publish_removed(job);
     }
 
-    pub(crate) fn tell_disk(&mut self, trouble: Option<String>) {
+    pub(crate) fn publish_disk(&mut self, trouble: Option<String>) {
         let path = self.settings.jobs().incomplete.to_string_lossy().into_owned();
-        self.observers.tell_disk(path, trouble);
+        self.observers.publish_disk(path, trouble);
     }
 
-    pub(crate) fn tell_quotas(&mut self) {
-        self.observers.tell_quotas(quota_views(&mut self.engine, &self.network));
+    pub(crate) fn publish_quotas(&mut self) {
+        self.observers.publish_quotas(quota_views(&mut self.engine, &self.network));
     }
 
     /// What is on disk and on record is kept; what is under way is dropped and asked for again.
-    async fn stop(&mut self, mut inbox: Inbox, doors: Server) {
+    async fn stop(&mut self, mut received: EventReceiver, listeners: Server) {
         info!("stopping");
-        self.supervisor.stopping();
-        // Requests under way are answered while the connections say goodbye. After a panic the doors stay
+        self.service_manager.stopping();
+        // Requests under way are answered while the connections say goodbye. After a panic the listeners stay
         // open for as long as the stop takes, so that `/readyz` can say what happened.
-        let (closing, open) = match self.outbox.died() {
-            None => (Some(tokio::spawn(doors.stop())), None),
-            Some(_) => (None, Some(doors)),
+        let (closing, open) = match self.events.died() {
+            None => (Some(tokio::spawn(listeners.stop())), None),
+            Some(_) => (None, Some(listeners)),
         };
-        self.observers.progress.clear();
+        self.observers.terminal.clear();
         self.network.hang_up_all();
         let goodbyes = tokio::time::Instant::now() + GOODBYE_PATIENCE;
         while self.network.open_count() > 0 {
-            match timeout_at(goodbyes, inbox.recv()).await {
-                Ok(Some(Happening::Connection { connection, report: Report::Ended { .. } })) => {
+            match timeout_at(goodbyes, received.recv()).await {
+                Ok(Some(Event::Connection { connection, report: Report::Ended { .. } })) => {
                     self.network.forget(connection);
                 }
-                Ok(Some(Happening::Disk(done))) => self.on_disk_at_the_end(done),
+                Ok(Some(Event::Disk(done))) => self.on_disk_at_the_end(done),
                 Ok(Some(_)) => {}
                 Ok(None) | Err(_) => break,
             }
@@ -667,21 +668,21 @@ impl Daemon {
         if !self.disk.shut_down() {
             warn!("the disk still holds on to a write");
         }
-        while let Ok(happening) = inbox.try_recv() {
-            if let Happening::Disk(done) = happening {
+        while let Ok(event) = received.try_recv() {
+            if let Event::Disk(done) = event {
                 self.on_disk_at_the_end(done);
             }
         }
-        // Nobody is left to hear that a record is written and has to be written once more.
+        // No event comes any more that a record is written and has to be written once more.
         for job in self.pending_writes.unsent() {
             if let Some(record) = self.jobs.record(job) {
-                self.state.keeper.update(record.clone());
+                self.state.record_thread.update(record.clone());
             }
         }
         if let Some(records) = self.engine.closing_records(clock::now()) {
-            self.state.clerk.close(&records);
+            self.state.state_thread.close(&records);
         }
-        self.state.clerk.keep_volumes(self.observers.traffic_mut().take());
+        self.state.state_thread.write_traffic(self.observers.traffic_mut().take());
         self.state.stop();
         closing.inspect(JoinHandle::abort);
         drop(open);
@@ -690,7 +691,7 @@ impl Daemon {
 
     /// A file that got its name in the last moment is worth remembering.
     fn on_disk_at_the_end(&mut self, done: Done<Buffer>) {
-        if let Some((AtDisk::FinishFile { file, read_back }, Ok(Outcome::Named(name)))) =
+        if let Some((DiskTask::FinishFile { file, read_back }, Ok(Outcome::Named(name)))) =
             self.disk.on_done(done)
         {
             self.note_finished(file, name.as_str(), read_back);
@@ -721,7 +722,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::service_thread::vital_thread;
+    use crate::service_thread::service_thread;
     use bergamot_config::{Config, Environment};
 
     /// What `/readyz` answers over the socket.
@@ -745,23 +746,23 @@ mod tests {
         );
         let config = Config::parse(text.as_bytes(), home.path(), &Environment::default());
         let config = config.unwrap_or_else(|problems| panic!("{problems:?}"));
-        let (outbox, inbox) = Outbox::new();
+        let (events, received) = EventSender::new();
         let settings = Settings::new(&config, 2);
         let mut daemon =
-            Daemon::new(settings, outbox.clone(), LogBook::default()).expect("it starts");
-        vital_thread("scribe", &outbox, || panic!("on purpose")).expect("a thread");
-        while outbox.died().is_none() {
+            Daemon::new(settings, events.clone(), LogBook::default()).expect("it starts");
+        service_thread("journals", &events, || panic!("on purpose")).expect("a thread");
+        while events.died().is_none() {
             tokio::task::yield_now().await;
         }
         // The main loop does not run, as while it stops.
-        let doors =
+        let listeners =
             listen::open(daemon.settings.config(), &daemon.handle, daemon.observers.hub()).await;
-        let doors = doors.expect("it can listen");
+        let listeners = listeners.expect("it can listen");
         let answer = tokio::task::spawn_blocking(move || readiness(&socket)).await;
         let answer = answer.expect("no panic").expect("it answers");
-        assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("scribe"), "{answer}");
-        doors.stop().await;
-        let error = daemon.converse(inbox).await.expect_err("a thread has died").to_string();
-        assert_eq!(error, "internal.panic: the thread scribe has died");
+        assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("journals"), "{answer}");
+        listeners.stop().await;
+        let error = daemon.run_loop(received).await.expect_err("a thread has died").to_string();
+        assert_eq!(error, "internal.panic: the thread journals has died");
     }
 }

@@ -1,4 +1,5 @@
-//! What the daemon is told beforehand.
+//! [`Settings`]: what the daemon is started with, made of the configuration; [`JobSettings`] are shared by the threads
+//! that handle jobs. Pure.
 
 use std::io::IsTerminal;
 use std::net::{IpAddr, Ipv4Addr};
@@ -204,7 +205,7 @@ impl JobSettings {
     }
 
     /// Every directory that jobs are written to, each once.
-    pub(crate) fn grounds(&self) -> Vec<&Path> {
+    pub(crate) fn directories(&self) -> Vec<&Path> {
         let mut all = vec![self.incomplete.as_path()];
         for path in self.destinations() {
             if !all.contains(&path) {
@@ -215,7 +216,7 @@ impl JobSettings {
     }
 
     /// The configured directory that the finished jobs of a category come to lie in.
-    pub(crate) fn ground(&self, category: Option<&str>) -> &Path {
+    pub(crate) fn configured_directory(&self, category: Option<&str>) -> &Path {
         match category.and_then(|name| self.category(name)) {
             Some(known) => &known.directory,
             None => &self.complete,

@@ -23,7 +23,7 @@ use bergamot_types::{ByteRate, GroupName, JobId, ServerId, Url};
 use bergamot_writer::Root;
 use tokio::sync::oneshot;
 
-use crate::event::{Happening, Outbox};
+use crate::event::{Event, EventSender};
 use crate::intake::url_client::Web;
 use crate::jobs::edit::Edited;
 use crate::jobs::merge_split::Joining;
@@ -152,11 +152,11 @@ fn accept(daemon: &mut Daemon, record: Record, at_top: bool) -> Vec<Promise> {
 
 /// Sends a call to the main loop and waits for its answer.
 pub(crate) async fn ask<T>(
-    outbox: &Outbox,
+    events: &EventSender,
     call: impl FnOnce(Reply<T>) -> Call,
 ) -> Result<T, Refusal> {
     let (sender, answer) = oneshot::channel();
-    outbox.tell(Happening::Called(call(Reply(sender))));
+    events.send(Event::Called(call(Reply(sender))));
     answer.await.map_err(|_| Refusal::Stopping)
 }
 

@@ -10,7 +10,7 @@ use bergamot_api::newsgroup::{Group, GroupQuery};
 use bergamot_api::request::{Part, Pause};
 use bergamot_api::view::{Page, Reload};
 use bergamot_config::{Config, Verify};
-use bergamot_engine::Event;
+use bergamot_engine::Event as EngineEvent;
 use bergamot_newsgroups::{Failure, Need};
 use bergamot_store::RuntimeSettings;
 use bergamot_types::{ByteRate, GroupName, ServerId};
@@ -59,13 +59,13 @@ impl Daemon {
     /// The engine and the watch folder do as the pauses say, now and after a restart.
     pub(crate) fn obey_pauses(&mut self) -> Promise {
         let event = match self.pauses.download {
-            Some(_) => Event::DownloadPaused,
-            None => Event::DownloadResumed,
+            Some(_) => EngineEvent::DownloadPaused,
+            None => EngineEvent::DownloadResumed,
         };
-        self.tell_engine(event);
+        self.notify_engine(event);
         self.set_scan_target();
-        self.observers.tell_pauses(&self.pauses);
-        self.keep_choices()
+        self.observers.publish_pauses(&self.pauses);
+        self.write_choices()
     }
 
     /// Until it is changed again; none is no limit.
@@ -75,8 +75,8 @@ impl Daemon {
             Some(rate) => info!("limited to {rate}"),
             None => info!("the limit is lifted"),
         }
-        self.tell_engine(Event::RateChanged(self.settings.chosen_rate()));
-        self.keep_choices()
+        self.notify_engine(EngineEvent::RateChanged(self.settings.chosen_rate()));
+        self.write_choices()
     }
 
     pub(crate) fn switch_servers(
@@ -90,7 +90,7 @@ impl Daemon {
             self.settings.switch_server(name, *active);
         }
         self.obey_settings();
-        Ok(self.keep_choices())
+        Ok(self.write_choices())
     }
 
     /// What the configuration says of these servers counts again.
@@ -101,21 +101,21 @@ impl Daemon {
             }
         }
         self.obey_settings();
-        self.keep_choices()
+        self.write_choices()
     }
 
     /// Writes down what users have chosen.
-    fn keep_choices(&mut self) -> Promise {
+    fn write_choices(&mut self) -> Promise {
         let (sender, promise) = oneshot::channel();
-        self.state.clerk.keep_settings(self.settings.choices(&self.pauses), sender);
+        self.state.state_thread.write_settings(self.settings.choices(&self.pauses), sender);
         promise
     }
 
     /// Takes another configuration, as far as that can be done while running.
     pub(crate) fn apply(&mut self, config: Config) -> Result<Reload, Refusal> {
-        self.supervisor.reloading();
+        self.service_manager.reloading();
         let reload = self.take_config(config);
-        self.supervisor.ready(self.supervised_status());
+        self.service_manager.ready(self.status_line());
         reload
     }
 
@@ -125,19 +125,19 @@ impl Daemon {
         self.network
             .replace_servers(settings.servers)
             .map_err(|error| Refusal::Invalid(format!("{error:#}")))?;
-        self.state.clerk.set_names(self.network.servers().names());
+        self.state.state_thread.set_names(self.network.servers().names());
         self.observers.counters_mut().forget_past();
         self.retention.set(settings.retention.keep, settings.retention.most);
         self.storage.set_reserve(config.storage.reserve);
         if self.settings.replace(config, settings.jobs) {
-            drop(self.keep_choices());
+            drop(self.write_choices());
         }
         let config = self.settings.config();
         self.disk.set_reading_back(config.download.verify == Verify::Read);
         let (feeds, mut with, settings) = self.feeds();
         feeds.apply(&mut with, settings.config());
         Fetches::try_all(&mut self.targets);
-        self.keep_rss();
+        self.write_rss();
         self.obey_settings();
         self.load_next();
         info!(applied = reload.applied.len(), "the configuration was read again");
@@ -155,10 +155,10 @@ impl Daemon {
             return;
         }
         if self.pauses.download.is_some() {
-            self.tell_engine(Event::DownloadPaused);
+            self.notify_engine(EngineEvent::DownloadPaused);
         }
         if self.settings.chosen_rate().is_some() {
-            self.tell_engine(Event::RateChanged(self.settings.chosen_rate()));
+            self.notify_engine(EngineEvent::RateChanged(self.settings.chosen_rate()));
         }
         if self.settings.has_switches() {
             self.obey_settings();
@@ -168,11 +168,11 @@ impl Daemon {
 
     /// Gives the engine its settings.
     fn obey_settings(&mut self) {
-        let used = self.state.clerk.records();
+        let used = self.state.state_thread.records();
         let settings = self.settings.engine(self.network.servers(), used);
-        self.tell_engine(Event::SettingsChanged(Box::new(settings)));
+        self.notify_engine(EngineEvent::SettingsChanged(Box::new(settings)));
         let (newsgroups, mut with) = self.newsgroups();
-        newsgroups.send_anew(&mut with);
+        newsgroups.resend(&mut with);
         self.run_engine();
     }
 
@@ -189,7 +189,7 @@ impl Daemon {
             }
         };
         self.observers.traffic_mut().reset(name, only_custom);
-        self.state.clerk.keep_volumes(self.observers.traffic_mut().take());
+        self.state.state_thread.write_traffic(self.observers.traffic_mut().take());
         Ok(())
     }
 

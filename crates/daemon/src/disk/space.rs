@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use bergamot_api::Event as News;
-use bergamot_engine::{Event, Hold};
+use bergamot_engine::{Event as EngineEvent, Hold};
 use bergamot_jobs::admission::{
     Admission, Directories, IncompleteVolume, MOST_PASSED_OVER, NotAdmitted, Survey, may_be_stopped,
 };
@@ -16,17 +16,17 @@ use bergamot_writer::Root;
 use tracing::{debug, info, warn};
 
 use crate::clock;
-use crate::disk::disk_info::Places;
-use crate::event::Happening;
+use crate::disk::disk_info::DiskInfo;
+use crate::event::Event;
 use crate::periodic::Poll;
 use crate::run::Daemon;
-use crate::service_thread::vital_task;
+use crate::service_thread::service_task;
 use crate::settings::JobSettings;
 
 /// What the main loop knows of the room for jobs.
 #[derive(Debug)]
 pub(crate) struct Storage {
-    places: Places,
+    disk_info: DiskInfo,
     admission: Admission,
     under_way: bool,
     is_told: bool, // that jobs wait
@@ -41,8 +41,8 @@ struct Questions {
 }
 
 impl Storage {
-    pub(crate) fn new(places: Places, reserve: Reserve) -> Self {
-        Self { places, admission: Admission::new(reserve), under_way: false, is_told: false }
+    pub(crate) fn new(disk_info: DiskInfo, reserve: Reserve) -> Self {
+        Self { disk_info, admission: Admission::new(reserve), under_way: false, is_told: false }
     }
 
     pub(crate) fn set_reserve(&mut self, reserve: Reserve) {
@@ -51,7 +51,7 @@ impl Storage {
 }
 
 fn directories<'a>(settings: &'a JobSettings, record: &Record) -> Directories<'a> {
-    let destination = settings.ground(record.category.as_deref());
+    let destination = settings.configured_directory(record.category.as_deref());
     Directories { incomplete: &settings.incomplete, destination }
 }
 
@@ -95,7 +95,7 @@ impl Daemon {
         }
         let state = self.view().state_of(record);
         self.observers.hub().publish(News::JobState { job, state, reason: Some(why.clone()) });
-        self.tell_disk(Some(why));
+        self.publish_disk(Some(why));
     }
 
     /// A job that runs gives up its turn; what it has written stays.
@@ -105,7 +105,7 @@ impl Daemon {
         self.disk.close(job);
         self.jobs.stop(job);
         self.hold_back(job, why);
-        self.tell_engine(Event::JobRemoved(job));
+        self.notify_engine(EngineEvent::JobRemoved(job));
     }
 
     pub(crate) fn survey(&mut self) {
@@ -118,13 +118,13 @@ impl Daemon {
         });
         let questions = Questions {
             incomplete: settings.incomplete.clone(),
-            directories: settings.grounds().into_iter().map(Path::to_owned).collect(),
+            directories: settings.directories().into_iter().map(Path::to_owned).collect(),
             begun: begun.take(MOST_MEASURED).collect(),
         };
-        let (places, outbox) = (self.storage.places.clone(), self.outbox.clone());
-        vital_task("survey", &self.outbox, async move {
-            let survey = survey_volumes(&places, questions).await;
-            outbox.tell(Happening::Surveyed(Box::new(survey)));
+        let (disk_info, events) = (self.storage.disk_info.clone(), self.events.clone());
+        service_task("survey", &self.events, async move {
+            let survey = survey_volumes(&disk_info, questions).await;
+            events.send(Event::Surveyed(Box::new(survey)));
         });
     }
 
@@ -144,10 +144,10 @@ impl Daemon {
     }
 
     /// No job waits for room any more.
-    pub(crate) fn tell_room(&mut self) {
+    pub(crate) fn announce_room(&mut self) {
         if self.jobs.held_count() == 0 && std::mem::take(&mut self.storage.is_told) {
             info!("there is room again");
-            self.tell_disk(None);
+            self.publish_disk(None);
         }
     }
 
@@ -156,7 +156,7 @@ impl Daemon {
         match self.storage.admission.incomplete_volume(&settings.incomplete) {
             IncompleteVolume::Usable => {
                 if self.engine.hold() == Some(Hold::Disk) {
-                    self.tell_engine(Event::DiskReturned);
+                    self.notify_engine(EngineEvent::DiskReturned);
                 }
             }
             IncompleteVolume::Full | IncompleteVolume::Silent => {}
@@ -220,14 +220,14 @@ impl Daemon {
     }
 }
 
-async fn survey_volumes(places: &Places, questions: Questions) -> Survey {
+async fn survey_volumes(disk_info: &DiskInfo, questions: Questions) -> Survey {
     let Questions { incomplete, directories, begun } = questions;
     let looks: Vec<_> = directories
         .into_iter()
         .map(|path| {
-            let places = places.clone();
+            let disk_info = disk_info.clone();
             tokio::spawn(async move {
-                let seen = places.seen(&path).await;
+                let seen = disk_info.survey(&path).await;
                 (path, seen)
             })
         })
@@ -236,7 +236,7 @@ async fn survey_volumes(places: &Places, questions: Questions) -> Survey {
     for look in looks {
         volumes.extend(look.await);
     }
-    Survey { volumes, begun: places.measured(&incomplete, begun).await }
+    Survey { volumes, begun: disk_info.measured(&incomplete, begun).await }
 }
 
 /// Jobs whose files are measured: as many as may be begun at once.

@@ -4,7 +4,9 @@
 use std::collections::VecDeque;
 
 use bergamot_api::Event as News;
-use bergamot_engine::{ConnectionId, Event, Failure, HealthAction, Notice, Order, Ticket};
+use bergamot_engine::{
+    ConnectionId, Event as EngineEvent, Failure, HealthAction, Notice, Order, Ticket,
+};
 use bergamot_jobs::failure::{JobFailure, health_text};
 use bergamot_net::{Buffer, Fetch, Report};
 use bergamot_nzb::better_name;
@@ -19,7 +21,7 @@ use bergamot_writer::{DiskError, Done, Outcome};
 use tracing::{debug, info, warn};
 
 use crate::clock;
-use crate::download::disk_work::AtDisk;
+use crate::download::disk_work::DiskTask;
 use crate::download::open_job::OpenJob;
 use crate::jobs::life_cycle::announce;
 use crate::post::move_job::Move;
@@ -56,9 +58,9 @@ impl Daemon {
                 let identity = self.disk.on_note(&note);
                 self.state.note(clock::now().instant, note, identity);
             }
-            Order::Persist { number, records } => self.state.clerk.persist(number, &records),
+            Order::Persist { number, records } => self.state.state_thread.persist(number, &records),
             Order::Probed { job, census } => self.on_probed(job, census),
-            Order::RecallErrand { errand } => self.newsgroups.errands().recall(errand),
+            Order::RecallErrand { errand } => self.newsgroups.sessions().recall(errand),
             Order::Reserve { file, size } => self.disk.reserve(file, size),
             Order::Revoke { connection } => {
                 if let Some(known) = self.network.connection(connection) {
@@ -68,9 +70,9 @@ impl Daemon {
             Order::StartErrand { errand, server } => {
                 let configured = self.network.servers().get(server).cloned();
                 let compress = self.settings.config().groups.compress;
-                let errands = self.newsgroups.errands();
-                let event = errands.start(errand, server, configured, compress);
-                self.events.extend(event);
+                let sessions = self.newsgroups.sessions();
+                let event = sessions.start(errand, server, configured, compress);
+                self.engine_events.extend(event);
             }
             Order::Stat { connection, ticket, id } => {
                 if let Some(known) = self.network.connection(connection) {
@@ -86,7 +88,7 @@ impl Daemon {
         let Some(bytes) = self.network.take_decoded(ticket) else { return };
         if !self.disk.write(ticket, file, offset, bytes) {
             // The job is gone; so is its place on the disk.
-            self.events.push_back(Event::Written { ticket, result: Ok(()) });
+            self.engine_events.push_back(EngineEvent::Written { ticket, result: Ok(()) });
         }
     }
 
@@ -156,7 +158,7 @@ impl Daemon {
         if cause == Cause::ServersDown {
             self.plan_retry_after_outage(job);
         }
-        self.events.push_back(Event::JobRemoved(job));
+        self.engine_events.push_back(EngineEvent::JobRemoved(job));
     }
 
     pub(crate) fn on_report(&mut self, connection: ConnectionId, report: Report) {
@@ -166,7 +168,7 @@ impl Daemon {
             let server = article.server.map(|id| self.network.name(id));
             self.observers.count_article(server, article.bytes, article.good);
         }
-        self.tell_engine(received.event);
+        self.notify_engine(received.event);
     }
 
     pub(crate) fn on_disk(&mut self, done: Done<Buffer>) {
@@ -177,12 +179,12 @@ impl Daemon {
         };
         if let Err(DiskError::Full { .. }) = &outcome {
             self.on_full(match &what {
-                AtDisk::Move(moved) => Some(VolumeId(moved.destination.device())),
+                DiskTask::Move(moved) => Some(VolumeId(moved.destination.device())),
                 _ => self.incomplete_volume(),
             });
         }
         match (what, outcome) {
-            (AtDisk::DeleteFiles { mut record, and_record }, result) => {
+            (DiskTask::DeleteFiles { mut record, and_record }, result) => {
                 let job = record.id;
                 if let Err(error) = &result {
                     warn!(%job, code = error.code(), "its files could not be deleted: {error}");
@@ -191,14 +193,14 @@ impl Daemon {
                     (true, Ok(_)) => {
                         // Another job may have a directory of that name by now.
                         record.directory = None;
-                        self.state.keeper.remove(*record);
+                        self.state.record_thread.remove(*record);
                     }
-                    (true, Err(_)) => self.state.keeper.remove(*record),
+                    (true, Err(_)) => self.state.record_thread.remove(*record),
                     (false, Ok(_)) => self.note_discarded(job),
                     (false, Err(_)) => {} // once more at the next start
                 }
             }
-            (AtDisk::FinishFile { file, read_back }, named) => {
+            (DiskTask::FinishFile { file, read_back }, named) => {
                 match named {
                     Ok(Outcome::Named(name)) => self.note_finished(file, name.as_str(), read_back),
                     Err(DiskError::Changed { .. } | DiskError::Vanished { .. }) => {
@@ -206,29 +208,29 @@ impl Daemon {
                     }
                     _ => {}
                 }
-                self.tell_engine(Event::FileFinished { file, result });
+                self.notify_engine(EngineEvent::FileFinished { file, result });
             }
-            (AtDisk::Move(moved), outcome) => self.on_moved(moved, outcome),
-            (AtDisk::Write { ticket, file }, written) => {
+            (DiskTask::Move(moved), outcome) => self.on_moved(moved, outcome),
+            (DiskTask::Write { ticket, file }, written) => {
                 if let Err(DiskError::Changed { .. }) = written {
                     self.state.note_distrusted(clock::now().instant, file);
                 }
-                self.tell_engine(Event::Written { ticket, result });
+                self.notify_engine(EngineEvent::Written { ticket, result });
             }
-            (AtDisk::Reserve(_), Ok(Outcome::Done)) => {}
-            (AtDisk::Reserve(file), Err(DiskError::FileTooLarge { .. })) => {
+            (DiskTask::Reserve(_), Ok(Outcome::Done)) => {}
+            (DiskTask::Reserve(file), Err(DiskError::FileTooLarge { .. })) => {
                 // It will never be whole there, however much of it is fetched.
-                self.tell_engine(Event::FileFinished { file, result });
+                self.notify_engine(EngineEvent::FileFinished { file, result });
             }
-            (AtDisk::Reserve(file), reserved) => {
+            (DiskTask::Reserve(file), reserved) => {
                 if let Err(DiskError::Changed { .. }) = reserved {
                     self.state.note_distrusted(clock::now().instant, file);
                 }
                 self.note_growing(file);
             }
-            (AtDisk::Sync { job, number }, Ok(_)) => self.state.on_synced(job, number),
-            (AtDisk::Sync { .. }, Err(_)) => {}
-            (AtDisk::Settle { job, summary }, settled) => {
+            (DiskTask::Sync { job, number }, Ok(_)) => self.state.on_synced(job, number),
+            (DiskTask::Sync { .. }, Err(_)) => {}
+            (DiskTask::Settle { job, summary }, settled) => {
                 if settled.is_ok() {
                     self.on_settled(&[job]);
                 }
@@ -240,7 +242,7 @@ impl Daemon {
     }
 
     /// Tells the machine of post-processing what happened to a job, and the engine what follows from it.
-    pub(crate) fn tell_post(&mut self, event: post::Event) {
+    pub(crate) fn notify_post(&mut self, event: post::Event) {
         self.drive_post(event);
         self.run_engine();
     }
@@ -260,7 +262,7 @@ impl Daemon {
     fn process(&mut self, order: post::Order) -> Vec<post::Event> {
         match order {
             post::Order::JobProcessed { job, result } => {
-                self.events.push_back(Event::JobProcessed { job, result });
+                self.engine_events.push_back(EngineEvent::JobProcessed { job, result });
             }
             post::Order::Postponed { job, stage, again_in } => {
                 let why = self.disk.last_error().unwrap_or("the disk is in trouble");
@@ -283,7 +285,7 @@ impl Daemon {
         let record = self.jobs.record(job).filter(|record| record.outcome.is_none());
         if record.is_some_and(|record| is_new(record.life)) {
             self.jobs.step(job, Step::Enter(stage));
-            self.tell_state(job);
+            self.publish_state(job);
         }
         self.observers.hub().publish(News::JobStage { job, stage, progress: progress.0 });
     }
@@ -311,7 +313,7 @@ impl Daemon {
         if let Ok(Outcome::Named(name)) = outcome {
             self.note_completed(job, check, destination, &name);
         }
-        self.tell_post(post::Event::TaskEnded { ticket, result });
+        self.notify_post(post::Event::TaskEnded { ticket, result });
     }
 
     /// Its files are on their way to the destination, or will be as soon as the journal is written.
@@ -347,20 +349,20 @@ impl Daemon {
                     Some(again_in) => warn!(?again_in, "paused: {why}"),
                     None => warn!("paused until there is room: {why}"),
                 }
-                self.tell_disk(Some(why.to_owned()));
+                self.publish_disk(Some(why.to_owned()));
             }
             Notice::DiskResumed => {
                 info!("the disk works again");
-                self.tell_disk(None);
+                self.publish_disk(None);
             }
             Notice::QuotaReached { server, until } => {
                 let server = server.map(|id| self.network.name(id));
                 quota_text::log_reached(self.settings.zone(), server, until);
-                self.tell_quotas();
+                self.publish_quotas();
             }
             Notice::QuotaRenewed { server } => {
                 quota_text::log_renewed(server.map(|id| self.network.name(id)));
-                self.tell_quotas();
+                self.publish_quotas();
             }
             Notice::ScheduleChanged { effect, until } => {
                 self.observers.on_hold_changed();
@@ -368,13 +370,13 @@ impl Daemon {
             }
             Notice::ServerRests { server, trouble, again_in } => {
                 let error = self.network.last_error(server).unwrap_or("?");
-                let why = format!("{}: {error}", loss_text::spoken(trouble));
+                let why = format!("{}: {error}", loss_text::trouble_text(trouble));
                 self.network.log_rest(server, trouble, &why, again_in.as_secs_f32().ceil());
-                self.observers.tell_server(&self.network, server, Some(why));
+                self.observers.publish_server(&self.network, server, Some(why));
             }
             Notice::ServerWorks { server } => {
                 if self.network.log_recovery(server) {
-                    self.observers.tell_server(&self.network, server, None);
+                    self.observers.publish_server(&self.network, server, None);
                     self.retry_jobs_failed_by_outage();
                 }
             }

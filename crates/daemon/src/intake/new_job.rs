@@ -1,4 +1,5 @@
-//! The reception: turns NZBs into jobs of the spool, from wherever they come.
+//! [`NewJobs`]: makes jobs of NZBs and puts them into the spool, from wherever they come. Shared by all threads and
+//! tasks that take NZBs in.
 
 use std::io::{Cursor, Read};
 use std::sync::Arc;
@@ -12,14 +13,14 @@ use bergamot_store::{Addition, Spool, StoreError};
 use bergamot_types::{JobId, Secret, Shown, Url};
 
 use crate::clock;
-use crate::intake::nzb_to_job::{Unread, contents, fingerprint, read_nzb};
+use crate::intake::nzb_to_job::{NzbReadError, contents, fingerprint, read_nzb};
 use crate::settings::JobSettings;
 use crate::shared::Current;
 use bergamot_jobs::queue_order;
 
 /// May be asked from any thread that can wait for the disk.
 #[derive(Clone, Debug)]
-pub(crate) struct Reception {
+pub(crate) struct NewJobs {
     pub(crate) spool: Arc<Spool>,
     settings: Current<JobSettings>,
     bottom: Arc<AtomicI64>, // the rank of the last in the queue
@@ -42,7 +43,7 @@ pub struct Wishes {
     pub parameters: Parameters,
 }
 
-impl Reception {
+impl NewJobs {
     pub(crate) fn new(spool: Arc<Spool>, settings: Current<JobSettings>, bottom: i64) -> Self {
         Self { spool, settings, bottom: Arc::new(AtomicI64::new(bottom)) }
     }
@@ -213,10 +214,10 @@ pub(crate) fn job_name(label: String, nzb: &Nzb) -> String {
         .unwrap_or_default()
 }
 
-pub(crate) fn explained_unread(error: &Unread) -> String {
+pub(crate) fn explained_unread(error: &NzbReadError) -> String {
     match error {
-        Unread::Nzb(error) => explained(error),
-        Unread::Store(error) => format!("{}: {error}", error.code()),
+        NzbReadError::Nzb(error) => explained(error),
+        NzbReadError::Store(error) => format!("{}: {error}", error.code()),
     }
 }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use bergamot_api::Refusal;
-use bergamot_engine::Event;
+use bergamot_engine::Event as EngineEvent;
 use bergamot_jobs::edit::{Delete, Edit, EditRefusal, Edits, Effects, HistoryEdit};
 use bergamot_jobs::{FileChoices, Outcome, Record};
 use bergamot_queue::{Deletion, Ending};
@@ -41,7 +41,7 @@ impl Daemon {
         };
         for (job, edited) in jobs.iter().zip(&edited) {
             if edited.is_ok() {
-                self.tell_changed(*job);
+                self.publish_changed(*job);
             }
         }
         self.load_next();
@@ -54,10 +54,10 @@ impl Daemon {
         let changed = change(&mut edits);
         let Effects { engine, write } = edits.into_effects();
         for job in write {
-            self.reception.stay_below(self.jobs.record(job).map_or(0, |record| record.rank));
+            self.new_jobs.stay_below(self.jobs.record(job).map_or(0, |record| record.rank));
             self.record(job);
         }
-        engine.into_iter().for_each(|event| self.tell_engine(event));
+        engine.into_iter().for_each(|event| self.notify_engine(event));
         changed
     }
 
@@ -141,14 +141,14 @@ impl Daemon {
         self.end_as(job, Outcome { discard, ..outcome });
         let is_active = self.jobs.active(job).is_some();
         if is_active {
-            self.tell_engine(Event::JobRemoved(job));
+            self.notify_engine(EngineEvent::JobRemoved(job));
         }
         match (discard, is_active) {
             (false, _) => {}
             (true, true) => self.discard(job, false),
             (true, false) => {
                 if let Some(record) = self.jobs.record(job) {
-                    self.state.keeper.delete_files(record.clone());
+                    self.state.record_thread.delete_files(record.clone());
                 }
             }
         }
@@ -169,8 +169,8 @@ impl Daemon {
         if !from_the_start && matches!(ending, Some(Ending::Completed { .. })) {
             return Err(EditRefusal::Complete(job).into());
         }
-        self.state.keeper.absolve(job);
-        let rank = self.reception.next_rank();
+        self.state.record_thread.forget_crashes(job);
+        let rank = self.new_jobs.next_rank();
         let Some(record) = self.jobs.record_mut(job) else { return Err(Refusal::NoSuchJob(job)) };
         record.rank = rank;
         record.paused = false;
@@ -181,7 +181,7 @@ impl Daemon {
             record.choose(FileChoices::forget);
             record.directory = None;
             record.finished.clear();
-            self.state.keeper.start_anew(old);
+            self.state.record_thread.start_anew(old);
         }
         info!(%job, from_the_start, "tried again");
         self.jobs.revive(job);

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bergamot_engine::{Event, FORCE_PRIORITY};
+use bergamot_engine::{Event as EngineEvent, FORCE_PRIORITY};
 use bergamot_jobs::duplicates::{Rivals, rivals, stands_for_its_articles};
 use bergamot_jobs::retry::returns_after_proof;
 use bergamot_jobs::{
@@ -20,7 +20,7 @@ use tracing::{debug, info, warn};
 use crate::clock;
 use crate::control::call::Promise;
 use crate::disk::directories;
-use crate::download::disk_work::AtDisk;
+use crate::download::disk_work::DiskTask;
 use crate::download::open_job::{OpenJob, Summary};
 use crate::intake::nzb_to_job::new_job;
 use crate::periodic::Poll;
@@ -43,7 +43,7 @@ impl Daemon {
         let is_to_come = record.life == JobState::Fetching;
         self.jobs.insert(Box::new(record));
         self.let_propagate(id);
-        self.tell_added(id);
+        self.publish_added(id);
         if is_to_come && !self.settings.feeds_only() {
             self.plan_fetch(id);
         }
@@ -88,7 +88,7 @@ impl Daemon {
             // The attempt that is under way may have a directory of the same name, which has to stay.
             return;
         }
-        self.state.keeper.heard(job);
+        self.state.record_thread.directory_known(job);
         // It may have ended meanwhile.
         if self.jobs.end_loading(job) {
             match loaded {
@@ -107,12 +107,12 @@ impl Daemon {
         } else if let Loaded::Ready(ready) = loaded
             && self.jobs.record(job).is_none_or(|record| record.directory.is_none())
         {
-            self.state.keeper.delete_files(ready.record);
+            self.state.record_thread.delete_files(ready.record);
         }
         self.load_next();
     }
 
-    /// The keeper has put its end on record.
+    /// The record thread has put its end on record.
     fn note_ended_elsewhere(&mut self, record: Record) {
         let job = record.id;
         let Some(known) = self.jobs.record_mut(job) else { return };
@@ -122,16 +122,16 @@ impl Daemon {
         let has_changed = *known != record;
         self.jobs.retire(job);
         self.disk.close(job);
-        self.tally_end(job);
+        self.count_end(job);
         if has_changed {
             self.record(job);
         }
         self.put_away(job);
         if matches!(self.jobs.record(job).and_then(Record::ending), Some(Ending::Completed { .. }))
         {
-            self.state.keeper.forget_journal(job);
+            self.state.record_thread.forget_journal(job);
         }
-        self.tell_state(job);
+        self.publish_state(job);
         self.prune();
     }
 
@@ -183,13 +183,13 @@ impl Daemon {
         let open =
             OpenJob { directory, destination, losses_logged: 0, is_read_back, summary: None };
         self.disk.open(job, open, &written);
-        self.tell_room();
+        self.announce_room();
         if has_changed {
             self.record(job);
         }
         self.jobs.step(job, Step::Download);
-        self.tell_engine(Event::JobAdded(new));
-        self.tell_state(job);
+        self.notify_engine(EngineEvent::JobAdded(new));
+        self.publish_state(job);
     }
 
     /// A job has a directory that was just made: whoever had one of that name before has lost it.
@@ -241,8 +241,8 @@ impl Daemon {
         self.disk.close(job);
         self.jobs.rest(job, Rest { until, failure: Some((cause, why.to_owned())) });
         self.do_once(Poll::Rest(job), until);
-        self.events.push_back(Event::JobRemoved(job));
-        self.tell_state(job);
+        self.engine_events.push_back(EngineEvent::JobRemoved(job));
+        self.publish_state(job);
         self.load_next();
     }
 
@@ -250,7 +250,7 @@ impl Daemon {
     pub(crate) fn end_early(&mut self, job: JobId, ending: Ending, why: &str) {
         self.end(job, ending, why);
         if self.jobs.active(job).is_some() {
-            self.tell_engine(Event::JobRemoved(job));
+            self.notify_engine(EngineEvent::JobRemoved(job));
         }
     }
 
@@ -304,7 +304,7 @@ impl Daemon {
     pub(crate) fn record(&mut self, job: JobId) {
         let Some(record) = self.jobs.record(job) else { return };
         if self.pending_writes.changed(job) {
-            self.state.keeper.update(record.clone());
+            self.state.record_thread.update(record.clone());
         }
     }
 
@@ -337,7 +337,7 @@ impl Daemon {
             Next::Later => self.do_once(Poll::Records, clock::now().instant + DISK_PAUSE),
             Next::Again => {
                 if let Some(record) = self.jobs.record(job) {
-                    self.state.keeper.update(record.clone());
+                    self.state.record_thread.update(record.clone());
                 }
             }
             Next::Nothing => {}
@@ -361,10 +361,10 @@ impl Daemon {
     fn let_go(&mut self, job: JobId) {
         self.jobs.retire(job);
         let open = self.disk.close(job);
-        self.tell_room();
-        self.tally_end(job);
+        self.announce_room();
+        self.count_end(job);
         self.put_away(job);
-        self.tell_state(job);
+        self.publish_state(job);
         let Some(record) = self.jobs.record(job) else { return };
         let path = open.as_ref().map(|open| open.directory.path().to_owned());
         match record.ending() {
@@ -373,7 +373,7 @@ impl Daemon {
             // The journal stays until the job is settled, to tell the next daemon if it is not.
             _ => match open {
                 Some(open) => self.settle(job, open),
-                None => self.state.keeper.forget_journal(job),
+                None => self.state.record_thread.forget_journal(job),
             },
         }
         self.prune();
@@ -383,7 +383,7 @@ impl Daemon {
     /// What is only needed while a job is downloaded.
     pub(crate) fn put_away(&mut self, job: JobId) {
         self.forget_files_of(job);
-        self.disk.forget_sums(job);
+        self.disk.forget_checksums(job);
         self.state.close_journal(job);
         self.observers.forget(job);
     }
@@ -398,7 +398,7 @@ impl Daemon {
             // One warning for each jump, and one while the check is planned.
             if self.targets.target(Poll::History).is_none() || matches!(doubt, Doubt::Jumped { .. })
             {
-                tell_postponed(jobs, doubt);
+                log_postponed(jobs, doubt);
             }
             self.do_once(Poll::History, until);
         }
@@ -409,13 +409,13 @@ impl Daemon {
             why.into_iter().flat_map(|(jobs, why)| jobs.into_iter().map(move |job| (job, why)))
         {
             let Some(record) = self.jobs.record(job).cloned() else { continue };
-            tell_pruned(&record, &self.settings.jobs().incomplete, why);
+            log_pruned(&record, &self.settings.jobs().incomplete, why);
             removed.push(record);
             self.jobs.forget(job);
-            self.tell_removed(job);
+            self.publish_removed(job);
         }
         if !removed.is_empty() {
-            self.state.keeper.remove_all(removed);
+            self.state.record_thread.remove_all(removed);
         }
     }
 
@@ -426,22 +426,22 @@ impl Daemon {
         self.pending_writes.changed(job);
         let promise = self.written_promise(job);
         if is_active {
-            self.tell_engine(Event::JobRemoved(job));
+            self.notify_engine(EngineEvent::JobRemoved(job));
             self.discard(job, true);
         } else {
-            self.state.keeper.remove(record);
+            self.state.record_thread.remove(record);
             self.jobs.forget(job);
         }
         self.stop_fetching(job);
         self.put_away(job);
-        self.tell_removed(job);
+        self.publish_removed(job);
         promise
     }
 
     /// Its files are deleted behind all that is still being written to them.
     pub(crate) fn discard(&mut self, job: JobId, and_record: bool) {
         let Some(record) = self.jobs.record(job).cloned() else { return };
-        let what = AtDisk::DeleteFiles { record: Box::new(record), and_record };
+        let what = DiskTask::DeleteFiles { record: Box::new(record), and_record };
         self.disk.order(job, what, bergamot_writer::Task::Discard);
         if and_record {
             self.jobs.forget(job);
@@ -455,14 +455,14 @@ impl Daemon {
     /// Clears up behind jobs that completed when the last daemon had no time for it any more.
     pub(crate) fn settle_again(&self, unsettled: &[JobId]) {
         let records = unsettled.iter().filter_map(|job| self.jobs.record(*job).cloned());
-        directories::settle(records.collect(), &self.settings.jobs().incomplete, &self.outbox);
+        directories::settle(records.collect(), &self.settings.jobs().incomplete, &self.events);
     }
 
     /// Their journals have told what was left of them. One that is tried again has another by now.
     pub(crate) fn on_settled(&self, jobs: &[JobId]) {
         let is_over =
             |job: &&JobId| self.jobs.record(**job).is_none_or(|record| record.outcome.is_some());
-        jobs.iter().filter(is_over).for_each(|job| self.state.keeper.forget_journal(*job));
+        jobs.iter().filter(is_over).for_each(|job| self.state.record_thread.forget_journal(*job));
     }
 
     /// What was to be deleted of a deleted job is gone.
@@ -483,7 +483,7 @@ impl Daemon {
         let is_left = |record: &&Record| record.outcome.as_ref().is_some_and(|it| it.discard);
         let left = self.jobs.history().filter(is_left).filter(|it| !taken.contains(&it.directory));
         for record in left {
-            self.state.keeper.delete_files(record.clone());
+            self.state.record_thread.delete_files(record.clone());
         }
     }
 
@@ -519,7 +519,7 @@ fn announce_failure(record: &Record, directory: &Path) {
 }
 
 /// What is deleted is named, so that a person can see where a download has gone.
-fn tell_pruned(record: &Record, incomplete: &Path, why: &str) {
+fn log_pruned(record: &Record, incomplete: &Path, why: &str) {
     let (job, name) = (record.id, Shown(&record.name));
     match record.directory.as_deref() {
         Some(directory) => {
@@ -531,7 +531,7 @@ fn tell_pruned(record: &Record, incomplete: &Path, why: &str) {
     }
 }
 
-fn tell_postponed(jobs: usize, doubt: Doubt) {
+fn log_postponed(jobs: usize, doubt: Doubt) {
     match doubt {
         Doubt::BeforeNewestRecord => warn!(
             jobs,

@@ -7,7 +7,7 @@
 use std::collections::{HashMap, HashSet};
 
 use bergamot_api::Refusal;
-use bergamot_engine::Event;
+use bergamot_engine::Event as EngineEvent;
 use bergamot_jobs::{Dupe, FileChoices, Fingerprint, Kin, Origin, Record};
 use bergamot_nzb::Limits;
 use bergamot_queue::{FileKey, FileOrder, JobState, MoreFiles, NewFile, Step};
@@ -17,12 +17,12 @@ use tracing::info;
 
 use crate::clock;
 use crate::control::call::Promise;
-use crate::event::Happening;
+use crate::event::Event;
 use crate::feeds::poll::ITEM;
-use crate::intake::new_job::{Reception, explained};
+use crate::intake::new_job::{NewJobs, explained};
 use crate::intake::nzb_to_job::{contents, fingerprint, new_files};
 use crate::run::Daemon;
-use crate::service_thread::vital_blocking;
+use crate::service_thread::service_blocking;
 use bergamot_jobs::edit::is_wanted;
 use bergamot_jobs::queue_order::Target;
 
@@ -96,14 +96,14 @@ impl Daemon {
         }
         let (is_loaded, new) = (known.is_some(), self.offspring(&parent, &files, &name));
         for &file in files.iter().filter(|_| is_loaded) {
-            self.tell_engine(Event::FilePaused(FileKey { job, file }));
+            self.notify_engine(EngineEvent::FilePaused(FileKey { job, file }));
         }
         self.joinings.leaving.insert(job, files.clone());
         let (answer, joining) = oneshot::channel();
-        let (reception, outbox) = (self.reception.clone(), self.outbox.clone());
-        vital_blocking("splitter", &self.outbox, move || {
-            let new = reception.split(&parent, &files, new, is_loaded);
-            outbox.tell(Happening::Split(Box::new(Splitting { job, files, new, answer })));
+        let (new_jobs, events) = (self.new_jobs.clone(), self.events.clone());
+        service_blocking("splitter", &self.events, move || {
+            let new = new_jobs.split(&parent, &files, new, is_loaded);
+            events.send(Event::Split(Box::new(Splitting { job, files, new, answer })));
         });
         Ok(joining)
     }
@@ -150,7 +150,7 @@ impl Daemon {
         let parent = self.jobs.record_mut(job);
         let has_no_room = parent.as_ref().is_some_and(|parent| parent.rank == new.rank);
         parent.map(|parent| parent.give_away_to(&new));
-        self.reception.stay_below(new.rank);
+        self.new_jobs.stay_below(new.rank);
         let priority = new.priority;
         self.jobs.insert(Box::new(new));
         if has_no_room {
@@ -158,14 +158,14 @@ impl Daemon {
             self.change(|edits| edits.on_placed(&changed));
         }
         self.let_propagate(id);
-        self.tell_added(id);
+        self.publish_added(id);
         let promise = self.promise(job);
         if self.engine.job(job).is_some() {
             for &file in files {
-                self.tell_engine(Event::FileDropped(FileKey { job, file }));
+                self.notify_engine(EngineEvent::FileDropped(FileKey { job, file }));
             }
         }
-        self.tell_changed(job);
+        self.publish_changed(job);
         promise
     }
 
@@ -174,7 +174,7 @@ impl Daemon {
         let choices = self.jobs.record(job).and_then(|record| record.file_choices.as_deref());
         let paused = choices.map_or(Vec::new(), |choices| choices.paused().to_vec());
         for &file in files.iter().filter(|file| paused.binary_search(file).is_err()) {
-            self.tell_engine(Event::FileResumed(FileKey { job, file }));
+            self.notify_engine(EngineEvent::FileResumed(FileKey { job, file }));
         }
     }
 
@@ -195,10 +195,10 @@ impl Daemon {
         self.joinings.merging.extend(jobs);
         let (into, donors) = (*into, donors.to_vec());
         let (answer, joining) = oneshot::channel();
-        let (reception, outbox) = (self.reception.clone(), self.outbox.clone());
-        vital_blocking("merger", &self.outbox, move || {
-            let gathered = reception.gather(&whole, &records);
-            outbox.tell(Happening::Merged(Box::new(Merging { into, donors, gathered, answer })));
+        let (new_jobs, events) = (self.new_jobs.clone(), self.events.clone());
+        service_blocking("merger", &self.events, move || {
+            let gathered = new_jobs.gather(&whole, &records);
+            events.send(Event::Merged(Box::new(Merging { into, donors, gathered, answer })));
         });
         Ok(joining)
     }
@@ -208,7 +208,7 @@ impl Daemon {
         if self.jobs.active(job).is_some() {
             self.put_away(job);
             self.jobs.step(job, Step::PutBack);
-            self.tell_engine(Event::JobRemoved(job));
+            self.notify_engine(EngineEvent::JobRemoved(job));
         }
         self.disk.close(job);
         self.jobs.begin_merging(job);
@@ -253,7 +253,7 @@ impl Daemon {
         }
         self.observers.file_ids().forget(into);
         self.show_engine(into, files);
-        self.tell_changed(into);
+        self.publish_changed(into);
         self.promise(into)
     }
 
@@ -264,7 +264,7 @@ impl Daemon {
         self.disk.close(job);
         self.pending_writes.forget(job);
         self.put_away(job);
-        self.tell_removed(job);
+        self.publish_removed(job);
         self.joinings.left.push(record);
     }
 
@@ -283,7 +283,7 @@ impl Daemon {
             order: choices.order().to_vec(),
             wants_extras: self.settings.jobs().wants_par2_volumes,
         };
-        self.tell_engine(Event::FilesAdded { job, more });
+        self.notify_engine(EngineEvent::FilesAdded { job, more });
     }
 
     /// Removes what is left of jobs that the disk knows as part of others.
@@ -292,7 +292,7 @@ impl Daemon {
         let known = self.joinings.left.extract_if(.., |record| spool.is_part(record.id));
         let known: Vec<_> = known.collect();
         if !known.is_empty() {
-            self.state.keeper.remove_all(known);
+            self.state.record_thread.remove_all(known);
         }
     }
 
@@ -321,7 +321,7 @@ impl Daemon {
     }
 }
 
-impl Reception {
+impl NewJobs {
     /// Puts the new job into the spool. Of one that is loaded the engine knows what is begun.
     fn split(
         &self,

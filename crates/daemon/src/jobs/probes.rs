@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use bergamot_api::Event as News;
 use bergamot_api::view;
-use bergamot_engine::{Census, Event};
+use bergamot_engine::{Census, Event as EngineEvent};
 use bergamot_jobs::probes::{JobSample, draw_sample, to_probe};
 use bergamot_poll::Wanted;
 use bergamot_queue::{Outlook, Permille};
@@ -16,10 +16,10 @@ use bergamot_types::{JobId, ServerId, SplitMix};
 use tracing::{debug, warn};
 
 use crate::clock;
-use crate::event::Happening;
+use crate::event::Event;
 use crate::periodic::{Lane, Poll};
 use crate::run::Daemon;
-use crate::service_thread::vital_blocking;
+use crate::service_thread::service_blocking;
 
 /// What the samples said.
 #[derive(Debug, Default)]
@@ -74,7 +74,7 @@ impl Daemon {
         self.targets.remove(Poll::Probe(job));
         self.targets.put_off(Poll::Probe(job), now);
         self.probes.critical.remove(&job);
-        self.tell_engine(Event::ProbeDropped(job));
+        self.notify_engine(EngineEvent::ProbeDropped(job));
     }
 
     /// Reads the NZB beside the loop.
@@ -82,11 +82,11 @@ impl Daemon {
         let Some(record) = self.jobs.record(job).cloned() else {
             return self.end_probe(job, Err(()));
         };
-        let (reception, outbox) = (self.reception.clone(), self.outbox.clone());
+        let (new_jobs, events) = (self.new_jobs.clone(), self.events.clone());
         let mut chance = SplitMix::seeded(self.chance.up_to(u64::MAX));
-        vital_blocking("sampler", &self.outbox, move || {
-            let drawn = reception.nzb(&record).map(|nzb| draw_sample(&nzb, &mut chance));
-            outbox.tell(Happening::SampleDrawn { job, drawn });
+        service_blocking("sampler", &self.events, move || {
+            let drawn = new_jobs.nzb(&record).map(|nzb| draw_sample(&nzb, &mut chance));
+            events.send(Event::SampleDrawn { job, drawn });
         });
     }
 
@@ -97,7 +97,7 @@ impl Daemon {
         match drawn {
             Ok(sample) => {
                 self.probes.critical.insert(job, sample.critical);
-                self.tell_engine(Event::ProbeWanted { job, articles: sample.articles });
+                self.notify_engine(EngineEvent::ProbeWanted { job, articles: sample.articles });
             }
             Err(why) => {
                 debug!(%job, "cannot be probed: {why}");
@@ -147,7 +147,7 @@ impl Daemon {
         let now = clock::now().instant;
         self.targets.finished(now, Poll::Server(server), &Ok::<(), ()>(()), &mut self.chance);
         if self.engine.hold().is_none() {
-            self.tell_engine(Event::ServerProbeWanted(server));
+            self.notify_engine(EngineEvent::ServerProbeWanted(server));
         }
     }
 }

@@ -1,23 +1,23 @@
 //! The way of a job from the spool into the engine: its directories are opened, then it is loaded.
 //!
-//! Only the first may hang, so it is done beside the keeper, who writes everybody's records.
+//! Only the first may hang, so it is done beside the record thread, who writes everybody's records.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use bergamot_types::JobId;
 
-use crate::disk::directories::{Opened, Roots};
-use crate::event::Happening;
+use crate::disk::directories::{Directories, Opened};
+use crate::event::Event;
 use crate::run::Daemon;
-use crate::service_thread::vital_task;
-use crate::spool::load_error::Hindrance;
+use crate::service_thread::service_task;
+use crate::spool::load_error::LoadError;
 
 /// Whose directories are being opened. Jobs are loaded in the order in which that was begun: a share
 /// that is silent costs the others the patience there is with it, once.
 #[derive(Debug)]
 pub(crate) struct Loading {
-    roots: Roots,
+    directories: Directories,
     openings: VecDeque<Opening>,
     last: u64,
     /// The last attempt to load each job, as long as nothing came of it.
@@ -29,12 +29,12 @@ struct Opening {
     number: u64,
     job: JobId,
     category: Option<Arc<str>>,
-    opened: Option<Result<Opened, Hindrance>>,
+    opened: Option<Result<Opened, LoadError>>,
 }
 
 impl Loading {
-    pub(crate) fn new(roots: Roots) -> Self {
-        Self { roots, openings: VecDeque::new(), last: 0, attempts: HashMap::new() }
+    pub(crate) fn new(directories: Directories) -> Self {
+        Self { directories, openings: VecDeque::new(), last: 0, attempts: HashMap::new() }
     }
 
     /// One that came back to the queue meanwhile is opened anew, and only that counts.
@@ -57,7 +57,7 @@ impl Loading {
         !is_outdated
     }
 
-    fn end(&mut self, number: u64, opened: Result<Opened, Hindrance>) {
+    fn end(&mut self, number: u64, opened: Result<Opened, LoadError>) {
         if let Some(known) = self.openings.iter_mut().find(|known| known.number == number) {
             known.opened = Some(opened);
         }
@@ -74,11 +74,11 @@ impl Daemon {
         let Some(record) = self.jobs.begin_to_load(job) else { return };
         let category = record.category;
         let number = self.loading.begin(job, category.clone());
-        let (roots, settings) = (self.loading.roots.clone(), self.settings.jobs());
-        let outbox = self.outbox.clone();
-        vital_task("opener", &self.outbox, async move {
-            let opened = Box::new(roots.open(&settings, category.as_deref()).await);
-            outbox.tell(Happening::Opened { number, opened });
+        let (directories, settings) = (self.loading.directories.clone(), self.settings.jobs());
+        let events = self.events.clone();
+        service_task("opener", &self.events, async move {
+            let opened = Box::new(directories.open(&settings, category.as_deref()).await);
+            events.send(Event::Opened { number, opened });
         });
     }
 
@@ -96,7 +96,7 @@ impl Daemon {
         }
     }
 
-    pub(crate) fn on_opened(&mut self, number: u64, opened: Result<Opened, Hindrance>) {
+    pub(crate) fn on_opened(&mut self, number: u64, opened: Result<Opened, LoadError>) {
         self.loading.end(number, opened);
         while let Some(opening) = self.loading.next() {
             self.load(opening);
@@ -109,7 +109,7 @@ impl Daemon {
             return;
         };
         if record.category == category {
-            return self.state.keeper.load(number, record.clone(), opened);
+            return self.state.record_thread.load(number, record.clone(), opened);
         }
         // It goes elsewhere by now.
         self.jobs.end_loading(job);
@@ -122,15 +122,15 @@ mod tests {
     use super::*;
     use crate::disk::directories::KnownJobs;
     use crate::disk::mount_guard::MountGuard;
-    use crate::event::Outbox;
+    use crate::event::EventSender;
 
     #[test]
     fn jobs_are_loaded_in_their_order_and_each_once() {
         let state = tempfile::tempdir().unwrap();
-        let (grounds, _) = MountGuard::open(state.path(), bergamot_writer::Modes::default());
-        let (known, (outbox, _inbox)) = (KnownJobs::default(), Outbox::new());
-        let mut loading = Loading::new(Roots::new(grounds, known, outbox));
-        let opened = || Err(Hindrance::Passing("it was tried".to_owned()));
+        let (mounts, _) = MountGuard::open(state.path(), bergamot_writer::Modes::default());
+        let (known, (events, _inbox)) = (KnownJobs::default(), EventSender::new());
+        let mut loading = Loading::new(Directories::new(mounts, known, events));
+        let opened = || Err(LoadError::Passing("it was tried".to_owned()));
         let [one, two, three] = [1, 2, 3].map(|job| loading.begin(JobId(job), None));
         loading.end(two, opened());
         loading.end(three, opened());

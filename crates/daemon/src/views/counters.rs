@@ -1,4 +1,4 @@
-//! [`Tallies`]: how many jobs came and how they ended since the start, for `/metrics`. Owned by the main loop;
+//! [`Counters`]: how many jobs came and how they ended since the start, for `/metrics`. Owned by the main loop;
 //! what the kernel knows of the process is read beside it.
 
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use bergamot_api::view::JobState;
 use bergamot_jobs::Record;
 
 #[derive(Debug, Default)]
-pub(crate) struct Tallies {
+pub(crate) struct Counters {
     arrivals: Arrivals,
     /// By category and result.
     ended: BTreeMap<(String, &'static str), u64>,
@@ -17,7 +17,7 @@ pub(crate) struct Tallies {
     past: Option<(u64, PastSums)>,
 }
 
-impl Tallies {
+impl Counters {
     pub(crate) fn on_arrival(&mut self, record: &Record) {
         match record.outcome {
             None => self.arrivals.added += 1,
