@@ -117,9 +117,9 @@ impl Daemon {
         let mut servers = Servers::default();
         servers.replace(settings.servers)?;
         let names = servers.iter().map(|(_, server)| server.settings().name.clone()).collect();
-        let (state_thread, left) = StateThread::start(&settings.state, names, events.clone())
+        let (state_thread, saved) = StateThread::start(&settings.state, names, events.clone())
             .context("cannot start the state thread")?;
-        let engine = bergamot_engine::Settings { used: left.used, ..settings.engine };
+        let engine = bergamot_engine::Settings { used: saved.used, ..settings.engine };
         let done = events.clone();
         let on_death = events.clone();
         let writer = Writer::start_watched(
@@ -138,7 +138,7 @@ impl Daemon {
             bergamot_watch::Settings { claimant: claimant(&settings.state), ..settings.intake };
         let waker = WatchThread::start(intake, new_jobs.clone(), events.clone());
         let journal_thread = JournalThread::start(spool.clone(), events.clone());
-        let (mounts, grounds_told) =
+        let (mounts, mounts_warning) =
             MountGuard::open(&settings.state, settings.config.storage.modes());
         let directories = jobs.directories();
         let record_thread =
@@ -174,12 +174,12 @@ impl Daemon {
             network: Network::new(servers, pool, events.clone()),
             disk: DiskWork::new(writer.context("cannot start the writer")?),
             state: PersistentState::new(spool, record_thread, state_thread, journal_thread),
-            observers: Observers::new(progress, polling.cadence, left.volumes),
+            observers: Observers::new(progress, polling.cadence, saved.volumes),
             jobs,
             pending_writes: PendingWrites::default(),
             retention: settings.retention.begin(clock::now()),
             new_jobs,
-            feeds: FeedDriver::new(left.feeds, config, feeds_only, web, handle.clone()),
+            feeds: FeedDriver::new(saved.feeds, config, feeds_only, web, handle.clone()),
             handle,
             newsgroups: Newsgroups::new(config.groups.settings(), events.clone()),
             events,
@@ -201,15 +201,15 @@ impl Daemon {
                 settings.feeds_only,
             ),
         };
-        for told in left.told.into_iter().chain(grounds_told) {
-            daemon.observers.warn(told);
+        for warning in saved.warnings.into_iter().chain(mounts_warning) {
+            daemon.observers.warn(warning);
         }
         let config = daemon.settings.config();
         daemon.disk.set_reading_back(config.download.verify == Verify::Read);
-        daemon.restore_choices(&left.settings);
+        daemon.restore_choices(&saved.settings);
         let rebuilt = rebuild(&daemon.new_jobs, &daemon.state.spool, &found.to_rebuild);
         rebuilt.records.into_iter().for_each(|record| daemon.jobs.insert(Box::new(record)));
-        rebuilt.warnings.into_iter().for_each(|told| daemon.observers.warn(told));
+        rebuilt.warnings.into_iter().for_each(|warning| daemon.observers.warn(warning));
         daemon.resume_queue(found.set_aside, found.suspects, found.read_only);
         daemon.settle_again(&found.unsettled);
         if !found.joined.is_empty() {

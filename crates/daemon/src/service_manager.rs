@@ -35,15 +35,15 @@ impl ServiceManager {
     }
 
     pub(crate) fn ready(&self, status: &str) {
-        self.tell(&format!("READY=1\nSTATUS={status}"));
+        self.send(&format!("READY=1\nSTATUS={status}"));
     }
 
     pub(crate) fn reloading(&self) {
-        self.tell("RELOADING=1\nSTATUS=Reading the configuration again");
+        self.send("RELOADING=1\nSTATUS=Reading the configuration again");
     }
 
     pub(crate) fn stopping(&self) {
-        self.tell("STOPPING=1\nSTATUS=Stopping");
+        self.send("STOPPING=1\nSTATUS=Stopping");
     }
 
     /// When it wants a sign of life.
@@ -53,12 +53,12 @@ impl ServiceManager {
 
     pub(crate) fn notify_watchdog_if_due(&mut self, now: Instant) {
         if self.interval.is_some() && self.next_watchdog().is_none_or(|due| now >= due) {
-            self.tell("WATCHDOG=1");
+            self.send("WATCHDOG=1");
             self.last_sign = Some(now);
         }
     }
 
-    fn tell(&self, text: &str) {
+    fn send(&self, text: &str) {
         if let Some((socket, address)) = &self.socket {
             // Where systemd does not listen, nothing is lost.
             let _ = socket.send_to_addr(text.as_bytes(), address);

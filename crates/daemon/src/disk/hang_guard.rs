@@ -66,13 +66,13 @@ impl<T: Clone + Send + Sync + 'static> HangGuard<T> {
         let mut entries = self.entries();
         let entry = entries.entry(path.to_owned()).or_insert(Entry { last: None, running: None });
         // Of one that ended without an answer nothing comes any more.
-        let is_alive = |look: &&Running<T>| look.answer.has_changed().is_ok();
-        if let Some(look) = entry.running.as_ref().filter(is_alive) {
-            return look.clone();
+        let is_alive = |call: &&Running<T>| call.answer.has_changed().is_ok();
+        if let Some(call) = entry.running.as_ref().filter(is_alive) {
+            return call.clone();
         }
         let (sender, answer) = watch::channel(None);
-        let look = Running { since: Instant::now(), answer };
-        entry.running = Some(look.clone());
+        let call = Running { since: Instant::now(), answer };
+        entry.running = Some(call.clone());
         drop(entries);
         let (guard, path) = (self.clone(), path.to_owned());
         tokio::task::spawn_blocking(move || {
@@ -80,7 +80,7 @@ impl<T: Clone + Send + Sync + 'static> HangGuard<T> {
             guard.entries().insert(path, Entry { last: Some(seen.clone()), running: None });
             sender.send_replace(Some(seen));
         });
-        look
+        call
     }
 
     fn entries(&self) -> MutexGuard<'_, HashMap<PathBuf, Entry<T>>> {

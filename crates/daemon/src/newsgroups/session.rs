@@ -59,18 +59,18 @@ pub(crate) enum SessionEvent {
 impl Session {
     /// Carries out requests until no sender is left, the connection is recalled, or the server
     /// ends it. What was sent and not begun by then comes back as recalled. `Closed` is told once.
-    pub(crate) async fn run(mut self, tell: impl Fn(SessionEvent)) {
-        let end = self.carry_out(&tell).await;
+    pub(crate) async fn run(mut self, report: impl Fn(SessionEvent)) {
+        let end = self.carry_out(&report).await;
         self.requests.close();
-        tell(SessionEvent::Closed(end));
+        report(SessionEvent::Closed(end));
         while let Ok((request, _)) = self.requests.try_recv() {
-            tell(SessionEvent::Returned(request, RequestOutcome::recalled()));
+            report(SessionEvent::Returned(request, RequestOutcome::recalled()));
         }
     }
 
     async fn carry_out(
         &mut self,
-        tell: &impl Fn(SessionEvent),
+        report: &impl Fn(SessionEvent),
     ) -> Option<(ErrandId, RequestOutcome)> {
         let (request, what) = self.requests.recv().await?;
         let (id, server) = self.server.clone();
@@ -97,7 +97,7 @@ impl Session {
             if has_ended || self.recall.is_recalled() {
                 return Some((request, outcome));
             }
-            tell(SessionEvent::Returned(request, outcome));
+            report(SessionEvent::Returned(request, outcome));
             is_first = false;
             let job = tokio::select! {
                 biased;

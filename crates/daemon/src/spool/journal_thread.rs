@@ -210,11 +210,11 @@ impl Worker {
 
     fn report_error(&mut self, error: &StoreError) {
         if !std::mem::replace(&mut self.is_in_trouble, true) {
-            self.tell(Err(format!("{}: {error}", error.code())));
+            self.report_writable(Err(format!("{}: {error}", error.code())));
         }
     }
 
-    fn tell(&self, result: Result<(), String>) {
+    fn report_writable(&self, result: Result<(), String>) {
         self.spool.set_unwritable(result.as_ref().err().cloned());
         self.events.send(Event::Journals(result));
     }
@@ -228,7 +228,7 @@ impl Worker {
             });
         let result = written.and_then(|()| self.spool.keep_room());
         self.is_in_trouble = result.is_err();
-        self.tell(result.map_err(|error| format!("{}: {error}", error.code())));
+        self.report_writable(result.map_err(|error| format!("{}: {error}", error.code())));
         self.answer_reports();
     }
 

@@ -62,7 +62,7 @@ pub(crate) struct SavedState {
     pub(crate) volumes: ServerVolumes,
     pub(crate) feeds: Memory,
     /// What could not be read.
-    pub(crate) told: Vec<String>,
+    pub(crate) warnings: Vec<String>,
 }
 
 struct Files {
@@ -100,8 +100,11 @@ impl StateThread {
         service_thread("state", &on_death, work)?;
         let thread = Self { commands, feeds: next_feeds, names, used };
         let records = thread.records();
-        let (told, feeds) = (told.collect(), remembered);
-        Ok((thread, SavedState { used: records, settings: chosen, volumes: counted, feeds, told }))
+        let (warnings, feeds) = (told.collect(), remembered);
+        Ok((
+            thread,
+            SavedState { used: records, settings: chosen, volumes: counted, feeds, warnings },
+        ))
     }
 
     /// Tells `done` when they are on disk.
