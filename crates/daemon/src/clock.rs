@@ -1,4 +1,4 @@
-//! The one place that reads the clock.
+//! The clock of the daemon: the only module of the crate that reads it for the machines. Any thread.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 

@@ -1,4 +1,5 @@
-//! All that can happen to the daemon.
+//! [`Event`]: everything the main loop reacts to, and the channel it comes over: [`EventSender`] is held by all threads
+//! and tasks, [`EventReceiver`] by the main loop.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -13,19 +14,19 @@ use tokio::sync::mpsc;
 
 use crate::control::call::Call;
 use crate::disk::directories::Opened;
-use crate::feeds::poll::FeedNews;
-use crate::intake::nzb_to_job::Unread;
+use crate::feeds::poll::FeedEvent;
+use crate::intake::nzb_to_job::NzbReadError;
 use crate::intake::url_client::Fetched;
-use crate::intake::url_response::Arrived;
+use crate::intake::url_response::FetchedNzb;
 use crate::jobs::merge_split::{Merging, Splitting};
-use crate::newsgroups::connections::Returned;
+use crate::newsgroups::connections::SessionReport;
 use crate::spool::load::Loaded;
-use crate::spool::load_error::Hindrance;
+use crate::spool::load_error::LoadError;
 use bergamot_jobs::admission::Survey;
 use bergamot_jobs::probes::JobSample;
 
 #[derive(Debug)]
-pub(crate) enum Happening {
+pub(crate) enum Event {
     /// An NZB is in the spool.
     Accepted(Box<Record>),
     /// A control interface asks something.
@@ -41,16 +42,16 @@ pub(crate) enum Happening {
         report: Report,
     },
     Disk(Done<Buffer>),
-    Feed(FeedNews),
+    Feed(FeedEvent),
     /// An NZB came from its address, or did not.
     Fetched {
         job: JobId,
-        fetched: Box<Fetched<Arrived>>,
+        fetched: Box<Fetched<FetchedNzb>>,
     },
     /// The destination has these jobs, of which the records say that they are queued.
     FoundDelivered(Vec<JobId>),
-    /// Somebody comes back from a server with what he was sent for, or without.
-    ErrandReturned(Box<Returned>),
+    /// A session with a server has answered a request, or has ended.
+    Session(Box<SessionReport>),
     /// The journal of a job holds everything noted before, if it could be written: that task is done.
     JournalWritten(bergamot_post::Ticket),
     /// All journals can be written to again, or one could not be.
@@ -66,7 +67,7 @@ pub(crate) enum Happening {
     /// The directories of a job are open, or cannot be opened.
     Opened {
         number: u64,
-        opened: Box<Result<Opened, Hindrance>>,
+        opened: Box<Result<Opened, LoadError>>,
     },
     /// What is used of the quotas is on disk, or could not be written.
     Persisted {
@@ -84,12 +85,12 @@ pub(crate) enum Happening {
         job: JobId,
         number: u64,
     },
-    /// Somebody wants the configuration to be read again.
+    /// The configuration is to be read again.
     ReloadWanted,
     /// Some articles of a job that waits, to be asked about.
     SampleDrawn {
         job: JobId,
-        drawn: Result<JobSample, Unread>,
+        drawn: Result<JobSample, NzbReadError>,
     },
     /// A scan of the watch folder ended; the next may wait this long.
     Scanned {
@@ -100,7 +101,7 @@ pub(crate) enum Happening {
     /// Files of a job are one of their own, or could not become so.
     Split(Box<Splitting>),
     Stop,
-    /// Somebody has looked at the volumes.
+    /// The volumes were surveyed.
     Surveyed(Box<Survey>),
     /// A thread or a task that the daemon cannot do without has panicked.
     ThreadDied,
@@ -109,26 +110,26 @@ pub(crate) enum Happening {
 }
 
 /// Unbounded, for what comes in is bounded where it comes from: connections by the engine's budget,
-/// the disk by the same, the desk by the pace of its scans.
-pub(crate) type Inbox = mpsc::UnboundedReceiver<Happening>;
+/// the disk by the same, the watch thread by the pace of its scans.
+pub(crate) type EventReceiver = mpsc::UnboundedReceiver<Event>;
 
 #[derive(Clone, Debug)]
-pub(crate) struct Outbox {
-    sender: mpsc::UnboundedSender<Happening>,
+pub(crate) struct EventSender {
+    sender: mpsc::UnboundedSender<Event>,
     /// The first thread or task that panicked, also for those who ask while the main loop stops.
     died: Arc<OnceLock<String>>,
 }
 
-impl Outbox {
-    pub(crate) fn new() -> (Self, Inbox) {
-        let (sender, inbox) = mpsc::unbounded_channel();
-        (Self { sender, died: Arc::default() }, inbox)
+impl EventSender {
+    pub(crate) fn new() -> (Self, EventReceiver) {
+        let (sender, received) = mpsc::unbounded_channel();
+        (Self { sender, died: Arc::default() }, received)
     }
 
     /// A thread or a task that the daemon cannot do without has panicked: the main loop ends.
-    pub(crate) fn tell_death(&self, name: &str) {
+    pub(crate) fn report_death(&self, name: &str) {
         let _ = self.died.set(name.to_owned()); // the first is told of
-        self.tell(Happening::ThreadDied);
+        self.send(Event::ThreadDied);
     }
 
     /// Which thread or task the daemon ends for.
@@ -141,8 +142,8 @@ impl Outbox {
         self.sender.is_closed()
     }
 
-    pub(crate) fn tell(&self, happening: Happening) {
-        // When the loop has ended nobody needs to know any more.
-        let _ = self.sender.send(happening);
+    pub(crate) fn send(&self, event: Event) {
+        // Sent in vain when the main loop has ended.
+        let _ = self.sender.send(event);
     }
 }

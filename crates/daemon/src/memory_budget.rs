@@ -1,4 +1,4 @@
-//! How the memory is divided.
+//! [`Plan`]: how the memory is divided between read buffers, connections and articles. Pure.
 //!
 //! One budget covers all that grows with the load: the read buffer of each thread, what each
 //! connection keeps (TLS state, half a record, bytes read ahead), and the articles, from their first

@@ -1,4 +1,5 @@
-//! What is done again and again: one scheduler decides when all of it is due.
+//! [`Poll`]: everything that is done again and again. One scheduler, [`Targets`], decides in the main loop when each is
+//! due.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,5 @@
-//! The loop.
+//! [`Daemon`]: the main loop. It owns all parts of the state and runs as one task: events of threads, connections
+//! and control interfaces come over one channel, and each is given to the parts it concerns.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -6,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use bergamot_engine::{DiskTrouble, Engine, Event, Order};
+use bergamot_engine::{DiskTrouble, Engine, Event as EngineEvent, Order};
 use bergamot_jobs::Jobs;
 use bergamot_jobs::machine::{Change, Event as JobEvent, StoreFailure};
 use bergamot_net::{Buffer, BufferPool, Report};
@@ -25,36 +26,36 @@ use crate::control::active_settings::ActiveSettings;
 use crate::control::call::Waiter;
 use crate::control::handle::Handle;
 use crate::control::listen;
-use crate::disk::directories::{self, KnownJobs, Roots};
-use crate::disk::disk_info::Places;
+use crate::disk::directories::{self, Directories, KnownJobs};
+use crate::disk::disk_info::DiskInfo;
 use crate::disk::mount_guard::MountGuard;
-use crate::download::disk_work::{AtDisk, DiskWork};
+use crate::download::disk_work::{DiskTask, DiskWork};
 use crate::download::network::Network;
-use crate::event::{Happening, Inbox, Outbox};
+use crate::event::{Event, EventReceiver, EventSender};
 use crate::events::progress::ProgressContext;
-use crate::events::terminal::Progress;
-use crate::feeds::poll::{FeedContext, FeedRoom};
+use crate::events::terminal::TerminalProgress;
+use crate::feeds::poll::{FeedContext, FeedDriver};
 use crate::feeds::rss::rss;
-use crate::intake::new_job::Reception;
+use crate::intake::new_job::NewJobs;
 use crate::intake::url_client::Web;
 use crate::intake::url_fetch::{FetchContext, Fetches};
 use crate::intake::watch_folder::WatchFolder;
-use crate::intake::watch_thread::Desk;
+use crate::intake::watch_thread::WatchThread;
 use crate::jobs::probes::{ProbeContext, Probes};
 use crate::logging::recent::LogBook;
-use crate::newsgroups::connections::Returned;
+use crate::newsgroups::connections::SessionReport;
 use crate::newsgroups::poll::{GroupContext, Newsgroups};
 use crate::periodic::{Lane, Poll, Targets, end_once, new_targets, plan_once};
 use crate::servers::Servers;
-use crate::service_manager::Supervisor;
+use crate::service_manager::ServiceManager;
 use crate::service_thread::end_daemon;
 use crate::settings::Settings;
 use crate::shared::Current;
-use crate::spool::journal_thread::Scribe;
+use crate::spool::journal_thread::JournalThread;
 use crate::spool::load_queue::LoadQueue;
 use crate::spool::persistent_state::{PersistentState, RETRY_EVERY};
-use crate::spool::record_thread::Keeper;
-use crate::spool::state_thread::Clerk;
+use crate::spool::record_thread::RecordThread;
+use crate::spool::state_thread::StateThread;
 use crate::startup::claimant::claimant;
 use crate::startup::offline_spool::open_spool;
 use crate::startup::rebuild::rebuild;
@@ -69,16 +70,16 @@ use bergamot_config::Verify;
 /// Runs until it is told to stop, or until no feed is due where that is all it does. Returns the names
 /// of the feeds whose servers have refused the login.
 pub async fn run(settings: Settings, log: LogBook) -> anyhow::Result<Vec<String>> {
-    let (outbox, inbox) = Outbox::new();
-    crate::signals::watch(outbox.clone())?;
-    let mut daemon = Daemon::new(settings, outbox, log)?;
-    daemon.converse(inbox).await?;
+    let (events, received) = EventSender::new();
+    crate::signals::watch(events.clone())?;
+    let mut daemon = Daemon::new(settings, events, log)?;
+    daemon.run_loop(received).await?;
     Ok(daemon.feeds.refused())
 }
 
 pub(crate) struct Daemon {
     pub(crate) engine: Engine,
-    pub(crate) events: VecDeque<Event>, // for the engine
+    pub(crate) engine_events: VecDeque<EngineEvent>, // that it has not handled
     pub(crate) post: Post,
     pub(crate) network: Network,
     pub(crate) disk: DiskWork,
@@ -92,32 +93,32 @@ pub(crate) struct Daemon {
     pub(crate) newsgroups: Newsgroups,
     pub(crate) watch_folder: WatchFolder,
     pub(crate) targets: Targets,
-    pub(crate) feeds: FeedRoom,
+    pub(crate) feeds: FeedDriver,
     pub(crate) fetches: Fetches,
     pub(crate) chance: SplitMix,
-    pub(crate) supervisor: Supervisor,
+    pub(crate) service_manager: ServiceManager,
 }
 
 impl Daemon {
-    fn new(settings: Settings, outbox: Outbox, log: LogBook) -> anyhow::Result<Self> {
+    fn new(settings: Settings, events: EventSender, log: LogBook) -> anyhow::Result<Self> {
         let (spool, found) = open_spool(&settings.state, &settings.config)?;
         let spool = Arc::new(spool);
         let mut servers = Servers::default();
         servers.replace(settings.servers)?;
         let names = servers.iter().map(|(_, server)| server.settings().name.clone()).collect();
-        let (clerk, left) = Clerk::start(&settings.state, names, outbox.clone())
-            .context("cannot start the clerk")?;
-        let engine = bergamot_engine::Settings { used: left.used, ..settings.engine };
-        let done = outbox.clone();
-        let on_death = outbox.clone();
+        let (state_thread, saved) = StateThread::start(&settings.state, names, events.clone())
+            .context("cannot start the state thread")?;
+        let engine = bergamot_engine::Settings { used: saved.used, ..settings.engine };
+        let done = events.clone();
+        let on_death = events.clone();
         let writer = Writer::start_watched(
             bergamot_writer::Settings::default(),
-            move |order| done.tell(Happening::Disk(order)),
+            move |order| done.send(Event::Disk(order)),
             move |thread| end_daemon(thread, &on_death),
         );
         let now = clock::now();
         let job_settings = Current::new(settings.jobs);
-        let reception = Reception::new(spool.clone(), job_settings.clone());
+        let new_jobs = NewJobs::new(spool.clone(), job_settings.clone());
         let active = ActiveSettings::new(
             (settings.config, settings.config_file),
             job_settings.clone(),
@@ -125,82 +126,82 @@ impl Daemon {
             settings.zone,
             settings.feeds_only,
         );
-        let spool_view = Arc::new(reception.clone());
+        let spool_view = Arc::new(new_jobs.clone());
         let jobs = Jobs::new(now, active.of_jobs(&servers), spool_view, found.records);
         // Before the first job of this run has a number.
         let known = KnownJobs::of(jobs.list(), spool.last_id());
         let intake =
             bergamot_watch::Settings { claimant: claimant(&settings.state), ..settings.intake };
-        let bell = Desk::start(intake, reception.clone(), outbox.clone());
-        let scribe = Scribe::start(spool.clone(), outbox.clone());
-        let (grounds, grounds_told) =
+        let waker = WatchThread::start(intake, new_jobs.clone(), events.clone());
+        let journal_thread = JournalThread::start(spool.clone(), events.clone());
+        let (mounts, mounts_warning) =
             MountGuard::open(&settings.state, active.config().storage.modes());
         let directories = jobs.list().directories();
-        let keeper =
-            Keeper::start(spool.clone(), directories, job_settings.clone(), outbox.clone());
-        let roots = Roots::new(grounds.clone(), known, outbox.clone());
-        roots.sweep(&job_settings.get());
-        let places = Places::new(grounds.clone());
+        let record_thread =
+            RecordThread::start(spool.clone(), directories, job_settings.clone(), events.clone());
+        let directories = Directories::new(mounts.clone(), known, events.clone());
+        directories.sweep(&job_settings.get());
+        let disk_info = DiskInfo::new(mounts.clone());
         let handle = Handle {
-            outbox: outbox.clone(),
-            reception: reception.clone(),
+            events: events.clone(),
+            new_jobs: new_jobs.clone(),
             settings: job_settings.clone(),
             log,
             config: active.config_file().to_owned(),
             config_turn: Arc::default(),
             readers: Arc::new(Semaphore::new(MOST_READERS)),
-            grounds,
-            places,
-            roots: roots.clone(),
+            mounts,
+            disk_info,
+            directories: directories.clone(),
         };
         let polling = active.config().polling;
         let pool = BufferPool::new(engine.budget.0 as usize);
-        let progress = Progress::new(settings.progress, settings.zone);
+        let progress = TerminalProgress::new(settings.progress, settings.zone);
         let web = Web::new();
-        let fetches = Fetches::new(web.clone(), reception.clone(), spool.clone(), outbox.clone());
+        let fetches = Fetches::new(web.clone(), new_jobs.clone(), spool.clone(), events.clone());
         let (config, feeds_only) = (active.config(), active.feeds_only());
-        let keeper = keeper.context("cannot start the keeper")?;
-        let scribe = scribe.context("cannot start the scribe")?;
+        let record_thread = record_thread.context("cannot start the record thread")?;
+        let journal_thread = journal_thread.context("cannot start the journal thread")?;
         let mut daemon = Self {
             chance: SplitMix::seeded(engine.seed),
             engine: Engine::new(now.instant, engine),
-            events: VecDeque::new(),
+            engine_events: VecDeque::new(),
             post: Post::new(),
-            network: Network::new(servers, pool, outbox.clone()),
+            network: Network::new(servers, pool, events.clone()),
             disk: DiskWork::new(writer.context("cannot start the writer")?),
-            state: PersistentState::new(spool, keeper, clerk, scribe),
-            observers: Observers::new(progress, polling.cadence, left.volumes),
+            state: PersistentState::new(spool, record_thread, state_thread, journal_thread),
+            observers: Observers::new(progress, polling.cadence, saved.volumes),
             jobs,
-            load_queue: LoadQueue::new(roots, outbox.clone()),
-            feeds: FeedRoom::new(left.feeds, config, feeds_only, web, handle.clone()),
+            load_queue: LoadQueue::new(directories, events.clone()),
+            feeds: FeedDriver::new(saved.feeds, config, feeds_only, web, handle.clone()),
             handle,
-            newsgroups: Newsgroups::new(config.groups.settings(), outbox),
+            newsgroups: Newsgroups::new(config.groups.settings(), events),
             probes: Probes::default(),
-            watch_folder: WatchFolder::new(bell.context("cannot start the desk")?),
+            watch_folder: WatchFolder::new(waker.context("cannot start the watch thread")?),
             targets: new_targets(polling.queue),
             fetches,
-            supervisor: Supervisor::find(|name| std::env::var(name).ok()),
+            service_manager: ServiceManager::find(|name| std::env::var(name).ok()),
             settings: active,
         };
-        for told in left.told.into_iter().chain(grounds_told) {
-            daemon.observers.warn(told);
+        for warning in saved.warnings.into_iter().chain(mounts_warning) {
+            daemon.observers.warn(warning);
         }
         let config = daemon.settings.config();
         daemon.disk.set_reading_back(config.download.verify == Verify::Read);
-        daemon.restore_choices(&left.settings);
-        let rebuilt = rebuild(&daemon.handle.reception, &daemon.state.spool, &found.to_rebuild);
+        daemon.restore_choices(&saved.settings);
+        let rebuilt = rebuild(&daemon.handle.new_jobs, &daemon.state.spool, &found.to_rebuild);
         rebuilt.records.into_iter().for_each(|record| daemon.jobs.insert(record));
-        rebuilt.warnings.into_iter().for_each(|told| daemon.observers.warn(told));
-        daemon.take_up(found.set_aside, &found.suspects, found.read_only);
+        rebuilt.warnings.into_iter().for_each(|warning| daemon.observers.warn(warning));
+        daemon.resume_queue(found.set_aside, &found.suspects, found.read_only);
         let unsettled = found.unsettled.iter();
         let unsettled = unsettled.filter_map(|job| daemon.jobs.list().record(*job).cloned());
         let incomplete = &daemon.jobs.settings().directories.incomplete;
-        directories::settle(unsettled.collect(), incomplete, &daemon.handle.outbox);
+        directories::settle(unsettled.collect(), incomplete, &daemon.handle.events);
         if !found.joined.is_empty() {
-            daemon.state.keeper.remove_all(found.joined);
+            daemon.state.record_thread.remove_all(found.joined);
         }
         if daemon.settings.feeds_only() {
-            daemon.events.push_back(Event::DownloadPaused);
+            daemon.engine_events.push_back(EngineEvent::DownloadPaused);
         } else {
             daemon.set_scan_target();
         }
@@ -208,12 +209,12 @@ impl Daemon {
         daemon.targets.set_concurrency(Lane::Feeds, concurrency);
         let (feeds, mut with, _) = daemon.feeds();
         feeds.set_targets(&mut with);
-        daemon.keep_rss();
+        daemon.write_rss();
         Ok(daemon)
     }
 
     /// Goes on with what was queued.
-    fn take_up(
+    fn resume_queue(
         &mut self,
         set_aside: Vec<(PathBuf, String)>,
         suspects: &[JobId],
@@ -228,51 +229,51 @@ impl Daemon {
         self.jobs.resume_queue(clock::now(), &self.engine, suspects);
     }
 
-    async fn converse(&mut self, mut inbox: Inbox) -> anyhow::Result<()> {
-        let doors =
+    async fn run_loop(&mut self, mut received: EventReceiver) -> anyhow::Result<()> {
+        let listeners =
             listen::open(self.settings.config(), &self.handle, self.observers.hub()).await?;
-        self.tell_ready();
-        self.supervisor.ready(self.supervised_status());
+        self.log_ready();
+        self.service_manager.ready(self.status_line());
         self.run();
         loop {
             self.on_time();
-            if self.handle.outbox.died().is_some()
+            if self.handle.events.died().is_some()
                 || self.settings.feeds_only() && self.feeds.are_done()
             {
                 break;
             }
             tokio::select! {
-                happening = inbox.recv() => match happening {
-                    None | Some(Happening::Stop) => break,
-                    Some(happening) => self.on(happening),
+                event = received.recv() => match event {
+                    None | Some(Event::Stop) => break,
+                    Some(event) => self.on(event),
                 },
                 () = wait_until(self.next_deadline()) => {}
             }
             // What has piled up is dealt with before the clock is looked at again.
             for _ in 0..LONGEST_BATCH {
-                match inbox.try_recv() {
-                    Ok(Happening::Stop) => {
-                        self.stop(inbox, doors).await;
+                match received.try_recv() {
+                    Ok(Event::Stop) => {
+                        self.stop(received, listeners).await;
                         return self.how_it_ended();
                     }
-                    Ok(happening) => self.on(happening),
+                    Ok(event) => self.on(event),
                     Err(_) => break,
                 }
             }
         }
-        self.stop(inbox, doors).await;
+        self.stop(received, listeners).await;
         self.how_it_ended()
     }
 
     fn how_it_ended(&self) -> anyhow::Result<()> {
-        match self.handle.outbox.died() {
+        match self.handle.events.died() {
             Some(name) => anyhow::bail!("internal.panic: the thread {name} has died"),
             None => Ok(()),
         }
     }
 
     /// What cannot be written down is not taken: it can be asked, and that is all.
-    fn tell_ready(&self) {
+    fn log_ready(&self) {
         let (version, servers) = (env!("CARGO_PKG_VERSION"), self.network.servers().len());
         let state = &self.settings.config().directories.state;
         match counters::is_writable(state) {
@@ -285,7 +286,7 @@ impl Daemon {
     }
 
     /// One line for those who ask what started it.
-    pub(crate) fn supervised_status(&self) -> &'static str {
+    pub(crate) fn status_line(&self) -> &'static str {
         match self.network.servers().len() {
             0 => "Waiting for a news server to be added",
             _ => "Ready",
@@ -296,17 +297,17 @@ impl Daemon {
         let due = [self.engine.poll_timeout(), self.post.poll_timeout()];
         let planned = [self.targets.next_wake(), self.jobs.poll_timeout()];
         let to_be_kept = [self.state.next_deadline(), self.observers.next_deadline()];
-        let watched = [self.supervisor.next_sign()];
+        let watched = [self.service_manager.next_watchdog()];
         due.into_iter().chain(planned).chain(to_be_kept).chain(watched).flatten().min()
     }
 
     fn on_time(&mut self) {
         let now = clock::now().instant;
         if self.engine.poll_timeout().is_some_and(|at| now >= at) {
-            self.tell_engine(Event::Timeout);
+            self.notify_engine(EngineEvent::Timeout);
         }
         if self.post.poll_timeout().is_some_and(|at| now >= at) {
-            self.tell_post(bergamot_post::Event::Timeout);
+            self.notify_post(bergamot_post::Event::Timeout);
         }
         if self.jobs.poll_timeout().is_some_and(|at| now >= at) {
             self.tell_jobs(JobEvent::Timeout);
@@ -316,12 +317,12 @@ impl Daemon {
             self.disk.sync(job, number);
         }
         if let Some(volumes) = self.observers.traffic_mut().take_due(now) {
-            self.state.clerk.keep_volumes(volumes);
+            self.state.state_thread.write_traffic(volumes);
         }
         if self.observers.take_queue_change() {
             self.find_current_job(now);
         }
-        self.supervisor.give_sign_if_due(now);
+        self.service_manager.notify_watchdog_if_due(now);
     }
 
     /// Begins whatever is due; each says later how it went.
@@ -361,11 +362,11 @@ impl Daemon {
             }
             Poll::Progress(job) => {
                 let (observers, mut with) = self.observers();
-                observers.tell_progress(&mut with, job);
+                observers.publish_progress(&mut with, job);
             }
             Poll::Rate => {
                 let (observers, mut with) = self.observers();
-                observers.tell_rate(&mut with);
+                observers.publish_rate(&mut with);
             }
             Poll::Screen => {
                 let (observers, mut with) = self.observers();
@@ -374,7 +375,7 @@ impl Daemon {
             Poll::Server(server) => {
                 self.targets.finished(now, target, &Ok::<(), ()>(()), &mut self.chance);
                 if self.engine.hold().is_none() {
-                    self.tell_engine(Event::ServerProbeWanted(server));
+                    self.notify_engine(EngineEvent::ServerProbeWanted(server));
                 }
             }
             Poll::Url(job) => {
@@ -395,73 +396,73 @@ impl Daemon {
         self.run();
     }
 
-    fn on(&mut self, happening: Happening) {
-        match happening {
-            Happening::Accepted(record) => drop(self.add_job(*record, false)),
-            Happening::Called(call) => call.answer(self),
-            Happening::Cleared { job, and_record: true, result } => {
+    fn on(&mut self, event: Event) {
+        match event {
+            Event::Accepted(record) => drop(self.add_job(*record, false)),
+            Event::Called(call) => call.answer(self),
+            Event::Cleared { job, and_record: true, result } => {
                 self.tell_jobs(JobEvent::Removed { job, result });
             }
-            Happening::Cleared { job, and_record: false, result } => {
+            Event::Cleared { job, and_record: false, result } => {
                 self.tell_jobs(JobEvent::FilesDeleted { job, result });
             }
-            Happening::Connection { connection, report } => self.on_report(connection, report),
-            Happening::Disk(done) => self.on_disk(done),
-            Happening::Feed(news) => {
+            Event::Connection { connection, report } => self.on_report(connection, report),
+            Event::Disk(done) => self.on_disk(done),
+            Event::Feed(news) => {
                 let (feeds, mut with, _) = self.feeds();
                 feeds.on_event(&mut with, news);
             }
-            Happening::Fetched { job, fetched } => {
+            Event::Fetched { job, fetched } => {
                 let (fetches, mut context) = self.fetches();
                 if let Some(event) = fetches.on_fetched(&mut context, job, *fetched) {
                     self.tell_jobs(event);
                 }
             }
-            Happening::FoundDelivered(jobs) => self.tell_jobs(JobEvent::FoundDelivered(jobs)),
-            Happening::ErrandReturned(returned) => self.on_errand_returned(*returned),
-            Happening::ReloadWanted => self.handle.begin_reload(),
-            Happening::JournalWritten(ticket) => {
-                self.tell_post(bergamot_post::Event::TaskEnded { ticket, result: Ok(()) });
+            Event::FoundDelivered(jobs) => self.tell_jobs(JobEvent::FoundDelivered(jobs)),
+            Event::Session(returned) => self.on_session_report(*returned),
+            Event::ReloadWanted => self.handle.begin_reload(),
+            Event::JournalWritten(ticket) => {
+                self.notify_post(bergamot_post::Event::TaskEnded { ticket, result: Ok(()) });
             }
-            Happening::Journals(result) => {
+            Event::Journals(result) => {
                 let event = self.state.on_journals(result);
                 if self.state.journal_error().is_some() {
                     self.do_once(Poll::Journals, clock::now().instant + RETRY_EVERY);
                 }
                 if let Some(event) = event {
                     self.observers.on_hold_changed();
-                    self.tell_engine(event);
+                    self.notify_engine(event);
                 }
             }
-            Happening::Loaded { job, number, loaded } => self.on_loaded(job, number, loaded),
-            Happening::Merged(merging) => self.on_merged(*merging),
-            Happening::Opened { number, opened } => self.on_opened(number, *opened),
-            Happening::Persisted { number, result } => self.on_persisted(number, result),
-            Happening::Recorded { job, is_over, result } => {
+            Event::Loaded { job, number, loaded } => self.on_loaded(job, number, loaded),
+            Event::Merged(merging) => self.on_merged(*merging),
+            Event::Opened { number, opened } => self.on_opened(number, *opened),
+            Event::Persisted { number, result } => self.on_persisted(number, result),
+            Event::Recorded { job, is_over, result } => {
                 self.tell_jobs(JobEvent::Written { job, is_over, result });
             }
-            Happening::Retracted { job, number } => self.disk.end_retraction(job, number),
-            Happening::SampleDrawn { job, drawn } => {
+            Event::Retracted { job, number } => self.disk.end_retraction(job, number),
+            Event::SampleDrawn { job, drawn } => {
                 let (probes, mut with) = self.probes();
                 probes.on_sample_drawn(&mut with, job, drawn);
                 self.run();
             }
-            Happening::Scanned { next } => {
+            Event::Scanned { next } => {
                 let (targets, chance) = (&mut self.targets, &mut self.chance);
                 self.watch_folder.on_scanned(targets, chance, clock::now().instant, next);
             }
-            Happening::Settled(jobs) => self.on_settled(&jobs),
-            Happening::Split(splitting) => self.on_split(*splitting),
-            Happening::Stop | Happening::ThreadDied => {} // looked at by the loop
-            Happening::Surveyed(survey) => self.tell_jobs(JobEvent::Surveyed(survey)),
-            Happening::WatchFolderTouched => {
+            Event::Settled(jobs) => self.on_settled(&jobs),
+            Event::Split(splitting) => self.on_split(*splitting),
+            Event::Stop | Event::ThreadDied => {} // looked at by the loop
+            Event::Surveyed(survey) => self.tell_jobs(JobEvent::Surveyed(survey)),
+            Event::WatchFolderTouched => {
                 self.targets.due_now(clock::now().instant, Poll::WatchFolder);
             }
         }
     }
 
-    pub(crate) fn tell_engine(&mut self, event: Event) {
-        self.events.push_back(event);
+    pub(crate) fn notify_engine(&mut self, event: EngineEvent) {
+        self.engine_events.push_back(event);
         self.run();
     }
 
@@ -479,7 +480,7 @@ impl Daemon {
     /// Runs the engine and the machine of jobs until neither has anything left to be done.
     pub(crate) fn run(&mut self) {
         loop {
-            if let Some(event) = self.events.pop_front() {
+            if let Some(event) = self.engine_events.pop_front() {
                 self.run_engine(event);
             } else if let Some(action) = self.jobs.poll_action() {
                 self.perform(action);
@@ -489,8 +490,8 @@ impl Daemon {
         }
     }
 
-    fn run_engine(&mut self, event: Event) {
-        if let Event::JobRemoved(job) = event {
+    fn run_engine(&mut self, event: EngineEvent) {
+        if let EngineEvent::JobRemoved(job) = event {
             self.drive_post(bergamot_post::Event::JobRemoved(job));
         }
         self.engine.handle(clock::now(), event);
@@ -510,12 +511,12 @@ impl Daemon {
             warn!("what is used of the quotas could not be written: {why}");
         }
         let result = result.map_err(|_| DiskTrouble::Transient);
-        self.tell_engine(Event::Persisted { number, result });
+        self.notify_engine(EngineEvent::Persisted { number, result });
     }
 
-    /// A connection for newsgroups reports an errand that is over, or its own end.
-    fn on_errand_returned(&mut self, returned: Returned) {
-        let report = self.newsgroups.errands().on_returned(returned);
+    /// A connection for newsgroups reports a request that is over, or its own end.
+    fn on_session_report(&mut self, returned: SessionReport) {
+        let report = self.newsgroups.sessions().on_returned(returned);
         if let Some(server) = self.network.servers().get(report.server) {
             let name = &server.settings().name;
             self.observers.traffic_mut().count_headers(name, report.received);
@@ -524,7 +525,7 @@ impl Daemon {
             self.network.note_error(report.server, error);
         }
         // The engine first: a server that rests after that is not asked again.
-        report.events.into_iter().for_each(|event| self.tell_engine(event));
+        report.engine_events.into_iter().for_each(|event| self.notify_engine(event));
         let (newsgroups, mut with) = self.newsgroups();
         newsgroups.on_returned(&mut with, report.server, report.over);
         self.run();
@@ -565,32 +566,41 @@ impl Daemon {
         (&mut self.observers, ProgressContext { engine, jobs: jobs.list(), targets, chance })
     }
 
-    pub(crate) fn feeds(&mut self) -> (&mut FeedRoom, FeedContext<'_>, &ActiveSettings) {
+    pub(crate) fn feeds(&mut self) -> (&mut FeedDriver, FeedContext<'_>, &ActiveSettings) {
         let Self { feeds, jobs, targets, chance, state, observers, settings, .. } = self;
-        let (clerk, hub) = (&state.clerk, observers.hub());
-        (feeds, FeedContext { jobs: jobs.list(), targets, chance, clerk, hub }, settings)
+        let (state_thread, hub) = (&state.state_thread, observers.hub());
+        (feeds, FeedContext { jobs: jobs.list(), targets, chance, state_thread, hub }, settings)
     }
 
     pub(crate) fn fetches(&mut self) -> (&mut Fetches, FetchContext<'_>) {
         let Self { fetches, feeds, jobs, targets, chance, state, observers, settings, .. } = self;
-        let (clerk, hub) = (&state.clerk, observers.hub());
-        let with = FeedContext { jobs: jobs.list(), targets, chance, clerk, hub };
+        let (state_thread, hub) = (&state.state_thread, observers.hub());
+        let with = FeedContext { jobs: jobs.list(), targets, chance, state_thread, hub };
         (fetches, FetchContext { feeds, with, settings: settings.jobs() })
     }
 
     pub(crate) fn probes(&mut self) -> (&mut Probes, ProbeContext<'_>) {
-        let Self { probes, engine, events, jobs, network, targets, chance, .. } = self;
+        let Self { probes, engine, engine_events, jobs, network, targets, chance, .. } = self;
         let (jobs, servers, hub) = (jobs.list(), network.servers(), self.observers.hub());
         let settings = self.settings.config().probes;
         let handle = &self.handle;
-        let context =
-            ProbeContext { engine, events, jobs, servers, targets, chance, hub, settings, handle };
+        let context = ProbeContext {
+            engine,
+            engine_events,
+            jobs,
+            servers,
+            targets,
+            chance,
+            hub,
+            settings,
+            handle,
+        };
         (probes, context)
     }
 
     pub(crate) fn newsgroups(&mut self) -> (&mut Newsgroups, GroupContext<'_>) {
-        let Self { newsgroups, engine, events, network, targets, chance, .. } = self;
-        (newsgroups, GroupContext { engine, events, network, targets, chance })
+        let Self { newsgroups, engine, engine_events, network, targets, chance, .. } = self;
+        (newsgroups, GroupContext { engine, engine_events, network, targets, chance })
     }
 
     pub(crate) fn do_once(&mut self, target: Poll, at: Instant) {
@@ -608,9 +618,9 @@ impl Daemon {
     }
 
     /// Writes the file anew, if there is to be one.
-    pub(crate) fn keep_rss(&self) {
+    pub(crate) fn write_rss(&self) {
         if let Some(path) = &self.settings.config().feeds_table.output {
-            self.state.clerk.keep_rss(path.clone(), self.rss());
+            self.state.state_thread.write_rss(path.clone(), self.rss());
         }
     }
 
@@ -619,21 +629,21 @@ impl Daemon {
             Change::Added { job, is_refused } => {
                 self.observers.counters_mut().on_arrival(is_refused);
                 if let Some(record) = self.jobs.list().record(job) {
-                    self.observers.tell_added(record);
+                    self.observers.publish_added(record);
                 }
             }
             Change::Ended(job) => {
                 self.count_end(job);
-                self.tell_state(job);
+                self.publish_state(job);
             }
-            Change::Edited(job) => self.observers.tell_changed(job),
+            Change::Edited(job) => self.observers.publish_changed(job),
             Change::PauseEnded => drop(self.obey_pauses()),
             Change::Removed(job) => {
                 self.probes.forget(job);
-                self.observers.tell_removed(job);
+                self.observers.publish_removed(job);
             }
-            Change::State(job) => self.tell_state(job),
-            Change::Room(trouble) => self.tell_disk(trouble),
+            Change::State(job) => self.publish_state(job),
+            Change::Room(trouble) => self.publish_disk(trouble),
         }
     }
 
@@ -644,42 +654,42 @@ impl Daemon {
         self.observers.counters_mut().on_end(category, state);
     }
 
-    fn tell_state(&self, job: JobId) {
+    fn publish_state(&self, job: JobId) {
         let Some(record) = self.jobs.list().record(job) else { return };
         if matches!(record.ending(), Some(Ending::Completed { .. })) {
-            self.keep_rss();
+            self.write_rss();
         }
-        self.observers.tell_state(record, self.view().state_of(record));
+        self.observers.publish_state(record, self.view().state_of(record));
     }
 
-    pub(crate) fn tell_disk(&mut self, trouble: Option<String>) {
+    pub(crate) fn publish_disk(&mut self, trouble: Option<String>) {
         let path = self.settings.jobs().directories.incomplete.to_string_lossy().into_owned();
-        self.observers.tell_disk(path, trouble);
+        self.observers.publish_disk(path, trouble);
     }
 
-    pub(crate) fn tell_quotas(&mut self) {
-        self.observers.tell_quotas(quota_views(&mut self.engine, &self.network));
+    pub(crate) fn publish_quotas(&mut self) {
+        self.observers.publish_quotas(quota_views(&mut self.engine, &self.network));
     }
 
     /// What is on disk and on record is kept; what is under way is dropped and asked for again.
-    async fn stop(&mut self, mut inbox: Inbox, doors: Server) {
+    async fn stop(&mut self, mut received: EventReceiver, listeners: Server) {
         info!("stopping");
-        self.supervisor.stopping();
-        // Requests under way are answered while the connections say goodbye. After a panic the doors stay
+        self.service_manager.stopping();
+        // Requests under way are answered while the connections say goodbye. After a panic the listeners stay
         // open for as long as the stop takes, so that `/readyz` can say what happened.
-        let (closing, open) = match self.handle.outbox.died() {
-            None => (Some(tokio::spawn(doors.stop())), None),
-            Some(_) => (None, Some(doors)),
+        let (closing, open) = match self.handle.events.died() {
+            None => (Some(tokio::spawn(listeners.stop())), None),
+            Some(_) => (None, Some(listeners)),
         };
-        self.observers.progress.clear();
+        self.observers.terminal.clear();
         self.network.hang_up_all();
         let goodbyes = tokio::time::Instant::now() + GOODBYE_PATIENCE;
         while self.network.open_count() > 0 {
-            match timeout_at(goodbyes, inbox.recv()).await {
-                Ok(Some(Happening::Connection { connection, report: Report::Ended { .. } })) => {
+            match timeout_at(goodbyes, received.recv()).await {
+                Ok(Some(Event::Connection { connection, report: Report::Ended { .. } })) => {
                     self.network.forget(connection);
                 }
-                Ok(Some(Happening::Disk(done))) => self.on_disk_at_the_end(done),
+                Ok(Some(Event::Disk(done))) => self.on_disk_at_the_end(done),
                 Ok(Some(_)) => {}
                 Ok(None) | Err(_) => break,
             }
@@ -687,19 +697,19 @@ impl Daemon {
         if !self.disk.shut_down() {
             warn!("the disk still holds on to a write");
         }
-        while let Ok(happening) = inbox.try_recv() {
-            if let Happening::Disk(done) = happening {
+        while let Ok(event) = received.try_recv() {
+            if let Event::Disk(done) = event {
                 self.on_disk_at_the_end(done);
             }
         }
-        // Nobody is left to hear that a record is written and has to be written once more.
+        // No event comes any more that a record is written and has to be written once more.
         for record in self.jobs.unwritten() {
-            self.state.keeper.update(record.clone());
+            self.state.record_thread.update(record.clone());
         }
         if let Some(records) = self.engine.closing_records(clock::now()) {
-            self.state.clerk.close(&records);
+            self.state.state_thread.close(&records);
         }
-        self.state.clerk.keep_volumes(self.observers.traffic_mut().take());
+        self.state.state_thread.write_traffic(self.observers.traffic_mut().take());
         self.state.stop();
         closing.inspect(JoinHandle::abort);
         drop(open);
@@ -708,7 +718,7 @@ impl Daemon {
 
     /// A file that got its name in the last moment is worth remembering.
     fn on_disk_at_the_end(&mut self, done: Done<Buffer>) {
-        if let Some((AtDisk::FinishFile { file, read_back }, Ok(Outcome::Named(name)))) =
+        if let Some((DiskTask::FinishFile { file, read_back }, Ok(Outcome::Named(name)))) =
             self.disk.on_done(done)
         {
             self.note_finished(file, name.as_str(), read_back);
@@ -739,7 +749,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::service_thread::vital_thread;
+    use crate::service_thread::service_thread;
     use bergamot_config::{Config, Environment};
 
     /// What `/readyz` answers over the socket.
@@ -763,23 +773,23 @@ mod tests {
         );
         let config = Config::parse(text.as_bytes(), home.path(), &Environment::default());
         let config = config.unwrap_or_else(|problems| panic!("{problems:?}"));
-        let (outbox, inbox) = Outbox::new();
+        let (events, received) = EventSender::new();
         let settings = Settings::new(&config, 2);
         let mut daemon =
-            Daemon::new(settings, outbox.clone(), LogBook::default()).expect("it starts");
-        vital_thread("scribe", &outbox, || panic!("on purpose")).expect("a thread");
-        while outbox.died().is_none() {
+            Daemon::new(settings, events.clone(), LogBook::default()).expect("it starts");
+        service_thread("journals", &events, || panic!("on purpose")).expect("a thread");
+        while events.died().is_none() {
             tokio::task::yield_now().await;
         }
         // The main loop does not run, as while it stops.
-        let doors =
+        let listeners =
             listen::open(daemon.settings.config(), &daemon.handle, daemon.observers.hub()).await;
-        let doors = doors.expect("it can listen");
+        let listeners = listeners.expect("it can listen");
         let answer = tokio::task::spawn_blocking(move || readiness(&socket)).await;
         let answer = answer.expect("no panic").expect("it answers");
-        assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("scribe"), "{answer}");
-        doors.stop().await;
-        let error = daemon.converse(inbox).await.expect_err("a thread has died").to_string();
-        assert_eq!(error, "internal.panic: the thread scribe has died");
+        assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("journals"), "{answer}");
+        listeners.stop().await;
+        let error = daemon.run_loop(received).await.expect_err("a thread has died").to_string();
+        assert_eq!(error, "internal.panic: the thread journals has died");
     }
 }

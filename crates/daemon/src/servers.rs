@@ -1,4 +1,4 @@
-//! The servers, as they are configured now.
+//! [`Servers`]: the servers as they are configured now, and the numbers of all there ever were. Part of `Network`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! What starts the daemon and looks after it, as systemd does: it is told how the daemon does, and may
-//! have opened the doors already (sd_notify(3), sd_listen_fds(3)).
+//! [`ServiceManager`]: tells systemd how the daemon does and takes over the sockets it has opened (sd_notify(3),
+//! sd_listen_fds(3)). Owned by the main loop.
 
 use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt;
@@ -11,16 +11,16 @@ use rustix::net::AddressFamily;
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 use tracing::warn;
 
-/// Whoever wants to be told. Without one, all of this does nothing.
+/// The socket of systemd. Without one, all of this does nothing.
 #[derive(Debug, Default)]
-pub(crate) struct Supervisor {
+pub(crate) struct ServiceManager {
     socket: Option<(UnixDatagram, SocketAddr)>,
     /// It takes the daemon for dead if it hears nothing for twice that long.
     interval: Option<Duration>,
     last_sign: Option<Instant>,
 }
 
-impl Supervisor {
+impl ServiceManager {
     /// From what the variables say.
     pub(crate) fn find(variable: impl Fn(&str) -> Option<String>) -> Self {
         let address = variable("NOTIFY_SOCKET").and_then(|name| address_of(&name));
@@ -35,32 +35,32 @@ impl Supervisor {
     }
 
     pub(crate) fn ready(&self, status: &str) {
-        self.tell(&format!("READY=1\nSTATUS={status}"));
+        self.send(&format!("READY=1\nSTATUS={status}"));
     }
 
     pub(crate) fn reloading(&self) {
-        self.tell("RELOADING=1\nSTATUS=Reading the configuration again");
+        self.send("RELOADING=1\nSTATUS=Reading the configuration again");
     }
 
     pub(crate) fn stopping(&self) {
-        self.tell("STOPPING=1\nSTATUS=Stopping");
+        self.send("STOPPING=1\nSTATUS=Stopping");
     }
 
     /// When it wants a sign of life.
-    pub(crate) fn next_sign(&self) -> Option<Instant> {
+    pub(crate) fn next_watchdog(&self) -> Option<Instant> {
         Some(self.last_sign? + self.interval?)
     }
 
-    pub(crate) fn give_sign_if_due(&mut self, now: Instant) {
-        if self.interval.is_some() && self.next_sign().is_none_or(|due| now >= due) {
-            self.tell("WATCHDOG=1");
+    pub(crate) fn notify_watchdog_if_due(&mut self, now: Instant) {
+        if self.interval.is_some() && self.next_watchdog().is_none_or(|due| now >= due) {
+            self.send("WATCHDOG=1");
             self.last_sign = Some(now);
         }
     }
 
-    fn tell(&self, text: &str) {
+    fn send(&self, text: &str) {
         if let Some((socket, address)) = &self.socket {
-            // Whoever does not listen does not want to know.
+            // Where systemd does not listen, nothing is lost.
             let _ = socket.send_to_addr(text.as_bytes(), address);
         }
     }
@@ -113,10 +113,10 @@ mod tests {
 
     #[test]
     fn nobody_is_told_where_nobody_asks() {
-        let mut supervisor = Supervisor::find(|_| None);
+        let mut supervisor = ServiceManager::find(|_| None);
         supervisor.ready("x");
-        supervisor.give_sign_if_due(Instant::now());
-        assert_eq!(supervisor.next_sign(), None);
+        supervisor.notify_watchdog_if_due(Instant::now());
+        assert_eq!(supervisor.next_watchdog(), None);
         assert!(inherited(|_| Some("1".to_owned())).http.is_empty(), "they are another's");
     }
 
@@ -125,14 +125,14 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("notify");
         let socket = UnixDatagram::bind(&path).unwrap();
-        let mut supervisor = Supervisor::find(|name| match name {
+        let mut supervisor = ServiceManager::find(|name| match name {
             "NOTIFY_SOCKET" => path.to_str().map(str::to_owned),
             "WATCHDOG_USEC" => Some("60000000".to_owned()),
             _ => None,
         });
         let start = Instant::now();
         let mut told = |now| {
-            supervisor.give_sign_if_due(now);
+            supervisor.notify_watchdog_if_due(now);
             let mut text = [0; 64];
             socket.set_nonblocking(true).unwrap();
             socket.recv(&mut text).map(|length| text[..length].to_vec()).ok()

@@ -1,4 +1,5 @@
-//! What the daemon is told beforehand.
+//! [`Settings`]: what the daemon is started with, made of the configuration; [`JobSettings`] are shared by the threads
+//! that handle jobs. Pure.
 
 use std::io::IsTerminal;
 use std::net::{IpAddr, Ipv4Addr};

@@ -1,8 +1,8 @@
-//! Settings that may be replaced while they are in use.
+//! [`Current`]: a value that may be replaced while other threads use it.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// Whoever took them goes on with what they were; the next look sees the new ones.
+/// A value that was taken stays as it was; the next `get` returns the new one.
 #[derive(Debug)]
 pub(crate) struct Current<T>(Arc<RwLock<Arc<T>>>);
 

@@ -1,4 +1,4 @@
-//! Being told to stop, or to read the configuration again.
+//! Translates the signals of the process into events of the main loop, in a task.
 
 use std::time::{Duration, Instant};
 
@@ -8,21 +8,21 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing::warn;
 
 use crate::clock;
-use crate::event::{Happening, Outbox};
+use crate::event::{Event, EventSender};
 
 /// The first SIGTERM or SIGINT stops the daemon in good order, the second at once; either way what
 /// is on record is safe.
-pub(crate) fn watch(outbox: Outbox) -> anyhow::Result<()> {
+pub(crate) fn watch(events: EventSender) -> anyhow::Result<()> {
     let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
     let mut hang_up = signal(SignalKind::hangup()).context("cannot listen for SIGHUP")?;
     if std::process::id() == 1 {
         reap_orphans()?;
     }
-    let reloads = outbox.clone();
+    let reloads = events.clone();
     tokio::spawn(async move {
         while hang_up.recv().await.is_some() {
-            reloads.tell(Happening::ReloadWanted);
+            reloads.send(Event::ReloadWanted);
         }
     });
     tokio::spawn(async move {
@@ -34,7 +34,7 @@ pub(crate) fn watch(outbox: Outbox) -> anyhow::Result<()> {
             }
             let now = clock::now().instant;
             match stopping {
-                None => outbox.tell(Happening::Stop),
+                None => events.send(Event::Stop),
                 // A terminal signals the process and its group: that is one wish, said twice.
                 Some(since) if now < since + SAME_WISH => continue,
                 Some(_) => {

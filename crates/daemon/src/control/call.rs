@@ -25,7 +25,7 @@ use bergamot_writer::Root;
 use tokio::sync::oneshot;
 
 use crate::control::requests::Edited;
-use crate::event::{Happening, Outbox};
+use crate::event::{Event, EventSender};
 use crate::intake::url_client::Web;
 use crate::jobs::merge_split::Joining;
 use crate::run::Daemon;
@@ -143,11 +143,11 @@ calls! {
 
 /// Sends a call to the main loop and waits for its answer.
 pub(crate) async fn ask<T>(
-    outbox: &Outbox,
+    events: &EventSender,
     call: impl FnOnce(Reply<T>) -> Call,
 ) -> Result<T, Refusal> {
     let (sender, answer) = oneshot::channel();
-    outbox.tell(Happening::Called(call(Reply(sender))));
+    events.send(Event::Called(call(Reply(sender))));
     answer.await.map_err(|_| Refusal::Stopping)
 }
 

@@ -1,4 +1,4 @@
-//! The daemon as its control interfaces see it.
+//! [`Handle`]: implements `Control` for the control interfaces; cloned into the task of each request.
 //!
 //! Questions are answered in the loop, where everything else stands still. What waits for a disk is
 //! done here, beside it.
@@ -35,13 +35,14 @@ use tracing::warn;
 
 use crate::control::call::{Call, Reply, ask, kept};
 use crate::control::requests::Edited;
-use crate::disk::directories::Roots;
-use crate::disk::disk_info::Places;
+use crate::disk::directories::Directories;
+use crate::disk::disk_info::DiskInfo;
 use crate::disk::mount_guard::MountGuard;
+use crate::disk::speed_test;
 use crate::download::error_class;
-use crate::event::{Happening, Outbox};
+use crate::event::{Event, EventSender};
 use crate::intake::local_file;
-use crate::intake::new_job::{Reception, Wishes, explained_unread};
+use crate::intake::new_job::{NewJobs, Wishes, explained_unread};
 use crate::jobs::merge_split::Joining;
 use crate::logging::recent::LogBook;
 use crate::settings::JobSettings;
@@ -54,22 +55,22 @@ use bergamot_config::{EditError, Environment};
 /// May be held by as many as want to talk to the daemon.
 #[derive(Clone, Debug)]
 pub(crate) struct Handle {
-    pub(crate) outbox: Outbox,
-    pub(crate) reception: Reception,
+    pub(crate) events: EventSender,
+    pub(crate) new_jobs: NewJobs,
     pub(crate) settings: Current<JobSettings>,
     pub(crate) log: LogBook,
     /// The configuration file, to be read again.
     pub(crate) config: PathBuf,
     pub(crate) config_turn: Arc<Mutex<()>>, // of those who change it
     pub(crate) readers: Arc<Semaphore>,     // of NZBs at the same time
-    pub(crate) grounds: MountGuard,
-    pub(crate) places: Places,
-    pub(crate) roots: Roots,
+    pub(crate) mounts: MountGuard,
+    pub(crate) disk_info: DiskInfo,
+    pub(crate) directories: Directories,
 }
 
 impl Handle {
     pub(crate) async fn ask<T>(&self, call: impl FnOnce(Reply<T>) -> Call) -> Result<T, Refusal> {
-        ask(&self.outbox, call).await
+        ask(&self.events, call).await
     }
 
     /// Reads the configuration again in a task of its own.
@@ -98,7 +99,7 @@ impl Handle {
     /// The disks are asked beside the loop.
     async fn with_disks(&self, status: Status) -> Status {
         let settings = self.settings.get();
-        let disk = |path| self.places.disk(path, settings.reserve);
+        let disk = |path| self.disk_info.disk(path, settings.reserve);
         let (complete_disk, incomplete_disk) = tokio::join!(
             disk(&settings.directories.complete),
             disk(&settings.directories.incomplete)
@@ -109,9 +110,9 @@ impl Handle {
     /// Where jobs of that category go.
     async fn destination(&self, category: Option<String>) -> Result<Arc<Root>, Refusal> {
         let settings = self.settings.get();
-        match self.roots.destination(&settings, category.as_deref()).await {
+        match self.directories.destination(&settings, category.as_deref()).await {
             Ok(root) => Ok(Arc::new(root)),
-            Err(hindrance) => Err(Refusal::Unavailable(hindrance.why().to_owned())),
+            Err(error) => Err(Refusal::Unavailable(error.why().to_owned())),
         }
     }
 }
@@ -147,9 +148,9 @@ impl Control for Handle {
         match self.ask(|reply| Call::Files { job, reply }).await?? {
             Files::Known(files) => Ok(files),
             Files::InSpool { first, record } => {
-                let reception = self.reception.clone();
+                let new_jobs = self.new_jobs.clone();
                 let read = aside(move || {
-                    reception.nzb(&record).map(|nzb| listed_files(&record, &nzb, first))
+                    new_jobs.nzb(&record).map(|nzb| listed_files(&record, &nzb, first))
                 });
                 read.await?.map_err(|error| Refusal::Unavailable(explained_unread(&error)))
             }
@@ -168,15 +169,15 @@ impl Control for Handle {
             settings.check_address(url)?;
         }
         let _permit = self.readers.acquire().await.map_err(|_| Refusal::Stopping)?;
-        let reception = self.reception.clone();
+        let new_jobs = self.new_jobs.clone();
         let receive = move || match content {
             Content::Local(path) => {
                 let read = local_file::read(path.as_ref(), &settings.local_directories);
                 let content = read.map_err(|error| Refusal::Invalid(error.to_string()))?;
-                reception.receive(&wishes, &content).map_err(unavailable)
+                new_jobs.receive(&wishes, &content).map_err(unavailable)
             }
-            Content::Nzb(bytes) => reception.receive(&wishes, &bytes).map_err(unavailable),
-            Content::Url(url) => reception.expect(&wishes, &url).map_err(unavailable),
+            Content::Nzb(bytes) => new_jobs.receive(&wishes, &bytes).map_err(unavailable),
+            Content::Url(url) => new_jobs.expect(&wishes, &url).map_err(unavailable),
         };
         let record = aside(receive).await??;
         let id = record.id;
@@ -295,7 +296,7 @@ impl Control for Handle {
 
     async fn disks(&self) -> Result<Vec<Disk>, Refusal> {
         let settings = self.settings.get();
-        Ok(self.places.disks(&settings.directories.all(), settings.reserve).await)
+        Ok(self.disk_info.disks(&settings.directories.all(), settings.reserve).await)
     }
 
     async fn accept_disks(&self, path: Option<String>) -> Result<(), Refusal> {
@@ -307,13 +308,13 @@ impl Control for Handle {
             let path = path.unwrap_or_default();
             return Err(Refusal::Invalid(format!("{path} is no configured directory")));
         }
-        let grounds = self.grounds.clone();
-        aside(move || meant.iter().for_each(|path| grounds.accept(path))).await?;
+        let mounts = self.mounts.clone();
+        aside(move || meant.iter().for_each(|path| mounts.accept(path))).await?;
         self.ask(|reply| Call::Survey { reply }).await
     }
 
-    async fn test_disk(&self, trial: DiskTest) -> Result<DiskSpeed, Refusal> {
-        self.try_disk(trial).await
+    async fn test_disk(&self, test: DiskTest) -> Result<DiskSpeed, Refusal> {
+        speed_test::test_disk(&self.settings.get(), &self.disk_info, test).await
     }
 
     async fn quotas(&self) -> Result<Vec<Quota>, Refusal> {
@@ -412,11 +413,11 @@ impl Control for Handle {
 
     async fn readiness(&self) -> Result<Readiness, Refusal> {
         // Asked here: a main loop that stops answers no more questions.
-        if let Some(thread) = self.outbox.died() {
+        if let Some(thread) = self.events.died() {
             return Ok(Readiness::Broken { thread: thread.to_owned() });
         }
         let (state, has_servers) = self.ask(|reply| Call::Readiness { reply }).await?;
-        let state_is_writable = self.places.is_writable(state).await;
+        let state_is_writable = self.disk_info.is_writable(state).await;
         Ok(match (state_is_writable, has_servers) {
             (false, _) => Readiness::StateUnwritable,
             (true, false) => Readiness::NoServers,
@@ -425,7 +426,7 @@ impl Control for Handle {
     }
 
     async fn shut_down(&self) -> Result<(), Refusal> {
-        self.outbox.tell(Happening::Stop);
+        self.events.send(Event::Stop);
         Ok(())
     }
 }
@@ -480,7 +481,7 @@ pub(crate) async fn aside<T: Send + 'static>(
 async fn try_out(server: Arc<Server>, patience: Duration) -> Result<(), Refusal> {
     let (sender, mut reports) = mpsc::unbounded_channel();
     let mut connection = Connection::start(server, BufferPool::new(0), move |report| {
-        // Whoever asked may have left meanwhile.
+        // The caller may have gone away.
         let _ = sender.send(report);
     });
     connection.lend(Credit::Unlimited);
@@ -537,5 +538,5 @@ fn settings_of(probe: ServerProbe) -> Result<ServerSettings, Refusal> {
 /// Nobody has it (RFC 2606).
 const NO_ARTICLE: &str = "bergamot.test@none.invalid";
 
-/// Whoever asks waits for it.
+/// The caller waits for it.
 const LONGEST_TEST: Duration = Duration::from_secs(60);

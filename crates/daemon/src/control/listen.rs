@@ -1,4 +1,4 @@
-//! The doors through which the daemon is controlled.
+//! Opens the control socket and the HTTP port, at the start of the main loop.
 
 use std::sync::Arc;
 

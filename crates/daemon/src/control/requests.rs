@@ -11,7 +11,7 @@ use bergamot_api::newsgroup::{Group, GroupQuery};
 use bergamot_api::request::{Part, Pause};
 use bergamot_api::view::{Page, Reload};
 use bergamot_config::{Config, Verify};
-use bergamot_engine::Event;
+use bergamot_engine::Event as EngineEvent;
 use bergamot_jobs::Record;
 use bergamot_jobs::edit::{Edit, EditRefusal, HistoryEdit, Place};
 use bergamot_jobs::machine::{Event as JobEvent, MergeRequest, SplitRequest};
@@ -25,11 +25,11 @@ use tracing::{info, warn};
 use crate::clock;
 use crate::control::active_settings::restored_pauses;
 use crate::control::call::Promise;
-use crate::event::Happening;
+use crate::event::Event;
 use crate::intake::url_fetch::Fetches;
 use crate::jobs::merge_split::{Joining, Merging, Splitting};
 use crate::run::Daemon;
-use crate::service_thread::vital_blocking;
+use crate::service_thread::service_blocking;
 use crate::views::servers::quota_views;
 
 /// When the change is on disk, if that has to be waited for.
@@ -88,10 +88,10 @@ impl Daemon {
         let request = self.jobs.split(clock::now(), &self.engine, job, files, name)?;
         let SplitRequest { parent, files, new, check_begun } = request;
         let (answer, joining) = oneshot::channel();
-        let (reception, outbox) = (self.handle.reception.clone(), self.handle.outbox.clone());
-        vital_blocking("splitter", &self.handle.outbox, move || {
-            let new = reception.split(&parent, &files, new, check_begun);
-            outbox.tell(Happening::Split(Box::new(Splitting { job, new, answer })));
+        let (new_jobs, events) = (self.handle.new_jobs.clone(), self.handle.events.clone());
+        service_blocking("splitter", &self.handle.events, move || {
+            let new = new_jobs.split(&parent, &files, new, check_begun);
+            events.send(Event::Split(Box::new(Splitting { job, new, answer })));
         });
         self.run();
         Ok(joining)
@@ -109,10 +109,10 @@ impl Daemon {
     pub(crate) fn merge(&mut self, jobs: Vec<JobId>) -> Result<Joining, Refusal> {
         let MergeRequest { whole, donors } = self.jobs.merge(clock::now(), &self.engine, &jobs)?;
         let (answer, joining) = oneshot::channel();
-        let (reception, outbox) = (self.handle.reception.clone(), self.handle.outbox.clone());
-        vital_blocking("merger", &self.handle.outbox, move || {
-            let merged = reception.gather(&whole, &donors);
-            outbox.tell(Happening::Merged(Box::new(Merging { jobs, merged, answer })));
+        let (new_jobs, events) = (self.handle.new_jobs.clone(), self.handle.events.clone());
+        service_blocking("merger", &self.handle.events, move || {
+            let merged = new_jobs.gather(&whole, &donors);
+            events.send(Event::Merged(Box::new(Merging { jobs, merged, answer })));
         });
         self.run();
         Ok(joining)
@@ -150,8 +150,8 @@ impl Daemon {
     pub(crate) fn obey_pauses(&mut self) -> Promise {
         self.run();
         self.set_scan_target();
-        self.observers.tell_pauses(self.jobs.pauses());
-        self.keep_choices()
+        self.observers.publish_pauses(self.jobs.pauses());
+        self.write_choices()
     }
 
     /// Until it is changed again; none is no limit.
@@ -161,8 +161,8 @@ impl Daemon {
             Some(rate) => info!("limited to {rate}"),
             None => info!("the limit is lifted"),
         }
-        self.tell_engine(Event::RateChanged(self.settings.chosen_rate()));
-        self.keep_choices()
+        self.notify_engine(EngineEvent::RateChanged(self.settings.chosen_rate()));
+        self.write_choices()
     }
 
     pub(crate) fn switch_servers(
@@ -176,7 +176,7 @@ impl Daemon {
             self.settings.switch_server(name, *active);
         }
         self.obey_settings();
-        Ok(self.keep_choices())
+        Ok(self.write_choices())
     }
 
     /// What the configuration says of these servers counts again.
@@ -187,21 +187,21 @@ impl Daemon {
             }
         }
         self.obey_settings();
-        self.keep_choices()
+        self.write_choices()
     }
 
     /// Writes down what users have chosen.
-    fn keep_choices(&mut self) -> Promise {
+    fn write_choices(&mut self) -> Promise {
         let (sender, promise) = oneshot::channel();
-        self.state.clerk.keep_settings(self.settings.choices(self.jobs.pauses()), sender);
+        self.state.state_thread.write_settings(self.settings.choices(self.jobs.pauses()), sender);
         promise
     }
 
     /// Takes another configuration, as far as that can be done while running.
     pub(crate) fn apply(&mut self, config: Config) -> Result<Reload, Refusal> {
-        self.supervisor.reloading();
+        self.service_manager.reloading();
         let reload = self.take_config(config);
-        self.supervisor.ready(self.supervised_status());
+        self.service_manager.ready(self.status_line());
         reload
     }
 
@@ -211,17 +211,17 @@ impl Daemon {
         self.network
             .replace_servers(settings.servers)
             .map_err(|error| Refusal::Invalid(format!("{error:#}")))?;
-        self.state.clerk.set_names(self.network.servers().names());
+        self.state.state_thread.set_names(self.network.servers().names());
         self.observers.counters_mut().forget_past();
         if self.settings.replace(config, settings.jobs) {
-            drop(self.keep_choices());
+            drop(self.write_choices());
         }
         let config = self.settings.config();
         self.disk.set_reading_back(config.download.verify == Verify::Read);
         let (feeds, mut with, settings) = self.feeds();
         feeds.apply(&mut with, settings.config());
         Fetches::try_all(&mut self.targets);
-        self.keep_rss();
+        self.write_rss();
         self.obey_settings();
         let settings = self.settings.of_jobs(self.network.servers());
         self.tell_jobs(JobEvent::SettingsChanged(Box::new(settings)));
@@ -240,7 +240,7 @@ impl Daemon {
             return;
         }
         if self.settings.chosen_rate().is_some() {
-            self.tell_engine(Event::RateChanged(self.settings.chosen_rate()));
+            self.notify_engine(EngineEvent::RateChanged(self.settings.chosen_rate()));
         }
         if self.settings.has_switches() {
             self.obey_settings();
@@ -250,11 +250,11 @@ impl Daemon {
 
     /// Gives the engine its settings.
     fn obey_settings(&mut self) {
-        let used = self.state.clerk.records();
+        let used = self.state.state_thread.records();
         let settings = self.settings.engine(self.network.servers(), used);
-        self.tell_engine(Event::SettingsChanged(Box::new(settings)));
+        self.notify_engine(EngineEvent::SettingsChanged(Box::new(settings)));
         let (newsgroups, mut with) = self.newsgroups();
-        newsgroups.send_anew(&mut with);
+        newsgroups.resend(&mut with);
         self.run();
     }
 
@@ -271,7 +271,7 @@ impl Daemon {
             }
         };
         self.observers.traffic_mut().reset(name, only_custom);
-        self.state.clerk.keep_volumes(self.observers.traffic_mut().take());
+        self.state.state_thread.write_traffic(self.observers.traffic_mut().take());
         Ok(())
     }
 

@@ -1,4 +1,5 @@
-//! The directories that jobs are written to, opened where a share that hangs holds nobody else.
+//! [`Directories`]: opens the directories that jobs are written to, each in a thread of its own at most once at a
+//! time, so that a share that hangs blocks nothing else. Shared by the main loop and the tasks of requests.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -9,23 +10,23 @@ use bergamot_types::{JobId, SafeName};
 use bergamot_writer::{DiskError, Root};
 
 use crate::disk::disk_info::{PATIENCE, silence};
-use crate::disk::hang_guard::{Look, Looks};
+use crate::disk::hang_guard::{Answer, HangGuard};
 use crate::disk::mount_guard::MountGuard;
-use crate::event::{Happening, Outbox};
-use crate::service_thread::vital_thread;
+use crate::event::{Event, EventSender};
+use crate::service_thread::service_thread;
 use crate::settings::JobSettings;
 use crate::spool::load::clear_up;
-use crate::spool::load_error::Hindrance;
+use crate::spool::load_error::LoadError;
 use bergamot_jobs::JobList;
 
 /// May be held by as many as need one.
 #[derive(Clone, Debug)]
-pub(crate) struct Roots {
-    grounds: MountGuard,
-    looks: Looks<Result<Root, Hindrance>>,
+pub(crate) struct Directories {
+    mounts: MountGuard,
+    guard: HangGuard<Result<Root, LoadError>>,
     swept: Swept,
     known: Arc<KnownJobs>,
-    outbox: Outbox,
+    events: EventSender,
 }
 
 /// What the records said of all jobs when the daemon started: what else lies in the directories was left
@@ -79,10 +80,10 @@ pub(crate) struct Opened {
     pub(crate) destination: Root,
 }
 
-impl Roots {
-    pub(crate) fn new(grounds: MountGuard, known: KnownJobs, outbox: Outbox) -> Self {
-        let (looks, swept, known) = (Looks::default(), Swept::default(), Arc::new(known));
-        Self { grounds, looks, swept, known, outbox }
+impl Directories {
+    pub(crate) fn new(mounts: MountGuard, known: KnownJobs, events: EventSender) -> Self {
+        let (guard, swept, known) = (HangGuard::default(), Swept::default(), Arc::new(known));
+        Self { mounts, guard, swept, known, events }
     }
 
     /// For a job of that category; what is missing is made.
@@ -90,7 +91,7 @@ impl Roots {
         &self,
         settings: &JobSettings,
         category: Option<&str>,
-    ) -> Result<Opened, Hindrance> {
+    ) -> Result<Opened, LoadError> {
         let incomplete = self.root(
             &settings.directories.incomplete,
             &settings.directories.incomplete,
@@ -106,7 +107,7 @@ impl Roots {
         &self,
         settings: &JobSettings,
         category: Option<&str>,
-    ) -> Result<Root, Hindrance> {
+    ) -> Result<Root, LoadError> {
         let used_for = Use::Destination(settings.directories.incomplete.clone());
         self.root(
             &settings.directories.destination(category),
@@ -125,26 +126,26 @@ impl Roots {
         for (path, used_for) in
             settings.directories.destinations().map(destination).chain([incomplete])
         {
-            let roots = self.clone();
+            let directories = self.clone();
             // What is not there has nothing to be cleared away.
-            in_a_thread("sweeper", &self.outbox, move || {
-                drop(Root::open(&path).map(|root| roots.sweep_once(&root, &used_for)));
+            in_a_thread("sweeper", &self.events, move || {
+                drop(Root::open(&path).map(|root| directories.sweep_once(&root, &used_for)));
             });
         }
     }
 
-    async fn root(&self, path: &Path, ground: &Path, used_for: Use) -> Result<Root, Hindrance> {
-        let roots = self.clone();
-        let (path, ground) = (path.to_owned(), ground.to_owned());
+    async fn root(&self, path: &Path, configured: &Path, used_for: Use) -> Result<Root, LoadError> {
+        let directories = self.clone();
+        let (path, configured) = (path.to_owned(), configured.to_owned());
         let directory = path.clone();
         let open = move || {
-            let root = roots.grounds.root(&directory, &ground)?;
-            roots.sweep_once(&root, &used_for);
+            let root = directories.mounts.root(&directory, &configured)?;
+            directories.sweep_once(&root, &used_for);
             Ok(root)
         };
-        match self.looks.look(&path, PATIENCE, open).await {
-            Look::Seen(opened) => opened,
-            Look::Silent(_) => Err(Hindrance::Disk(silence(&path))),
+        match self.guard.run(&path, PATIENCE, open).await {
+            Answer::Received(opened) => opened,
+            Answer::Silent(_) => Err(LoadError::Disk(silence(&path))),
         }
     }
 
@@ -164,10 +165,10 @@ impl Roots {
     /// Every directory of the destination is listed for that, and there may be thousands: no download
     /// waits for it.
     fn sweep_marks_beside(&self, destination: &Root, incomplete: &Path) {
-        let roots = self.clone();
+        let directories = self.clone();
         let (destination, incomplete) = (destination.clone(), incomplete.to_owned());
-        in_a_thread("mark-sweeper", &self.outbox, move || {
-            warn_of_sweep(roots.sweep_marks(&destination, &incomplete));
+        in_a_thread("mark-sweeper", &self.events, move || {
+            warn_of_sweep(directories.sweep_marks(&destination, &incomplete));
         });
     }
 
@@ -185,7 +186,7 @@ impl Roots {
             }
         }
         if !delivered.is_empty() {
-            self.outbox.tell(Happening::FoundDelivered(delivered));
+            self.events.send(Event::FoundDelivered(delivered));
         }
         Ok(())
     }
@@ -215,7 +216,7 @@ impl Swept {
 
 /// Takes the writer's marks off jobs that completed when the last daemon had no time for it any more;
 /// each destination by itself, for it may hang.
-pub(crate) fn settle(records: Vec<Record>, incomplete: &Path, outbox: &Outbox) {
+pub(crate) fn settle(records: Vec<Record>, incomplete: &Path, events: &EventSender) {
     let mut by_destination = BTreeMap::<PathBuf, Vec<Record>>::new();
     for record in records {
         let destination = record.destination().and_then(|path| Path::new(path).parent());
@@ -223,25 +224,26 @@ pub(crate) fn settle(records: Vec<Record>, incomplete: &Path, outbox: &Outbox) {
         by_destination.entry(destination).or_default().push(record);
     }
     for (destination, records) in by_destination {
-        let (incomplete, done) = (incomplete.to_owned(), outbox.clone());
-        in_a_thread("settler", outbox, move || {
+        let (incomplete, done) = (incomplete.to_owned(), events.clone());
+        in_a_thread("settler", events, move || {
             let settled = settled_in(&destination, &incomplete, &records);
-            done.tell(Happening::Settled(settled));
+            done.send(Event::Settled(settled));
         });
     }
 }
 
 /// Of its own, which ends with it: others would wait for more to do, and wake for that. If there is
 /// none to be had, what it was to do is done at the next start.
-fn in_a_thread(name: &'static str, outbox: &Outbox, work: impl FnOnce() + Send + 'static) {
-    if let Err(error) = vital_thread(name, outbox, work) {
+fn in_a_thread(name: &'static str, events: &EventSender, work: impl FnOnce() + Send + 'static) {
+    if let Err(error) = service_thread(name, events, work) {
         tracing::warn!("no thread for the {name}: {error}");
     }
 }
 
 fn settled_in(destination: &Path, incomplete: &Path, records: &[Record]) -> Vec<JobId> {
-    let roots = Root::open(destination).and_then(|there| Ok((there, Root::open(incomplete)?)));
-    let is_settled = |record: &&Record| match &roots {
+    let directories =
+        Root::open(destination).and_then(|there| Ok((there, Root::open(incomplete)?)));
+    let is_settled = |record: &&Record| match &directories {
         Ok((destination, incomplete)) => clear_up(record, incomplete, destination),
         Err(_) => true, // with the directory, the mark is gone
     };
@@ -271,14 +273,14 @@ mod tests {
             let directory = incomplete.job_dir(&name).unwrap();
             directory.move_to(&destination, &name, job, &AtomicBool::new(false)).unwrap();
         }
-        let (outbox, mut inbox) = Outbox::new();
-        let (grounds, _) = MountGuard::open(&state, Modes::default());
+        let (events, mut received) = EventSender::new();
+        let (mounts, _) = MountGuard::open(&state, Modes::default());
         let known =
             KnownJobs { queued: [queued].into(), last: Some(JobId(5)), ..KnownJobs::default() };
-        Roots::new(grounds, known, outbox).sweep_marks(&destination, &from).unwrap();
+        Directories::new(mounts, known, events).sweep_marks(&destination, &from).unwrap();
         let is_marked = |job| destination.moved(&incomplete, job).unwrap().is_some();
         assert_eq!([ended, queued, new].map(is_marked), [false, true, true]);
-        let told = inbox.try_recv().unwrap();
-        assert!(matches!(told, Happening::FoundDelivered(jobs) if jobs == [queued]));
+        let told = received.try_recv().unwrap();
+        assert!(matches!(told, Event::FoundDelivered(jobs) if jobs == [queued]));
     }
 }

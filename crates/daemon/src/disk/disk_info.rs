@@ -1,4 +1,5 @@
-//! The directories as they are seen from beside the loop: their volumes, and what is wrong with them.
+//! [`DiskInfo`]: free space, volume and errors of a directory, asked in blocking threads behind a [`HangGuard`].
+//! Shared by the main loop and the tasks of requests.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
@@ -11,49 +12,50 @@ use bergamot_storage::{Reserve, Space, VolumeId};
 use bergamot_types::{ByteCount, JobId, SafeName, Shown};
 use bergamot_writer::{DiskError, Root};
 
-use crate::disk::hang_guard::{Look, Looks};
+use crate::disk::hang_guard::{Answer, HangGuard};
 use crate::disk::mount_guard::MountGuard;
 use crate::views::counters::is_writable;
 
 /// May be held by as many as look at directories.
 #[derive(Clone, Debug)]
-pub(crate) struct Places {
-    grounds: MountGuard,
-    sights: Looks<Sight>,
-    begun: Looks<BTreeMap<JobId, ByteCount>>,
-    writable: Looks<bool>,
+pub(crate) struct DiskInfo {
+    mounts: MountGuard,
+    states: HangGuard<DiskState>,
+    begun: HangGuard<BTreeMap<JobId, ByteCount>>,
+    writable: HangGuard<bool>,
 }
 
 /// What one look at a directory, which need not be there yet, brought.
 #[derive(Clone, Debug)]
-pub(crate) struct Sight {
+pub(crate) struct DiskState {
     /// Why nothing can be written there.
     trouble: Option<String>,
     volume: Option<VolumeId>,
     space: Space,
 }
 
-impl Places {
-    pub(crate) fn new(grounds: MountGuard) -> Self {
-        let (sights, begun, writable) = (Looks::default(), Looks::default(), Looks::default());
-        Self { grounds, sights, begun, writable }
+impl DiskInfo {
+    pub(crate) fn new(mounts: MountGuard) -> Self {
+        let (states, begun, writable) =
+            (HangGuard::default(), HangGuard::default(), HangGuard::default());
+        Self { mounts, states, begun, writable }
     }
 
-    pub(crate) async fn seen(&self, path: &Path) -> Surveyed {
-        match self.look(path).await {
-            Look::Seen(sight) => sight.usable(),
-            Look::Silent(last) => {
-                let last = last.and_then(|sight| Some((sight.volume?, sight.space)));
+    pub(crate) async fn survey(&self, path: &Path) -> Surveyed {
+        match self.state(path).await {
+            Answer::Received(state) => state.usable(),
+            Answer::Silent(last) => {
+                let last = last.and_then(|state| Some((state.volume?, state.space)));
                 Err(Unusable { why: silence(path), is_silent: true, last })
             }
         }
     }
 
     pub(crate) async fn disk(&self, path: &Path, reserve: Reserve) -> Disk {
-        let (space, trouble) = match self.look(path).await {
-            Look::Seen(sight) => (sight.space, sight.trouble),
-            Look::Silent(last) => {
-                (last.map_or_else(Space::default, |sight| sight.space), Some(silence(path)))
+        let (space, trouble) = match self.state(path).await {
+            Answer::Received(state) => (state.space, state.trouble),
+            Answer::Silent(last) => {
+                (last.map_or_else(Space::default, |state| state.space), Some(silence(path)))
             }
         };
         Disk {
@@ -68,8 +70,8 @@ impl Places {
     /// All at once: whoever is silent is waited for together.
     pub(crate) async fn disks(&self, paths: &[&Path], reserve: Reserve) -> Vec<Disk> {
         let look = |path: &&Path| {
-            let (places, path) = (self.clone(), path.to_path_buf());
-            tokio::spawn(async move { places.disk(&path, reserve).await })
+            let (disk_info, path) = (self.clone(), path.to_path_buf());
+            tokio::spawn(async move { disk_info.disk(&path, reserve).await })
         };
         let looks: Vec<_> = paths.iter().map(look).collect();
         let mut disks = Vec::new();
@@ -86,27 +88,27 @@ impl Places {
         begun: Vec<(JobId, SafeName)>,
     ) -> BTreeMap<JobId, ByteCount> {
         let directory = incomplete.to_owned();
-        match self.begun.look(incomplete, PATIENCE, move || measure(&directory, &begun)).await {
-            Look::Seen(measured) => measured,
-            Look::Silent(_) => BTreeMap::new(),
+        match self.begun.run(incomplete, PATIENCE, move || measure(&directory, &begun)).await {
+            Answer::Received(measured) => measured,
+            Answer::Silent(_) => BTreeMap::new(),
         }
     }
 
     pub(crate) async fn is_writable(&self, state: PathBuf) -> bool {
         let directory = state.clone();
-        let look = self.writable.look(&state, PATIENCE, move || is_writable(&directory));
-        look.await == Look::Seen(true)
+        let look = self.writable.run(&state, PATIENCE, move || is_writable(&directory));
+        look.await == Answer::Received(true)
     }
 
-    async fn look(&self, path: &Path) -> Look<Sight> {
-        let (grounds, directory) = (self.grounds.clone(), path.to_owned());
-        self.sights.look(path, PATIENCE, move || Sight::of(&grounds, &directory)).await
+    async fn state(&self, path: &Path) -> Answer<DiskState> {
+        let (mounts, directory) = (self.mounts.clone(), path.to_owned());
+        self.states.run(path, PATIENCE, move || DiskState::of(&mounts, &directory)).await
     }
 }
 
-impl Sight {
-    fn of(grounds: &MountGuard, path: &Path) -> Self {
-        let unmounted = grounds.check(path).err().map(DiskError::from);
+impl DiskState {
+    fn of(mounts: &MountGuard, path: &Path) -> Self {
+        let unmounted = mounts.check(path).err().map(DiskError::from);
         let mut trouble = unmounted.map(|error| format!("{}: {error}", error.code()));
         // It need not be there yet; then it is made where the nearest one above it is.
         let nearest = path.ancestors().find_map(|path| Some((path, path.metadata().ok()?)));

@@ -3,27 +3,27 @@
 use bergamot_jobs::admission::Survey;
 use bergamot_jobs::machine::SurveyRequest;
 
-use crate::disk::disk_info::Places;
-use crate::event::{Happening, Outbox};
-use crate::service_thread::vital_task;
+use crate::disk::disk_info::DiskInfo;
+use crate::event::{Event, EventSender};
+use crate::service_thread::service_task;
 
 /// Answered by `Surveyed`.
-pub(crate) fn begin_survey(places: Places, outbox: &Outbox, request: SurveyRequest) {
-    let answer = outbox.clone();
-    vital_task("survey", outbox, async move {
-        let survey = survey_volumes(&places, request).await;
-        answer.tell(Happening::Surveyed(Box::new(survey)));
+pub(crate) fn begin_survey(disk_info: DiskInfo, events: &EventSender, request: SurveyRequest) {
+    let answer = events.clone();
+    service_task("survey", events, async move {
+        let survey = survey_volumes(&disk_info, request).await;
+        answer.send(Event::Surveyed(Box::new(survey)));
     });
 }
 
-async fn survey_volumes(places: &Places, request: SurveyRequest) -> Survey {
+async fn survey_volumes(disk_info: &DiskInfo, request: SurveyRequest) -> Survey {
     let SurveyRequest { incomplete, directories, begun } = request;
     let looks: Vec<_> = directories
         .into_iter()
         .map(|path| {
-            let places = places.clone();
+            let disk_info = disk_info.clone();
             tokio::spawn(async move {
-                let seen = places.seen(&path).await;
+                let seen = disk_info.survey(&path).await;
                 (path, seen)
             })
         })
@@ -32,5 +32,5 @@ async fn survey_volumes(places: &Places, request: SurveyRequest) -> Survey {
     for look in looks {
         volumes.extend(look.await);
     }
-    Survey { volumes, begun: places.measured(&incomplete, begun).await }
+    Survey { volumes, begun: disk_info.measured(&incomplete, begun).await }
 }

@@ -1,4 +1,5 @@
-//! How fast a disk takes what is written, tried out with a file that has no name.
+//! Measures how fast a disk takes what is written, with a file that has no name. Runs in the task of the
+//! request; what blocks, on a thread of tokio's.
 //!
 //! Having none, it is gone whatever becomes of us. It is made only in directories that jobs are written to
 //! anyway, and leaves the room that is kept free there.
@@ -14,30 +15,34 @@ use bergamot_api::view::{Disk, DiskSpeed};
 use tokio::sync::Mutex;
 
 use crate::clock;
-use crate::control::handle::{Handle, aside};
+use crate::control::handle::aside;
+use crate::disk::disk_info::DiskInfo;
+use crate::settings::JobSettings;
 
-impl Handle {
-    /// One after another, or each would find the disk slow for the others.
-    pub(crate) async fn try_disk(&self, trial: DiskTest) -> Result<DiskSpeed, Refusal> {
-        let Ok(_turn) = TURN.try_lock() else {
-            return Err(Refusal::Unavailable("a disk is being tried out already".to_owned()));
-        };
-        let settings = self.settings.get();
-        let path = PathBuf::from(&trial.path);
-        let ground = settings.directories.all().into_iter().find(|ground| path.starts_with(ground));
-        let Some(ground) = ground.map(Path::to_owned) else {
-            let text = format!("{} is below no configured directory", trial.path);
-            return Err(Refusal::Invalid(text));
-        };
-        let disk = self.places.disk(&ground, settings.reserve).await;
-        let most = room_for(&disk, trial.most.0)?;
-        let tried = aside(move || {
-            let directory = within(&ground, &path)?;
-            write(tempfile::tempfile_in(directory)?, most, trial.buffer, trial.patience)
-        });
-        let tried = tried.await?;
-        tried.map_err(|error| Refusal::Unavailable(format!("{}: {error}", disk.path)))
-    }
+/// One test after another, or each would find the disk slow for the others.
+pub(crate) async fn test_disk(
+    settings: &JobSettings,
+    disk_info: &DiskInfo,
+    test: DiskTest,
+) -> Result<DiskSpeed, Refusal> {
+    let Ok(_turn) = TURN.try_lock() else {
+        return Err(Refusal::Unavailable("a disk is being tried out already".to_owned()));
+    };
+    let path = PathBuf::from(&test.path);
+    let is_above = |configured: &&Path| path.starts_with(configured);
+    let Some(configured) = settings.directories.all().into_iter().find(is_above) else {
+        let text = format!("{} is below no configured directory", test.path);
+        return Err(Refusal::Invalid(text));
+    };
+    let disk = disk_info.disk(configured, settings.reserve).await;
+    let most = room_for(&disk, test.most.0)?;
+    let configured = configured.to_owned();
+    let tested = aside(move || {
+        let directory = within(&configured, &path)?;
+        write(tempfile::tempfile_in(directory)?, most, test.buffer, test.patience)
+    });
+    let tested = tested.await?;
+    tested.map_err(|error| Refusal::Unavailable(format!("{}: {error}", disk.path)))
 }
 
 /// So much of it as leaves alone what is kept free.
@@ -52,9 +57,9 @@ fn room_for(disk: &Disk, wanted: u64) -> Result<u64, Refusal> {
 }
 
 /// Where the path leads in truth, which links and dots may hide.
-fn within(ground: &Path, path: &Path) -> io::Result<PathBuf> {
-    let (ground, path) = (fs::canonicalize(ground)?, fs::canonicalize(path)?);
-    match path.starts_with(&ground) {
+fn within(configured: &Path, path: &Path) -> io::Result<PathBuf> {
+    let (configured, path) = (fs::canonicalize(configured)?, fs::canonicalize(path)?);
+    match path.starts_with(&configured) {
         true => Ok(path),
         false => Err(io::Error::new(io::ErrorKind::PermissionDenied, "it leads elsewhere")),
     }
@@ -104,12 +109,12 @@ mod tests {
     #[test]
     fn links_and_dots_lead_nowhere_else() {
         let directory = tempfile::tempdir().unwrap();
-        let ground = directory.path().join("ground");
-        fs::create_dir_all(ground.join("in")).unwrap();
-        std::os::unix::fs::symlink("/tmp", ground.join("link")).unwrap();
-        assert!(within(&ground, &ground.join("in")).is_ok());
+        let configured = directory.path().join("configured");
+        fs::create_dir_all(configured.join("in")).unwrap();
+        std::os::unix::fs::symlink("/tmp", configured.join("link")).unwrap();
+        assert!(within(&configured, &configured.join("in")).is_ok());
         for odd in ["link", "in/../..", "nothing"] {
-            assert!(within(&ground, &ground.join(odd)).is_err(), "{odd}");
+            assert!(within(&configured, &configured.join(odd)).is_err(), "{odd}");
         }
     }
 

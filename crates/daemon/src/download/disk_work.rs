@@ -16,17 +16,17 @@ use tracing::{debug, warn};
 
 use crate::disk::disk_errors::DiskErrors;
 use crate::download::open_job::{LoadedFiles, OpenJob, Summary};
-use crate::download::part_checksums::Sums;
+use crate::download::part_checksums::PartChecksums;
 use crate::post::move_job::Move;
 use crate::spool::load::Ready;
 use crate::spool::retractions::{HeldOrder, Retractions};
 
 pub(crate) struct DiskWork {
     writer: Writer<Buffer>,
-    tasks: HashMap<u64, AtDisk>,
+    tasks: HashMap<u64, DiskTask>,
     last_ticket: u64,
     errors: DiskErrors,
-    sums: Sums,
+    checksums: PartChecksums,
     open_jobs: HashMap<JobId, OpenJob>,
     /// What was loaded for jobs, until it is known whether it is used.
     loaded: HashMap<JobId, LoadedFiles>,
@@ -35,7 +35,7 @@ pub(crate) struct DiskWork {
 
 /// What the writer has been told to do.
 #[derive(Debug)]
-pub(crate) enum AtDisk {
+pub(crate) enum DiskTask {
     /// Of a job that is gone, with its record or without.
     DeleteFiles {
         record: Box<Record>,
@@ -68,7 +68,7 @@ impl DiskWork {
             tasks: HashMap::new(),
             last_ticket: 0,
             errors: DiskErrors::default(),
-            sums: Sums::default(),
+            checksums: PartChecksums::default(),
             open_jobs: HashMap::new(),
             loaded: HashMap::new(),
             retractions: Retractions::default(),
@@ -86,7 +86,7 @@ impl DiskWork {
         let is_read_back = recovered.finished.iter().all(|it| it.read_back);
         let loaded = LoadedFiles { directory, destination, is_read_back, journal };
         self.loaded.insert(record.id, loaded);
-        self.sums.restore(record.id, &recovered.written);
+        self.checksums.restore(record.id, &recovered.written);
         let finished = recovered.finished.iter().map(|it| (it.file.index, it.file.verified));
         bergamot_jobs::machine::Ready {
             record,
@@ -110,7 +110,7 @@ impl DiskWork {
     /// What was loaded for a job is of no use.
     pub(crate) fn drop_loaded(&mut self, job: JobId) {
         self.loaded.remove(&job);
-        self.sums.forget(job);
+        self.checksums.forget(job);
     }
 
     /// It goes there when it is complete.
@@ -130,7 +130,7 @@ impl DiskWork {
     /// Tasks of the job that are under way keep its directory open until they end.
     pub(crate) fn close(&mut self, job: JobId) {
         self.open_jobs.remove(&job);
-        self.sums.forget(job);
+        self.checksums.forget(job);
     }
 
     /// Deletes the files of a job behind all that is still being written to them. Returns the record if the
@@ -144,35 +144,35 @@ impl DiskWork {
         if !self.open_jobs.contains_key(&job) {
             return Some(record);
         }
-        self.order(job, AtDisk::DeleteFiles { record, and_record }, Task::Discard);
+        self.order(job, DiskTask::DeleteFiles { record, and_record }, Task::Discard);
         None
     }
 
     /// Whether files are read back when they are finished.
     pub(crate) fn set_reading_back(&mut self, is_wanted: bool) {
-        self.sums.want(is_wanted);
+        self.checksums.want(is_wanted);
     }
 
     /// Takes over what the engine notes of the parts of files. Returns which file was written to.
     pub(crate) fn on_note(&mut self, note: &Note) -> Option<FileIdentity> {
         match note {
             Note::Written { key, part } => {
-                self.sums.add(*key, part);
+                self.checksums.add(*key, part);
                 self.open_jobs.get(&key.job)?.directory.identity_of(key.file)
             }
             Note::Reopened { key } => {
-                self.sums.remove(*key);
+                self.checksums.remove(*key);
                 None
             }
             Note::Forgotten { file } => {
-                self.sums.forget_file(*file);
+                self.checksums.forget_file(*file);
                 None
             }
         }
     }
 
     /// `false` if the job is gone.
-    pub(crate) fn order(&mut self, job: JobId, what: AtDisk, task: Task<Buffer>) -> bool {
+    pub(crate) fn order(&mut self, job: JobId, what: DiskTask, task: Task<Buffer>) -> bool {
         let Some(directory) = self.open_jobs.get(&job).map(|known| known.directory.clone()) else {
             return false;
         };
@@ -183,7 +183,7 @@ impl DiskWork {
         true
     }
 
-    fn submit(&mut self, dir: Arc<JobDir>, what: AtDisk, task: Task<Buffer>) {
+    fn submit(&mut self, dir: Arc<JobDir>, what: DiskTask, task: Task<Buffer>) {
         self.last_ticket += 1;
         let ticket = self.last_ticket;
         self.tasks.insert(ticket, what);
@@ -192,7 +192,7 @@ impl DiskWork {
 
     pub(crate) fn reserve(&mut self, file: FileKey, size: u64) {
         let task = Task::Reserve { file: file.file, size: ByteCount(size) };
-        self.order(file.job, AtDisk::Reserve(file), task);
+        self.order(file.job, DiskTask::Reserve(file), task);
     }
 
     /// `false` if the job is gone.
@@ -204,7 +204,7 @@ impl DiskWork {
         bytes: Buffer,
     ) -> bool {
         let task = Task::Write { file: file.file, offset, bytes };
-        self.order(file.job, AtDisk::Write { ticket, file }, task)
+        self.order(file.job, DiskTask::Write { ticket, file }, task)
     }
 
     pub(crate) fn finish_file(&mut self, file: FileKey, layout: Layout, name: SafeName) {
@@ -219,9 +219,16 @@ impl DiskWork {
                 (size, pieces.iter().map(piece).collect())
             }
         };
-        let sums = if pieces.is_empty() { self.sums.of_whole(file, size) } else { Vec::new() };
-        let what = AtDisk::FinishFile { file, read_back: !sums.is_empty() };
-        let task = Task::FinishFile { file: file.file, size: ByteCount(size), pieces, sums, name };
+        let checksums =
+            if pieces.is_empty() { self.checksums.of_whole(file, size) } else { Vec::new() };
+        let what = DiskTask::FinishFile { file, read_back: !checksums.is_empty() };
+        let task = Task::FinishFile {
+            file: file.file,
+            size: ByteCount(size),
+            pieces,
+            sums: checksums,
+            name,
+        };
         self.order(file.job, what, task);
     }
 
@@ -231,14 +238,14 @@ impl DiskWork {
         file: FileKey,
         read_back: bool,
     ) -> Option<bergamot_types::FileStatus> {
-        self.sums.forget_file(file);
+        self.checksums.forget_file(file);
         let open = self.open_jobs.get_mut(&file.job)?;
         open.is_read_back &= read_back;
         open.directory.finished_status(file.file)
     }
 
     pub(crate) fn sync(&mut self, job: JobId, number: u64) {
-        self.order(job, AtDisk::Sync { job, number }, Task::Sync);
+        self.order(job, DiskTask::Sync { job, number }, Task::Sync);
     }
 
     /// Takes the writer's mark off a job that is on record as complete, under that name, and closes it.
@@ -246,7 +253,7 @@ impl DiskWork {
     pub(crate) fn settle(&mut self, job: JobId, name: SafeName) -> bool {
         let Some(open) = self.open_jobs.remove(&job) else { return false };
         let task = Task::Settle { job, destination: open.destination, name };
-        self.submit(open.directory, AtDisk::Settle { job, summary: open.summary }, task);
+        self.submit(open.directory, DiskTask::Settle { job, summary: open.summary }, task);
         true
     }
 
@@ -262,7 +269,7 @@ impl DiskWork {
         let check = Check::of(verified, open.is_read_back);
         let destination = open.destination.clone();
         let task = Task::FinishJob { job, destination: destination.clone(), name };
-        self.order(job, AtDisk::Move(Move { ticket, job, check, destination }), task)
+        self.order(job, DiskTask::Move(Move { ticket, job, check, destination }), task)
     }
 
     /// From here on orders for the job wait until that retraction is on disk; returns its number.
@@ -280,7 +287,7 @@ impl DiskWork {
     pub(crate) fn on_done(
         &mut self,
         done: Done<Buffer>,
-    ) -> Option<(AtDisk, Result<Outcome, DiskError>)> {
+    ) -> Option<(DiskTask, Result<Outcome, DiskError>)> {
         let what = self.tasks.remove(&done.ticket)?;
         if let Err(error) = &done.result {
             debug!(code = error.code(), "{error}");

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use bergamot_engine::{ConnectionId, Engine, Event, ServerStatus, Ticket, Trouble};
+use bergamot_engine::{ConnectionId, Engine, Event as EngineEvent, ServerStatus, Ticket, Trouble};
 use bergamot_net::{Buffer, BufferPool, Connection, Fetch, Report, Server, ServerSettings};
 use bergamot_nntp::Reply;
 use bergamot_types::{ByteCount, ServerId};
@@ -13,9 +13,9 @@ use tracing::{debug, field, info, warn};
 use crate::clock;
 use crate::download::error_class;
 use crate::download::outages::Outages;
-use crate::event::{Happening, Outbox};
+use crate::event::{Event, EventSender};
 use crate::servers::Servers;
-use crate::service_thread::vital_task;
+use crate::service_thread::service_task;
 use crate::views::loss_text;
 
 pub(crate) struct Network {
@@ -31,7 +31,7 @@ pub(crate) struct Network {
     pool: BufferPool,
     /// Until the engine orders them written or discarded.
     decoded: HashMap<Ticket, Buffer>,
-    outbox: Outbox,
+    events: EventSender,
 }
 
 struct OpenConnection {
@@ -42,7 +42,7 @@ struct OpenConnection {
 
 /// What follows from a report of a connection.
 pub(crate) struct Received {
-    pub(crate) event: Event,
+    pub(crate) event: EngineEvent,
     pub(crate) article: Option<CountedArticle>,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct CountedArticle {
 }
 
 impl Network {
-    pub(crate) fn new(servers: Servers, pool: BufferPool, outbox: Outbox) -> Self {
+    pub(crate) fn new(servers: Servers, pool: BufferPool, events: EventSender) -> Self {
         Self {
             servers,
             connections: HashMap::new(),
@@ -64,7 +64,7 @@ impl Network {
             outages: Outages::default(),
             pool,
             decoded: HashMap::new(),
-            outbox,
+            events,
         }
     }
 
@@ -97,7 +97,7 @@ impl Network {
 
     /// Why a server is not asked just now: the class of its error, and the error.
     pub(crate) fn trouble_text(&self, status: &ServerStatus) -> Option<String> {
-        let class = loss_text::spoken(status.trouble?);
+        let class = loss_text::trouble_text(status.trouble?);
         match self.last_error(status.id) {
             Some(why) => Some(format!("{class}: {why}")),
             None => Some(class.to_owned()),
@@ -114,11 +114,11 @@ impl Network {
 
     pub(crate) fn connect(&mut self, connection: ConnectionId, server: ServerId) {
         let Some(configured) = self.servers.get(server).cloned() else { return };
-        let outbox = self.outbox.clone();
+        let events = self.events.clone();
         let (handle, running) = Connection::prepare(configured, self.pool.clone(), move |report| {
-            outbox.tell(Happening::Connection { connection, report });
+            events.send(Event::Connection { connection, report });
         });
-        vital_task("connection", &self.outbox, running);
+        service_task("connection", &self.events, running);
         self.connections.insert(connection, OpenConnection { handle, server, ready: false });
     }
 
@@ -174,7 +174,7 @@ impl Network {
                 let trouble = error_class::of_connection(&why, known.ready);
                 self.note_error(known.server, why.to_string());
                 let unanswered = unanswered.into_iter().map(Ticket).collect();
-                Event::Ended { connection, trouble, unanswered }
+                EngineEvent::Ended { connection, trouble, unanswered }
             }
             Report::Fetched { ticket, bytes, outcome } => {
                 let (ticket, good) = (Ticket(ticket), outcome.fault.is_none());
@@ -185,7 +185,7 @@ impl Network {
                     debug!(server, id, code = fault.code(), "{fault}");
                 }
                 self.decoded.insert(ticket, bytes);
-                Event::fetched(ticket, outcome)
+                EngineEvent::fetched(ticket, outcome)
             }
             Report::Missing { ticket, reply } => {
                 // What was only asked about does not count.
@@ -193,19 +193,19 @@ impl Network {
                     debug!(%id, %reply, "missing");
                     article = Some(CountedArticle { server, bytes: 0, good: false });
                 }
-                Event::Missing { ticket: Ticket(ticket) }
+                EngineEvent::Missing { ticket: Ticket(ticket) }
             }
-            Report::Present { ticket } => Event::Present { ticket: Ticket(ticket) },
+            Report::Present { ticket } => EngineEvent::Present { ticket: Ticket(ticket) },
             Report::Progress { ticket, received } => {
-                Event::Progress { ticket: Ticket(ticket), received: ByteCount(received) }
+                EngineEvent::Progress { ticket: Ticket(ticket), received: ByteCount(received) }
             }
             Report::Ready => {
                 self.on_ready(connection);
-                Event::Connected { connection }
+                EngineEvent::Connected { connection }
             }
-            Report::CreditWanted => Event::CreditWanted { connection },
+            Report::CreditWanted => EngineEvent::CreditWanted { connection },
             Report::CreditReturned(bytes) => {
-                Event::CreditReturned { connection, bytes: ByteCount(bytes) }
+                EngineEvent::CreditReturned { connection, bytes: ByteCount(bytes) }
             }
             Report::Refused { ticket, reply } => {
                 let id = engine.article(Ticket(ticket)).map(field::display);
@@ -213,7 +213,7 @@ impl Network {
                 if let Some(server) = server {
                     self.on_refused(server, &reply);
                 }
-                Event::Refused { ticket: Ticket(ticket) }
+                EngineEvent::Refused { ticket: Ticket(ticket) }
             }
         };
         Some(Received { event, article })

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bergamot_api::Event as News;
-use bergamot_engine::{ConnectionId, Event, Failure, HealthAction, Notice, Order, Ticket};
+use bergamot_engine::{
+    ConnectionId, Event as EngineEvent, Failure, HealthAction, Notice, Order, Ticket,
+};
 use bergamot_jobs::failure::health_text;
 use bergamot_jobs::machine::{Action, Disk, Event as JobEvent, Loaded};
 use bergamot_jobs::{Check, Record};
@@ -24,13 +26,13 @@ use crate::clock;
 use crate::control::call::Waiter;
 use crate::disk::directories::Opened;
 use crate::disk::space;
-use crate::download::disk_work::AtDisk;
+use crate::download::disk_work::DiskTask;
 use crate::download::error_class::store_failure;
 use crate::download::open_job::Summary;
 use crate::post::move_job::Move;
 use crate::run::Daemon;
 use crate::spool::load::{self, path_of};
-use crate::spool::load_error::Hindrance;
+use crate::spool::load_error::LoadError;
 use crate::spool::load_queue::Opening;
 use crate::views::{loss_text, quota_text};
 
@@ -64,12 +66,12 @@ impl Daemon {
                 let identity = self.disk.on_note(&note);
                 self.state.note(clock::now().instant, note, identity);
             }
-            Order::Persist { number, records } => self.state.clerk.persist(number, &records),
+            Order::Persist { number, records } => self.state.state_thread.persist(number, &records),
             Order::Probed { job, census } => {
                 let (probes, mut with) = self.probes();
                 probes.on_probed(&mut with, job, census);
             }
-            Order::RecallErrand { errand } => self.newsgroups.errands().recall(errand),
+            Order::RecallErrand { errand } => self.newsgroups.sessions().recall(errand),
             Order::Reserve { file, size } => self.disk.reserve(file, size),
             Order::Revoke { connection } => {
                 if let Some(known) = self.network.connection(connection) {
@@ -79,9 +81,9 @@ impl Daemon {
             Order::StartErrand { errand, server } => {
                 let configured = self.network.servers().get(server).cloned();
                 let compress = self.settings.config().groups.compress;
-                let errands = self.newsgroups.errands();
-                let event = errands.start(errand, server, configured, compress);
-                self.events.extend(event);
+                let sessions = self.newsgroups.sessions();
+                let event = sessions.start(errand, server, configured, compress);
+                self.engine_events.extend(event);
             }
             Order::Stat { connection, ticket, id } => {
                 if let Some(known) = self.network.connection(connection) {
@@ -97,7 +99,7 @@ impl Daemon {
         let Some(bytes) = self.network.take_decoded(ticket) else { return };
         if !self.disk.write(ticket, file, offset, bytes) {
             // The job is gone; so is its place on the disk.
-            self.events.push_back(Event::Written { ticket, result: Ok(()) });
+            self.engine_events.push_back(EngineEvent::Written { ticket, result: Ok(()) });
         }
     }
 
@@ -147,7 +149,7 @@ impl Daemon {
     }
 
     pub(crate) fn perform(&mut self, action: Action<Waiter>) {
-        let keeper = &self.state.keeper;
+        let keeper = &self.state.record_thread;
         match action {
             Action::Answer { waiter, result } => drop(waiter.send(result)), // the caller may be gone
             Action::Changed(change) => self.publish(change),
@@ -160,7 +162,7 @@ impl Daemon {
                 let (fetches, mut context) = self.fetches();
                 fetches.plan(&mut context, job);
             }
-            Action::ForgetCrashes(job) => keeper.absolve(job),
+            Action::ForgetCrashes(job) => keeper.forget_crashes(job),
             Action::ForgetJournal(job) => keeper.forget_journal(job),
             Action::Load { job, number, category } => {
                 self.load_queue.open(job, number, category, self.settings.jobs());
@@ -179,9 +181,9 @@ impl Daemon {
                 fetches.stop(&mut context, job);
             }
             Action::Survey(request) => {
-                space::begin_survey(self.handle.places.clone(), &self.handle.outbox, request);
+                space::begin_survey(self.handle.disk_info.clone(), &self.handle.events, request);
             }
-            Action::Tell(event) => self.events.push_back(event),
+            Action::Tell(event) => self.engine_events.push_back(event),
             Action::Write(record) => keeper.update(*record),
         }
     }
@@ -197,8 +199,8 @@ impl Daemon {
     fn delete_open_files(&mut self, record: Box<Record>, and_record: bool) {
         match self.disk.delete_files(record, and_record) {
             None => {}
-            Some(record) if and_record => self.state.keeper.remove(*record),
-            Some(record) => self.state.keeper.delete_files(*record),
+            Some(record) if and_record => self.state.record_thread.remove(*record),
+            Some(record) => self.state.record_thread.delete_files(*record),
         }
     }
 
@@ -208,7 +210,7 @@ impl Daemon {
         let name = name.and_then(|path| std::path::Path::new(path).file_name()?.to_str());
         let name = name.and_then(SafeName::recorded);
         if !name.is_some_and(|name| self.disk.settle(job, name)) {
-            self.state.keeper.forget_journal(job);
+            self.state.record_thread.forget_journal(job);
         }
     }
 
@@ -216,17 +218,17 @@ impl Daemon {
     pub(crate) fn on_settled(&self, jobs: &[JobId]) {
         let record = |job: &JobId| self.jobs.list().record(*job);
         let is_over = |job: &&JobId| record(job).is_none_or(|record| record.outcome.is_some());
-        jobs.iter().filter(is_over).for_each(|job| self.state.keeper.forget_journal(*job));
+        jobs.iter().filter(is_over).for_each(|job| self.state.record_thread.forget_journal(*job));
     }
 
     /// The directories of a job are open, or cannot be opened: those that are are read in, in their order.
-    pub(crate) fn on_opened(&mut self, number: u64, opened: Result<Opened, Hindrance>) {
+    pub(crate) fn on_opened(&mut self, number: u64, opened: Result<Opened, LoadError>) {
         for Opening { number, job, category, opened } in self.load_queue.on_opened(number, opened) {
             let Some(opened) = opened else { continue };
             let list = self.jobs.list();
             let record = list.record(job).filter(|_| list.is_loading(job));
             match record.filter(|record| record.category == category) {
-                Some(record) => self.state.keeper.load(number, record.clone(), opened),
+                Some(record) => self.state.record_thread.load(number, record.clone(), opened),
                 None => self.tell_jobs(JobEvent::Loaded { job, number, loaded: Loaded::Outdated }),
             }
         }
@@ -236,7 +238,7 @@ impl Daemon {
         if !self.jobs.expects_load(job, number) {
             return;
         }
-        self.state.keeper.heard(job);
+        self.state.record_thread.directory_known(job);
         let loaded = match loaded {
             load::Loaded::Done(record) => Loaded::Done(record),
             load::Loaded::Failed(record) => Loaded::Failed(record),
@@ -254,7 +256,7 @@ impl Daemon {
             let server = article.server.map(|id| self.network.name(id));
             self.observers.count_article(server, article.bytes, article.good);
         }
-        self.tell_engine(received.event);
+        self.notify_engine(received.event);
     }
 
     pub(crate) fn on_disk(&mut self, done: Done<Buffer>) {
@@ -265,13 +267,13 @@ impl Daemon {
         };
         if let Err(DiskError::Full { .. }) = &outcome {
             let volume = match &what {
-                AtDisk::Move(moved) => Some(VolumeId(moved.destination.device())),
+                DiskTask::Move(moved) => Some(VolumeId(moved.destination.device())),
                 _ => self.jobs.incomplete_volume(),
             };
             self.report_to_jobs(JobEvent::VolumeFull(volume));
         }
         match (what, outcome) {
-            (AtDisk::DeleteFiles { mut record, and_record }, result) => {
+            (DiskTask::DeleteFiles { mut record, and_record }, result) => {
                 let job = record.id;
                 if let Err(error) = &result {
                     warn!(%job, code = error.code(), "its files could not be deleted: {error}");
@@ -280,16 +282,16 @@ impl Daemon {
                     (true, Ok(_)) => {
                         // Another job may have a directory of that name by now.
                         record.directory = None;
-                        self.state.keeper.remove(*record);
+                        self.state.record_thread.remove(*record);
                     }
-                    (true, Err(_)) => self.state.keeper.remove(*record),
+                    (true, Err(_)) => self.state.record_thread.remove(*record),
                     (false, result) => {
                         let result = result.map(drop).map_err(|error| store_failure(&error));
                         self.report_to_jobs(JobEvent::FilesDeleted { job, result });
                     }
                 }
             }
-            (AtDisk::FinishFile { file, read_back }, named) => {
+            (DiskTask::FinishFile { file, read_back }, named) => {
                 match named {
                     Ok(Outcome::Named(name)) => self.note_finished(file, name.as_str(), read_back),
                     Err(DiskError::Changed { .. } | DiskError::Vanished { .. }) => {
@@ -297,29 +299,29 @@ impl Daemon {
                     }
                     _ => {}
                 }
-                self.tell_engine(Event::FileFinished { file, result });
+                self.notify_engine(EngineEvent::FileFinished { file, result });
             }
-            (AtDisk::Move(moved), outcome) => self.on_moved(moved, outcome),
-            (AtDisk::Write { ticket, file }, written) => {
+            (DiskTask::Move(moved), outcome) => self.on_moved(moved, outcome),
+            (DiskTask::Write { ticket, file }, written) => {
                 if let Err(DiskError::Changed { .. }) = written {
                     self.state.note_distrusted(clock::now().instant, file);
                 }
-                self.tell_engine(Event::Written { ticket, result });
+                self.notify_engine(EngineEvent::Written { ticket, result });
             }
-            (AtDisk::Reserve(_), Ok(Outcome::Done)) => {}
-            (AtDisk::Reserve(file), Err(DiskError::FileTooLarge { .. })) => {
+            (DiskTask::Reserve(_), Ok(Outcome::Done)) => {}
+            (DiskTask::Reserve(file), Err(DiskError::FileTooLarge { .. })) => {
                 // It will never be whole there, however much of it is fetched.
-                self.tell_engine(Event::FileFinished { file, result });
+                self.notify_engine(EngineEvent::FileFinished { file, result });
             }
-            (AtDisk::Reserve(file), reserved) => {
+            (DiskTask::Reserve(file), reserved) => {
                 if let Err(DiskError::Changed { .. }) = reserved {
                     self.state.note_distrusted(clock::now().instant, file);
                 }
                 self.report_to_jobs(JobEvent::FileGrows(file));
             }
-            (AtDisk::Sync { job, number }, Ok(_)) => self.state.on_synced(job, number),
-            (AtDisk::Sync { .. }, Err(_)) => {}
-            (AtDisk::Settle { job, summary }, settled) => {
+            (DiskTask::Sync { job, number }, Ok(_)) => self.state.on_synced(job, number),
+            (DiskTask::Sync { .. }, Err(_)) => {}
+            (DiskTask::Settle { job, summary }, settled) => {
                 if settled.is_ok() {
                     self.on_settled(&[job]);
                 }
@@ -332,7 +334,7 @@ impl Daemon {
     }
 
     /// Tells the machine of post-processing what happened to a job, and the engine what follows from it.
-    pub(crate) fn tell_post(&mut self, event: post::Event) {
+    pub(crate) fn notify_post(&mut self, event: post::Event) {
         self.drive_post(event);
         self.run();
     }
@@ -352,7 +354,7 @@ impl Daemon {
     fn process(&mut self, order: post::Order) -> Vec<post::Event> {
         match order {
             post::Order::JobProcessed { job, result } => {
-                self.events.push_back(Event::JobProcessed { job, result });
+                self.engine_events.push_back(EngineEvent::JobProcessed { job, result });
             }
             post::Order::Postponed { job, stage, again_in } => {
                 let why = self.disk.last_error().unwrap_or("the disk is in trouble");
@@ -398,7 +400,7 @@ impl Daemon {
         if let Ok(Outcome::Named(name)) = outcome {
             self.on_named(job, check, destination, &name);
         }
-        self.tell_post(post::Event::TaskEnded { ticket, result });
+        self.notify_post(post::Event::TaskEnded { ticket, result });
     }
 
     /// The files of a job are at the destination, under that name.
@@ -440,20 +442,20 @@ impl Daemon {
                     Some(again_in) => warn!(?again_in, "paused: {why}"),
                     None => warn!("paused until there is room: {why}"),
                 }
-                self.tell_disk(Some(why.to_owned()));
+                self.publish_disk(Some(why.to_owned()));
             }
             Notice::DiskResumed => {
                 info!("the disk works again");
-                self.tell_disk(None);
+                self.publish_disk(None);
             }
             Notice::QuotaReached { server, until } => {
                 let server = server.map(|id| self.network.name(id));
                 quota_text::log_reached(self.settings.zone(), server, until);
-                self.tell_quotas();
+                self.publish_quotas();
             }
             Notice::QuotaRenewed { server } => {
                 quota_text::log_renewed(server.map(|id| self.network.name(id)));
-                self.tell_quotas();
+                self.publish_quotas();
             }
             Notice::ScheduleChanged { effect, until } => {
                 self.observers.on_hold_changed();
@@ -461,13 +463,13 @@ impl Daemon {
             }
             Notice::ServerRests { server, trouble, again_in } => {
                 let error = self.network.last_error(server).unwrap_or("?");
-                let why = format!("{}: {error}", loss_text::spoken(trouble));
+                let why = format!("{}: {error}", loss_text::trouble_text(trouble));
                 self.network.log_rest(server, trouble, &why, again_in.as_secs_f32().ceil());
-                self.observers.tell_server(&self.network, server, Some(why));
+                self.observers.publish_server(&self.network, server, Some(why));
             }
             Notice::ServerWorks { server } => {
                 if self.network.log_recovery(server) {
-                    self.observers.tell_server(&self.network, server, None);
+                    self.observers.publish_server(&self.network, server, None);
                     self.report_to_jobs(JobEvent::ServerWorks);
                 }
             }

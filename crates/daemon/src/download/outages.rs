@@ -1,4 +1,5 @@
-//! What people are told of servers that rest.
+//! [`Outages`]: which rests of servers were logged, so that a server that is away for days does not fill the log.
+//! Part of `Network`, in the main loop.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -8,10 +9,10 @@ use bergamot_types::ServerId;
 
 /// A server that is away for days is tried every few seconds, and need not be told of as often.
 #[derive(Debug, Default)]
-pub(crate) struct Outages(HashMap<ServerId, Told>);
+pub(crate) struct Outages(HashMap<ServerId, Logged>);
 
 #[derive(Debug)]
-struct Told {
+struct Logged {
     trouble: Trouble,
     at: Instant,
     is_over: bool,
@@ -25,7 +26,7 @@ impl Outages {
             told.trouble != trouble || now >= told.at + pause
         });
         if is_news {
-            self.0.insert(server, Told { trouble, at: now, is_over: false });
+            self.0.insert(server, Logged { trouble, at: now, is_over: false });
         }
         is_news
     }
@@ -36,7 +37,7 @@ impl Outages {
         !has_login && told.is_some_and(|told| told.trouble == Trouble::Login && !told.is_over)
     }
 
-    /// Whether people think that it rests.
+    /// Whether its rest was logged and its recovery was not.
     pub(crate) fn works(&mut self, server: ServerId) -> bool {
         let told = self.0.get_mut(&server);
         told.is_some_and(|told| !std::mem::replace(&mut told.is_over, true))

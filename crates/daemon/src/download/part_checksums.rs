@@ -1,4 +1,4 @@
-//! [`Sums`]: the checksums of what was written to files that are not finished, for `download.verify = "read"`.
+//! [`PartChecksums`]: the checksums of what was written to files that are not finished, for `download.verify = "read"`.
 //! Owned by the main loop; empty unless files are read back.
 
 use std::collections::{BTreeMap, HashMap};
@@ -8,12 +8,12 @@ use bergamot_types::JobId;
 use bergamot_writer::Sum;
 
 #[derive(Debug, Default)]
-pub(crate) struct Sums {
+pub(crate) struct PartChecksums {
     is_wanted: bool,
     files: HashMap<FileKey, BTreeMap<u32, Sum>>, // by segment
 }
 
-impl Sums {
+impl PartChecksums {
     /// From now on; what was written before is not known.
     pub(crate) fn want(&mut self, is_wanted: bool) {
         self.is_wanted = is_wanted;
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn a_file_is_read_back_only_where_all_of_its_sums_are_known() {
-        let mut sums = Sums::default();
+        let mut sums = PartChecksums::default();
         sums.add(key(0), &part(0));
         assert!(sums.of_whole(FILE, 10).is_empty(), "nobody wants them");
         sums.want(true);

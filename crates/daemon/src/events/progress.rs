@@ -127,20 +127,20 @@ impl Observers {
     }
 
     fn follow_screen(&mut self, with: &mut ProgressContext<'_>, now: Instant) {
-        let (enabled, interval) = (with.engine.jobs().next().is_some(), self.progress.cadence());
+        let (enabled, interval) = (with.engine.jobs().next().is_some(), self.terminal.cadence());
         let screen = Wanted { kind: Lane::Progress, interval, priority: 0, enabled };
         if with.targets.set(now, Poll::Screen, screen) && enabled {
             with.targets.due_now(now, Poll::Screen);
         }
         if !enabled {
-            self.progress.rest();
+            self.terminal.stop();
         }
     }
 
     /// Shows the progress on the terminal, or logs it.
     pub(crate) fn show_progress(&mut self, with: &mut ProgressContext<'_>) {
         let now = clock::now().instant;
-        self.progress.speak(now, with.engine, with.jobs);
+        self.terminal.show(now, with.engine, with.jobs);
         with.finished(now, Poll::Screen);
     }
 
@@ -152,7 +152,7 @@ impl Observers {
         with.targets.set(now, Poll::Rate, rate);
     }
 
-    pub(crate) fn tell_progress(&mut self, with: &mut ProgressContext<'_>, job: JobId) {
+    pub(crate) fn publish_progress(&mut self, with: &mut ProgressContext<'_>, job: JobId) {
         with.finished(clock::now().instant, Poll::Progress(job));
         let Some(known) = with.engine.job(job) else { return };
         let Some(record) = with.jobs.record(job) else { return };
@@ -163,7 +163,7 @@ impl Observers {
         }
     }
 
-    pub(crate) fn tell_rate(&mut self, with: &mut ProgressContext<'_>) {
+    pub(crate) fn publish_rate(&mut self, with: &mut ProgressContext<'_>) {
         let now = clock::now().instant;
         let rate = (self.rate_meter().rate(now), with.rate_limit());
         if std::mem::replace(&mut self.published.rate, rate) != rate {

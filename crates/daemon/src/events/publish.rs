@@ -9,7 +9,7 @@ use crate::download::network::Network;
 use crate::views::observers::Observers;
 
 impl Observers {
-    pub(crate) fn tell_added(&self, record: &Record) {
+    pub(crate) fn publish_added(&self, record: &Record) {
         self.published.on_queue_changed();
         self.hub().publish(News::JobAdded {
             job: record.id,
@@ -19,24 +19,24 @@ impl Observers {
         });
     }
 
-    pub(crate) fn tell_state(&self, record: &Record, state: JobState) {
+    pub(crate) fn publish_state(&self, record: &Record, state: JobState) {
         self.published.on_queue_changed();
         let reason = record.reason().filter(|reason| !reason.is_empty()).map(str::to_owned);
         self.hub().publish(News::JobState { job: record.id, state, reason });
     }
 
-    pub(crate) fn tell_changed(&self, job: JobId) {
+    pub(crate) fn publish_changed(&self, job: JobId) {
         self.published.on_queue_changed();
         self.hub().publish(News::JobChanged { job });
     }
 
-    pub(crate) fn tell_removed(&mut self, job: JobId) {
+    pub(crate) fn publish_removed(&mut self, job: JobId) {
         self.published.on_queue_changed();
         self.published.forget(job);
         self.hub().publish(News::JobRemoved { job });
     }
 
-    pub(crate) fn tell_server(&self, network: &Network, id: ServerId, trouble: Option<String>) {
+    pub(crate) fn publish_server(&self, network: &Network, id: ServerId, trouble: Option<String>) {
         let (server, name) = (network.shown_id(id), network.name(id).to_owned());
         self.hub().publish(match trouble {
             Some(trouble) => News::ServerDown { server, name, trouble },
@@ -45,18 +45,18 @@ impl Observers {
     }
 
     /// The disk takes nothing, and why; or it works again.
-    pub(crate) fn tell_disk(&mut self, path: String, trouble: Option<String>) {
+    pub(crate) fn publish_disk(&mut self, path: String, trouble: Option<String>) {
         self.on_hold_changed();
         // How full it is, it may not say just now.
         self.hub().publish(News::Disk { disk: Disk { path, ..Disk::default() }, trouble });
     }
 
-    pub(crate) fn tell_quotas(&mut self, quotas: Vec<Quota>) {
+    pub(crate) fn publish_quotas(&mut self, quotas: Vec<Quota>) {
         self.on_hold_changed();
         quotas.into_iter().for_each(|quota| self.hub().publish(News::Quota(quota)));
     }
 
-    pub(crate) fn tell_pauses(&self, pauses: &Pauses) {
+    pub(crate) fn publish_pauses(&self, pauses: &Pauses) {
         for (part, paused) in pauses.all() {
             self.hub().publish(News::Pause { part, paused: paused.map(Into::into) });
         }

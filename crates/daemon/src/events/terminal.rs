@@ -1,4 +1,5 @@
-//! How far things are, for a person at a terminal.
+//! [`TerminalProgress`]: the live line on a terminal, or a line in the log now and then. Part of `Observers`, in the
+//! main loop.
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -14,7 +15,7 @@ use bergamot_jobs::JobList;
 
 /// Measures the pace, and draws a live line where there is a terminal; else it logs one now and then.
 #[derive(Debug)]
-pub(crate) struct Progress {
+pub(crate) struct TerminalProgress {
     visible: bool,
     zone: Zone,
     drawn: bool,
@@ -24,7 +25,7 @@ pub(crate) struct Progress {
     logged: String,                  // the last line; a pause of weeks is told once
 }
 
-impl Progress {
+impl TerminalProgress {
     pub(crate) fn new(visible: bool, zone: Zone) -> Self {
         Self {
             visible,
@@ -42,14 +43,14 @@ impl Progress {
     }
 
     /// Nothing moves any more.
-    pub(crate) fn rest(&mut self) {
+    pub(crate) fn stop(&mut self) {
         self.has_spoken = false;
         self.since_draw = 0;
         self.paces.clear();
         self.clear();
     }
 
-    pub(crate) fn speak(&mut self, now: Instant, engine: &Engine, jobs: &JobList) {
+    pub(crate) fn show(&mut self, now: Instant, engine: &Engine, jobs: &JobList) {
         let first_time = !std::mem::replace(&mut self.has_spoken, true);
         self.paces.push_back((now, std::mem::take(&mut self.since_draw)));
         while self.paces.front().is_some_and(|(at, _)| *at + WINDOW.max(self.cadence()) < now) {
@@ -65,7 +66,7 @@ impl Progress {
         }
     }
 
-    /// How often to speak while something moves.
+    /// How often to show while something moves.
     pub(crate) fn cadence(&self) -> Duration {
         if self.visible { CADENCE } else { LOG_CADENCE }
     }

@@ -1,4 +1,4 @@
-//! Calls to feeds, beside the loop.
+//! Fetches and reads feeds over HTTP, in the task of a feed or of a request.
 
 use bergamot_feed::{Failure, FailureKind, Fetch, Headers, Limits, Outcome, Reply};
 use bergamot_net::http::{Client, HttpError, Reach, Request, Response};

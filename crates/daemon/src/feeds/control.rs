@@ -1,4 +1,4 @@
-//! What control interfaces ask of the feeds: methods of [`FeedRoom`], in the main loop, and of [`Handle`],
+//! What control interfaces ask of the feeds: methods of [`FeedDriver`], in the main loop, and of [`Handle`],
 //! beside it.
 
 use bergamot_api::Refusal;
@@ -15,13 +15,13 @@ use crate::clock;
 use crate::control::call::Call;
 use crate::control::handle::{Handle, aside};
 use crate::feeds::client;
-use crate::feeds::poll::{FeedContext, FeedRoom};
+use crate::feeds::poll::{FeedContext, FeedDriver};
 use crate::intake::url_client::Web;
 use crate::intake::url_fetch::item_of;
 use crate::periodic::{Poll, Targets};
 use crate::views::feeds::{error_view, feed_view, item_views};
 
-impl FeedRoom {
+impl FeedDriver {
     pub(crate) fn views(&self) -> Vec<Feed> {
         let ids: Vec<_> = self.machine.ids().collect();
         ids.into_iter().filter_map(|id| feed_view(&self.machine, id)).collect()
@@ -121,7 +121,7 @@ impl FeedRoom {
         reply: Reply,
     ) -> Reply {
         self.machine.end_look(clock::now().date, call, &reply, with.chance);
-        self.tell_events(with);
+        self.handle_events(with);
         reply
     }
 

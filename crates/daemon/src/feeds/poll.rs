@@ -1,4 +1,4 @@
-//! [`FeedRoom`]: the machine of the feeds, and the tasks that read them. Owned by the main loop; each feed is
+//! [`FeedDriver`]: the machine of the feeds, and the tasks that read them. Owned by the main loop; each feed is
 //! read in a task of its own.
 //!
 //! Each feed is a target of the one scheduler. A run of it is one call, or some items that become jobs,
@@ -12,8 +12,9 @@ use bergamot_api::request::{Content, NewJob};
 use bergamot_api::view::Parameter;
 use bergamot_api::{Control, Event as News, Refusal};
 use bergamot_feed::{
-    CallId, DupeMode as FeedDupeMode, Event, Failure, FailureKind, FeedId, FeedSettings, Feeds,
-    Fetch, Headers, HostRefusal, ItemKey, Memory, NzbOutcome, Reply, Take, WantedItem, Work,
+    CallId, DupeMode as FeedDupeMode, Event as MachineEvent, Failure, FailureKind, FeedId,
+    FeedSettings, Feeds, Fetch, Headers, HostRefusal, ItemKey, Memory, NzbOutcome, Reply, Take,
+    WantedItem, Work,
 };
 use bergamot_jobs::JobList;
 use bergamot_jobs::machine::StoreFailure;
@@ -27,17 +28,17 @@ use tracing::{debug, info, warn};
 use crate::clock;
 use crate::control::call::Promise;
 use crate::control::handle::Handle;
-use crate::event::Happening;
+use crate::event::Event;
 use crate::feeds::client;
 use crate::intake::url_client::Web;
 use crate::periodic::{Lane, Poll, Targets};
-use crate::service_thread::vital_task;
-use crate::spool::state_thread::Clerk;
+use crate::service_thread::service_task;
+use crate::spool::state_thread::StateThread;
 use bergamot_config::Config;
 
 /// The machine, and what it needs out here.
 #[derive(Debug)]
-pub(crate) struct FeedRoom {
+pub(crate) struct FeedDriver {
     pub(super) machine: Feeds,
     runs: usize, // that have begun and not ended
     web: Web,
@@ -50,13 +51,13 @@ pub(crate) struct FeedContext<'a> {
     pub(crate) jobs: &'a JobList,
     pub(crate) targets: &'a mut Targets,
     pub(crate) chance: &'a mut SplitMix,
-    pub(crate) clerk: &'a Clerk,
+    pub(crate) state_thread: &'a StateThread,
     pub(crate) hub: &'a Hub,
 }
 
 /// What happens to feeds.
 #[derive(Debug)]
-pub(crate) enum FeedNews {
+pub(crate) enum FeedEvent {
     Fetched {
         feed: FeedId,
         call: CallId,
@@ -74,7 +75,7 @@ pub(crate) enum FeedNews {
     },
 }
 
-impl FeedRoom {
+impl FeedDriver {
     /// A timer starts a run again and again, so each run of feeds alone heeds earlier refusals; a
     /// daemon that is started tries again.
     pub(crate) fn new(
@@ -161,20 +162,20 @@ impl FeedRoom {
 
     fn fetch(&self, feed: FeedId, fetch: Fetch) {
         debug!(%feed, url = %fetch.url, "asked");
-        let (web, outbox) = (self.web.clone(), self.handle.outbox.clone());
-        vital_task("feed", &self.handle.outbox, async move {
+        let (web, events) = (self.web.clone(), self.handle.events.clone());
+        service_task("feed", &self.handle.events, async move {
             let (now, call) = (clock::now().date, fetch.call);
             let reply = Box::new(client::fetch(web.client(), now, fetch).await);
-            outbox.tell(Happening::Feed(FeedNews::Fetched { feed, call, reply }));
+            events.send(Event::Feed(FeedEvent::Fetched { feed, call, reply }));
         });
     }
 
     /// By the way that everybody takes who adds an NZB by its address.
     fn take_items(&self, with: &FeedContext<'_>, feed: FeedId, takes: Vec<Take>) {
-        let (handle, outbox) = (self.handle.clone(), self.handle.outbox.clone());
+        let (handle, events) = (self.handle.clone(), self.handle.events.clone());
         let has_job = |take: &Take| with.jobs.of_item(&take.key.to_string()).is_some();
         let takes: Vec<_> = takes.into_iter().map(|take| (has_job(&take), take)).collect();
-        vital_task("feed-items", &self.handle.outbox, async move {
+        service_task("feed-items", &self.handle.events, async move {
             let mut results = Vec::with_capacity(takes.len());
             for (has_job, Take { key, item }) in takes {
                 let added = match has_job {
@@ -188,24 +189,24 @@ impl FeedRoom {
                     break;
                 }
             }
-            outbox.tell(Happening::Feed(FeedNews::Taken { feed, results }));
+            events.send(Event::Feed(FeedEvent::Taken { feed, results }));
         });
     }
 
-    pub(crate) fn on_event(&mut self, with: &mut FeedContext<'_>, news: FeedNews) {
+    pub(crate) fn on_event(&mut self, with: &mut FeedContext<'_>, news: FeedEvent) {
         let now = clock::now().date;
         match news {
-            FeedNews::Fetched { feed, call, reply } => {
+            FeedEvent::Fetched { feed, call, reply } => {
                 self.machine.on_fetched(now, call, *reply, with.chance);
                 self.after_run(with, feed);
             }
-            FeedNews::Taken { feed, results } => {
+            FeedEvent::Taken { feed, results } => {
                 for (item, result) in results {
                     self.machine.on_take(now, &item, result, with.chance);
                 }
                 self.after_run(with, feed);
             }
-            FeedNews::Kept { feed, result } => {
+            FeedEvent::Kept { feed, result } => {
                 if let Err(why) = result {
                     warn!("what is known of the feeds could not be written: {why}");
                 }
@@ -215,7 +216,7 @@ impl FeedRoom {
     }
 
     fn after_run(&mut self, with: &mut FeedContext<'_>, feed: FeedId) {
-        self.tell_events(with);
+        self.handle_events(with);
         if !self.keep(with, Some(feed)) {
             self.end_run(with, feed);
         }
@@ -225,11 +226,11 @@ impl FeedRoom {
     fn keep(&mut self, with: &mut FeedContext<'_>, feed: Option<FeedId>) -> bool {
         let Some(kept) = self.promise(with) else { return false };
         let Some(feed) = feed else { return true };
-        let outbox = self.handle.outbox.clone();
-        vital_task("feed-record", &self.handle.outbox, async move {
+        let events = self.handle.events.clone();
+        service_task("feed-record", &self.handle.events, async move {
             // Without an answer the daemon is about to end.
             if let Ok(result) = kept.await {
-                outbox.tell(Happening::Feed(FeedNews::Kept { feed, result }));
+                events.send(Event::Feed(FeedEvent::Kept { feed, result }));
             }
         });
         true
@@ -239,7 +240,7 @@ impl FeedRoom {
     pub(crate) fn promise(&mut self, with: &mut FeedContext<'_>) -> Option<Promise> {
         self.machine.take_change().then(|| {
             let (sender, kept) = oneshot::channel();
-            with.clerk.keep_feeds(self.machine.memory(), sender);
+            with.state_thread.write_feeds(self.machine.memory(), sender);
             kept
         })
     }
@@ -268,17 +269,17 @@ impl FeedRoom {
         self.runs == 0 && !self.machine.ids().any(is_due)
     }
 
-    /// What people, watchers and other feeds have to know.
-    pub(crate) fn tell_events(&mut self, with: &mut FeedContext<'_>) {
+    /// Logs and publishes what happened, and wakes other feeds and jobs.
+    pub(crate) fn handle_events(&mut self, with: &mut FeedContext<'_>) {
         while let Some(event) = self.machine.poll_event() {
             match event {
-                Event::Wake(feed) => {
+                MachineEvent::Wake(feed) => {
                     with.targets.due_now(clock::now().instant, Poll::Feed(feed));
                 }
-                Event::WakeJob(job) => {
+                MachineEvent::WakeJob(job) => {
                     with.targets.due_now(clock::now().instant, Poll::Url(job));
                 }
-                Event::Checked { feed, new, wanted } => {
+                MachineEvent::Checked { feed, new, wanted } => {
                     let name = self.name_or_empty(feed);
                     match new {
                         0 => debug!(feed = %Shown(&name), "nothing new"),
@@ -286,9 +287,13 @@ impl FeedRoom {
                     }
                     with.hub.publish(News::FeedChecked { feed: feed.0, name, new, wanted });
                 }
-                Event::Failed { feed, error } => self.tell_failure(with, feed, &error, false),
-                Event::Stopped { feed, error } => self.tell_failure(with, feed, &error, true),
-                Event::GivenUp { feed, title } => {
+                MachineEvent::Failed { feed, error } => {
+                    self.publish_failure(with, feed, &error, false)
+                }
+                MachineEvent::Stopped { feed, error } => {
+                    self.publish_failure(with, feed, &error, true)
+                }
+                MachineEvent::GivenUp { feed, title } => {
                     let (name, title) = (self.name_or_empty(feed), Shown(&title));
                     warn!(feed = %Shown(&name), item = %title, "given up");
                 }
@@ -296,7 +301,7 @@ impl FeedRoom {
         }
     }
 
-    fn tell_failure(
+    fn publish_failure(
         &self,
         with: &FeedContext<'_>,
         feed: FeedId,
@@ -351,7 +356,7 @@ impl FeedRoom {
         outcome: NzbOutcome,
     ) {
         self.machine.end_nzb(clock::now().date, call, headers, outcome);
-        self.tell_events(with);
+        self.handle_events(with);
     }
 
     /// The job does not wait for a host any more.

@@ -1,4 +1,4 @@
-//! What was downloaded, as a feed for other programs.
+//! Writes the RSS feed of finished jobs. Pure.
 
 use bergamot_feed::{Channel, Finished, write_rss};
 use bergamot_jobs::{JobList, Record};

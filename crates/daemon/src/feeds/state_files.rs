@@ -1,4 +1,5 @@
-//! What of the feeds outlives the daemon: a file for each, and one for what they share.
+//! [`FeedFiles`]: the state of the feeds on disk, a file for each and one for what they share. Owned by the state
+//! thread.
 //!
 //! A feed may have seen twenty thousand items, so only what has changed is written. Each file is whole
 //! by itself, and nothing in one depends on what is in another.

@@ -1,4 +1,4 @@
-//! NZBs of this machine that somebody names by their path.
+//! Reads NZBs of this machine that a client names by their path, on a blocking thread.
 
 use std::fs::File;
 use std::io::{self, Read};

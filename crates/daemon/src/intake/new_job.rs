@@ -1,4 +1,5 @@
-//! The reception: turns NZBs into jobs of the spool, from wherever they come.
+//! [`NewJobs`]: makes jobs of NZBs and puts them into the spool, from wherever they come. Shared by all threads and
+//! tasks that take NZBs in.
 
 use std::io::{Cursor, Read};
 use std::sync::Arc;
@@ -14,14 +15,14 @@ use bergamot_store::{Addition, Spool, StoreError};
 use bergamot_types::{JobId, Secret, Shown, Url};
 
 use crate::clock;
-use crate::intake::nzb_to_job::{Unread, fingerprint, read_nzb};
+use crate::intake::nzb_to_job::{NzbReadError, fingerprint, read_nzb};
 use crate::settings::JobSettings;
 use crate::shared::Current;
 use bergamot_jobs::queue_order;
 
 /// May be asked from any thread that can wait for the disk.
 #[derive(Clone, Debug)]
-pub(crate) struct Reception {
+pub(crate) struct NewJobs {
     pub(crate) spool: Arc<Spool>,
     settings: Current<JobSettings>,
     bottom: Arc<AtomicI64>, // the rank of the last in the queue
@@ -44,7 +45,7 @@ pub struct Wishes {
     pub parameters: Parameters,
 }
 
-impl Reception {
+impl NewJobs {
     pub(crate) fn new(spool: Arc<Spool>, settings: Current<JobSettings>) -> Self {
         Self { spool, settings, bottom: Arc::default() }
     }
@@ -102,7 +103,7 @@ impl Reception {
     }
 
     /// The NZB of a job that is in the spool, read anew.
-    pub(crate) fn nzb(&self, record: &Record) -> Result<Nzb, Unread> {
+    pub(crate) fn nzb(&self, record: &Record) -> Result<Nzb, NzbReadError> {
         read_nzb(&self.spool, record)
     }
 
@@ -168,7 +169,7 @@ impl Reception {
     }
 }
 
-impl SpoolView for Reception {
+impl SpoolView for NewJobs {
     fn next_id(&self) -> JobId {
         self.spool.next_id()
     }
@@ -231,10 +232,10 @@ pub(crate) fn job_name(label: String, nzb: &Nzb) -> String {
         .unwrap_or_default()
 }
 
-pub(crate) fn explained_unread(error: &Unread) -> String {
+pub(crate) fn explained_unread(error: &NzbReadError) -> String {
     match error {
-        Unread::Nzb(error) => explained(error),
-        Unread::Store(error) => format!("{}: {error}", error.code()),
+        NzbReadError::Nzb(error) => explained(error),
+        NzbReadError::Store(error) => format!("{}: {error}", error.code()),
     }
 }
 

@@ -1,4 +1,4 @@
-//! From an NZB to a job of the queue.
+//! Translates an NZB into a job of the queue. Pure but for the reading of the spool.
 
 use std::io::BufReader;
 
@@ -17,13 +17,13 @@ pub(crate) fn fingerprint(nzb: &Nzb) -> Fingerprint {
 
 /// Why the NZB of a job cannot be read.
 #[derive(Debug)]
-pub(crate) enum Unread {
+pub(crate) enum NzbReadError {
     Nzb(NzbError),
     Store(StoreError),
 }
 
 /// All that a job has in the spool. Files that are another job's keep their places, and nothing else.
-pub(crate) fn read_nzb(spool: &Spool, record: &Record) -> Result<Nzb, Unread> {
+pub(crate) fn read_nzb(spool: &Spool, record: &Record) -> Result<Nzb, NzbReadError> {
     let mut whole: Option<Nzb> = None;
     for part in record.nzbs() {
         // What other jobs have brought along may be of an older version.
@@ -44,9 +44,13 @@ pub(crate) fn read_nzb(spool: &Spool, record: &Record) -> Result<Nzb, Unread> {
 }
 
 /// A damaged NZB is told as such, whatever its parser made of it.
-pub(crate) fn read_one(spool: &Spool, job: JobId, must_be_sealed: bool) -> Result<Nzb, Unread> {
-    let mut file = spool.nzb(job).map_err(Unread::Store)?;
+pub(crate) fn read_one(
+    spool: &Spool,
+    job: JobId,
+    must_be_sealed: bool,
+) -> Result<Nzb, NzbReadError> {
+    let mut file = spool.nzb(job).map_err(NzbReadError::Store)?;
     let nzb = bergamot_nzb::read(BufReader::new(&mut file), &Limits::default());
-    file.finish(must_be_sealed).map_err(Unread::Store)?;
-    nzb.map_err(Unread::Nzb)
+    file.finish(must_be_sealed).map_err(NzbReadError::Store)?;
+    nzb.map_err(NzbReadError::Nzb)
 }

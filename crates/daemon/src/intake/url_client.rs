@@ -1,4 +1,4 @@
-//! What is fetched from the web.
+//! [`Web`]: the one HTTP client of the daemon, and why a fetch failed. Shared by the tasks that fetch.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -25,23 +25,23 @@ pub(crate) struct Web {
 #[derive(Debug)]
 pub(crate) struct Fetched<T> {
     pub(crate) headers: Headers,
-    pub(crate) result: Result<T, Missed>,
+    pub(crate) result: Result<T, FetchError>,
 }
 
 /// Why an NZB did not come.
 #[derive(Clone, Debug)]
-pub(crate) struct Missed {
+pub(crate) struct FetchError {
     pub(crate) cause: Cause,
     /// A code and a sentence.
     pub(crate) why: String,
-    pub(crate) again: Again,
+    pub(crate) again: Retry,
     /// What the account is told rather than the address.
     pub(crate) account: Account,
 }
 
 /// Whether it may help to ask again.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Again {
+pub(crate) enum Retry {
     Never,
     /// It came, and the disk did not take it; so many bytes have to fit first.
     OnceWritable(u64),
@@ -75,10 +75,10 @@ impl Web {
         &self,
         url: &Url,
         reach: Reach,
-        unpack: impl FnOnce(Response) -> Result<T, Missed> + Send + 'static,
+        unpack: impl FnOnce(Response) -> Result<T, FetchError> + Send + 'static,
     ) -> Fetched<T> {
         let Fetched { headers, result } = self.fetch_openly(url, reach, unpack).await;
-        let hidden = |missed: Missed| Missed { why: url.hide(&missed.why), ..missed };
+        let hidden = |missed: FetchError| FetchError { why: url.hide(&missed.why), ..missed };
         Fetched { headers, result: result.map_err(hidden) }
     }
 
@@ -87,7 +87,7 @@ impl Web {
         &self,
         url: &Url,
         reach: Reach,
-        unpack: impl FnOnce(Response) -> Result<T, Missed> + Send + 'static,
+        unpack: impl FnOnce(Response) -> Result<T, FetchError> + Send + 'static,
     ) -> Fetched<T> {
         let _permit = self.nzbs.acquire().await.expect("it is never closed");
         let request = Request { reach, most: LARGEST_NZB, keep_packed: true, ..Request::new(url) };
@@ -102,41 +102,41 @@ impl Web {
             return Fetched { headers, result: Err(refused(&error, &response)) };
         }
         let unpacked = tokio::task::spawn_blocking(move || unpack(response)).await;
-        let stopping = |_| Err(Missed::never(Cause::Fetch, "url.stopped: stopping".into()));
+        let stopping = |_| Err(FetchError::never(Cause::Fetch, "url.stopped: stopping".into()));
         Fetched { headers, result: unpacked.unwrap_or_else(stopping) }
     }
 }
 
-impl Missed {
+impl FetchError {
     pub(crate) fn never(cause: Cause, why: String) -> Self {
-        Self { cause, why, again: Again::Never, account: Account::Good }
+        Self { cause, why, again: Retry::Never, account: Account::Good }
     }
 
     pub(crate) fn soon(why: String) -> Self {
-        Self { cause: Cause::Fetch, why, again: Again::Soon, account: Account::Good }
+        Self { cause: Cause::Fetch, why, again: Retry::Soon, account: Account::Good }
     }
 }
 
-fn missed(error: &HttpError) -> Missed {
+fn missed(error: &HttpError) -> FetchError {
     let hint = match error {
         HttpError::Forbidden { host, .. } => format!("; urls.private_hosts does not name {host}"),
         _ => String::new(),
     };
-    let again = if error.is_passing() { Again::Soon } else { Again::Never };
+    let again = if error.is_passing() { Retry::Soon } else { Retry::Never };
     let why = format!("{}: {error}{hint}", error.code());
-    Missed { cause: Cause::Fetch, why, again, account: Account::Good }
+    FetchError { cause: Cause::Fetch, why, again, account: Account::Good }
 }
 
 /// A server that asks for a pause gets it; one that explains itself is quoted.
-fn refused(error: &HttpError, response: &Response) -> Missed {
+fn refused(error: &HttpError, response: &Response) -> FetchError {
     let mut missed = missed(error);
     if matches!(response.status(), 401 | 403) {
         missed.account = Account::Denied;
     }
     let pause = response.retry_after().and_then(|text| retry_after(&text, clock::now().date));
     let pause = pause.or((response.status() == 429).then_some(USUAL_PAUSE));
-    if let (Again::Soon, Some(pause)) = (missed.again, pause) {
-        missed.again = Again::After(pause);
+    if let (Retry::Soon, Some(pause)) = (missed.again, pause) {
+        missed.again = Retry::After(pause);
     }
     let limits = bergamot_nzb::Limits::default();
     if let Err(said @ bergamot_nzb::NzbError::Indexer { .. }) =

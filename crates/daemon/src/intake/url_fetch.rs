@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bergamot_feed::{CallId, Failure, FailureKind, Headers, HostRefusal, ItemKey, NzbOutcome};
-use bergamot_jobs::machine::Event;
+use bergamot_jobs::machine::Event as JobEvent;
 use bergamot_jobs::{JobList, Record};
 use bergamot_poll::Wanted;
 use bergamot_queue::JobState;
@@ -16,21 +16,21 @@ use tokio::task::AbortHandle;
 use tracing::warn;
 
 use crate::clock;
-use crate::event::{Happening, Outbox};
-use crate::feeds::poll::{FeedContext, FeedRoom, ITEM, instant_of};
-use crate::intake::new_job::{Reception, provisional_name};
-use crate::intake::url_client::{Account, Again, Fetched, Missed, Web};
-use crate::intake::url_response::Arrived;
+use crate::event::{Event, EventSender};
+use crate::feeds::poll::{FeedContext, FeedDriver, ITEM, instant_of};
+use crate::intake::new_job::{NewJobs, provisional_name};
+use crate::intake::url_client::{Account, FetchError, Fetched, Retry, Web};
+use crate::intake::url_response::FetchedNzb;
 use crate::periodic::{Lane, Poll, Targets};
-use crate::service_thread::vital_task;
+use crate::service_thread::service_task;
 use crate::settings::JobSettings;
 
 #[derive(Debug)]
 pub(crate) struct Fetches {
     web: Web,
-    reception: Reception,
+    new_jobs: NewJobs,
     spool: Arc<Spool>,
-    outbox: Outbox,
+    events: EventSender,
     attempts: HashMap<JobId, Attempts>,
     running: HashMap<JobId, AbortHandle>,
     calls: HashMap<JobId, CallId>, // which hold their hosts
@@ -47,15 +47,15 @@ struct Attempts {
 
 /// What fetches need of the main loop: hosts are shared with the feeds.
 pub(crate) struct FetchContext<'a> {
-    pub(crate) feeds: &'a mut FeedRoom,
+    pub(crate) feeds: &'a mut FeedDriver,
     pub(crate) with: FeedContext<'a>,
     pub(crate) settings: Arc<JobSettings>,
 }
 
 impl Fetches {
-    pub(crate) fn new(web: Web, reception: Reception, spool: Arc<Spool>, outbox: Outbox) -> Self {
+    pub(crate) fn new(web: Web, new_jobs: NewJobs, spool: Arc<Spool>, events: EventSender) -> Self {
         let (attempts, running, calls) = (HashMap::new(), HashMap::new(), HashMap::new());
-        Self { web, reception, spool, outbox, attempts, running, calls }
+        Self { web, new_jobs, spool, events, attempts, running, calls }
     }
 
     /// What the NZB of a job that waits for it waits for.
@@ -89,18 +89,18 @@ impl Fetches {
             return;
         }
         let reach = context.settings.reach(&url);
-        let (web, outbox) = (self.web.clone(), self.outbox.clone());
-        let (reception, spool) = (self.reception.clone(), self.spool.clone());
+        let (web, events) = (self.web.clone(), self.events.clone());
+        let (new_jobs, spool) = (self.new_jobs.clone(), self.spool.clone());
         let unwritten = self.attempts.get(&job).and_then(|attempts| attempts.unwritten);
-        let running = vital_task("fetch", &self.outbox, async move {
-            let others = outbox.clone();
-            let accept = move |other| others.tell(Happening::Accepted(Box::new(other)));
-            let unpack = move |response| reception.unpack(&record, response, &accept);
+        let running = service_task("fetch", &self.events, async move {
+            let others = events.clone();
+            let accept = move |other| others.send(Event::Accepted(Box::new(other)));
+            let unpack = move |response| new_jobs.unpack(&record, response, &accept);
             let fetched = match has_room(spool, job, unwritten).await {
                 Ok(()) => web.fetch(&url, reach, unpack).await,
                 Err(missed) => Fetched { headers: Headers::default(), result: Err(missed) },
             };
-            outbox.tell(Happening::Fetched { job, fetched: Box::new(fetched) });
+            events.send(Event::Fetched { job, fetched: Box::new(fetched) });
         });
         self.running.insert(job, running);
     }
@@ -162,8 +162,8 @@ impl Fetches {
         &mut self,
         context: &mut FetchContext<'_>,
         job: JobId,
-        fetched: Fetched<Arrived>,
-    ) -> Option<Event> {
+        fetched: Fetched<FetchedNzb>,
+    ) -> Option<JobEvent> {
         let Some((record, url)) = to_be_fetched(context.with.jobs, job) else {
             if context.with.jobs.record(job).is_none() {
                 self.drop_nzb(job);
@@ -180,7 +180,7 @@ impl Fetches {
             Err(missed) => {
                 let is_tried_again = self.on_missed(context, &record, &headers, &missed);
                 let (cause, reason) = (missed.cause, missed.why);
-                (!is_tried_again).then_some(Event::FetchFailed { job, cause, reason })
+                (!is_tried_again).then_some(JobEvent::FetchFailed { job, cause, reason })
             }
         }
     }
@@ -191,8 +191,8 @@ impl Fetches {
         context: &FetchContext<'_>,
         mut record: Record,
         url: &Url,
-        arrived: Arrived,
-    ) -> Event {
+        arrived: FetchedNzb,
+    ) -> JobEvent {
         let brings_category = record.category.is_none();
         fill_in(&mut record, url, arrived);
         let directories = &context.settings.directories;
@@ -202,7 +202,7 @@ impl Fetches {
         record.priority_is_open = false;
         record.category = known.map(|known| known.name.as_str().into()).or(record.category);
         self.spool.expect(&record);
-        Event::NzbFetched { record: Box::new(record), priority }
+        JobEvent::NzbFetched { record: Box::new(record), priority }
     }
 
     /// The NZB did not come. Returns whether it is to be tried again; otherwise the job has failed.
@@ -211,12 +211,12 @@ impl Fetches {
         context: &mut FetchContext<'_>,
         record: &Record,
         headers: &Headers,
-        missed: &Missed,
+        missed: &FetchError,
     ) -> bool {
         let (now, job, item) = (clock::now().instant, record.id, item_of(record));
         let outcome = host_outcome(missed, item.as_ref());
         let unwritten = match missed.again {
-            Again::OnceWritable(size) => Some(size),
+            Retry::OnceWritable(size) => Some(size),
             _ => None,
         };
         // What a feed has taken waits as long as its host wants it to, and no address is to blame for
@@ -236,10 +236,10 @@ impl Fetches {
         known.unwritten = unwritten;
         let attempts = known.count;
         let pause = match (patience, missed.again) {
-            (Some(pause), _) | (None, Again::After(pause)) => pause,
+            (Some(pause), _) | (None, Retry::After(pause)) => pause,
             _ => FIRST_PAUSE * 3_u32.saturating_pow(attempts.saturating_sub(1)),
         };
-        let is_last = attempts >= MOST_ATTEMPTS || missed.again == Again::Never;
+        let is_last = attempts >= MOST_ATTEMPTS || missed.again == Retry::Never;
         if is_last && patience.is_none() {
             return false;
         }
@@ -266,13 +266,13 @@ fn to_be_fetched(jobs: &JobList, job: JobId) -> Option<(Record, Url)> {
 }
 
 /// Each fetch counts with the indexer, so it is not tried on a disk that is known to be full.
-async fn has_room(spool: Arc<Spool>, job: JobId, size: Option<u64>) -> Result<(), Missed> {
+async fn has_room(spool: Arc<Spool>, job: JobId, size: Option<u64>) -> Result<(), FetchError> {
     let Some(size) = size else { return Ok(()) };
     let tried = tokio::task::spawn_blocking(move || spool.try_room(job, size)).await;
     match tried {
-        Ok(Err(error)) => Err(Missed {
-            again: Again::OnceWritable(size),
-            ..Missed::soon(format!("{}: {error}", error.code()))
+        Ok(Err(error)) => Err(FetchError {
+            again: Retry::OnceWritable(size),
+            ..FetchError::soon(format!("{}: {error}", error.code()))
         }),
         _ => Ok(()),
     }
@@ -284,9 +284,9 @@ pub(crate) fn item_of(record: &Record) -> Option<ItemKey> {
 }
 
 /// What is said to the account of a feed holds for the feed and its host; people may know better.
-fn host_outcome(missed: &Missed, item: Option<&ItemKey>) -> NzbOutcome {
+fn host_outcome(missed: &FetchError, item: Option<&ItemKey>) -> NzbOutcome {
     match (missed.again, missed.account, item) {
-        (Again::After(pause), ..) => NzbOutcome::Limited(pause),
+        (Retry::After(pause), ..) => NzbOutcome::Limited(pause),
         (_, Account::UsedUp(pause), Some(_)) => NzbOutcome::Limited(pause),
         (_, Account::Denied, Some(item)) => {
             let (kind, code) = (FailureKind::Denied, "feed.denied".into());
@@ -298,7 +298,7 @@ fn host_outcome(missed: &Missed, item: Option<&ItemKey>) -> NzbOutcome {
 }
 
 /// What people have said counts before what came with the NZB.
-fn fill_in(record: &mut Record, url: &Url, arrived: Arrived) {
+fn fill_in(record: &mut Record, url: &Url, arrived: FetchedNzb) {
     record.fingerprint = arrived.fingerprint;
     record.contents = arrived.contents;
     if *record.name == *provisional_name(url) && !arrived.name.trim().is_empty() {

@@ -1,4 +1,4 @@
-//! What comes from the address of an NZB: an NZB, an archive of them, or something else.
+//! What the address of an NZB answered: an NZB, an archive of them, or something else; read on a blocking thread.
 
 use std::io::{Cursor, Read};
 use std::time::Duration;
@@ -13,13 +13,13 @@ use bergamot_types::{JobId, Secret, Shown, Url};
 use flate2::bufread::MultiGzDecoder;
 use tracing::warn;
 
-use crate::intake::new_job::{Reception, Wishes, explained, job_name};
+use crate::intake::new_job::{NewJobs, Wishes, explained, job_name};
 use crate::intake::nzb_to_job::fingerprint;
-use crate::intake::url_client::{Account, Again, Missed};
+use crate::intake::url_client::{Account, FetchError, Retry};
 
 /// An NZB that has come and is in the spool: what is known of its job that was not known before.
 #[derive(Clone, Debug)]
-pub(crate) struct Arrived {
+pub(crate) struct FetchedNzb {
     pub(crate) fingerprint: Fingerprint,
     pub(crate) contents: Contents,
     pub(crate) name: String,
@@ -29,7 +29,7 @@ pub(crate) struct Arrived {
     pub(crate) parameters: Vec<(String, String)>,
 }
 
-impl Reception {
+impl NewJobs {
     /// Puts what has come for a job into the spool. Jobs of other NZBs that came along are handed over
     /// as soon as they are in there, for what comes next may fail.
     pub(crate) fn unpack(
@@ -37,7 +37,7 @@ impl Reception {
         record: &Record,
         response: Response,
         accept: &dyn Fn(Record),
-    ) -> Result<Arrived, Missed> {
+    ) -> Result<FetchedNzb, FetchError> {
         let headers = Headers::of(&response);
         let body = out_of_gzip(response.into_body())?;
         if Zip::is_one(&body) {
@@ -57,9 +57,10 @@ impl Reception {
         headers: &Headers,
         bytes: &[u8],
         accept: &dyn Fn(Record),
-    ) -> Result<Arrived, Missed> {
-        let zip = Zip::open(bytes)
-            .map_err(|error| Missed::never(Cause::Refused, format!("{}: {error}", error.code())))?;
+    ) -> Result<FetchedNzb, FetchError> {
+        let zip = Zip::open(bytes).map_err(|error| {
+            FetchError::never(Cause::Refused, format!("{}: {error}", error.code()))
+        })?;
         let mut own: Option<(Nzb, Vec<u8>, &Member)> = None;
         let mut broken = Vec::new();
         let mut left = MOST_UNPACKED;
@@ -82,7 +83,7 @@ impl Reception {
         self.refuse_members(record, &broken, accept);
         let (nzb, _, member) = own.ok_or_else(|| {
             let why = "url.not_nzb: no NZB of the ZIP archive can be used".to_owned();
-            Missed::never(Cause::Refused, why)
+            FetchError::never(Cause::Refused, why)
         })?;
         Ok(self.arrived(&nzb, headers, Some(member.file_name())))
     }
@@ -93,7 +94,7 @@ impl Reception {
         record: &Record,
         member: &Member,
         content: &[u8],
-    ) -> Result<Option<Record>, Missed> {
+    ) -> Result<Option<Record>, FetchError> {
         let wishes = wishes_of(record, member);
         if self.has_come(&wishes.source, content) {
             return Ok(None);
@@ -125,15 +126,15 @@ impl Reception {
         known.is_some_and(|(_, known)| *known == *source)
     }
 
-    fn put(&self, job: JobId, nzb: &[u8]) -> Result<(), Missed> {
+    fn put(&self, job: JobId, nzb: &[u8]) -> Result<(), FetchError> {
         self.spool.put_nzb(job, &mut Cursor::new(nzb)).map_err(|error| unwritten(&error, nzb))
     }
 
-    fn arrived(&self, nzb: &Nzb, headers: &Headers, file_name: Option<&str>) -> Arrived {
+    fn arrived(&self, nzb: &Nzb, headers: &Headers, file_name: Option<&str>) -> FetchedNzb {
         let label = self.label(file_name.unwrap_or_default());
         let category = [label.category, headers.category.clone(), nzb.meta.category.clone()];
         let password = [headers.password.clone(), nzb.meta.passwords.first().cloned()];
-        Arrived {
+        FetchedNzb {
             fingerprint: fingerprint(nzb),
             contents: contents(nzb),
             name: job_name(label.name, nzb),
@@ -157,14 +158,14 @@ fn wishes_of(record: &Record, member: &Member) -> Wishes {
     }
 }
 
-fn nzbs_of<'z>(zip: &'z Zip<'_>) -> Result<Vec<&'z Member>, Missed> {
+fn nzbs_of<'z>(zip: &'z Zip<'_>) -> Result<Vec<&'z Member>, FetchError> {
     let members: Vec<_> = zip.members().iter().filter(|member| member.is_nzb()).collect();
     let why = match members.len() {
         0 => "url.not_nzb: the ZIP archive holds no NZB".to_owned(),
         1..=MOST_NZBS => return Ok(members),
         _ => format!("zip.too_many: the ZIP archive holds more than {MOST_NZBS} NZBs"),
     };
-    Err(Missed::never(Cause::Refused, why))
+    Err(FetchError::never(Cause::Refused, why))
 }
 
 fn read(content: Vec<u8>) -> Result<(Nzb, Vec<u8>), String> {
@@ -226,7 +227,7 @@ fn last_part(name: &str) -> String {
 }
 
 /// A ZIP archive may come in gzip, as anything may; an NZB in gzip is left as it is.
-fn out_of_gzip(body: Vec<u8>) -> Result<Vec<u8>, Missed> {
+fn out_of_gzip(body: Vec<u8>) -> Result<Vec<u8>, FetchError> {
     let mut head = Vec::new();
     // What cannot be unpacked is told by whoever reads on.
     let _ = MultiGzDecoder::new(body.as_slice()).take(4).read_to_end(&mut head);
@@ -239,9 +240,9 @@ fn out_of_gzip(body: Vec<u8>) -> Result<Vec<u8>, Missed> {
         Ok(length) if length as u64 <= LARGEST_ARCHIVE => Ok(archive),
         Ok(_) => {
             let why = format!("url.too_large: the archive has more than {LARGEST_ARCHIVE} bytes");
-            Err(Missed::never(Cause::Refused, why))
+            Err(FetchError::never(Cause::Refused, why))
         }
-        Err(_) => Err(Missed::soon("url.damaged: the gzip is damaged".to_owned())),
+        Err(_) => Err(FetchError::soon("url.damaged: the gzip is damaged".to_owned())),
     }
 }
 
@@ -261,16 +262,16 @@ fn content(zip: &Zip<'_>, member: &Member, left: &mut u64) -> Result<Vec<u8>, St
 }
 
 /// Indexers that refuse say so in XML, and sites that want a login send a page.
-fn not_an_nzb(error: &NzbError, headers: &Headers) -> Missed {
+fn not_an_nzb(error: &NzbError, headers: &Headers) -> FetchError {
     let why = match error {
         NzbError::Indexer { .. } => format!("url.newznab: {error}"),
         NzbError::NotNzb { .. } | NzbError::Empty => {
             let kind = headers.content_type.as_deref().unwrap_or("of no content type");
             format!("url.not_nzb: {error} ({kind})")
         }
-        _ => return Missed::never(Cause::Refused, explained(error)),
+        _ => return FetchError::never(Cause::Refused, explained(error)),
     };
-    let mut missed = Missed::never(Cause::Fetch, why);
+    let mut missed = FetchError::never(Cause::Fetch, why);
     if let NzbError::Indexer { code, .. } = error {
         match code.trim().parse() {
             Ok(100..=199) => missed.account = Account::Denied,
@@ -282,11 +283,11 @@ fn not_an_nzb(error: &NzbError, headers: &Headers) -> Missed {
 }
 
 /// A full disk may take it later; whatever else it is counts as an attempt.
-fn unwritten(error: &StoreError, content: &[u8]) -> Missed {
-    let missed = Missed::soon(format!("{}: {error}", error.code()));
+fn unwritten(error: &StoreError, content: &[u8]) -> FetchError {
+    let missed = FetchError::soon(format!("{}: {error}", error.code()));
     match error {
         StoreError::Full { .. } => {
-            Missed { again: Again::OnceWritable(content.len() as u64), ..missed }
+            FetchError { again: Retry::OnceWritable(content.len() as u64), ..missed }
         }
         _ => missed,
     }

@@ -1,5 +1,5 @@
 //! [`WatchFolder`]: when the watch folder is scanned, and the requests that wait for a scan. Owned by the main
-//! loop; [`Desk`](crate::intake::watch_thread::Desk) scans in a thread of its own.
+//! loop; [`WatchThread`](crate::intake::watch_thread::WatchThread) scans in a thread of its own.
 
 use std::time::{Duration, Instant};
 
@@ -8,23 +8,23 @@ use bergamot_types::SplitMix;
 use tokio::sync::oneshot;
 
 use crate::control::call::{Promise, Waiter};
-use crate::intake::watch_thread::DeskBell;
+use crate::intake::watch_thread::WatchWaker;
 use crate::periodic::{Lane, Poll, Targets};
 
 #[derive(Debug)]
 pub(crate) struct WatchFolder {
-    bell: DeskBell,
+    waker: WatchWaker,
     waiters: Vec<Waiter>,
 }
 
 impl WatchFolder {
-    pub(crate) fn new(bell: DeskBell) -> Self {
-        Self { bell, waiters: Vec::new() }
+    pub(crate) fn new(waker: WatchWaker) -> Self {
+        Self { waker, waiters: Vec::new() }
     }
 
     /// Begins a scan.
     pub(crate) fn scan(&self) {
-        self.bell.ring();
+        self.waker.wake();
     }
 
     /// Begins a scan; the promise comes true when it has ended.

@@ -1,4 +1,4 @@
-//! The desk: takes NZB files from the watch folder into the spool.
+//! [`WatchThread`]: takes NZB files from the watch folder into the spool.
 //!
 //! One thread of its own, for it waits for the disk: a file is read to its end, spooled, synced and
 //! recorded, and only then renamed; many of them together, for that takes little longer than one.
@@ -16,24 +16,24 @@ use bergamot_watch::{Found, Intake, Next, Opened, Verdict, WatchError};
 use tracing::{debug, info, warn};
 
 use crate::clock;
-use crate::event::{Happening, Outbox};
-use crate::intake::new_job::{Reception, Wishes, explained};
+use crate::event::{Event, EventSender};
+use crate::intake::new_job::{NewJobs, Wishes, explained};
 use crate::intake::nzb_to_job::fingerprint;
-use crate::service_thread::vital_thread;
+use crate::service_thread::service_thread;
 
-pub(crate) struct Desk {
+pub(crate) struct WatchThread {
     intake: Intake,
-    reception: Reception,
-    outbox: Outbox,
+    new_jobs: NewJobs,
+    events: EventSender,
 }
 
-/// Tells the desk to scan. Dropped, it ends the desk.
+/// Tells the watch thread to scan. Dropped, it ends the watch thread.
 #[derive(Debug)]
-pub(crate) struct DeskBell(mpsc::Sender<()>);
+pub(crate) struct WatchWaker(mpsc::Sender<()>);
 
-impl DeskBell {
-    pub(crate) fn ring(&self) {
-        // The desk ends before its bell only when the daemon does.
+impl WatchWaker {
+    pub(crate) fn wake(&self) {
+        // The watch thread ends before its waker only when the daemon does.
         let _ = self.0.send(());
     }
 }
@@ -46,7 +46,7 @@ struct Candidate {
 }
 
 /// What becomes of a file that does not become a job, or not yet.
-enum Ruling {
+enum Decision {
     /// Taken before a crash that came between spooling and marking it.
     Mark,
     Duplicate(String),
@@ -57,23 +57,23 @@ enum Ruling {
     Hold(String),
 }
 
-impl Desk {
+impl WatchThread {
     pub(crate) fn start(
         intake: bergamot_watch::Settings,
-        reception: Reception,
-        outbox: Outbox,
-    ) -> std::io::Result<DeskBell> {
-        let (bell, rings) = mpsc::channel();
-        let waker = outbox.clone();
-        let intake = Intake::new(intake, move || waker.tell(Happening::WatchFolderTouched));
-        let on_death = outbox.clone();
-        let mut desk = Self { intake, reception, outbox };
-        vital_thread("desk", &on_death, move || {
-            while rings.recv().is_ok() {
-                desk.scan();
+        new_jobs: NewJobs,
+        events: EventSender,
+    ) -> std::io::Result<WatchWaker> {
+        let (waker, wakes) = mpsc::channel();
+        let touched = events.clone();
+        let intake = Intake::new(intake, move || touched.send(Event::WatchFolderTouched));
+        let on_death = events.clone();
+        let mut thread = Self { intake, new_jobs, events };
+        service_thread("watch-folder", &on_death, move || {
+            while wakes.recv().is_ok() {
+                thread.scan();
             }
         })?;
-        Ok(DeskBell(bell))
+        Ok(WatchWaker(waker))
     }
 
     fn scan(&mut self) {
@@ -84,7 +84,7 @@ impl Desk {
         self.take_all(scan.found);
         let pause = self.intake.pause(clock::now().instant);
         let next = if scan.more { Duration::ZERO } else { pause };
-        self.outbox.tell(Happening::Scanned { next });
+        self.events.send(Event::Scanned { next });
     }
 
     /// The first by itself, so that its download begins; then more and more together.
@@ -123,24 +123,24 @@ impl Desk {
         found: &Found,
         opened: &mut Opened,
         candidates: &mut Vec<Candidate>,
-    ) -> Result<Box<Record>, Ruling> {
+    ) -> Result<Box<Record>, Decision> {
         let nzb = match bergamot_nzb::read(BufReader::new(&opened.file), &Limits::default()) {
             Ok(nzb) => nzb,
             Err(error @ (NzbError::Empty | NzbError::Truncated { .. })) => {
-                return Err(Ruling::Truncated(explained(&error)));
+                return Err(Decision::Truncated(explained(&error)));
             }
-            Err(error) => return Err(Ruling::Refuse(explained(&error))),
+            Err(error) => return Err(Decision::Refuse(explained(&error))),
         };
         let source = self.source(found);
         let print = fingerprint(&nzb);
         if candidates.iter().any(|candidate| candidate.record.fingerprint == print) {
             self.accept(candidates); // the spool knows it from then on
         }
-        match self.reception.same_articles(print) {
-            Some((_, known)) if *known == *source => return Err(Ruling::Mark),
-            Some((job, _)) if !self.reception.accepts_duplicates() => {
+        match self.new_jobs.same_articles(print) {
+            Some((_, known)) if *known == *source => return Err(Decision::Mark),
+            Some((job, _)) if !self.new_jobs.accepts_duplicates() => {
                 let why = format!("nzb.duplicate: job {job} has the same articles");
-                return Err(Ruling::Duplicate(why));
+                return Err(Decision::Duplicate(why));
             }
             _ => {}
         }
@@ -150,13 +150,13 @@ impl Desk {
             category: found.category.clone(),
             ..Wishes::default()
         };
-        let record = self.reception.record(&nzb, print, &wishes);
+        let record = self.new_jobs.record(&nzb, print, &wishes);
         for warning in &nzb.warnings {
             debug!(job = %record.id, ?warning, "odd NZB");
         }
         opened.file.rewind().map_err(|error| {
             let error = StoreError::new((*record.source).into(), error);
-            Ruling::Hold(format!("{}: {error}", error.code()))
+            Decision::Hold(format!("{}: {error}", error.code()))
         })?;
         Ok(Box::new(record))
     }
@@ -181,11 +181,11 @@ impl Desk {
             let Candidate { opened, record, .. } = candidate;
             Addition { record, nzb: &mut opened.file }
         });
-        let results = self.reception.spool_all(&mut additions.collect::<Vec<_>>());
+        let results = self.new_jobs.spool_all(&mut additions.collect::<Vec<_>>());
         for (Candidate { found, opened, record }, result) in candidates.drain(..).zip(results) {
             match result {
                 Ok(()) => {
-                    self.outbox.tell(Happening::Accepted(record));
+                    self.events.send(Event::Accepted(record));
                     self.conclude(&found, Verdict::Taken);
                     let marked = self.intake.mark_queued(&opened);
                     self.marked(marked);
@@ -205,35 +205,35 @@ impl Desk {
     /// A path as people may see it; a password in the name of the file is not for them.
     fn shown(&self, path: &Path) -> String {
         let shown = Shown(&path.to_string_lossy()).to_string();
-        match self.reception.label(&file_name(path)).password {
+        match self.new_jobs.label(&file_name(path)).password {
             Some(password) => shown.replace(&Shown(password.reveal()).to_string(), "***"),
             None => shown,
         }
     }
 
-    fn execute(&mut self, found: &Found, opened: &Opened, ruling: Ruling) {
+    fn execute(&mut self, found: &Found, opened: &Opened, ruling: Decision) {
         match ruling {
-            Ruling::Mark => {
+            Decision::Mark => {
                 debug!(file = %self.shown(&found.path), "had been taken");
                 self.conclude(found, Verdict::Taken);
                 let marked = self.intake.mark_queued(opened);
                 self.marked(marked);
             }
-            Ruling::Duplicate(why) => {
+            Decision::Duplicate(why) => {
                 info!(file = %self.shown(&found.path), "{why}");
                 self.conclude(found, Verdict::Refused);
                 let marked = self.intake.mark_duplicate(opened, &why);
                 self.marked(marked);
             }
-            Ruling::Refuse(why) => self.refuse(found, opened, &why, Verdict::Refused),
-            Ruling::Truncated(why) => {
+            Decision::Refuse(why) => self.refuse(found, opened, &why, Verdict::Refused),
+            Decision::Truncated(why) => {
                 if self.conclude(found, Verdict::Truncated) == Next::Refuse {
                     self.refuse(found, opened, &why, Verdict::Refused);
                 } else {
                     debug!(file = %self.shown(&found.path), "may still be growing: {why}");
                 }
             }
-            Ruling::Hold(why) => self.hold(found, &why),
+            Decision::Hold(why) => self.hold(found, &why),
         }
     }
 

@@ -11,8 +11,8 @@ use bergamot_types::JobId;
 use tokio::sync::oneshot;
 
 use crate::control::call::Promise;
-use crate::intake::new_job::{Reception, explained, explained_unread};
-use crate::intake::nzb_to_job::{Unread, fingerprint};
+use crate::intake::new_job::{NewJobs, explained, explained_unread};
+use crate::intake::nzb_to_job::{NzbReadError, fingerprint};
 
 /// The job that others became, and when all of that is on disk.
 pub(crate) type Joining = oneshot::Receiver<Joined>;
@@ -34,7 +34,7 @@ pub(crate) struct Merging {
     pub(crate) answer: oneshot::Sender<Joined>,
 }
 
-impl Reception {
+impl NewJobs {
     /// Puts the new job into the spool.
     pub(crate) fn split(
         &self,
@@ -81,7 +81,7 @@ impl Reception {
     }
 }
 
-fn unreadable(error: Unread) -> Refusal {
+fn unreadable(error: NzbReadError) -> Refusal {
     Refusal::Unavailable(explained_unread(&error))
 }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use bergamot_api::Event as News;
 use bergamot_api::view;
 use bergamot_config::Probes as ProbeSettings;
-use bergamot_engine::{Census, Engine, Event};
+use bergamot_engine::{Census, Engine, Event as EngineEvent};
 use bergamot_jobs::JobList;
 use bergamot_jobs::probes::{JobSample, draw_sample, to_probe};
 use bergamot_poll::Wanted;
@@ -21,12 +21,12 @@ use tracing::{debug, warn};
 
 use crate::clock;
 use crate::control::handle::Handle;
-use crate::event::Happening;
+use crate::event::Event;
 use crate::intake::new_job::explained_unread;
-use crate::intake::nzb_to_job::Unread;
+use crate::intake::nzb_to_job::NzbReadError;
 use crate::periodic::{Lane, Poll, Targets};
 use crate::servers::Servers;
-use crate::service_thread::vital_blocking;
+use crate::service_thread::service_blocking;
 
 /// What the samples said.
 #[derive(Debug, Default)]
@@ -39,7 +39,7 @@ pub(crate) struct Probes {
 /// What probes need of the main loop.
 pub(crate) struct ProbeContext<'a> {
     pub(crate) engine: &'a Engine,
-    pub(crate) events: &'a mut VecDeque<Event>, // for the engine
+    pub(crate) engine_events: &'a mut VecDeque<EngineEvent>,
     pub(crate) jobs: &'a JobList,
     pub(crate) servers: &'a Servers,
     pub(crate) targets: &'a mut Targets,
@@ -97,7 +97,7 @@ impl Probes {
         with.targets.remove(Poll::Probe(job));
         with.targets.put_off(Poll::Probe(job), now);
         self.critical.remove(&job);
-        with.events.push_back(Event::ProbeDropped(job));
+        with.engine_events.push_back(EngineEvent::ProbeDropped(job));
     }
 
     /// Reads the NZB beside the loop.
@@ -105,11 +105,11 @@ impl Probes {
         let Some(record) = with.jobs.record(job).cloned() else {
             return end(with, job, Err(()));
         };
-        let (reception, outbox) = (with.handle.reception.clone(), with.handle.outbox.clone());
+        let (new_jobs, events) = (with.handle.new_jobs.clone(), with.handle.events.clone());
         let mut chance = SplitMix::seeded(with.chance.up_to(u64::MAX));
-        vital_blocking("sampler", &with.handle.outbox, move || {
-            let drawn = reception.nzb(&record).map(|nzb| draw_sample(&nzb, &mut chance));
-            outbox.tell(Happening::SampleDrawn { job, drawn });
+        service_blocking("sampler", &with.handle.events, move || {
+            let drawn = new_jobs.nzb(&record).map(|nzb| draw_sample(&nzb, &mut chance));
+            events.send(Event::SampleDrawn { job, drawn });
         });
     }
 
@@ -117,7 +117,7 @@ impl Probes {
         &mut self,
         with: &mut ProbeContext<'_>,
         job: JobId,
-        drawn: Result<JobSample, Unread>,
+        drawn: Result<JobSample, NzbReadError>,
     ) {
         if with.targets.target(Poll::Probe(job)).is_none() {
             return;
@@ -125,7 +125,8 @@ impl Probes {
         match drawn {
             Ok(sample) => {
                 self.critical.insert(job, sample.critical);
-                with.events.push_back(Event::ProbeWanted { job, articles: sample.articles });
+                with.engine_events
+                    .push_back(EngineEvent::ProbeWanted { job, articles: sample.articles });
             }
             Err(error) => {
                 debug!(%job, "cannot be probed: {}", explained_unread(&error));

@@ -1,4 +1,4 @@
-//! The last lines of the log, for those who ask over the control socket.
+//! [`LogBook`]: the last lines of the log, for control interfaces. Written by any thread.
 
 use std::collections::VecDeque;
 use std::fmt::{Debug, Write};

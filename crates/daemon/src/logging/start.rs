@@ -1,4 +1,4 @@
-//! Where log lines go.
+//! Starts the log: which lines go to the terminal, to the file and into memory. Once, at the start of the process.
 
 use std::fs::{self, File};
 use std::io::{self, IsTerminal, Write};

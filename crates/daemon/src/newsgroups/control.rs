@@ -1,4 +1,4 @@
-//! What can be asked about newsgroups.
+//! What control interfaces ask of newsgroups: methods of [`Handle`], in the task of a request.
 //!
 //! The loop only hands out what is known, which is shared; pages and posts are made beside it.
 
@@ -99,5 +99,5 @@ async fn answered<T>(waiting: oneshot::Receiver<Result<T, Failure>>) -> Result<T
     }
 }
 
-/// Whoever asks waits for it.
+/// The caller waits for it.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);

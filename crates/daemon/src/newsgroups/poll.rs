@@ -2,7 +2,7 @@
 //! they are read over. Owned by the main loop.
 //!
 //! `groups` says what is to be read; here it gets its target in the scheduler, its servers and its
-//! errands, and the requests get their answers. What is for the engine goes to the queue of its events.
+//! requests over sessions, and clients get their answers. What is for the engine goes to the queue of its events.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bergamot_api::newsgroup::{Group, GroupQuery};
 use bergamot_api::view::Page;
-use bergamot_engine::{Engine, ErrandId, Event, ServerStatus};
+use bergamot_engine::{Engine, ErrandId, Event as EngineEvent, ServerStatus};
 use bergamot_net::SessionError;
 use bergamot_newsgroups::{Batch, Due, Extent, Failure, Fetch, Headers, Need, Order, Settings};
 use bergamot_poll::Wanted;
@@ -19,9 +19,9 @@ use tokio::sync::oneshot;
 
 use crate::clock;
 use crate::download::network::Network;
-use crate::event::Outbox;
-use crate::newsgroups::connections::{Errand, Errands};
-use crate::newsgroups::session::{Brought, TripError};
+use crate::event::EventSender;
+use crate::newsgroups::connections::{SessionRequest, Sessions};
+use crate::newsgroups::session::{Answer, RequestError};
 use crate::periodic::{Lane, Poll, Targets};
 
 pub(crate) struct Newsgroups {
@@ -30,13 +30,13 @@ pub(crate) struct Newsgroups {
     /// What looks under way have tried so far.
     tried: BTreeMap<GroupName, Tried>,
     lists: BTreeMap<ErrandId, List>,
-    errands: Errands,
+    sessions: Sessions,
 }
 
 /// What newsgroups need of the main loop.
 pub(crate) struct GroupContext<'a> {
     pub(crate) engine: &'a Engine,
-    pub(crate) events: &'a mut VecDeque<Event>, // for the engine
+    pub(crate) engine_events: &'a mut VecDeque<EngineEvent>, // that it has not handled
     pub(crate) network: &'a Network,
     pub(crate) targets: &'a mut Targets,
     pub(crate) chance: &'a mut SplitMix,
@@ -50,7 +50,7 @@ struct Tried {
     failure: Option<Failure>, // none where a server only said that it does not have the group
 }
 
-/// Somebody who wants to know which groups there are.
+/// A request for the list of groups.
 struct List {
     waiter: oneshot::Sender<Result<Page<Group>, Failure>>,
     tried: Vec<ServerId>,
@@ -81,14 +81,14 @@ impl Names {
 }
 
 impl Newsgroups {
-    pub(crate) fn new(settings: Settings, outbox: Outbox) -> Self {
+    pub(crate) fn new(settings: Settings, events: EventSender) -> Self {
         let (tried, lists) = (BTreeMap::new(), BTreeMap::new());
         Self {
             groups: bergamot_newsgroups::Newsgroups::new(settings),
             names: Names::default(),
             tried,
             lists,
-            errands: Errands::new(outbox),
+            sessions: Sessions::new(events),
         }
     }
 
@@ -102,7 +102,7 @@ impl Newsgroups {
         self.groups.live().next().is_none()
     }
 
-    /// Somebody asks for a group; the answer comes when there is something to see.
+    /// Asks for a group; the answer comes when there is something to see.
     pub(crate) fn request(
         &mut self,
         with: &mut GroupContext<'_>,
@@ -132,14 +132,14 @@ impl Newsgroups {
         let group = self.names.by_number.get(&number).cloned();
         let due = group.as_ref().map(|group| self.groups.due(now, group));
         match due {
-            Some(Due::Fetch(fetch)) => self.send_for_headers(with, fetch),
+            Some(Due::Fetch(fetch)) => self.request_headers(with, fetch),
             Some(Due::PutOff(until)) => drop(with.targets.put_off(target, until)),
             Some(Due::Stop) | None => {
                 with.targets.remove(target);
                 with.targets.finished(now, target, &Ok::<(), ()>(()), with.chance);
                 group.iter().for_each(|group| self.names.forget(group));
                 if self.are_idle() {
-                    self.errands.close_idle();
+                    self.sessions.close_idle();
                 }
             }
         }
@@ -149,7 +149,7 @@ impl Newsgroups {
         let now = clock::now().instant;
         while let Some(order) = self.groups.poll_order() {
             match order {
-                // Whoever asked may have left meanwhile.
+                // The caller may have gone away.
                 Order::Answer { waiter, result } => drop(waiter.send(result)),
                 Order::Check(group) => {
                     let number = self.names.number(&group);
@@ -163,62 +163,62 @@ impl Newsgroups {
         }
     }
 
-    fn send_for(
+    fn send(
         &mut self,
         with: &mut GroupContext<'_>,
-        what: Errand,
+        what: SessionRequest,
         servers: Vec<ServerId>,
     ) -> ErrandId {
-        let (errand, event) = self.errands.send(what, servers);
-        with.events.extend(event);
-        errand
+        let (request, event) = self.sessions.send(what, servers);
+        with.engine_events.extend(event);
+        request
     }
 
-    /// The engine has a connection for an errand, or wants it back.
-    pub(crate) fn errands(&mut self) -> &mut Errands {
-        &mut self.errands
+    /// The connections, for orders of the engine.
+    pub(crate) fn sessions(&mut self) -> &mut Sessions {
+        &mut self.sessions
     }
 
     /// Other servers may be there now: what still waits for one of the old is sent for anew.
-    pub(crate) fn send_anew(&mut self, with: &mut GroupContext<'_>) {
-        for (errand, what) in self.errands.take_waiting() {
-            with.events.push_back(Event::ErrandDropped(errand));
+    pub(crate) fn resend(&mut self, with: &mut GroupContext<'_>) {
+        for (request, what) in self.sessions.take_waiting() {
+            with.engine_events.push_back(EngineEvent::ErrandDropped(request));
             match what {
-                Errand::Headers(fetch) => self.send_for_headers(with, fetch),
-                Errand::List(query) => self.list_anew(with, errand, query),
+                SessionRequest::Headers(fetch) => self.request_headers(with, fetch),
+                SessionRequest::List(query) => self.resend_list(with, request, query),
             }
         }
     }
 
-    /// An errand is over.
+    /// A request is over.
     pub(crate) fn on_returned(
         &mut self,
         with: &mut GroupContext<'_>,
         server: ServerId,
-        over: Option<(ErrandId, Errand, Result<Brought, TripError>)>,
+        over: Option<(ErrandId, SessionRequest, Result<Answer, RequestError>)>,
     ) {
         match over {
-            Some((_, Errand::Headers(fetch), Ok(Brought::Headers(batch)))) => {
-                self.on_looked(with, &fetch.group, Ok(*batch));
+            Some((_, SessionRequest::Headers(fetch), Ok(Answer::Headers(batch)))) => {
+                self.on_headers(with, &fetch.group, Ok(*batch));
             }
-            Some((_, Errand::Headers(fetch), result)) => {
-                self.on_vain_look(with, fetch, server, result.err());
+            Some((_, SessionRequest::Headers(fetch), result)) => {
+                self.on_headers_failed(with, fetch, server, result.err());
             }
-            Some((errand, Errand::List(_), Ok(Brought::Groups(page)))) => {
-                self.on_listed(errand, page);
+            Some((request, SessionRequest::List(_), Ok(Answer::Groups(page)))) => {
+                self.on_listed(request, page);
             }
-            Some((errand, Errand::List(query), result)) => {
-                self.on_vain_list(with, errand, query, server, result.err());
+            Some((request, SessionRequest::List(query), result)) => {
+                self.on_list_failed(with, request, query, server, result.err());
             }
             None => {}
         }
         if self.are_idle() {
-            self.errands.close_idle();
+            self.sessions.close_idle();
         }
     }
 
     /// Numbers that are known are one server's; else the first that has the group is the one.
-    fn send_for_headers(&mut self, with: &mut GroupContext<'_>, fetch: Fetch) {
+    fn request_headers(&mut self, with: &mut GroupContext<'_>, fetch: Fetch) {
         let tried = self.tried.get(&fetch.group);
         let left = with.header_servers(tried.map_or(&[], |tried| &tried.servers));
         let known = fetch.server().filter(|server| left.contains(server));
@@ -226,13 +226,13 @@ impl Newsgroups {
         let failure =
             tried.map_or(Failure::NoServer, |tried| tried.failure.clone().unwrap_or(none));
         match with.awake(known.map_or(left, |server| vec![server]), failure) {
-            Ok(servers) => drop(self.send_for(with, Errand::Headers(fetch), servers)),
-            Err(failure) => self.on_looked(with, &fetch.group, Err(failure)),
+            Ok(servers) => drop(self.send(with, SessionRequest::Headers(fetch), servers)),
+            Err(failure) => self.on_headers(with, &fetch.group, Err(failure)),
         }
     }
 
     /// A look at a group is over.
-    fn on_looked(
+    fn on_headers(
         &mut self,
         with: &mut GroupContext<'_>,
         group: &GroupName,
@@ -252,16 +252,18 @@ impl Newsgroups {
         self.carry_out(with);
     }
 
-    fn on_vain_look(
+    fn on_headers_failed(
         &mut self,
         with: &mut GroupContext<'_>,
         fetch: Fetch,
         server: ServerId,
-        why: Option<TripError>,
+        why: Option<RequestError>,
     ) {
         match why {
-            Some(TripError::Errand(SessionError::Recalled)) => self.send_for_headers(with, fetch),
-            Some(TripError::NoSuchGroup) => self.try_another(with, fetch, server, None),
+            Some(RequestError::Session(SessionError::Recalled)) => {
+                self.request_headers(with, fetch)
+            }
+            Some(RequestError::NoSuchGroup) => self.try_another(with, fetch, server, None),
             // Numbers that are known are worth waiting for; without them any server will do.
             why if fetch.server().is_none() => {
                 let failure = with.failure_of(server, why);
@@ -269,7 +271,7 @@ impl Newsgroups {
             }
             why => {
                 let failure = with.failure_of(server, why);
-                self.on_looked(with, &fetch.group, Err(failure));
+                self.on_headers(with, &fetch.group, Err(failure));
             }
         }
     }
@@ -284,10 +286,10 @@ impl Newsgroups {
         let tried = self.tried.entry(fetch.group.clone()).or_default();
         tried.servers.push(than);
         tried.failure = failure.or(tried.failure.take());
-        self.send_for_headers(with, fetch);
+        self.request_headers(with, fetch);
     }
 
-    /// Somebody wants to know which groups there are.
+    /// Asks which groups there are.
     pub(crate) fn list_groups(
         &mut self,
         with: &mut GroupContext<'_>,
@@ -297,15 +299,15 @@ impl Newsgroups {
         self.lists.retain(|_, list| !list.waiter.is_closed());
         let list = List { waiter, tried: Vec::new() };
         match self.lists.len() >= MOST_LISTS {
-            // Whoever asked may have left meanwhile.
+            // The caller may have gone away.
             true => drop(list.waiter.send(Err(Failure::Crowded))),
-            false => self.send_for_list(with, query, list, Failure::NoServer),
+            false => self.request_list(with, query, list, Failure::NoServer),
         }
         answer
     }
 
-    /// `failure` is what is said where nobody is left to be asked.
-    fn send_for_list(
+    /// `failure` is the answer where no server is left to be asked.
+    fn request_list(
         &mut self,
         with: &mut GroupContext<'_>,
         query: GroupQuery,
@@ -314,48 +316,48 @@ impl Newsgroups {
     ) {
         match with.awake(with.header_servers(&list.tried), failure) {
             Ok(servers) => {
-                let errand = self.send_for(with, Errand::List(query), servers);
-                self.lists.insert(errand, list);
+                let request = self.send(with, SessionRequest::List(query), servers);
+                self.lists.insert(request, list);
             }
-            // Whoever asked may have left meanwhile.
+            // The caller may have gone away.
             Err(failure) => drop(list.waiter.send(Err(failure))),
         }
     }
 
-    fn list_anew(&mut self, with: &mut GroupContext<'_>, errand: ErrandId, query: GroupQuery) {
-        let list = self.lists.remove(&errand);
+    fn resend_list(&mut self, with: &mut GroupContext<'_>, request: ErrandId, query: GroupQuery) {
+        let list = self.lists.remove(&request);
         if let Some(list) = list.filter(|list| !list.waiter.is_closed()) {
-            self.send_for_list(with, query, list, Failure::NoServer);
+            self.request_list(with, query, list, Failure::NoServer);
         }
     }
 
-    fn on_listed(&mut self, errand: ErrandId, page: Page<Group>) {
-        if let Some(list) = self.lists.remove(&errand) {
-            // Whoever asked may have left meanwhile.
+    fn on_listed(&mut self, request: ErrandId, page: Page<Group>) {
+        if let Some(list) = self.lists.remove(&request) {
+            // The caller may have gone away.
             let _ = list.waiter.send(Ok(page));
         }
     }
 
-    fn on_vain_list(
+    fn on_list_failed(
         &mut self,
         with: &mut GroupContext<'_>,
-        errand: ErrandId,
+        request: ErrandId,
         query: GroupQuery,
         server: ServerId,
-        why: Option<TripError>,
+        why: Option<RequestError>,
     ) {
-        if matches!(why, Some(TripError::Errand(SessionError::Recalled))) {
-            return self.list_anew(with, errand, query);
+        if matches!(why, Some(RequestError::Session(SessionError::Recalled))) {
+            return self.resend_list(with, request, query);
         }
-        let Some(mut list) = self.lists.remove(&errand) else { return };
+        let Some(mut list) = self.lists.remove(&request) else { return };
         list.tried.push(server);
         let failure = with.failure_of(server, why);
-        self.send_for_list(with, query, list, failure);
+        self.request_list(with, query, list, failure);
     }
 }
 
 impl GroupContext<'_> {
-    /// Those of the servers that do not rest after some trouble; nobody waits for a server that does.
+    /// Those of the servers that do not rest after some trouble; a server that does is not waited for.
     fn awake(
         &self,
         mut servers: Vec<ServerId>,
@@ -385,7 +387,7 @@ impl GroupContext<'_> {
         usable.into_iter().map(|server| server.id).collect()
     }
 
-    fn failure_of(&self, server: ServerId, why: Option<TripError>) -> Failure {
+    fn failure_of(&self, server: ServerId, why: Option<RequestError>) -> Failure {
         let cause = why.map_or_else(|| "nothing came".to_owned(), |why| why.to_string());
         Failure::Server { server: self.network.name(server).into(), cause: cause.into() }
     }

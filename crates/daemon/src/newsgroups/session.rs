@@ -1,4 +1,4 @@
-//! [`Line`]: a connection on which errands about newsgroups are carried out, in a task of its own.
+//! [`Session`]: a connection to one server on which requests about newsgroups are carried out, in a task of its own.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,94 +13,97 @@ use bergamot_types::{ArticleRange, GroupName, ServerId};
 use thiserror::Error;
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::newsgroups::connections::Errand;
+use crate::newsgroups::connections::SessionRequest;
 
-/// How an errand went.
+/// How a request went.
 #[derive(Debug)]
-pub(crate) struct Trip {
-    pub(crate) result: Result<Brought, TripError>,
-    /// Somebody was there to talk to.
+pub(crate) struct RequestOutcome {
+    pub(crate) result: Result<Answer, RequestError>,
+    /// The server was logged in to.
     pub(crate) was_ready: bool,
     pub(crate) received: u64,
 }
 
 #[derive(Debug)]
-pub(crate) enum Brought {
+pub(crate) enum Answer {
     Groups(Page<Group>),
     Headers(Box<Batch>),
 }
 
 #[derive(Debug, Error)]
-pub(crate) enum TripError {
+pub(crate) enum RequestError {
     #[error(transparent)]
-    Errand(#[from] SessionError),
+    Session(#[from] SessionError),
     #[error("the server does not have the group")]
     NoSuchGroup,
     #[error("{0}")]
     Pattern(#[from] bergamot_nntp::InvalidWildmat),
 }
 
-/// A connection to one server for one errand after another; each runs in the order it was sent.
-pub(crate) struct Line {
+/// A connection to one server for one request after another; each runs in the order it was sent.
+pub(crate) struct Session {
     pub(crate) server: (ServerId, Arc<Server>),
     pub(crate) compress: bool,
     pub(crate) recall: Recall,
-    pub(crate) inbox: UnboundedReceiver<(ErrandId, Errand)>,
+    pub(crate) requests: UnboundedReceiver<(ErrandId, SessionRequest)>,
 }
 
-/// What a line tells: of an errand that is over, of its own end, or of both.
+/// What a session reports: a request that is over, its own end, or both.
 #[derive(Debug)]
-pub(crate) enum LineNews {
-    Returned(ErrandId, Trip),
-    /// The connection is gone; also of an errand that ended with it.
-    Closed(Option<(ErrandId, Trip)>),
+pub(crate) enum SessionEvent {
+    Returned(ErrandId, RequestOutcome),
+    /// The connection is gone; also a request that ended with it.
+    Closed(Option<(ErrandId, RequestOutcome)>),
 }
 
-impl Line {
-    /// Carries out errands until no sender is left, the connection is recalled, or the server
+impl Session {
+    /// Carries out requests until no sender is left, the connection is recalled, or the server
     /// ends it. What was sent and not begun by then comes back as recalled. `Closed` is told once.
-    pub(crate) async fn run(mut self, tell: impl Fn(LineNews)) {
-        let end = self.carry_out(&tell).await;
-        self.inbox.close();
-        tell(LineNews::Closed(end));
-        while let Ok((errand, _)) = self.inbox.try_recv() {
-            tell(LineNews::Returned(errand, Trip::recalled()));
+    pub(crate) async fn run(mut self, report: impl Fn(SessionEvent)) {
+        let end = self.carry_out(&report).await;
+        self.requests.close();
+        report(SessionEvent::Closed(end));
+        while let Ok((request, _)) = self.requests.try_recv() {
+            report(SessionEvent::Returned(request, RequestOutcome::recalled()));
         }
     }
 
-    async fn carry_out(&mut self, tell: &impl Fn(LineNews)) -> Option<(ErrandId, Trip)> {
-        let (errand, what) = self.inbox.recv().await?;
+    async fn carry_out(
+        &mut self,
+        report: &impl Fn(SessionEvent),
+    ) -> Option<(ErrandId, RequestOutcome)> {
+        let (request, what) = self.requests.recv().await?;
         let (id, server) = self.server.clone();
         let opened = bergamot_net::Session::open(server, self.compress, self.recall.clone()).await;
         let mut connection = match opened {
             Ok(connection) => connection,
             Err(error) => {
                 let result = Err(error.into());
-                return Some((errand, Trip { result, was_ready: false, received: 0 }));
+                return Some((request, RequestOutcome { result, was_ready: false, received: 0 }));
             }
         };
-        let mut next = (errand, what);
+        let mut next = (request, what);
         let (mut counted, mut is_first) = (0, true);
         loop {
-            let (errand, what) = next;
+            let (request, what) = next;
             let result = carry_out(&mut connection, id, what, &self.recall).await;
             let received =
                 connection.received() - std::mem::replace(&mut counted, connection.received());
-            let has_ended = matches!(result, Err(TripError::Errand(SessionError::Ended(_))));
+            let has_ended = matches!(result, Err(RequestError::Session(SessionError::Ended(_))));
             // A server may close what it has not heard of for a while: a new connection will do.
             let result =
                 if has_ended && !is_first { Err(SessionError::Recalled.into()) } else { result };
-            let trip = Trip { result, was_ready: true, received };
+            let outcome = RequestOutcome { result, was_ready: true, received };
             if has_ended || self.recall.is_recalled() {
-                return Some((errand, trip));
+                return Some((request, outcome));
             }
-            tell(LineNews::Returned(errand, trip));
+            report(SessionEvent::Returned(request, outcome));
             is_first = false;
             let job = tokio::select! {
                 biased;
                 // A recalled connection is closed without QUIT.
                 () = self.recall.recalled() => return None,
-                job = self.inbox.recv() => job,
+                job = self.requests.recv() => job,
                 _ = connection.wait_for_end() => return None,
             };
             match job {
@@ -114,7 +117,7 @@ impl Line {
     }
 }
 
-impl Trip {
+impl RequestOutcome {
     fn recalled() -> Self {
         Self { result: Err(SessionError::Recalled.into()), was_ready: true, received: 0 }
     }
@@ -123,15 +126,15 @@ impl Trip {
 async fn carry_out(
     connection: &mut bergamot_net::Session,
     server: ServerId,
-    what: Errand,
+    what: SessionRequest,
     recall: &Recall,
-) -> Result<Brought, TripError> {
+) -> Result<Answer, RequestError> {
     match what {
-        Errand::Headers(fetch) => headers(connection, server, &fetch, recall).await,
-        Errand::List(query) => tokio::select! {
+        SessionRequest::Headers(fetch) => headers(connection, server, &fetch, recall).await,
+        SessionRequest::List(query) => tokio::select! {
             biased;
             () = recall.recalled() => Err(SessionError::Recalled.into()),
-            result = list(connection, &query) => result.map(Brought::Groups),
+            result = list(connection, &query) => result.map(Answer::Groups),
         },
     }
 }
@@ -146,43 +149,43 @@ struct Reading {
 }
 
 async fn headers(
-    errand: &mut bergamot_net::Session,
+    session: &mut bergamot_net::Session,
     server: ServerId,
     fetch: &Fetch,
     recall: &Recall,
-) -> Result<Brought, TripError> {
+) -> Result<Answer, RequestError> {
     let mut reading = Reading::default();
     let result = tokio::select! {
         biased;
         () = recall.recalled() => Err(SessionError::Recalled.into()),
-        result = reading.read(errand, server, fetch) => result,
+        result = reading.read(session, server, fetch) => result,
     };
     match (result, reading.into_batch()) {
-        (Ok(()), Some(batch)) => Ok(Brought::Headers(Box::new(batch))),
-        (Err(TripError::Errand(SessionError::Recalled)), Some(batch))
+        (Ok(()), Some(batch)) => Ok(Answer::Headers(Box::new(batch))),
+        (Err(RequestError::Session(SessionError::Recalled)), Some(batch))
             if !batch.newer.is_empty() =>
         {
-            Ok(Brought::Headers(Box::new(batch)))
+            Ok(Answer::Headers(Box::new(batch)))
         }
         (Err(error), _) => Err(error),
-        (Ok(()), None) => Err(TripError::NoSuchGroup),
+        (Ok(()), None) => Err(RequestError::NoSuchGroup),
     }
 }
 
 impl Reading {
     async fn read(
         &mut self,
-        errand: &mut bergamot_net::Session,
+        session: &mut bergamot_net::Session,
         server: ServerId,
         fetch: &Fetch,
-    ) -> Result<(), TripError> {
-        let Some(numbers) = errand.group(&fetch.group).await? else {
-            return Err(TripError::NoSuchGroup);
+    ) -> Result<(), RequestError> {
+        let Some(numbers) = session.group(&fetch.group).await? else {
+            return Err(RequestError::NoSuchGroup);
         };
         let plan = *self.plan.insert(fetch.plan(server, numbers.range));
-        read_range(errand, plan.newer, &mut self.newer).await?;
+        read_range(session, plan.newer, &mut self.newer).await?;
         self.has_all_newer = true;
-        read_range(errand, plan.older, &mut self.older).await
+        read_range(session, plan.older, &mut self.older).await
     }
 
     /// Older headers count only when all of them are there, for they come the oldest first.
@@ -195,10 +198,10 @@ impl Reading {
 
 /// Numbers that were not asked for are not listened to.
 async fn read_range(
-    errand: &mut bergamot_net::Session,
+    session: &mut bergamot_net::Session,
     range: Option<ArticleRange>,
     headers: &mut Headers,
-) -> Result<(), TripError> {
+) -> Result<(), RequestError> {
     let Some(range) = range else { return Ok(()) };
     let each = |line: &[u8]| {
         let overview = Overview::parse(line).filter(|overview| range.contains(overview.number));
@@ -206,18 +209,18 @@ async fn read_range(
             headers.push(&overview);
         }
     };
-    Ok(errand.over(range, each).await?)
+    Ok(session.over(range, each).await?)
 }
 
 async fn list(
-    errand: &mut bergamot_net::Session,
+    session: &mut bergamot_net::Session,
     query: &GroupQuery,
-) -> Result<Page<Group>, TripError> {
+) -> Result<Page<Group>, RequestError> {
     let pattern = Wildmat::parse(&pattern_of(&query.pattern))?;
     let mut listing = Listing { query, total: 0, groups: BTreeMap::new() };
-    errand.list_active(Some(pattern.clone()), |line| listing.add(line)).await?;
+    session.list_active(Some(pattern.clone()), |line| listing.add(line)).await?;
     if !listing.groups.is_empty() {
-        match errand.list_newsgroups(Some(pattern), |line| listing.describe(line)).await {
+        match session.list_newsgroups(Some(pattern), |line| listing.describe(line)).await {
             // Names alone are better than nothing.
             Ok(()) | Err(SessionError::Refused { .. }) => {}
             Err(error) => return Err(error.into()),

@@ -1,4 +1,4 @@
-//! [`Notes`]: entries for the journals until the journal thread gets them, and the jobs whose files have to
+//! [`JournalBuffer`]: entries for the journals until the journal thread gets them, and the jobs whose files have to
 //! be synced. Owned by the main loop, without threads or files of its own.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -10,7 +10,7 @@ use bergamot_store::{Entry, Finished};
 use bergamot_types::{FileIdentity, JobId};
 
 #[derive(Debug, Default)]
-pub(crate) struct Notes {
+pub(crate) struct JournalBuffer {
     waiting: BTreeMap<JobId, Vec<Entry>>,
     write_at: Option<Instant>,
     taken_back: BTreeSet<JobId>, // among what waits is something that takes a claim back
@@ -20,7 +20,7 @@ pub(crate) struct Notes {
     last_mark: u64,
 }
 
-impl Notes {
+impl JournalBuffer {
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         self.write_at.into_iter().chain(self.sync_at).min()
     }

@@ -1,7 +1,8 @@
-//! What a job needs before it can be downloaded: its NZB, its journal and its directory.
+//! [`Loader`]: finds what a job needs before it can be downloaded: its NZB, its journal and its directory. Runs in the
+//! record thread.
 //!
 //! That is found for one job after the other. What has to be on the disk before any of them begins,
-//! new directories and records that name them, is brought there for many together, by the keeper.
+//! new directories and records that name them, is brought there for many together, by the record thread.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -17,7 +18,7 @@ use bergamot_writer::{Compared, DiskError, JobDir, Root};
 use crate::clock;
 use crate::disk::directories::Opened;
 use crate::intake::nzb_to_job::read_nzb;
-use crate::spool::load_error::Hindrance;
+use crate::spool::load_error::LoadError;
 use crate::spool::resume::{Lying, Recovered, RecoveredFile, recover};
 
 /// A job out of the spool.
@@ -54,7 +55,7 @@ pub(crate) struct Prepared {
     /// Of the attempt to load it.
     pub(crate) number: u64,
     pub(crate) record: Box<Record>,
-    found: Result<Found, Hindrance>,
+    found: Result<Found, LoadError>,
 }
 
 enum Found {
@@ -76,7 +77,7 @@ struct Taken {
 }
 
 impl Taken {
-    fn settle(&mut self) -> Result<(), Hindrance> {
+    fn settle(&mut self) -> Result<(), LoadError> {
         self.journal.append(&std::mem::take(&mut self.recovered.corrections))?;
         for (index, name) in std::mem::take(&mut self.unfinished) {
             self.directory.unfinish(index, &name)?;
@@ -137,15 +138,15 @@ impl Prepared {
         let Ok(Found::Resumed(taken)) = &mut self.found else { return };
         if let Err(error) = taken.read_suspects(self.record.id) {
             tracing::warn!(job = %self.record.id, code = error.code(), "{error}");
-            self.found = Err(Hindrance::of_read(error));
+            self.found = Err(LoadError::of_read(error));
         }
     }
 
     /// Takes back what the journal claims and does not hold, before anything is written again.
     fn settle(&mut self) {
         let Ok(Found::Resumed(taken)) = &mut self.found else { return };
-        if let Err(hindrance) = taken.settle() {
-            self.found = Err(hindrance);
+        if let Err(error) = taken.settle() {
+            self.found = Err(error);
         }
     }
 
@@ -174,13 +175,13 @@ impl Prepared {
     }
 
     /// A directory that was just made for it goes again: it gets another one next time.
-    pub(crate) fn hinder(&mut self, hindrance: Hindrance) {
+    pub(crate) fn fail(&mut self, error: LoadError) {
         if let Ok(Found::Begun(taken)) = &self.found
             && let Err(error) = taken.directory.discard()
         {
             tracing::debug!(job = %self.record.id, "its new directory stays: {error}");
         }
-        self.found = Err(hindrance);
+        self.found = Err(error);
     }
 }
 
@@ -200,7 +201,7 @@ impl Loader {
         &self,
         number: u64,
         mut record: Box<Record>,
-        opened: Result<Opened, Hindrance>,
+        opened: Result<Opened, LoadError>,
     ) -> Prepared {
         let found = opened.and_then(|opened| self.find(&mut record, opened));
         Prepared { number, record, found }
@@ -224,9 +225,9 @@ impl Loader {
                 let ready = Ready { record, nzb, directory, destination, recovered, journal };
                 Loaded::Ready(Box::new(ready))
             }
-            Err(Hindrance::Disk(why)) => Loaded::Held { why },
-            Err(Hindrance::Passing(why)) => Loaded::Waits { why },
-            Err(Hindrance::Lasting(cause, why)) => {
+            Err(LoadError::Disk(why)) => Loaded::Held { why },
+            Err(LoadError::Passing(why)) => Loaded::Waits { why },
+            Err(LoadError::Lasting(cause, why)) => {
                 let mut failed = record.clone();
                 failed.end(self.outcome(Ending::Failed(cause), &why));
                 match self.spool.update(&failed) {
@@ -242,7 +243,7 @@ impl Loader {
         Outcome { sequence, ..Outcome::new(ending, clock::now().date, reason) }
     }
 
-    fn find(&self, record: &mut Record, opened: Opened) -> Result<Found, Hindrance> {
+    fn find(&self, record: &mut Record, opened: Opened) -> Result<Found, LoadError> {
         let nzb = read_nzb(&self.spool, record)?;
         let (journal, replay) = self.journal(record)?;
         let Opened { incomplete, destination } = &opened;

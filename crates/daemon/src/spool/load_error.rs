@@ -1,4 +1,4 @@
-//! What keeps a job from being downloaded.
+//! [`LoadError`]: why a job cannot be downloaded. Pure.
 
 use std::io;
 
@@ -7,23 +7,23 @@ use bergamot_queue::Cause;
 use bergamot_store::StoreError;
 use bergamot_writer::DiskError;
 
-use crate::intake::nzb_to_job::Unread;
+use crate::intake::nzb_to_job::NzbReadError;
 
 /// Why a job cannot be downloaded.
 #[derive(Clone, Debug)]
-pub(crate) enum Hindrance {
+pub(crate) enum LoadError {
     /// Its own: others may have another.
     Disk(String),
     Lasting(Cause, String),
     Passing(String),
 }
 
-impl Hindrance {
+impl LoadError {
     /// A file of the job could not be read. Others need not wait for that.
     pub(crate) fn of_read(error: DiskError) -> Self {
         match error.into() {
             Self::Passing(why) => Self::Disk(why),
-            hindrance => hindrance,
+            error => error,
         }
     }
 
@@ -34,7 +34,7 @@ impl Hindrance {
     }
 }
 
-impl From<DiskError> for Hindrance {
+impl From<DiskError> for LoadError {
     fn from(error: DiskError) -> Self {
         let waits_for_a_disk = matches!(
             error,
@@ -53,7 +53,7 @@ impl From<DiskError> for Hindrance {
     }
 }
 
-impl From<StoreError> for Hindrance {
+impl From<StoreError> for LoadError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Io { error, path } if error.kind() == io::ErrorKind::NotFound => {
@@ -68,13 +68,13 @@ impl From<StoreError> for Hindrance {
     }
 }
 
-impl From<Unread> for Hindrance {
-    fn from(error: Unread) -> Self {
+impl From<NzbReadError> for LoadError {
+    fn from(error: NzbReadError) -> Self {
         match error {
-            Unread::Nzb(error) => {
+            NzbReadError::Nzb(error) => {
                 Self::Lasting(Cause::Refused, format!("{}: {error}", error.code()))
             }
-            Unread::Store(error) => error.into(),
+            NzbReadError::Store(error) => error.into(),
         }
     }
 }
@@ -91,8 +91,8 @@ mod tests {
             DiskError::Broken { path: "a".into(), errno: Errno::IO },
             DiskError::TooManyFiles { path: "a".into(), errno: Errno::MFILE },
         ] {
-            let hindrance = Hindrance::of_read(error);
-            assert!(matches!(hindrance, Hindrance::Disk(_)), "{hindrance:?}");
+            let error = LoadError::of_read(error);
+            assert!(matches!(error, LoadError::Disk(_)), "{error:?}");
         }
     }
 }

@@ -8,18 +8,18 @@ use std::sync::Arc;
 
 use bergamot_types::JobId;
 
-use crate::disk::directories::{Opened, Roots};
-use crate::event::{Happening, Outbox};
-use crate::service_thread::vital_task;
+use crate::disk::directories::{Directories, Opened};
+use crate::event::{Event, EventSender};
+use crate::service_thread::service_task;
 use crate::settings::JobSettings;
-use crate::spool::load_error::Hindrance;
+use crate::spool::load_error::LoadError;
 
 /// Whose directories are being opened. Jobs are loaded in the order in which that was begun: a share
 /// that hangs delays the others by one timeout.
 #[derive(Debug)]
 pub(crate) struct LoadQueue {
-    roots: Roots,
-    outbox: Outbox,
+    directories: Directories,
+    events: EventSender,
     openings: VecDeque<Opening>,
 }
 
@@ -29,12 +29,12 @@ pub(crate) struct Opening {
     pub(crate) job: JobId,
     /// By which the destination was opened.
     pub(crate) category: Option<Arc<str>>,
-    pub(crate) opened: Option<Result<Opened, Hindrance>>,
+    pub(crate) opened: Option<Result<Opened, LoadError>>,
 }
 
 impl LoadQueue {
-    pub(crate) fn new(roots: Roots, outbox: Outbox) -> Self {
-        Self { roots, outbox, openings: VecDeque::new() }
+    pub(crate) fn new(directories: Directories, events: EventSender) -> Self {
+        Self { directories, events, openings: VecDeque::new() }
     }
 
     /// Opens the directories of a job, in a task.
@@ -46,10 +46,10 @@ impl LoadQueue {
         settings: Arc<JobSettings>,
     ) {
         self.begin(job, number, category.clone());
-        let (roots, outbox) = (self.roots.clone(), self.outbox.clone());
-        vital_task("opener", &self.outbox, async move {
-            let opened = Box::new(roots.open(&settings, category.as_deref()).await);
-            outbox.tell(Happening::Opened { number, opened });
+        let (directories, events) = (self.directories.clone(), self.events.clone());
+        service_task("opener", &self.events, async move {
+            let opened = Box::new(directories.open(&settings, category.as_deref()).await);
+            events.send(Event::Opened { number, opened });
         });
     }
 
@@ -57,7 +57,7 @@ impl LoadQueue {
     pub(crate) fn on_opened(
         &mut self,
         number: u64,
-        opened: Result<Opened, Hindrance>,
+        opened: Result<Opened, LoadError>,
     ) -> Vec<Opening> {
         self.end(number, opened);
         std::iter::from_fn(|| self.next()).collect()
@@ -69,7 +69,7 @@ impl LoadQueue {
         self.openings.push_back(Opening { number, job, category, opened: None });
     }
 
-    fn end(&mut self, number: u64, opened: Result<Opened, Hindrance>) {
+    fn end(&mut self, number: u64, opened: Result<Opened, LoadError>) {
         if let Some(known) = self.openings.iter_mut().find(|known| known.number == number) {
             known.opened = Some(opened);
         }
@@ -90,10 +90,10 @@ mod tests {
     #[test]
     fn jobs_are_loaded_in_their_order_and_each_once() {
         let state = tempfile::tempdir().unwrap();
-        let (grounds, _) = MountGuard::open(state.path(), bergamot_writer::Modes::default());
-        let (known, (outbox, _inbox)) = (KnownJobs::default(), Outbox::new());
-        let mut queue = LoadQueue::new(Roots::new(grounds, known, outbox.clone()), outbox);
-        let opened = || Err(Hindrance::Passing("it was tried".to_owned()));
+        let (mounts, _) = MountGuard::open(state.path(), bergamot_writer::Modes::default());
+        let (known, (events, _inbox)) = (KnownJobs::default(), EventSender::new());
+        let mut queue = LoadQueue::new(Directories::new(mounts, known, events.clone()), events);
+        let opened = || Err(LoadError::Passing("it was tried".to_owned()));
         for job in 1..=3 {
             queue.begin(JobId(job), job.into(), None);
         }

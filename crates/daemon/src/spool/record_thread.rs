@@ -1,4 +1,4 @@
-//! The keeper: reads jobs from the spool and writes their records, in a thread of its own.
+//! [`RecordThread`]: loads jobs from the spool and writes their records, in a thread of its own.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
@@ -12,15 +12,15 @@ use bergamot_writer::{DiskError, Root};
 
 use crate::disk::directories::Opened;
 use crate::download::error_class::store_failure;
-use crate::event::{Happening, Outbox};
-use crate::service_thread::vital_thread;
+use crate::event::{Event, EventSender};
+use crate::service_thread::service_thread;
 use crate::settings::JobSettings;
 use crate::shared::Current;
 use crate::spool::load::{Loader, Prepared};
-use crate::spool::load_error::Hindrance;
+use crate::spool::load_error::LoadError;
 
-enum Errand {
-    Absolve(JobId),
+enum Command {
+    ForgetCrashes(JobId),
     /// Deletes a job that is gone: what lies in its directory, and, if so, its record.
     Clear {
         record: Box<Record>,
@@ -29,10 +29,10 @@ enum Errand {
     ClearAll(Vec<Record>),
     /// What the journal of a job says does not hold any more.
     DropJournal(JobId),
-    /// Nobody needs the journal of a job that ended.
+    /// The journal of a job that ended is not needed any more.
     ForgetJournal(JobId),
     /// The main loop knows which directory the job was given.
-    Heard(JobId),
+    DirectoryKnown(JobId),
     Load(Load),
     /// The files of a job that had to be read were.
     Read(Box<Prepared>),
@@ -43,85 +43,85 @@ enum Errand {
 struct Load {
     number: u64, // of the attempt
     record: Box<Record>,
-    opened: Result<Opened, Hindrance>,
+    opened: Result<Opened, LoadError>,
 }
 
-/// Sends the keeper on errands; what comes of them happens to the daemon.
+/// Sends the record thread on commands; what comes of them happens to the daemon.
 #[derive(Debug)]
-pub(crate) struct Keeper(mpsc::Sender<Errand>);
+pub(crate) struct RecordThread(mpsc::Sender<Command>);
 
-impl Keeper {
+impl RecordThread {
     /// `directories` are the names of those that jobs have.
     pub(crate) fn start(
         spool: Arc<Spool>,
         directories: HashSet<Box<str>>,
         settings: Current<JobSettings>,
-        outbox: Outbox,
+        events: EventSender,
     ) -> std::io::Result<Self> {
-        let (sender, errands) = mpsc::channel();
+        let (sender, commands) = mpsc::channel();
         let itself = sender.clone();
         let loader = Loader::new(spool.clone(), directories);
-        let on_death = outbox.clone();
+        let on_death = events.clone();
         let (given, reading) = (Given::default(), Reading::default());
-        let worker = Worker { spool, loader, settings, outbox, given, reading, itself };
-        vital_thread("keeper", &on_death, move || worker.run(&errands))?;
+        let worker = Worker { spool, loader, settings, events, given, reading, itself };
+        service_thread("records", &on_death, move || worker.run(&commands))?;
         Ok(Self(sender))
     }
 
-    /// From and to directories that somebody has opened who may wait for them.
-    pub(crate) fn load(&self, number: u64, record: Record, opened: Result<Opened, Hindrance>) {
-        self.send(Errand::Load(Load { number, record: Box::new(record), opened }));
+    /// From and to directories that were opened in a thread that may wait for them.
+    pub(crate) fn load(&self, number: u64, record: Record, opened: Result<Opened, LoadError>) {
+        self.send(Command::Load(Load { number, record: Box::new(record), opened }));
     }
 
     pub(crate) fn update(&self, record: Record) {
-        self.send(Errand::Update(Box::new(record)));
+        self.send(Command::Update(Box::new(record)));
     }
 
-    /// Nobody needs the job any more; its record goes last.
+    /// Removes a job that is not needed any more; its record goes last.
     pub(crate) fn remove(&self, record: Record) {
-        self.send(Errand::Clear { record: Box::new(record), and_record: true });
+        self.send(Command::Clear { record: Box::new(record), and_record: true });
     }
 
-    /// The same for many, whose removal nobody waits for.
+    /// The same for many, without an event for each.
     pub(crate) fn remove_all(&self, records: Vec<Record>) {
-        self.send(Errand::ClearAll(records));
+        self.send(Command::ClearAll(records));
     }
 
     /// The job is loaded, and its record in memory names its directory from here on.
-    pub(crate) fn heard(&self, job: JobId) {
-        self.send(Errand::Heard(job));
+    pub(crate) fn directory_known(&self, job: JobId) {
+        self.send(Command::DirectoryKnown(job));
     }
 
-    /// Somebody wants it tried again: what it did to earlier daemons is forgiven.
-    pub(crate) fn absolve(&self, job: JobId) {
-        self.send(Errand::Absolve(job));
+    /// It is to be tried again: that it crashed earlier daemons does not count any more.
+    pub(crate) fn forget_crashes(&self, job: JobId) {
+        self.send(Command::ForgetCrashes(job));
     }
 
     /// A job is to be downloaded once more: what its journal says does not hold any more.
     pub(crate) fn drop_journal(&self, job: JobId) {
-        self.send(Errand::DropJournal(job));
+        self.send(Command::DropJournal(job));
     }
 
     pub(crate) fn forget_journal(&self, job: JobId) {
-        self.send(Errand::ForgetJournal(job));
+        self.send(Command::ForgetJournal(job));
     }
 
     /// Deletes what was downloaded of a job that is history.
     pub(crate) fn delete_files(&self, record: Record) {
-        self.send(Errand::Clear { record: Box::new(record), and_record: false });
+        self.send(Command::Clear { record: Box::new(record), and_record: false });
     }
 
     /// Waits until every record is on disk, but not for ever.
     pub(crate) fn stop(&self, patience: Duration) {
         let (sender, done) = mpsc::channel();
-        self.send(Errand::Stop(sender));
+        self.send(Command::Stop(sender));
         // A disk that hangs has had its time; the records it holds are whole, if older.
         let _ = done.recv_timeout(patience);
     }
 
-    fn send(&self, errand: Errand) {
-        // The keeper ends only with the daemon.
-        let _ = self.0.send(errand);
+    fn send(&self, command: Command) {
+        // The record thread ends only with the daemon.
+        let _ = self.0.send(command);
     }
 }
 
@@ -129,14 +129,14 @@ struct Worker {
     spool: Arc<Spool>,
     loader: Loader,
     settings: Current<JobSettings>,
-    outbox: Outbox,
+    events: EventSender,
     given: Given,
     reading: Reading,
     /// For what is done beside it.
-    itself: mpsc::Sender<Errand>,
+    itself: mpsc::Sender<Command>,
 }
 
-/// Directories that jobs were given and of which the main loop has not heard yet. Records that it sends
+/// Directories that jobs were given and of which the main loop has not directory_known yet. Records that it sends
 /// meanwhile do not name them; without this, a kill would leave a directory that no record names.
 #[derive(Debug, Default)]
 struct Given(HashMap<JobId, Box<str>>);
@@ -174,7 +174,7 @@ impl Reading {
     }
 }
 
-/// Errands after which records have to be on the disk, which waits as long for one as for many.
+/// Commands after which records have to be on the disk, which waits as long for one as for many.
 #[derive(Default)]
 struct Round {
     loads: Vec<Load>,
@@ -185,18 +185,18 @@ struct Round {
 impl Round {
     /// Gives back what is not of this round, and comes after it. So does what is of a job that is being
     /// loaded, for its record changes by that.
-    fn take(&mut self, errand: Errand, given: &mut Given) -> Option<Errand> {
-        match errand {
-            Errand::Load(load) if self.loads.len() < MOST_LOADS && !self.has(load.record.id) => {
+    fn take(&mut self, command: Command, given: &mut Given) -> Option<Command> {
+        match command {
+            Command::Load(load) if self.loads.len() < MOST_LOADS && !self.has(load.record.id) => {
                 self.loads.push(load);
             }
-            Errand::Update(record)
+            Command::Update(record)
                 if self.updates.len() < MOST_UPDATES && !self.loads(record.id) =>
             {
                 self.updates.push(*given.complete(record));
             }
-            Errand::Heard(job) if !self.loads(job) => drop(given.0.remove(&job)),
-            Errand::ForgetJournal(job)
+            Command::DirectoryKnown(job) if !self.loads(job) => drop(given.0.remove(&job)),
+            Command::ForgetJournal(job)
                 if self.forgotten.len() < MOST_UPDATES && !self.loads(job) =>
             {
                 self.forgotten.push(job);
@@ -218,28 +218,28 @@ impl Round {
 }
 
 impl Worker {
-    fn run(mut self, errands: &mpsc::Receiver<Errand>) {
+    fn run(mut self, commands: &mpsc::Receiver<Command>) {
         let mut next = None;
-        while let Some(errand) = next.take().or_else(|| errands.recv().ok()) {
-            match errand {
-                Errand::Absolve(job) => {
+        while let Some(command) = next.take().or_else(|| commands.recv().ok()) {
+            match command {
+                Command::ForgetCrashes(job) => {
                     // If that cannot be written, it is parked once more.
                     let _ = self.spool.ended(job);
                 }
-                Errand::Clear { record, and_record } => self.clear(record, and_record),
-                Errand::ClearAll(records) => self.clear_all(records),
-                Errand::DropJournal(job) => {
+                Command::Clear { record, and_record } => self.clear(record, and_record),
+                Command::ClearAll(records) => self.clear_all(records),
+                Command::DropJournal(job) => {
                     self.reading.cancel(job);
                     self.note_journal(job, self.spool.drop_journal(job));
                 }
-                Errand::ForgetJournal(_)
-                | Errand::Heard(_)
-                | Errand::Load(_)
-                | Errand::Update(_) => {
-                    next = self.round(errand, errands);
+                Command::ForgetJournal(_)
+                | Command::DirectoryKnown(_)
+                | Command::Load(_)
+                | Command::Update(_) => {
+                    next = self.round(command, commands);
                 }
-                Errand::Read(prepared) => self.go_on_with(*prepared),
-                Errand::Stop(done) => {
+                Command::Read(prepared) => self.go_on_with(*prepared),
+                Command::Stop(done) => {
                     let _ = done.send(());
                     return;
                 }
@@ -247,22 +247,22 @@ impl Worker {
         }
     }
 
-    /// Does with it all others of the same kind that wait. Returns the errand that came behind them.
-    fn round(&mut self, first: Errand, errands: &mpsc::Receiver<Errand>) -> Option<Errand> {
+    /// Does with it all others of the same kind that wait. Returns the command that came behind them.
+    fn round(&mut self, first: Command, commands: &mpsc::Receiver<Command>) -> Option<Command> {
         let (mut round, mut next) = (Round::default(), Some(first));
-        while let Some(errand) = next {
-            next = round.take(errand, &mut self.given);
+        while let Some(command) = next {
+            next = round.take(command, &mut self.given);
             if next.is_some() {
                 break;
             }
-            next = errands.try_recv().ok();
+            next = commands.try_recv().ok();
         }
         self.carry_out(round);
         next
     }
 
     /// What others have come to goes first: a job that is loaded may get the directory of one that
-    /// has left it, and people wait for records.
+    /// has left it, and clients wait for records.
     fn carry_out(&mut self, Round { loads, updates, forgotten }: Round) {
         self.update(updates);
         self.load(loads);
@@ -281,7 +281,7 @@ impl Worker {
             }
             let failure = failures.get(&job);
             let result = failure.map_or(Ok(()), |error| Err(error.into()));
-            self.outbox.tell(Happening::Recorded { job, is_over, result });
+            self.events.send(Event::Recorded { job, is_over, result });
         }
     }
 
@@ -293,7 +293,7 @@ impl Worker {
         let mut failures = self.write(&records);
         for mut job in prepared {
             if let Some(error) = failures.remove(&job.record.id) {
-                job.hinder(error.into());
+                job.fail(error.into());
             }
             if let Some(directory) = job.new_directory() {
                 self.given.0.insert(job.record.id, directory.as_str().into());
@@ -303,7 +303,7 @@ impl Worker {
                 self.read_beside(job);
                 continue;
             }
-            self.tell_loaded(job);
+            self.report_loaded(job);
         }
     }
 
@@ -315,11 +315,11 @@ impl Worker {
         let read = move || {
             while let Ok(mut prepared) = received.recv() {
                 prepared.read_suspects();
-                // The keeper ends only with the daemon.
-                let _ = itself.send(Errand::Read(prepared));
+                // The record thread ends only with the daemon.
+                let _ = itself.send(Command::Read(prepared));
             }
         };
-        match vital_thread("read-back", &self.outbox, read) {
+        match service_thread("read-back", &self.events, read) {
             Ok(()) => drop(sender.send(Box::new(prepared))),
             Err(error) => {
                 let job = prepared.record.id;
@@ -334,14 +334,14 @@ impl Worker {
     fn go_on_with(&mut self, prepared: Prepared) {
         let job = prepared.record.id;
         if self.reading.end(job, prepared.number) && self.spool.is_present(job) {
-            self.tell_loaded(prepared);
+            self.report_loaded(prepared);
         }
     }
 
-    fn tell_loaded(&self, prepared: Prepared) {
+    fn report_loaded(&self, prepared: Prepared) {
         let (job, number) = (prepared.record.id, prepared.number);
         let loaded = self.loader.finish(prepared);
-        self.outbox.tell(Happening::Loaded { job, number, loaded });
+        self.events.send(Event::Loaded { job, number, loaded });
     }
 
     fn write(&self, records: &[&Record]) -> BTreeMap<JobId, StoreError> {
@@ -380,7 +380,7 @@ impl Worker {
             }
             false => deleted.map_err(|error| store_failure(&error)),
         };
-        self.outbox.tell(Happening::Cleared { job: record.id, and_record, result });
+        self.events.send(Event::Cleared { job: record.id, and_record, result });
     }
 
     fn clear_all(&mut self, records: Vec<Record>) {
@@ -421,15 +421,15 @@ impl Worker {
 
 /// Each place once. Where that fails, no job begins that has a new directory there.
 fn sync_new_directories(prepared: &mut [Prepared]) {
-    let mut synced = BTreeMap::<PathBuf, Option<Hindrance>>::new();
+    let mut synced = BTreeMap::<PathBuf, Option<LoadError>>::new();
     for job in prepared {
         let Some(root) = job.new_ground() else { continue };
         let failure = synced
             .entry(root.path().to_owned())
-            .or_insert_with(|| root.sync().err().map(Hindrance::from));
-        if let Some(hindrance) = failure {
-            let hindrance = hindrance.clone();
-            job.hinder(hindrance);
+            .or_insert_with(|| root.sync().err().map(LoadError::from));
+        if let Some(error) = failure {
+            let error = error.clone();
+            job.fail(error);
         }
     }
 }
@@ -452,29 +452,29 @@ mod tests {
         Box::new(Record::new(JobId(job), "a", UnixTime(0), "a.nzb", print))
     }
 
-    fn load(job: u32) -> Errand {
-        let opened = Err(Hindrance::Passing("nobody looked".to_owned()));
-        Errand::Load(Load { number: 0, record: record(job), opened })
+    fn load(job: u32) -> Command {
+        let opened = Err(LoadError::Passing("nobody looked".to_owned()));
+        Command::Load(Load { number: 0, record: record(job), opened })
     }
 
-    fn update(job: u32) -> Errand {
-        Errand::Update(record(job))
+    fn update(job: u32) -> Command {
+        Command::Update(record(job))
     }
 
     #[test]
     fn a_round_takes_what_does_not_depend_on_each_other() {
         let (mut round, mut given) = (Round::default(), Given::default());
-        let mut take = |errand| round.take(errand, &mut given);
-        let forget = |job| Errand::ForgetJournal(JobId(job));
-        for errand in [load(1), update(2), forget(4), load(3), update(2)] {
-            assert!(take(errand).is_none());
+        let mut take = |command| round.take(command, &mut given);
+        let forget = |job| Command::ForgetJournal(JobId(job));
+        for command in [load(1), update(2), forget(4), load(3), update(2)] {
+            assert!(take(command).is_none());
         }
         assert!(take(update(1)).is_some(), "its record is being made");
         assert!(take(load(1)).is_some());
         assert!(take(forget(3)).is_some(), "it is being read");
         assert!(take(load(2)).is_some(), "it begins with what is being written");
         assert!(take(load(4)).is_some(), "it may have begun another journal");
-        assert!(take(Errand::DropJournal(JobId(9))).is_some(), "all before it come first");
+        assert!(take(Command::DropJournal(JobId(9))).is_some(), "all before it come first");
     }
 
     #[test]
@@ -503,8 +503,8 @@ mod tests {
     fn a_record_that_was_sent_before_its_directory_was_known_names_it_all_the_same() {
         let (mut round, mut given) = (Round::default(), Given::default());
         given.0.insert(JobId(1), "a (2)".into());
-        for errand in [update(1), Errand::Heard(JobId(1)), update(1)] {
-            assert!(round.take(errand, &mut given).is_none());
+        for command in [update(1), Command::DirectoryKnown(JobId(1)), update(1)] {
+            assert!(round.take(command, &mut given).is_none());
         }
         let named = round.updates.iter().map(|record| record.directory.as_deref());
         assert_eq!(named.collect::<Vec<_>>(), [Some("a (2)"), None]);

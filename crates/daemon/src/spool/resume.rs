@@ -1,4 +1,5 @@
-//! What is left of a job after its directory was closed: what its journal says, held against what lies there.
+//! [`Recovered`]: what is left of a job after its directory was closed, by its journal and the files that are there.
+//! Runs in the record thread.
 //!
 //! A file that has the identity and the size of which the journal tells is trusted. One that is missing
 //! costs what was written of it. Any other is a [`Suspect`]: it is read and compared with the checksums of

@@ -13,12 +13,12 @@ use bergamot_net::Buffer;
 use bergamot_types::JobId;
 use bergamot_writer::{JobDir, Task};
 
-use crate::download::disk_work::AtDisk;
+use crate::download::disk_work::DiskTask;
 
 #[derive(Debug)]
 pub(crate) struct HeldOrder {
     pub(crate) directory: Arc<JobDir>,
-    pub(crate) what: AtDisk,
+    pub(crate) what: DiskTask,
     pub(crate) task: Task<Buffer>,
 }
 

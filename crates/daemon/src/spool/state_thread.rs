@@ -1,7 +1,7 @@
-//! The clerk: writes down what is used of the quotas, what people have chosen, and what came from each
-//! server, in a thread of its own.
+//! [`StateThread`]: writes what is used of the quotas, what users have chosen, the traffic of each server and the state of
+//! the feeds, in a thread of its own.
 //!
-//! It has nothing else to do, for nothing is fetched until it has written; the keeper may be busy
+//! It has nothing else to do, for nothing is fetched until it has written; the record thread may be busy
 //! with a large NZB.
 
 use std::io;
@@ -19,14 +19,14 @@ use bergamot_store::{
 use bergamot_types::ServerId;
 
 use crate::control::call::Waiter;
-use crate::event::{Happening, Outbox};
+use crate::event::{Event, EventSender};
 use crate::feeds::state_files::FeedFiles;
-use crate::service_thread::vital_thread;
+use crate::service_thread::service_thread;
 
-/// Knows the servers by name, as records do; what becomes of an errand happens to the daemon.
+/// Knows the servers by name, as records do; what becomes of an command happens to the daemon.
 #[derive(Debug)]
-pub(crate) struct Clerk {
-    errands: mpsc::Sender<Errand>,
+pub(crate) struct StateThread {
+    commands: mpsc::Sender<Command>,
     feeds: NextFeeds,
     names: Vec<String>, // in the order of their numbers
     used: Usage,        // as it was written last
@@ -42,8 +42,8 @@ struct FeedsToKeep {
     waiters: Vec<Waiter>,
 }
 
-enum Errand {
-    /// Without a number nobody waits for it.
+enum Command {
+    /// Without a number no event follows.
     Write {
         number: Option<u64>,
         usage: Usage,
@@ -57,13 +57,13 @@ enum Errand {
 
 /// What earlier runs have left.
 #[derive(Debug)]
-pub(crate) struct Left {
+pub(crate) struct SavedState {
     pub(crate) used: QuotaRecords,
     pub(crate) settings: RuntimeSettings,
     pub(crate) volumes: ServerVolumes,
     pub(crate) feeds: Memory,
     /// What could not be read.
-    pub(crate) told: Vec<String>,
+    pub(crate) warnings: Vec<String>,
 }
 
 struct Files {
@@ -73,13 +73,13 @@ struct Files {
     feeds: FeedFiles,
 }
 
-impl Clerk {
+impl StateThread {
     /// With what is used of the quotas of the servers there are, and the rest.
     pub(crate) fn start(
         state: &Path,
         names: Vec<String>,
-        outbox: Outbox,
-    ) -> io::Result<(Self, Left)> {
+        events: EventSender,
+    ) -> io::Result<(Self, SavedState)> {
         let (usage, used, usage_told) = UsageFile::open(state);
         let (settings, chosen, settings_told) = SettingsFile::open(state);
         let (volumes, counted, volumes_told) = VolumesFile::open(state);
@@ -93,25 +93,28 @@ impl Clerk {
         let told = losses.into_iter().filter_map(|(what, told)| Some((what, told?)));
         let told = told.map(|(what, told)| format!("{what}, cannot be read: {told}"));
         let mut files = Files { usage, settings, volumes, feeds };
-        let (errands, received) = mpsc::channel();
+        let (commands, received) = mpsc::channel();
         let next_feeds = NextFeeds::default();
         let to_keep = next_feeds.clone();
-        let on_death = outbox.clone();
-        let work = move || run(&mut files, &received, &to_keep, &outbox);
-        vital_thread("clerk", &on_death, work)?;
-        let clerk = Self { errands, feeds: next_feeds, names, used };
-        let records = clerk.records();
-        let (told, feeds) = (told.collect(), remembered);
-        Ok((clerk, Left { used: records, settings: chosen, volumes: counted, feeds, told }))
+        let on_death = events.clone();
+        let work = move || run(&mut files, &received, &to_keep, &events);
+        service_thread("state", &on_death, work)?;
+        let thread = Self { commands, feeds: next_feeds, names, used };
+        let records = thread.records();
+        let (warnings, feeds) = (told.collect(), remembered);
+        Ok((
+            thread,
+            SavedState { used: records, settings: chosen, volumes: counted, feeds, warnings },
+        ))
     }
 
     /// Tells `done` when they are on disk.
-    pub(crate) fn keep_settings(&self, settings: RuntimeSettings, done: Waiter) {
-        self.send(Errand::Settings(Box::new(settings), done));
+    pub(crate) fn write_settings(&self, settings: RuntimeSettings, done: Waiter) {
+        self.send(Command::Settings(Box::new(settings), done));
     }
 
     /// Tells `done` when it is on disk.
-    pub(crate) fn keep_feeds(&self, memory: Memory, done: Waiter) {
+    pub(crate) fn write_feeds(&self, memory: Memory, done: Waiter) {
         let mut next = self.feeds.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *next {
             Some(next) => {
@@ -120,17 +123,17 @@ impl Clerk {
             }
             None => {
                 *next = Some(FeedsToKeep { memory, waiters: vec![done] });
-                self.send(Errand::Feeds);
+                self.send(Command::Feeds);
             }
         }
     }
 
-    pub(crate) fn keep_rss(&self, path: PathBuf, text: String) {
-        self.send(Errand::Rss(path, text));
+    pub(crate) fn write_rss(&self, path: PathBuf, text: String) {
+        self.send(Command::Rss(path, text));
     }
 
-    pub(crate) fn keep_volumes(&self, volumes: ServerVolumes) {
-        self.send(Errand::Volumes(Box::new(volumes)));
+    pub(crate) fn write_traffic(&self, volumes: ServerVolumes) {
+        self.send(Command::Volumes(Box::new(volumes)));
     }
 
     /// The servers there are now, in the order of their numbers.
@@ -149,19 +152,19 @@ impl Clerk {
 
     fn write(&mut self, number: Option<u64>, records: &QuotaRecords) {
         self.note(records);
-        self.send(Errand::Write { number, usage: self.used.clone() });
+        self.send(Command::Write { number, usage: self.used.clone() });
     }
 
     /// Waits until all is written, but not for ever: an older record only claims more.
     pub(crate) fn stop(&self, patience: Duration) {
         let (sender, done) = mpsc::channel();
-        self.send(Errand::Stop(sender));
+        self.send(Command::Stop(sender));
         let _ = done.recv_timeout(patience);
     }
 
-    fn send(&self, errand: Errand) {
-        // The clerk ends only with the daemon.
-        let _ = self.errands.send(errand);
+    fn send(&self, command: Command) {
+        // The state thread ends only with the daemon.
+        let _ = self.commands.send(command);
     }
 
     /// What is used of the quotas of the servers there are now, by all that was ever written of it.
@@ -191,31 +194,31 @@ impl Clerk {
 
 fn run(
     files: &mut Files,
-    errands: &mpsc::Receiver<Errand>,
+    commands: &mpsc::Receiver<Command>,
     next_feeds: &NextFeeds,
-    outbox: &Outbox,
+    events: &EventSender,
 ) {
-    while let Ok(errand) = errands.recv() {
-        match errand {
-            Errand::Write { number, usage } => {
+    while let Ok(command) = commands.recv() {
+        match command {
+            Command::Write { number, usage } => {
                 let result = files.usage.write(&usage);
                 let result = result.map_err(|error| (&error).into());
                 match (number, result) {
-                    (Some(number), result) => outbox.tell(Happening::Persisted { number, result }),
+                    (Some(number), result) => events.send(Event::Persisted { number, result }),
                     (None, Err(why)) => {
                         tracing::warn!("what is used of the quotas could not be written: {why}");
                     }
                     (None, Ok(())) => {}
                 }
             }
-            Errand::Settings(settings, done) => {
+            Command::Settings(settings, done) => {
                 let result = files.settings.write(&settings);
                 let result = result.map_err(|error| (&error).into());
-                // Whoever asked may have left meanwhile.
+                // The caller may have gone away.
                 let _ = done.send(result);
             }
-            Errand::Feeds => keep(&mut files.feeds, next_feeds),
-            Errand::Rss(path, text) => match write_whole(&path, &text) {
+            Command::Feeds => keep(&mut files.feeds, next_feeds),
+            Command::Rss(path, text) => match write_whole(&path, &text) {
                 Ok(()) => {
                     let items = text.matches("<item>").count();
                     tracing::debug!(items, "the feed of downloads is written");
@@ -224,11 +227,11 @@ fn run(
                     tracing::warn!(path = %path.display(), "the feed was not written: {error}");
                 }
             },
-            Errand::Stop(done) => {
+            Command::Stop(done) => {
                 let _ = done.send(());
                 return;
             }
-            Errand::Volumes(volumes) => {
+            Command::Volumes(volumes) => {
                 if let Err(error) = files.volumes.write(&volumes) {
                     tracing::warn!(code = error.code(), "the counters were not written: {error}");
                 }
@@ -243,7 +246,7 @@ fn keep(files: &mut FeedFiles, next: &NextFeeds) {
     // As long as it is shared, the loop would have to copy what it changes: it ends in there.
     let result = files.write(memory).map_err(|error| StoreFailure::from(&error));
     for waiter in waiters {
-        // Whoever asked may have left meanwhile.
+        // The caller may have gone away.
         let _ = waiter.send(result.clone());
     }
 }
@@ -289,31 +292,31 @@ mod tests {
         Record { days: vec![day], ever: ByteCount(ever), turned_back: Some(UnixTime(9)) }
     }
 
-    fn start(state: &Path, names: &[&str]) -> (Clerk, QuotaRecords) {
+    fn start(state: &Path, names: &[&str]) -> (StateThread, QuotaRecords) {
         let names = names.iter().map(|name| (*name).to_owned()).collect();
-        let (clerk, left) = Clerk::start(state, names, Outbox::new().0).unwrap();
-        (clerk, left.used)
+        let (thread, left) = StateThread::start(state, names, EventSender::new().0).unwrap();
+        (thread, left.used)
     }
 
     #[test]
     fn servers_keep_what_they_used_in_any_order_and_after_an_absence() {
         let home = tempfile::tempdir().unwrap();
-        let (mut clerk, found) = start(home.path(), &["a", "B"]);
+        let (mut thread, found) = start(home.path(), &["a", "B"]);
         assert_eq!(found, QuotaRecords::default());
         let servers = [(ServerId(1), record(1)), (ServerId(2), record(2))].into();
-        clerk.close(&QuotaRecords { all: Some(record(3)), servers });
-        clerk.stop(PATIENCE);
+        thread.close(&QuotaRecords { all: Some(record(3)), servers });
+        thread.stop(PATIENCE);
 
-        let (mut clerk, found) = start(home.path(), &["c", "b"]);
+        let (mut thread, found) = start(home.path(), &["c", "b"]);
         let servers = [(ServerId(2), record(2))].into();
         assert_eq!(found, QuotaRecords { all: Some(record(3)), servers });
         let servers = [(ServerId(1), record(4))].into();
-        clerk.persist(1, &QuotaRecords { all: None, servers });
-        clerk.set_names(vec!["c".to_owned(), String::new(), "a".to_owned()]);
+        thread.persist(1, &QuotaRecords { all: None, servers });
+        thread.set_names(vec!["c".to_owned(), String::new(), "a".to_owned()]);
         let servers = [(ServerId(1), record(4)), (ServerId(3), record(1))].into();
-        assert_eq!(clerk.records(), QuotaRecords { all: Some(record(3)), servers });
-        clerk.close(&QuotaRecords::default());
-        clerk.stop(PATIENCE);
+        assert_eq!(thread.records(), QuotaRecords { all: Some(record(3)), servers });
+        thread.close(&QuotaRecords::default());
+        thread.stop(PATIENCE);
 
         let (_, found) = start(home.path(), &["a", "b", "c"]);
         let servers = (1..).map(ServerId).zip([record(1), record(2), record(4)]).collect();

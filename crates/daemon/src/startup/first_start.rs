@@ -1,4 +1,5 @@
-//! A configuration where there is none: commented, with a password that nobody else knows.
+//! [`FirstStart`]: writes a commented configuration with a password of its own where there is none. Before the main
+//! loop runs.
 
 use std::fmt;
 use std::fs::{self, File};

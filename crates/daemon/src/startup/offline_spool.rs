@@ -1,4 +1,4 @@
-//! The spool of a daemon: how it is opened, also by those who bring jobs while none runs.
+//! Opens the spool, for the daemon and for commands that bring jobs while none runs.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use anyhow::Context;
 use bergamot_jobs::machine::SpoolView;
 use bergamot_store::{KnownMounts, Spool, SpoolContents};
 
-use crate::intake::new_job::{Reception, Wishes};
+use crate::intake::new_job::{NewJobs, Wishes};
 use crate::settings::JobSettings;
 use crate::shared::Current;
 use crate::startup::private_directory;
@@ -49,7 +49,7 @@ fn group_to_let_pass(state: &Path, control: &Control) -> Option<u32> {
 
 /// Takes jobs for the next start. As long as it lives no daemon can run on that spool.
 #[derive(Debug)]
-pub struct Handover(Reception);
+pub struct Handover(NewJobs);
 
 impl Handover {
     pub fn open(config: &Config) -> anyhow::Result<Self> {
@@ -60,9 +60,9 @@ impl Handover {
         let mut jobs = JobList::default();
         found.records.into_iter().for_each(|record| jobs.insert(record));
         let settings = Current::new(JobSettings::new(config));
-        let reception = Reception::new(Arc::new(spool), settings);
-        reception.stay_below(jobs.bottom());
-        Ok(Self(reception))
+        let new_jobs = NewJobs::new(Arc::new(spool), settings);
+        new_jobs.stay_below(jobs.bottom());
+        Ok(Self(new_jobs))
     }
 
     /// Behind all others of its priority. What cannot be downloaded is told, and is in the history.

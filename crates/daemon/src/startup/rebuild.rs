@@ -5,8 +5,8 @@ use bergamot_store::Spool;
 use bergamot_types::{JobId, Shown};
 use tracing::warn;
 
-use crate::intake::new_job::{Reception, Wishes, explained_unread};
-use crate::intake::nzb_to_job::{Unread, fingerprint, read_one};
+use crate::intake::new_job::{NewJobs, Wishes, explained_unread};
+use crate::intake::nzb_to_job::{NzbReadError, fingerprint, read_one};
 
 /// What could be rebuilt, and a warning for each.
 #[derive(Debug, Default)]
@@ -16,10 +16,10 @@ pub(crate) struct Rebuilt {
 }
 
 /// Each comes back paused and with the settings of a new job, for nothing else is known of it.
-pub(crate) fn rebuild(reception: &Reception, spool: &Spool, jobs: &[JobId]) -> Rebuilt {
+pub(crate) fn rebuild(new_jobs: &NewJobs, spool: &Spool, jobs: &[JobId]) -> Rebuilt {
     let mut all = Rebuilt::default();
     for &job in jobs {
-        all.warnings.push(match rebuilt(reception, job) {
+        all.warnings.push(match rebuilt(new_jobs, job) {
             Ok(record) => {
                 let name = Shown(&record.name).to_string();
                 if let Err(error) = spool.update(&record) {
@@ -44,10 +44,10 @@ pub(crate) fn rebuild(reception: &Reception, spool: &Spool, jobs: &[JobId]) -> R
     all
 }
 
-fn rebuilt(reception: &Reception, job: JobId) -> Result<Record, Unread> {
-    let nzb = read_one(&reception.spool, job, false)?;
+fn rebuilt(new_jobs: &NewJobs, job: JobId) -> Result<Record, NzbReadError> {
+    let nzb = read_one(&new_jobs.spool, job, false)?;
     let wishes = Wishes { source: "rebuilt".to_owned(), paused: true, ..Wishes::default() };
-    let mut record = reception.record_as(job, &nzb, fingerprint(&nzb), &wishes);
+    let mut record = new_jobs.record_as(job, &nzb, fingerprint(&nzb), &wishes);
     if record.name.is_empty() {
         record.name = format!("job {job}").into();
     }

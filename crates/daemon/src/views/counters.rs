@@ -1,4 +1,4 @@
-//! [`Tallies`]: how many jobs came and how they ended since the start, for `/metrics`. Owned by the main loop;
+//! [`Counters`]: how many jobs came and how they ended since the start, for `/metrics`. Owned by the main loop;
 //! what the kernel knows of the process is read beside it.
 
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use bergamot_api::metrics::{Arrivals, EndedJobs, PastSums, Process};
 use bergamot_api::view::JobState;
 
 #[derive(Debug, Default)]
-pub(crate) struct Tallies {
+pub(crate) struct Counters {
     arrivals: Arrivals,
     /// By category and result.
     ended: BTreeMap<(String, &'static str), u64>,
@@ -16,7 +16,7 @@ pub(crate) struct Tallies {
     past: Option<(u64, PastSums)>,
 }
 
-impl Tallies {
+impl Counters {
     pub(crate) fn on_arrival(&mut self, is_refused: bool) {
         match is_refused {
             false => self.arrivals.added += 1,

@@ -1,4 +1,4 @@
-//! Numbers for files, as NZBGet's programs want them.
+//! [`FileIds`]: the numbers of files that NZBGet's clients use. Part of `Observers`, in the main loop.
 
 use std::collections::{BTreeMap, HashMap};
 

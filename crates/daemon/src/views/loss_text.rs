@@ -1,4 +1,4 @@
-//! What was tried for an article, in words.
+//! The texts of what was tried for an article, and of the errors of servers. Pure.
 
 use bergamot_engine::{Encounter, History, Trouble, Verdict};
 use bergamot_types::ServerId;
@@ -40,7 +40,7 @@ fn happened(what: Encounter) -> String {
     match what {
         Encounter::Broke(count) => format!("broke the connection {} on", times(count)),
         Encounter::Damaged(count) => format!("damaged {} on", times(count)),
-        Encounter::Excused(trouble) => format!("not asked, {}:", spoken(trouble)),
+        Encounter::Excused(trouble) => format!("not asked, {}:", trouble_text(trouble)),
         Encounter::Missing => "missing on".to_owned(),
         Encounter::MirrorLacks => "missing on a mirror of".to_owned(),
         Encounter::Refused(count) => format!("refused {} on", times(count)),
@@ -57,7 +57,7 @@ fn times(count: u8) -> String {
     }
 }
 
-pub(crate) fn spoken(trouble: Trouble) -> &'static str {
+pub(crate) fn trouble_text(trouble: Trouble) -> &'static str {
     match trouble {
         Trouble::AccountShared => "the account is used from elsewhere",
         Trouble::Broken | Trouble::OutOfStep => "connections keep breaking",

@@ -1,4 +1,4 @@
-//! What can be seen of newsgroups.
+//! The views of headers and posts of newsgroups. Pure; made beside the main loop.
 
 use bergamot_api::newsgroup::{self, HeaderPage, HeaderQuery, PostPage, PostQuery};
 use bergamot_api::{Refusal, view};

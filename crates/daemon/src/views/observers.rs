@@ -11,35 +11,39 @@ use tracing::warn;
 
 use crate::clock;
 use crate::events::progress::Published;
-use crate::events::terminal::Progress;
-use crate::views::counters::Tallies;
+use crate::events::terminal::TerminalProgress;
+use crate::views::counters::Counters;
 use crate::views::file_ids::FileIds;
-use crate::views::rate::Pace;
-use crate::views::traffic::Volumes;
+use crate::views::rate::RateMeter;
+use crate::views::traffic::Traffic;
 
 pub(crate) struct Observers {
     file_ids: FileIds,
-    pub(crate) progress: Progress,
-    pace: Pace,
+    pub(crate) terminal: TerminalProgress,
+    rate_meter: RateMeter,
     hub: Hub,
     pub(crate) published: Published,
-    volumes: Volumes,
-    tallies: Tallies,
+    traffic: Traffic,
+    counters: Counters,
     held_since: UnixTime,
     warnings: Vec<String>,
 }
 
 impl Observers {
-    pub(crate) fn new(progress: Progress, cadence: Cadence, volumes: ServerVolumes) -> Self {
+    pub(crate) fn new(
+        terminal: TerminalProgress,
+        cadence: Cadence,
+        traffic: ServerVolumes,
+    ) -> Self {
         let now = clock::now();
         Self {
             file_ids: FileIds::default(),
-            progress,
-            pace: Pace::new(now.instant),
+            terminal,
+            rate_meter: RateMeter::new(now.instant),
             hub: Hub::new(clock::boot()),
             published: Published::new(cadence),
-            volumes: Volumes::new(volumes),
-            tallies: Tallies::default(),
+            traffic: Traffic::new(traffic),
+            counters: Counters::default(),
             held_since: now.date,
             warnings: Vec::new(),
         }
@@ -49,24 +53,24 @@ impl Observers {
         &self.hub
     }
 
-    pub(crate) fn rate_meter(&self) -> &Pace {
-        &self.pace
+    pub(crate) fn rate_meter(&self) -> &RateMeter {
+        &self.rate_meter
     }
 
-    pub(crate) fn traffic(&self) -> &Volumes {
-        &self.volumes
+    pub(crate) fn traffic(&self) -> &Traffic {
+        &self.traffic
     }
 
-    pub(crate) fn traffic_mut(&mut self) -> &mut Volumes {
-        &mut self.volumes
+    pub(crate) fn traffic_mut(&mut self) -> &mut Traffic {
+        &mut self.traffic
     }
 
-    pub(crate) fn counters(&self) -> &Tallies {
-        &self.tallies
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.counters
     }
 
-    pub(crate) fn counters_mut(&mut self) -> &mut Tallies {
-        &mut self.tallies
+    pub(crate) fn counters_mut(&mut self) -> &mut Counters {
+        &mut self.counters
     }
 
     pub(crate) fn file_ids(&mut self) -> &mut FileIds {
@@ -75,16 +79,16 @@ impl Observers {
 
     /// An article came, good or bad, or did not.
     pub(crate) fn count_article(&mut self, server: Option<&str>, bytes: usize, good: bool) {
-        self.progress.on_bytes(bytes);
-        self.pace.on_bytes(clock::now().instant, bytes as u64);
+        self.terminal.on_bytes(bytes);
+        self.rate_meter.on_bytes(clock::now().instant, bytes as u64);
         if let Some(server) = server {
-            self.volumes.count(server, bytes as u64, good);
+            self.traffic.count(server, bytes as u64, good);
         }
     }
 
     /// When the counters of traffic have to be written.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        self.volumes.next_deadline()
+        self.traffic.next_deadline()
     }
 
     /// Downloads were held or released by something other than a user.

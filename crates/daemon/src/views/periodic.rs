@@ -10,14 +10,14 @@ use bergamot_types::UnixTime;
 
 use crate::clock;
 use crate::download::network::Network;
-use crate::feeds::poll::FeedRoom;
+use crate::feeds::poll::FeedDriver;
 use crate::newsgroups::poll::Newsgroups;
 use crate::periodic::{Lane, Poll, Targets};
 
 /// The targets, and what has their names.
 pub(crate) struct TargetViews<'a> {
     pub(crate) targets: &'a Targets,
-    pub(crate) feeds: &'a FeedRoom,
+    pub(crate) feeds: &'a FeedDriver,
     pub(crate) newsgroups: &'a Newsgroups,
     pub(crate) network: &'a Network,
     /// What the machine of jobs does once.

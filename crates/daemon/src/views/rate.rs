@@ -1,10 +1,10 @@
-//! How fast it goes.
+//! [`RateMeter`]: how many bytes came in each of the last seconds, and in all. Part of `Observers`, in the main loop.
 
 use std::time::Instant;
 
 /// What came in each of the last seconds, and in all.
 #[derive(Debug)]
-pub(crate) struct Pace {
+pub(crate) struct RateMeter {
     start: Instant,
     second: u64, // since the start
     ring: [u64; RING],
@@ -12,7 +12,7 @@ pub(crate) struct Pace {
     busy: u64,
 }
 
-impl Pace {
+impl RateMeter {
     pub(crate) fn new(start: Instant) -> Self {
         Self { start, second: 0, ring: [0; RING], total: 0, busy: 0 }
     }
@@ -79,7 +79,7 @@ mod tests {
     fn the_rate_is_that_of_the_last_seconds_and_the_average_that_of_busy_ones() {
         let start = Instant::now();
         let at = |millis| start + Duration::from_millis(millis);
-        let mut pace = Pace::new(start);
+        let mut pace = RateMeter::new(start);
         assert_eq!((pace.rate(at(0)), pace.average()), (0, 0));
         for tenth in 0..50 {
             pace.on_bytes(at(tenth * 100), 10);

@@ -1,4 +1,4 @@
-//! [`Volumes`]: how many bytes and articles came from each server over time, and when that is to be written.
+//! [`Traffic`]: how many bytes and articles came from each server over time, and when that is to be written.
 //! Owned by the main loop; the state thread writes it.
 
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use crate::servers::Servers;
 
 /// The counters, and when they are to be written down.
 #[derive(Debug, Default)]
-pub(crate) struct Volumes {
+pub(crate) struct Traffic {
     counters: ServerVolumes,
     keep_at: Option<Instant>,
 }
@@ -25,7 +25,7 @@ pub(crate) struct Sum {
     pub(crate) failed: u64,
 }
 
-impl Volumes {
+impl Traffic {
     pub(crate) fn new(counters: ServerVolumes) -> Self {
         Self { counters, keep_at: None }
     }

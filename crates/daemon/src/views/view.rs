@@ -16,7 +16,7 @@ use crate::clock;
 use crate::control::active_settings::ActiveSettings;
 use crate::download::disk_work::DiskWork;
 use crate::download::network::Network;
-use crate::feeds::poll::FeedRoom;
+use crate::feeds::poll::FeedDriver;
 use crate::intake::url_fetch::Fetches;
 use crate::jobs::probes::Probes;
 use crate::periodic::Targets;
@@ -36,7 +36,7 @@ pub(crate) struct View<'a> {
     pub(crate) jobs: &'a JobList,
     pub(crate) pauses: &'a Pauses,
     pub(crate) probes: &'a Probes,
-    pub(crate) feeds: &'a FeedRoom,
+    pub(crate) feeds: &'a FeedDriver,
     pub(crate) fetches: &'a Fetches,
     pub(crate) targets: &'a Targets,
     pub(crate) load_trouble: Option<&'a str>,
@@ -89,8 +89,8 @@ impl View<'_> {
         self.observers.warnings().iter().cloned().chain(journals).collect()
     }
 
-    fn sums(&self) -> Sums {
-        let mut sums = Sums::default();
+    fn sums(&self) -> QueueTotals {
+        let mut sums = QueueTotals::default();
         for record in self.jobs.queued() {
             let left = self.remaining(record);
             sums.remaining += left.bytes;
@@ -248,7 +248,7 @@ impl View<'_> {
             }
             Wait::Quota => format!("the quota of {} is reached", names.join(", ")),
             Wait::Server(trouble) => {
-                format!("{}: {}", names.join(", "), loss_text::spoken(trouble))
+                format!("{}: {}", names.join(", "), loss_text::trouble_text(trouble))
             }
             Wait::Servers => "there is no server that could be asked".to_owned(),
         })
@@ -284,7 +284,7 @@ impl View<'_> {
 }
 
 #[derive(Default)]
-struct Sums {
+struct QueueTotals {
     remaining: u64,
     paused: u64,
     forced: u64,
