@@ -1,4 +1,4 @@
-//! Keys that are given other values in the file, while all else in it stays as people wrote it.
+//! [`save`]: changes values of keys in the file and leaves the rest of its text unchanged.
 
 use std::ops::Range;
 use std::path::Path;
@@ -15,8 +15,8 @@ use crate::reading::environment::{Environment, Variables};
 use crate::reading::{file, overrides};
 use crate::tables::transfer::server::Server;
 
-/// Writes them, all or none; the configuration with them. What is `running` has to be what is in the file,
-/// for the numbers of tables are those that were shown.
+/// Writes all of them or none; returns the new configuration. The `running` configuration must be that of the
+/// file, because tables are addressed by the numbers that were shown.
 pub fn save(
     path: &Path,
     environment: &Environment,
@@ -34,9 +34,10 @@ pub fn save(
     })
 }
 
-/// A password that nobody can read here must not be sent where somebody can: whoever leads a server
-/// elsewhere, lets others listen, or gives it the name and with it the login of another, has to know it.
-/// It is judged by what comes of the settings, for a password may be in another file or a variable.
+/// Refuses a change that would send a stored password to another host or with less encryption, unless the
+/// caller sends the password as well: clients cannot read passwords, and must not obtain them by redirecting
+/// a server. The resulting settings are compared, because a password may come from another file or a
+/// variable.
 fn keep_passwords_home(old: &Config, new: &Config, settings: &[Setting]) -> Result<(), EditError> {
     for (place, server) in new.servers.iter().enumerate() {
         let Some(login) = &server.login else { continue };
@@ -56,7 +57,7 @@ fn keep_passwords_home(old: &Config, new: &Config, settings: &[Setting]) -> Resu
     Ok(())
 }
 
-/// Whether a password goes where it went before, and no less safely.
+/// Whether a password is sent to the same host as before, with at least the same encryption.
 fn goes_on(before: &Server, server: &Server) -> bool {
     let password = |server: &Server| server.login.as_ref().map(|login| login.password().clone());
     let is_plain = |server: &Server| server.security.encryption == Encryption::None;
@@ -66,7 +67,7 @@ fn goes_on(before: &Server, server: &Server) -> bool {
         && (server.security.cert_verification || !before.security.cert_verification)
 }
 
-/// Where tables are written in unusual ways, a line may have come to stand in another one.
+/// Checks the result, because in a file with unusual tables a line may have been inserted into another one.
 fn is_that_and_no_more(old: &Config, new: &Config, settings: &[Setting]) -> bool {
     let keys: Vec<_> = settings.iter().map(key_of).collect();
     let others = changes(&old.listed, &new.listed);
@@ -159,13 +160,13 @@ impl Found<'_, '_> {
         if let Some(value) = values.get(key) {
             return Place::Here(value.span());
         }
-        // Behind its last line, with whatever is said there behind the value.
+        // After its last line, including a comment after the value.
         let last = values.values().map(|value| value.span().end).max().unwrap_or(0).max(self.end);
         Place::Behind(text[last..].find('\n').map_or(text.len(), |end| last + end + 1))
     }
 }
 
-/// From the end on, so that the places before stay what they are.
+/// From the end, so that earlier offsets stay valid.
 fn with_edits(text: &str, mut edits: Vec<(Range<usize>, String)>) -> String {
     edits.sort_by_key(|(range, _)| range.start);
     let mut text = text.to_owned();
@@ -312,7 +313,7 @@ mod tests {
         }
         for odd in ["download = { pipeline = 2 }\n[log]\n", "download.pipeline = 2\n[log]\n"] {
             let told = refused(odd, &[], &rate);
-            assert!(told.contains("only a person") || told.contains("download"), "{told}");
+            assert!(told.contains("edit it by hand") || told.contains("download"), "{told}");
         }
     }
 
@@ -351,7 +352,10 @@ mod tests {
             ("BERGAMOT_SERVER_A_USERNAME", "ann", setting("server", 1, "username", "bob")),
         ] {
             let told = refused(FILE, &[(variable, value)], std::slice::from_ref(&setting));
-            assert_eq!(told, format!("the environment sets {} by {variable}", setting.option));
+            assert_eq!(
+                told,
+                format!("{} is set by the environment variable {variable}", setting.option)
+            );
         }
         let others = [("BERGAMOT__SERVER__B__LEVEL", "2")];
         let environment = crate::trial::environment(&others);

@@ -1,4 +1,5 @@
-//! The configuration as a list, for those who ask what is in force.
+//! [`Listed`]: every key with its value, for the control interfaces and for comparing two configurations.
+//! Pure.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -20,7 +21,7 @@ pub struct Listed {
     print: u64,
 }
 
-/// What is other in another configuration.
+/// A difference between two configurations.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Change {
     /// Of the key; or of the table, where it came or went.
@@ -81,7 +82,7 @@ impl Listed {
     }
 }
 
-/// Every key of the catalogue, with what the file says or what holds without it.
+/// Every key of the catalogue, with its value in the file or its default.
 pub(crate) fn list(document: &DeTable<'_>) -> Vec<Listed> {
     let mut listed = Vec::new();
     for table in TABLES {

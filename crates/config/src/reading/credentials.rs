@@ -1,4 +1,5 @@
-//! The user name and password of a server, from wherever they come.
+//! [`Credentials`]: the user name and password of a server, from the environment, the file or a password
+//! file.
 
 use std::fmt::Display;
 use std::io;
@@ -26,7 +27,7 @@ struct Sourced {
     source: Source,
 }
 
-/// Where a complaint goes.
+/// Where a problem is reported.
 #[derive(Clone, Debug)]
 enum Source {
     Key(&'static str),
@@ -362,7 +363,7 @@ mod tests {
             read_with(two, &both).unwrap_err(),
             [
                 "environment: BERGAMOT_SERVER_X_1_USERNAME: expected a text in one line, at most 1024 \
-              bytes long, but both \"x-1\" and \"X.1\" go by that name; rename one"
+              bytes long, but both \"x-1\" and \"X.1\" have that variable; rename one"
             ]
         );
         config(two);
