@@ -90,7 +90,7 @@ fn examine(options: &Options) -> anyhow::Result<bool> {
         false => doctor::page(&findings),
     };
     if !options.quiet {
-        // A reader that has seen enough is no error.
+        // A closed pipe is no error.
         let _ = std::io::stdout().write_all(text.as_bytes());
     }
     Ok(doctor::is_well(&findings))
@@ -107,7 +107,7 @@ fn read_feeds(options: Options, once: &Once, offline: &dyn Offline) -> Result<()
     match places.reach() {
         Ok((_, place)) => {
             if !options.quiet && !options.json {
-                println!("The daemon at {place} follows the feeds already.");
+                println!("The daemon at {place} polls the feeds already.");
             }
             Ok(())
         }

@@ -41,7 +41,7 @@ fn of_clock(now: UnixTime) -> Finding {
         false => Finding::problem(
             "clock",
             fact,
-            "Set it, best by NTP: certificates, quotas and retention go by it.",
+            "Set the clock, preferably by NTP: certificates, quotas and retention depend on it.",
         ),
     }
 }
@@ -60,8 +60,8 @@ fn of_way_out() -> Finding {
     Finding::good(
         "IPv6",
         match found {
-            Ok(()) => "there is a way out".to_owned(),
-            Err(error) => format!("there is no way out ({error}); IPv4 is used"),
+            Ok(()) => "there is a route".to_owned(),
+            Err(error) => format!("there is no route ({error}); IPv4 is used"),
         },
     )
 }
@@ -75,7 +75,7 @@ fn of_memory((limit, budget): (Option<ByteCount>, ByteCount), wanted: ByteCount)
         true => Finding::warning(
             "memory",
             format!("{fact}; download.memory wants {wanted}"),
-            "Allow the container three times download.memory, or leave it: it is only slower.",
+            "Allow the container three times download.memory; with less, downloads work but may be slower.",
         ),
         false => Finding::good("memory", fact),
     }

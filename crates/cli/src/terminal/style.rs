@@ -8,7 +8,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use bergamot_config::machine_zone;
 
-/// Everything pages depend on beside what they show.
+/// Everything that pages depend on besides their data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Style {
     /// Columns of the terminal; none where there is no terminal, and nothing is cut.

@@ -69,6 +69,7 @@ const WIDTH: usize = 100;
 
 const SAMPLE_HEAD: &str = "\
 # The configuration of bergamot, with every key and its default.
+#
 # Lines that begin with # and no space are examples: remove the # to use them. Times and sizes
 # have a unit, like \"30 s\", \"5 min\", \"40 MiB\" or \"1.5 GB\". To check this file:
 # bergamot config check FILE
@@ -76,6 +77,7 @@ const SAMPLE_HEAD: &str = "\
 
 const FIRST_HEAD: &str = "\
 # The configuration of bergamot, with every key and its meaning.
+#
 # Lines that begin with # and no space show the default, or an example: remove the #
 # to change it. Times and sizes have a unit, like \"30 s\", \"5 min\", \"40 MiB\" or \"1.5 GB\".
 # A running daemon applies most changes after: bergamot reload

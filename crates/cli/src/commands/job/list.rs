@@ -106,12 +106,12 @@ fn nothing(total: usize, list: &List, usual: &str) -> String {
     let is_narrowed = list.search.is_some() || list.category.is_some();
     match (total, is_narrowed) {
         (0, false) => format!("{usual}\n"),
-        (0, true) => "No job is like that.\n".to_owned(),
+        (0, true) => "No job matches.\n".to_owned(),
         _ => format!("There are only {total}.\n"),
     }
 }
 
-/// What to ask for to see the rest.
+/// The option that shows the rest of the list.
 fn more(jobs: &Page<Job>, list: &List, style: Style) -> String {
     let shown = list.offset + jobs.items.len();
     match shown < jobs.total {
@@ -218,7 +218,7 @@ pub(crate) mod tests {
         let none = Page { total: 0, items: Vec::new() };
         assert_eq!(queue_page(&none, &list(0), Style::plain(80)), "The queue is empty.\n");
         let searched = List { search: Some("x".to_owned()), ..list(0) };
-        assert_eq!(queue_page(&none, &searched, Style::plain(80)), "No job is like that.\n");
+        assert_eq!(queue_page(&none, &searched, Style::plain(80)), "No job matches.\n");
         let beyond = Page { total: 4, items: Vec::new() };
         assert_eq!(history_page(&beyond, &list(9), Style::plain(80)), "There are only 4.\n");
     }

@@ -32,7 +32,10 @@ fn job_page(job: &Job, style: Style) -> String {
         fields.push_if_any("why", ended.reason.as_deref().map(text));
         fields.push("ended", when(ended.at.0, style));
         if ended.can_retry {
-            fields.push("retry", format!("bergamot retry {} tries for what is missing", job.id));
+            fields.push(
+                "retry",
+                format!("bergamot retry {} downloads the missing articles again", job.id),
+            );
         }
     }
     fields.push_if_any("category", job.category.as_deref().map(text));
@@ -128,7 +131,7 @@ mod tests {
              state          failed: incomplete\n\
              why            two are missing\n\
              ended          2027-01-15 07:58, 2 min ago\n\
-             retry          bergamot retry 9 tries for what is missing\n\
+             retry          bergamot retry 9 downloads the missing articles again\n\
              size           1.0 MB\n\
              files          3\n\
              articles       10, 2 of them lost\n\

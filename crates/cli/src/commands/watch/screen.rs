@@ -96,7 +96,7 @@ impl Screen {
         let event = &delivery["event"];
         let text = |name: &str| Shown(event[name].as_str().unwrap_or_default()).to_string();
         Some(match event["is"].as_str() {
-            None if delivery.get("gap").is_some() => "some of what happened was missed".to_owned(),
+            None if delivery.get("gap").is_some() => "some events were missed".to_owned(),
             Some("job-added") => format!("{} {}: added", event["job"], text("name")),
             Some("job-state") => self.state_line(event, style)?,
             Some("job-removed") => format!("{} {}: removed", event["job"], self.name(event)),
