@@ -11,11 +11,11 @@
 //! - A day has come when something is booked on it or charged to it in advance: what was asked for on a
 //!   day that the clock then takes back counts on that day, and so does all that is used until the clock
 //!   is there again or believed.
-//! - A clock before [`BELIEVED`] is one that nobody has set yet; it is never believed, and what is
-//!   used under it counts as used on the newest day, or on the first day that is believed.
+//! - A clock before [`BELIEVED`] has not been set yet; it is never believed, and what is used under it counts
+//!   as used on the newest day, or on the first day that is believed.
 //!
-//! A day always counts in the window that holds it, and once; so nobody gets an allowance again by
-//! coming to its window again. A month that was begun by mistake is used when it comes.
+//! A day always counts once, in the window that contains it; so entering a window a second time does not
+//! renew its allowance. A month that was begun by mistake is used when it comes.
 
 use bergamot_types::{ByteCount, UnixTime};
 use chrono::{Datelike, NaiveDate};
