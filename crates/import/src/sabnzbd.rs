@@ -1,4 +1,4 @@
-//! SABnzbd's options, one by one.
+//! [`sabnzbd`]: maps the options of a `sabnzbd.ini` to a [`Draft`] and a [`Report`]. Pure.
 
 use crate::draft::{Draft, Value};
 use crate::nzbget::unique;
