@@ -23,7 +23,7 @@ use crate::socket::dial::{dial, shake_hands};
 use crate::socket::link::Link;
 use crate::tls::tls_stream::LONGEST_RECORD;
 
-/// The handle of a running connection. Dropped, it says goodbye.
+/// The handle of a running connection. When it is dropped, the connection sends QUIT and closes.
 #[derive(Debug)]
 pub struct Connection {
     orders: Option<mpsc::UnboundedSender<Instruction>>, // bounded by the engine's budget
@@ -78,8 +78,8 @@ impl Connection {
         connection
     }
 
-    /// A connection that runs while the returned future does, for callers who have to know of its panic:
-    /// then nothing is reported, `Ended` included.
+    /// A connection that runs while the returned future does, for callers that have to detect its panic: then
+    /// nothing is reported, not even `Ended`.
     pub fn prepare(
         server: Arc<Server>,
         pool: BufferPool,
@@ -130,7 +130,7 @@ impl Connection {
         }
     }
 
-    /// Says goodbye; what was asked and not answered comes back with the last report.
+    /// Sends QUIT; requests that were not answered are returned with the last report.
     pub fn hang_up(&mut self) {
         self.orders = None;
     }
@@ -245,7 +245,7 @@ impl<R: Fn(Report)> Session<R> {
         self.rest.extend_from_slice(&rest[taken..]);
     }
 
-    /// A body that comes quickly is told of when it begins and when it is there.
+    /// A body that arrives quickly is reported only when it begins and when it is complete.
     fn tell_progress(&mut self) {
         let Some((request, received)) = self.bodies.progress() else { return };
         let now = Instant::now();
@@ -426,7 +426,7 @@ impl<R: Fn(Report)> Session<R> {
         self.machine.poll_transmit(&mut self.out);
         let out = &mut self.out;
         let exchange = poll_fn(|context| link.poll_exchange(context, out, SHORT_ANSWER, |_| {}));
-        // Whatever the server answers, or if it does not, we are gone.
+        // The connection is closed whether the server answers or not.
         let _ = timeout(GOODBYE_LIMIT, exchange).await;
         let _ = timeout(GOODBYE_LIMIT, link.close()).await;
         Ended::Goodbye
@@ -434,7 +434,7 @@ impl<R: Fn(Report)> Session<R> {
 
     /// Everything that was ordered and not reported comes back with the last report.
     fn end(mut self, why: Ended) {
-        // What has come of a body is counted, be it worth something or not.
+        // The bytes of an incomplete body are counted as well.
         if let Some((request, received)) = self.bodies.progress().filter(|(_, came)| *came > 0) {
             (self.report)(Report::Progress { ticket: request.0, received });
         }
@@ -472,11 +472,11 @@ const READ_AHEAD: u64 = 16 << 10;
 /// beginning of a TLS record, the state of TLS, and its task.
 pub const CONNECTION_COST: usize = READ_AHEAD as usize + LONGEST_RECORD + (8 << 10);
 
-/// The answer to a goodbye.
+/// The answer to QUIT.
 const SHORT_ANSWER: usize = 512;
 
-/// How often is told what has come of a slow body.
+/// How often the progress of a slow body is reported.
 const PROGRESS_PAUSE: Duration = Duration::from_millis(250);
 
-/// A goodbye is a courtesy; stopping must not wait for it.
+/// How long the answer to QUIT is waited for, so that it does not delay a stop.
 const GOODBYE_LIMIT: Duration = Duration::from_millis(500);

@@ -48,7 +48,7 @@ pub enum Ended {
     Connect(#[from] ConnectError),
     #[error(transparent)]
     Conversation(#[from] Ending),
-    /// We said goodbye, because we were told to.
+    /// We closed it with QUIT, as ordered.
     #[error("closed")]
     Goodbye,
     #[error("the connection broke {at}: {error}")]

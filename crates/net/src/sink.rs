@@ -77,7 +77,7 @@ impl Bodies {
         reserve
     }
 
-    /// The oldest body that has come whole and was not taken yet.
+    /// The oldest body that is complete and was not taken yet.
     pub(crate) fn take(&mut self) -> Option<(Buffer, Outcome)> {
         self.finished.pop_front()
     }
@@ -87,7 +87,7 @@ impl Bodies {
         self.current.as_ref().is_some_and(|current| current.buffer.is_none())
     }
 
-    /// The body that is coming, and how much of it has come.
+    /// The body that is being received, and how many bytes of it have arrived.
     pub(crate) fn progress(&self) -> Option<(RequestId, u64)> {
         self.current.as_ref().map(|current| (current.request, current.received))
     }

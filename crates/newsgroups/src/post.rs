@@ -245,7 +245,7 @@ fn shared_title(subject: &Subject<'_>) -> String {
     }
 }
 
-/// Short, the same on every machine, and nothing depends on who could make two alike.
+/// Short, the same on every machine, and collisions do no harm.
 fn key(post: &Post<'_>, by_article: bool) -> String {
     let first = post.files.first();
     let name = first.and_then(|file| file.name).unwrap_or_default();

@@ -1,9 +1,9 @@
 //! [`Ground`]: the file system that a directory is on, and whether it is still mounted.
 //!
-//! Device numbers change from start to start and fsids are made up by some file systems, but where in
-//! the tree something is mounted stays. So that is what is remembered: the place of the mount, of which
-//! kind it is, and which directory of its file system is seen there. The last two tell a container whose
-//! host has lost the share: then the bind mount is still there and shows the host's own disk.
+//! Device numbers change between starts and some file systems invent their fsid, but the mount point stays
+//! the same. So these are recorded: the mount point, the type of the file system, and which of its
+//! directories is mounted there. The last two detect a container whose host has lost the share: then the bind
+//! mount still exists and shows the disk of the host.
 
 use std::path::{Path, PathBuf};
 
@@ -31,8 +31,8 @@ pub enum Verdict {
     Unmounted(PathBuf),
 }
 
-/// `promised` are the places where something ought to be mounted; they count only as long as nothing
-/// is remembered, so that a person who says that all is well has the last word.
+/// `promised` are the mount points of `/etc/fstab`; they count only while nothing is recorded, so that a
+/// user's `storage accept` overrides them.
 pub fn judge(
     path: &Path,
     remembered: Option<&Ground>,

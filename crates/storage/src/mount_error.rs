@@ -1,4 +1,4 @@
-//! [`MountError`]: why a directory cannot be used, by the disk it stands on.
+//! [`MountError`]: why a directory cannot be used because of its mount. Pure.
 
 use std::path::{Path, PathBuf};
 

@@ -45,7 +45,7 @@ impl Mounts {
     }
 }
 
-/// Where `/etc/fstab` says that something is to be mounted.
+/// The mount points in `/etc/fstab`.
 pub fn promised_mounts(fstab: &[u8]) -> Vec<PathBuf> {
     let lines = fstab.split(|byte| *byte == b'\n').take(MOST_MOUNTS);
     let point = |line: &[u8]| {

@@ -1,6 +1,6 @@
 //! FNV-1a hashes of texts, the same on every machine and in every version.
 //!
-//! They do not resist deliberate collisions; so nothing may depend on that.
+//! They do not resist deliberate collisions, so no security decision may depend on them.
 
 pub fn print32(bytes: impl IntoIterator<Item = u8>) -> u32 {
     let add = |print: u32, byte| (print ^ u32::from(byte)).wrapping_mul(0x0100_0193);

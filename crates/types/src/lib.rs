@@ -1,7 +1,7 @@
-//! The nouns every room speaks.
+//! The value types that all crates share: ids, names, amounts, secrets, hashes. Pure.
 //!
-//! Text and numbers from outside are parsed into these types once, at the edge; behind it a value
-//! is its own proof. Little behaviour lives here, and nothing that knows files, sockets or time.
+//! Untrusted text and numbers are parsed into these types once, where they enter the program; after that the
+//! type guarantees that the value is valid. There is little behaviour here, and no I/O, clock or life cycle.
 
 #![forbid(unsafe_code)]
 

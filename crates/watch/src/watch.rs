@@ -104,7 +104,7 @@ impl fmt::Debug for Watch {
     }
 }
 
-/// A thread that panics hears nothing any more; the folder is polled then.
+/// After a panic of the thread the folder is polled.
 struct DeafOnPanic<'a>(&'a Shared);
 
 impl Drop for DeafOnPanic<'_> {

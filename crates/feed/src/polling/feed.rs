@@ -1,4 +1,4 @@
-//! One feed: what it is to be asked, and what its answers change.
+//! [`Feed`]: the state of one feed: its next request, and how answers change it. Pure.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -78,10 +78,10 @@ pub enum State {
     Disabled,
     /// The last call failed; there will be others.
     Failing,
-    /// The host wants to be left alone.
+    /// The host has requested a pause.
     Held,
     Running,
-    /// Until a person changes something.
+    /// Until the configuration changes or the daemon restarts.
     Stopped,
     Waiting,
 }
@@ -273,7 +273,7 @@ impl Feed {
         brought
     }
 
-    /// A date in the future would only say that a clock is wrong.
+    /// A date in the future means that a clock is wrong.
     fn note_time(&mut self, now: UnixTime, item: &Item) {
         let times = &mut self.memory.times;
         times.push(item.published.unwrap_or(now).min(now));
@@ -334,7 +334,7 @@ impl Feed {
                 self.stopped = Some(error.clone());
                 return error;
             }
-            // The host says when.
+            // The host reports the time.
             FailureKind::Limited => Duration::ZERO,
             FailureKind::Lasting => {
                 memory.attempts = 0;
@@ -410,7 +410,7 @@ impl Feed {
         count
     }
 
-    /// Until a person changes something.
+    /// Until the configuration changes or the daemon restarts.
     pub(super) fn stop(&mut self, now: UnixTime, failure: &Failure) -> PollError {
         let error = self.error(now, failure);
         self.refused(error)

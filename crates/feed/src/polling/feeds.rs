@@ -133,7 +133,7 @@ pub enum Event {
     },
     /// It waited for its host, which is free now.
     Wake(FeedId),
-    /// The same of a job that wants its NZB.
+    /// The same for the NZB of a job.
     WakeJob(JobId),
 }
 
@@ -172,13 +172,14 @@ impl Feeds {
         }
     }
 
-    /// Feeds whose login was refused, and what was said.
+    /// Feeds whose login was refused, and the messages of their servers.
     pub fn refusals(&self) -> impl Iterator<Item = (FeedId, &PollError)> {
         let enabled = self.feeds.iter().filter(|(_, feed)| feed.settings.enabled);
         enabled.filter_map(|(id, feed)| Some((*id, feed.refusal()?)))
     }
 
-    /// Feeds that are gone are forgotten with all their items; one that changed may try again.
+    /// Feeds that are no longer configured are dropped with all their items; one whose settings changed may
+    /// try again.
     pub fn configure(&mut self, settings: Vec<FeedSettings>) {
         let mut former = BTreeMap::new();
         for (_, feed) in std::mem::take(&mut self.feeds) {
@@ -579,7 +580,7 @@ impl Feeds {
         }
     }
 
-    /// What a server says of its limits holds for all calls to it.
+    /// The limits that a server reports apply to all requests to it.
     fn heed(&mut self, now: UnixTime, host: &str, reply: &Reply) {
         let Some(host) = self.hosts.get_mut(host) else { return };
         if let Some(wait) = wait_for_calls(&reply.headers, now) {

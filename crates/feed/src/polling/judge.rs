@@ -1,7 +1,7 @@
 //! [`Judge`]: applies the rules of a feed to its items, on any thread.
 //!
-//! A first look may bring ten thousand items, and rules may have many regular expressions: so whoever
-//! reads a document beside the loop also judges it there.
+//! The first poll may return ten thousand items, and rules may have many regular expressions, so the thread
+//! that parses a document also applies the rules.
 
 use bergamot_types::UnixTime;
 
@@ -31,7 +31,7 @@ pub(super) struct Finding {
 #[derive(Clone, Debug)]
 pub struct Judged {
     pub item: Item,
-    /// With what the feed itself says filled in.
+    /// With the defaults of the feed filled in.
     pub judgement: Judgement,
     /// None if it is new.
     pub fate: Option<Fate>,
@@ -69,7 +69,7 @@ impl Judge {
         Judgement { options: self.filled_in(judgement.options), ..judgement }
     }
 
-    /// What the rules say, and where they are silent the feed.
+    /// The options of the rules, else those of the feed.
     fn filled_in(&self, options: JobOptions) -> JobOptions {
         let own = self.options.clone();
         JobOptions {

@@ -107,7 +107,7 @@ pub struct WantedItem {
     pub(super) not_before: UnixTime,
 }
 
-/// By which a job knows the item it came from.
+/// The key that connects a job with its item.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct ItemKey {
     pub feed: Box<str>,

@@ -1,10 +1,9 @@
-//! All feeds as one machine: what to ask next, of whom, and what follows from the answer.
+//! [`Feeds`]: the state machine of all feeds: the next request, and what follows from its answer. Pure.
 //!
-//! No socket and no clock in here. The shell has a target for every feed in its one scheduler. When
-//! one is due it asks [`Feeds::begin`] for the one call that this feed may make now, makes it, and
-//! tells how it went; then [`Feeds::next_due`] says when to come again. What is remembered
-//! ([`Memory`]) has to be on disk before the next call, so that a sudden end takes nothing twice and
-//! misses nothing: an item is saved as wanted before it is fetched.
+//! The driver has a target for every feed in its scheduler. When one is due it calls [`Feeds::begin`] for the
+//! one request that this feed may make now, sends it, and reports the result; then [`Feeds::next_due`]
+//! returns the time of the next. The [`Memory`] has to be on disk before the next request, so that after a
+//! crash nothing is downloaded twice and nothing is missed: an item is saved as wanted before it is fetched.
 
 mod feed;
 mod feeds;

@@ -63,7 +63,7 @@ impl FeedSettings {
         print(&format!("{}\n{}\n{rest:?}", self.url.reveal(), self.rules_text))
     }
 
-    /// Whether a person changed what could have been the reason of a refusal.
+    /// Whether a setting changed that could have caused a refusal.
     pub(super) fn differs_from(&self, other: &Self) -> bool {
         self.url != other.url
             || self.enabled != other.enabled

@@ -23,7 +23,7 @@ pub(super) struct Answer {
     _driver: Driver,
 }
 
-/// Ends the task that drives a connection together with who is waiting for its answer.
+/// Aborts the task that drives a connection when the caller that waits for its answer is dropped.
 struct Driver(tokio::task::JoinHandle<()>);
 
 impl Drop for Driver {
@@ -41,7 +41,7 @@ pub(super) async fn ask(
     let mut builder = http1::Builder::new();
     builder.max_buf_size(MOST_HEAD).max_headers(MOST_HEADERS);
     let (mut sender, connection) = builder.handshake(TokioIo::new(stream)).await.map_err(failed)?;
-    // What becomes of the connection is seen by those who wait for the answer.
+    // Errors of the connection reach the caller through the pending answer.
     let driver = Driver(tokio::spawn(async { drop(connection.await) }));
     let answer = sender.send_request(head(url, request)?).await.map_err(failed)?;
     let (parts, incoming) = answer.into_parts();

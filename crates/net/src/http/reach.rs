@@ -9,8 +9,8 @@ use bergamot_types::Url;
 pub enum Reach {
     /// Also into private networks, wherever redirects lead.
     Anywhere,
-    /// To the server of the first address wherever it is, since the owner vouches for it; redirects
-    /// only to public ones.
+    /// To the host of the first URL wherever it is, because the user configured it; redirects only to public
+    /// addresses.
     FirstAnywhere,
     /// To public addresses only.
     #[default]

@@ -1,8 +1,8 @@
 //! [`Session`]: one connection for headers, lists and probes; driven by the task of its owner.
 //!
-//! Its owner asks one thing after another and has the answer back; nothing is decoded and nothing is
-//! kept. When a download wants the connection, the next command comes back as
-//! [`SessionError::Recalled`]; an owner that cannot wait for the one under way drops the errand.
+//! Its owner sends one command after another and receives its answer; nothing is decoded and nothing is
+//! stored. When a download needs the connection, the next command fails with [`SessionError::Recalled`]; an
+//! owner that cannot wait for the running one drops the session.
 
 pub(crate) mod deflated;
 
@@ -90,7 +90,7 @@ impl Session {
             () = recall.recalled() => return Err(SessionError::Recalled),
             wire = Wire::open(server, compress) => wire?,
         };
-        // Who speaks RFC 3977 says whether it knows OVER; of all others it is tried first.
+        // A server of RFC 3977 lists whether it supports OVER; on others OVER is tried first.
         let capabilities = wire.machine.capabilities();
         let only_xover = capabilities.has("READER") && !capabilities.has("OVER");
         Ok(Self { wire, recall, asked: 0, only_xover })
@@ -199,9 +199,9 @@ impl Session {
         }
     }
 
-    /// Says goodbye.
+    /// Sends QUIT and closes the connection.
     pub async fn close(mut self) {
-        // Whatever the server answers, or if it does not, we are gone.
+        // The connection is closed whether the server answers or not.
         self.wire.machine.ask(Instant::now(), RequestId(self.asked), Request::Quit);
         let _ = timeout(GOODBYE_LIMIT, self.wire.next_event(&mut nowhere())).await;
         let _ = timeout(GOODBYE_LIMIT, self.wire.link.close()).await;
@@ -366,5 +366,5 @@ const OVERVIEWS_AT_ONCE: u64 = 500;
 /// As much as one read takes from the socket.
 const READ: usize = 64 << 10;
 
-/// A goodbye is a courtesy.
+/// How long the answer to QUIT is waited for.
 const GOODBYE_LIMIT: Duration = Duration::from_millis(500);

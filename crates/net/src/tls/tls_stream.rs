@@ -25,7 +25,7 @@ pub(crate) struct TlsStream {
     tls: Tls,
     held: Vec<u8>,  // the beginning of a record
     early: Vec<u8>, // what the server said along with its last handshake message
-    is_over: bool,  // the server has said goodbye, or rustls has had enough
+    is_over: bool,  // the server has sent close_notify, or rustls failed
 }
 
 /// The conversation with the peer's TLS, and what is to be sent to it.
@@ -353,7 +353,7 @@ mod tests {
         (Arc::new(client), Arc::new(server))
     }
 
-    /// Greets, hears one line, answers at length, and says goodbye.
+    /// Sends a greeting, reads one line, sends a long answer and closes.
     fn serve(listener: TcpListener, config: Arc<ServerConfig>, crumb: usize, answer: Vec<u8>) {
         let (socket, _) = listener.accept().unwrap();
         socket.set_nodelay(true).unwrap();

@@ -1,13 +1,13 @@
 //! [`Journal`]: the append-only file that records which articles are in the files of a job; used on the
 //! journal thread.
 //!
-//! One file beside the record, only ever appended to. Its frames ([`frame`](crate::journal::frame)) tell what was
-//! written, and marks in between vouch for it: *all up to here is on the disk itself*. So after a crash
-//! of the process everything in the journal counts, for the kernel still writes what it was given; after
-//! a crash of the machine only what was vouched for. The kernel's boot id tells the two apart.
+//! It is one file beside the record and is only appended to. Its frames ([`frame`](crate::journal::frame))
+//! list what was written, and marks between them state that everything before is fsynced. So after a crash of
+//! the process all entries count, because the kernel still writes its page cache; after a crash of the
+//! machine only those before the last mark. The kernel's boot id distinguishes the two.
 //!
-//! What takes a claim back is synced at once, for the bytes it speaks of are about to change, and is
-//! written twice, so that no single damage brings the claim back to life.
+//! A retraction is fsynced at once, because the bytes it refers to are about to change, and is written twice,
+//! so that no single damaged frame undoes it.
 
 pub(crate) mod entries;
 pub(crate) mod frame;
@@ -37,22 +37,22 @@ pub struct Journal {
     named: bool, // that there is such a file is on the disk itself
 }
 
-/// Something to be remembered of a job.
+/// One entry of a journal.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Entry {
-    /// A good copy of the segment lies in its place.
+    /// A good copy of the segment was written at its offset.
     Written { file: u32, segment: u32, part: Part },
-    /// What was written of the segment no longer holds.
+    /// The segment is no longer written: a retraction.
     Reopened { file: u32, segment: u32 },
-    /// Nothing in the file is what it was taken for.
+    /// Nothing of the file counts any more: a retraction.
     Forgotten { file: u32 },
-    /// The unfinished file has this identity from here on.
+    /// The unfinished file has this identity from now on.
     Opened { file: u32, identity: FileIdentity },
-    /// The file lies under its final name, whole and synced.
+    /// The file is complete, fsynced and has its final name.
     Finished { file: u32, finished: Finished },
 }
 
-/// How far the journal had got.
+/// A position in the journal.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Mark(u64);
 
@@ -395,7 +395,7 @@ impl Claims {
         }
     }
 
-    /// What makes the same claims again, those that were vouched for or the others, in their order.
+    /// The entries that state the same again, in order: those before the last mark, or those after it.
     fn places(&self, vouched: bool) -> Vec<((u64, usize), ClaimKey)> {
         let written = (0..).zip(&self.parts).filter_map(|(place, part)| {
             let claim = part.as_ref().filter(|claim| claim.vouched == vouched)?;

@@ -286,8 +286,8 @@ impl Spool {
         Ok(NzbReader::new(path, file))
     }
 
-    /// The NZB of a job that cannot be rebuilt from it is kept for a person to look at. Where it lies now,
-    /// and why.
+    /// Sets the NZB of a job that cannot be rebuilt from it aside for the user. Returns its new path, and
+    /// why.
     pub fn set_nzb_aside(&self, job: JobId, why: String) -> (PathBuf, String) {
         rename_aside(&*self.directory, &name(job, NZB), "orphan", why)
     }
@@ -363,7 +363,7 @@ impl Spool {
         }
     }
 
-    /// Which files of a job its journal tells of, be it true or not. Nothing changes by that.
+    /// The files of a job that its journal mentions, whether the entries still count or not. Changes nothing.
     pub fn begun_files(&self, record: &Record) -> Result<BTreeSet<u32>, StoreError> {
         let owner = Owner::new(record.id, record.fingerprint, BootId::default());
         let told = Journal::files(&*self.directory, &name(record.id, JOURNAL), owner)?;
@@ -398,7 +398,7 @@ impl Spool {
         }
     }
 
-    /// Numbers are told by the names of files, so the highest must not go without a trace.
+    /// The next job number follows from the file names, so the highest one must not disappear.
     fn keep_last_number(&self, jobs: &[JobId], parts: &[JobId]) -> Result<(), StoreError> {
         let highest = {
             let index = self.index();

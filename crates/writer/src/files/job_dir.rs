@@ -37,7 +37,7 @@ pub struct JobDir {
     renumbers_inodes: bool,              // a file may come to have another identity
 }
 
-/// An unfinished file that lies here.
+/// An unfinished file of this directory.
 #[derive(Debug)]
 struct KnownPart {
     identity: FileIdentity,
@@ -133,7 +133,7 @@ impl JobDir {
         self.listing(|name| !is_working_name(name))
     }
 
-    /// The file of that index lies here, finished. [`Self::move_to`] fails if it is not there as it is now.
+    /// The file of that index is finished. [`Self::move_to`] fails if it is not the same file by then.
     pub fn expect_finished(&self, index: u32, name: &str, status: FileStatus) {
         let name = OsString::from(name);
         let stamp = if self.renumbers_inodes { self.stamp_of(&name, status) } else { None };
@@ -156,10 +156,10 @@ impl JobDir {
         lock(&self.finished).get(&index).map(|promised| promised.status)
     }
 
-    /// Which of these runs of bytes lie in the unfinished file as they should. The file that was read is
-    /// the one that is gone on with.
+    /// Which of these ranges of the unfinished file have the right checksum. The file that was read is the
+    /// one that is continued.
     ///
-    /// An error says nothing of what lies there, and is never `Vanished` nor `Changed`.
+    /// An error says nothing about the content, and is never `Vanished` or `Changed`.
     pub fn compare_part(&self, index: u32, sums: &[Option<Sum>]) -> Result<Compared, DiskError> {
         let compared = self.compare(&part_name(index), sums)?;
         if let Some(status) = compared.status {
@@ -338,7 +338,7 @@ impl JobDir {
         self.note_flushed(index);
     }
 
-    /// So much lies in the page cache; nothing, of what went past it.
+    /// Adds bytes that are in the page cache only; direct writes do not count.
     pub(crate) fn note_unflushed(&self, index: u32, bytes: u64) {
         *lock(&self.unflushed).entry(index).or_default() += bytes;
     }
@@ -347,17 +347,18 @@ impl JobDir {
         lock(&self.unflushed).get(&index).copied().unwrap_or(0)
     }
 
-    /// Before it is: what is written meanwhile may come too late. Gives how much there was.
+    /// To be called before the flush: bytes that are written during it may not be included. Returns how many
+    /// there were.
     pub(crate) fn note_flushed(&self, index: u32) -> u64 {
         lock(&self.unflushed).remove(&index).unwrap_or(0)
     }
 
-    /// Brings all unfinished files to the disk; the first failure, be it of an earlier flush.
+    /// Fsyncs all unfinished files; returns the first failure, also one of an earlier flush.
     pub(crate) fn sync_parts(&self) -> Result<(), DiskError> {
         let unflushed = std::mem::take(&mut *lock(&self.unflushed));
         let mut result = Ok(());
         for (index, bytes) in unflushed {
-            // Not by `part`, which tells of a file that vanished only once: a write has to know.
+            // Not by `part`, which reports a vanished file only once: a write has to receive that error.
             let synced = self.open_part(index).and_then(|part| part.sync());
             match &synced {
                 Ok(()) => {}
@@ -378,7 +379,7 @@ impl JobDir {
         result.and(earlier.map_or(Ok(()), Err))
     }
 
-    /// The kernel tells of a failed flush once and forgets it; finishing the file must fail.
+    /// The kernel reports a failed flush only once, so it is remembered: finishing the file must fail.
     pub(crate) fn remember_unsynced(&self, index: u32, error: DiskError) {
         lock(&self.unsynced).insert(index, error);
     }

@@ -18,9 +18,9 @@ use crate::files::tree;
 /// One rename where it can be; between disks a copy under a hidden name, checked, renamed, and only
 /// then is the source removed.
 ///
-/// A mark lies in the source before anything happens and goes along with the tree. So a later run
-/// knows a tree in the destination for its own and does not bring the job there twice. A tree with the
-/// mark under its final name is complete: the rename comes after the copy was checked and synced.
+/// A mark file is written into the source first and moves along with the tree. So a later run recognises its
+/// own tree in the destination and does not move the job there twice. A tree with the mark under its final
+/// name is complete: the rename comes after the copy was checked and synced.
 pub(crate) struct Move<'a> {
     pub(crate) dir: &'a JobDir,
     pub(crate) destination: &'a Root,
@@ -88,8 +88,8 @@ impl Move<'_> {
         }
         let numbered = SafeName::numbered_directory;
         let Some(name) = names.place((target, &temporary), target, self.wanted, numbered)? else {
-            // A file system that renames no directory; a copy under its final name could not be told from
-            // a complete one.
+            // A file system that cannot rename directories; a copy under its final name could not be
+            // distinguished from a complete one.
             let _ = tree::remove(target, &temporary, None);
             return Err(target.error(Errno::XDEV, &temporary));
         };
@@ -107,8 +107,8 @@ impl Move<'_> {
 }
 
 impl JobDir {
-    /// Where an earlier run has copied the job that lies here, wholly or what is left of it. What is
-    /// left is removed. `finished` are the names of the files that were complete here.
+    /// Where an earlier run has moved this job to, if it has. What is left of the source is removed.
+    /// `finished` are the names of the files that were complete here.
     pub fn take_up_delivery(
         &self,
         destination: &Root,

@@ -421,7 +421,7 @@ mod tests {
     use crate::Root;
     use crate::files::kernel::Linux;
 
-    /// Answers each call from a script, then does as it is told.
+    /// Answers each call from a script, then performs it.
     #[derive(Debug, Default)]
     struct Faulty {
         writes: Mutex<Vec<Result<usize>>>, // last first; a number is how many bytes it takes
