@@ -170,7 +170,7 @@ struct Asking {
 
 enum Happening {
     Bytes(usize),
-    Goodbye,
+    Quit,
     Order(Instruction),
     Timeout,
 }
@@ -231,7 +231,7 @@ impl<R: Fn(Report)> Session<R> {
             match happening.map_err(broken)? {
                 Happening::Bytes(0) => self.machine.handle_end_of_stream(),
                 Happening::Bytes(count) => self.credit.spend(count as u64),
-                Happening::Goodbye => return Ok(self.say_goodbye(link).await),
+                Happening::Quit => return Ok(self.quit(link).await),
                 Happening::Order(instruction) => self.on_instruction(instruction),
                 Happening::Timeout => self.machine.handle_timeout(Instant::now()),
             }
@@ -267,7 +267,7 @@ impl<R: Fn(Report)> Session<R> {
         };
         tokio::select! {
             biased;
-            order = self.inbox.recv() => Ok(order.map_or(Happening::Goodbye, Happening::Order)),
+            order = self.inbox.recv() => Ok(order.map_or(Happening::Quit, Happening::Order)),
             count = poll_fn(|context| link.poll_exchange(context, out, room, &mut take)) => {
                 Ok(Happening::Bytes(count?))
             }
@@ -421,15 +421,15 @@ impl<R: Fn(Report)> Session<R> {
         fetch.groups.iter().find(|group| !asking.unknown.contains(*group)).cloned()
     }
 
-    async fn say_goodbye(&mut self, mut link: Link) -> Ended {
+    async fn quit(&mut self, mut link: Link) -> Ended {
         self.machine.ask(Instant::now(), QUIT_REQUEST, Request::Quit);
         self.machine.poll_transmit(&mut self.out);
         let out = &mut self.out;
         let exchange = poll_fn(|context| link.poll_exchange(context, out, SHORT_ANSWER, |_| {}));
         // The connection is closed whether the server answers or not.
-        let _ = timeout(GOODBYE_LIMIT, exchange).await;
-        let _ = timeout(GOODBYE_LIMIT, link.close()).await;
-        Ended::Goodbye
+        let _ = timeout(QUIT_TIMEOUT, exchange).await;
+        let _ = timeout(QUIT_TIMEOUT, link.close()).await;
+        Ended::Quit
     }
 
     /// Everything that was ordered and not reported comes back with the last report.
@@ -479,4 +479,4 @@ const SHORT_ANSWER: usize = 512;
 const PROGRESS_PAUSE: Duration = Duration::from_millis(250);
 
 /// How long the answer to QUIT is waited for, so that it does not delay a stop.
-const GOODBYE_LIMIT: Duration = Duration::from_millis(500);
+const QUIT_TIMEOUT: Duration = Duration::from_millis(500);

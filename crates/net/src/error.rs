@@ -50,7 +50,7 @@ pub enum Ended {
     Conversation(#[from] Ending),
     /// We closed it with QUIT, as ordered.
     #[error("closed")]
-    Goodbye,
+    Quit,
     #[error("the connection broke {at}: {error}")]
     Io { at: Moment, error: io::Error },
 }
@@ -60,7 +60,7 @@ impl Ended {
         match self {
             Self::Connect(error) => error.code(),
             Self::Conversation(ending) => ending.code(),
-            Self::Goodbye => "nntp.quit",
+            Self::Quit => "nntp.quit",
             Self::Io { .. } => "net.broken",
         }
     }

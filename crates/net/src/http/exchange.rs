@@ -12,7 +12,7 @@ use hyper_util::rt::TokioIo;
 
 use super::client::Request;
 use super::error::HttpError;
-use super::inflate::{Body, Spoiled};
+use super::inflate::{Body, InflateError};
 use super::route::Stream;
 
 /// An answer whose body is still to come. While it lives its connection is driven beside it.
@@ -58,9 +58,9 @@ impl Answer {
         keep_packed: bool,
     ) -> Result<Vec<u8>, HttpError> {
         let host = || url.host().to_owned();
-        let spoiled = |spoiled| match spoiled {
-            Spoiled::Damaged => HttpError::Gzip { host: host() },
-            Spoiled::TooLarge => HttpError::TooLarge { host: host(), most },
+        let inflate_error = |inflate_error| match inflate_error {
+            InflateError::Damaged => HttpError::Gzip { host: host() },
+            InflateError::TooLarge => HttpError::TooLarge { host: host(), most },
         };
         let mut body = self.body(url, most, keep_packed)?;
         let mut is_empty = true;
@@ -68,11 +68,11 @@ impl Answer {
             let frame = frame.map_err(|error| failure(url, &error))?;
             if let Some(bytes) = frame.data_ref() {
                 is_empty &= bytes.is_empty();
-                body.take(bytes).map_err(spoiled)?;
+                body.take(bytes).map_err(inflate_error)?;
             }
         }
         // Answers without a body may say all the same how it would have been encoded.
-        if is_empty { Ok(Vec::new()) } else { body.finish().map_err(spoiled) }
+        if is_empty { Ok(Vec::new()) } else { body.finish().map_err(inflate_error) }
     }
 
     fn body(&self, url: &Url, most: usize, keep_packed: bool) -> Result<Body, HttpError> {

@@ -203,8 +203,8 @@ impl Session {
     pub async fn close(mut self) {
         // The connection is closed whether the server answers or not.
         self.wire.machine.ask(Instant::now(), RequestId(self.asked), Request::Quit);
-        let _ = timeout(GOODBYE_LIMIT, self.wire.next_event(&mut nowhere())).await;
-        let _ = timeout(GOODBYE_LIMIT, self.wire.link.close()).await;
+        let _ = timeout(QUIT_TIMEOUT, self.wire.next_event(&mut nowhere())).await;
+        let _ = timeout(QUIT_TIMEOUT, self.wire.link.close()).await;
     }
 
     async fn list(
@@ -367,4 +367,4 @@ const OVERVIEWS_AT_ONCE: u64 = 500;
 const READ: usize = 64 << 10;
 
 /// How long the answer to QUIT is waited for.
-const GOODBYE_LIMIT: Duration = Duration::from_millis(500);
+const QUIT_TIMEOUT: Duration = Duration::from_millis(500);
