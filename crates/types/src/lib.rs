@@ -26,7 +26,7 @@ pub use amount::{ByteCount, ByteRate, InvalidAmount};
 pub use article_range::ArticleRange;
 pub use disk_trouble::DiskTrouble;
 pub use file_status::{FileIdentity, FileStatus};
-pub use fnv::{print32, print64};
+pub use fnv::{fnv32, fnv64};
 pub use group_name::{GroupName, InvalidGroupName};
 pub use ids::{JobId, ServerId};
 pub use message_id::{InvalidMessageId, MessageId};

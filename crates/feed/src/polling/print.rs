@@ -1,6 +1,6 @@
 //! [`Prints`]: hashes that identify an item, the same in every version.
 
-use bergamot_types::print64;
+use bergamot_types::fnv64;
 
 use crate::document::Item;
 
@@ -19,7 +19,7 @@ impl Prints {
 
 /// A feed that makes two of them alike could only deceive itself.
 pub(super) fn print(text: &str) -> u64 {
-    print64(text.bytes())
+    fnv64(text.bytes())
 }
 
 /// Of a title without regard to case and to what separates its words; 0 for one without words.
