@@ -1,4 +1,4 @@
-//! [`Ground`]: the file system that a directory is on, and whether it is still mounted.
+//! [`MountRecord`]: the file system that a directory is on, and whether it is still mounted.
 //!
 //! Device numbers change between starts and some file systems invent their fsid, but the mount point stays
 //! the same. So these are recorded: the mount point, the type of the file system, and which of its
@@ -9,65 +9,65 @@ use std::path::{Path, PathBuf};
 
 use crate::mounts::{Mount, Mounts};
 
-/// Remembered of a directory from its first use.
+/// The mount of a directory, recorded at its first use.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
-pub struct Ground {
+pub struct MountRecord {
     pub mount: PathBuf,
     pub root: PathBuf,
     pub kind: String,
 }
 
-/// What is to be thought of a directory.
+/// Whether a directory is still on the recorded mount.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Verdict {
-    /// All is as it was.
-    Firm,
-    /// It was never used, or stands on a nearer mount than before: this is to be remembered.
-    New(Ground),
-    /// Something else is mounted there than was.
-    Replaced { was: Ground, is: Ground },
-    /// What was mounted at this place, or should be, is not.
+pub enum MountCheck {
+    /// The same mount as recorded.
+    Unchanged,
+    /// There is no record, or a mount nearer to the directory than before: this is to be recorded.
+    New(MountRecord),
+    /// Another file system is mounted there than recorded.
+    Replaced { was: MountRecord, is: MountRecord },
+    /// The recorded mount, or the one in `/etc/fstab`, is missing.
     Unmounted(PathBuf),
 }
 
-/// `promised` are the mount points of `/etc/fstab`; they count only while nothing is recorded, so that a
+/// `in_fstab` are the mount points of `/etc/fstab`; they count only while nothing is recorded, so that a
 /// user's `storage accept` overrides them.
-pub fn judge(
+pub fn check_mount(
     path: &Path,
-    remembered: Option<&Ground>,
+    remembered: Option<&MountRecord>,
     mounts: &Mounts,
-    promised: &[PathBuf],
-) -> Verdict {
-    // Without a table nothing can be said; then all is as it ever was.
-    let Some(mount) = mounts.below(path) else { return Verdict::Firm };
+    in_fstab: &[PathBuf],
+) -> MountCheck {
+    // Without a mount table nothing can be checked.
+    let Some(mount) = mounts.below(path) else { return MountCheck::Unchanged };
     if mount.is_on_demand() {
         // The share behind it could not be mounted.
         let known = remembered.map(|was| &was.mount).filter(|known| path.starts_with(known));
-        return Verdict::Unmounted(known.unwrap_or(&mount.point).clone());
+        return MountCheck::Unmounted(known.unwrap_or(&mount.point).clone());
     }
-    let is = Ground::of(mount);
+    let is = MountRecord::of(mount);
     let Some(was) = remembered else {
-        return match mounts.lacking(path, promised) {
-            Some(point) => Verdict::Unmounted(point.to_owned()),
-            None => Verdict::New(is),
+        return match mounts.lacking(path, in_fstab) {
+            Some(point) => MountCheck::Unmounted(point.to_owned()),
+            None => MountCheck::New(is),
         };
     };
     if is.mount == was.mount {
-        // What the system itself stands on may be made anew, as that of a container is.
+        // The root file system may be recreated, as that of a container is.
         let is_same = is.mount == Path::new("/") || (&is.root, &is.kind) == (&was.root, &was.kind);
         return match is_same {
-            true => Verdict::Firm,
-            false => Verdict::Replaced { was: was.clone(), is },
+            true => MountCheck::Unchanged,
+            false => MountCheck::Replaced { was: was.clone(), is },
         };
     }
     match was.mount.starts_with(&is.mount) && path.starts_with(&was.mount) {
-        true => Verdict::Unmounted(was.mount.clone()),
-        false => Verdict::New(is),
+        true => MountCheck::Unmounted(was.mount.clone()),
+        false => MountCheck::New(is),
     }
 }
 
-impl Ground {
+impl MountRecord {
     fn of(mount: &Mount) -> Self {
         let kind = match mount.kind.as_str() {
             // One and the same share may be mounted by either version.
@@ -90,9 +90,9 @@ mod tests {
         Mounts::parse(lines.iter().map(line).collect::<String>().as_bytes())
     }
 
-    fn first(path: &str, mounts: &Mounts) -> Ground {
-        match judge(Path::new(path), None, mounts, &[]) {
-            Verdict::New(ground) => ground,
+    fn first(path: &str, mounts: &Mounts) -> MountRecord {
+        match check_mount(Path::new(path), None, mounts, &[]) {
+            MountCheck::New(record) => record,
             verdict => panic!("{verdict:?}"),
         }
     }
@@ -104,13 +104,13 @@ mod tests {
     fn a_share_that_is_not_mounted_is_missed() {
         let (path, with) = ("/mnt/nas/downloads", mounts(&[SYSTEM, SHARE]));
         let was = first(path, &with);
-        let judged = |mounts: &Mounts| judge(Path::new(path), Some(&was), mounts, &[]);
-        assert_eq!(judged(&with), Verdict::Firm);
-        assert_eq!(judged(&mounts(&[SYSTEM, ("/", "/mnt/nas", "nfs")])), Verdict::Firm);
-        let unmounted = Verdict::Unmounted("/mnt/nas".into());
+        let judged = |mounts: &Mounts| check_mount(Path::new(path), Some(&was), mounts, &[]);
+        assert_eq!(judged(&with), MountCheck::Unchanged);
+        assert_eq!(judged(&mounts(&[SYSTEM, ("/", "/mnt/nas", "nfs")])), MountCheck::Unchanged);
+        let unmounted = MountCheck::Unmounted("/mnt/nas".into());
         assert_eq!(judged(&mounts(&[SYSTEM])), unmounted);
         assert_eq!(judged(&mounts(&[SYSTEM, ("/", "/mnt", "tmpfs")])), unmounted);
-        assert_eq!(judged(&Mounts::default()), Verdict::Firm, "nobody can tell");
+        assert_eq!(judged(&Mounts::default()), MountCheck::Unchanged, "nobody can tell");
     }
 
     #[test]
@@ -118,7 +118,10 @@ mod tests {
         for (one, other) in [("nfs4", "nfs"), ("smb3", "cifs")] {
             let was = first("/mnt/nas", &mounts(&[SYSTEM, ("/", "/mnt/nas", one)]));
             let now = mounts(&[SYSTEM, ("/", "/mnt/nas", other)]);
-            assert_eq!(judge(Path::new("/mnt/nas"), Some(&was), &now, &[]), Verdict::Firm);
+            assert_eq!(
+                check_mount(Path::new("/mnt/nas"), Some(&was), &now, &[]),
+                MountCheck::Unchanged
+            );
         }
     }
 
@@ -127,16 +130,17 @@ mod tests {
         let place = ("/", "/mnt/nas", "autofs");
         let (bare, with) = (mounts(&[SYSTEM, place]), mounts(&[SYSTEM, place, SHARE]));
         let path = Path::new("/mnt/nas/downloads");
-        let unmounted = Verdict::Unmounted("/mnt/nas".into());
-        assert_eq!(judge(path, None, &bare, &[]), unmounted);
+        let unmounted = MountCheck::Unmounted("/mnt/nas".into());
+        assert_eq!(check_mount(path, None, &bare, &[]), unmounted);
         let was = first("/mnt/nas/downloads", &with);
         assert_eq!(was.kind, "nfs");
-        assert_eq!(judge(path, Some(&was), &with, &[]), Verdict::Firm);
-        assert_eq!(judge(path, Some(&was), &bare, &[]), unmounted);
+        assert_eq!(check_mount(path, Some(&was), &with, &[]), MountCheck::Unchanged);
+        assert_eq!(check_mount(path, Some(&was), &bare, &[]), unmounted);
         let (table, below) = (("/", "/net", "autofs"), ("/", "/net/nas", "nfs"));
         let was = first("/net/nas/a", &mounts(&[SYSTEM, table, below]));
-        let found = judge(Path::new("/net/nas/a"), Some(&was), &mounts(&[SYSTEM, table]), &[]);
-        assert_eq!(found, Verdict::Unmounted("/net/nas".into()));
+        let found =
+            check_mount(Path::new("/net/nas/a"), Some(&was), &mounts(&[SYSTEM, table]), &[]);
+        assert_eq!(found, MountCheck::Unmounted("/net/nas".into()));
     }
 
     #[test]
@@ -144,8 +148,8 @@ mod tests {
         let was = first("/downloads/a", &mounts(&[SYSTEM, ("/", "/downloads", "ext4")]));
         for other in [("/mnt/usb", "/downloads", "ext4"), ("/", "/downloads", "btrfs")] {
             let found =
-                judge(Path::new("/downloads/a"), Some(&was), &mounts(&[SYSTEM, other]), &[]);
-            assert!(matches!(found, Verdict::Replaced { .. }), "{found:?}");
+                check_mount(Path::new("/downloads/a"), Some(&was), &mounts(&[SYSTEM, other]), &[]);
+            assert!(matches!(found, MountCheck::Replaced { .. }), "{found:?}");
         }
     }
 
@@ -153,18 +157,21 @@ mod tests {
     fn what_the_system_stands_on_may_change() {
         let was = first("/srv/downloads", &mounts(&[SYSTEM]));
         let found =
-            |table: &[_]| judge(Path::new("/srv/downloads"), Some(&was), &mounts(table), &[]);
-        assert_eq!(found(&[("/", "/", "overlay")]), Verdict::Firm);
+            |table: &[_]| check_mount(Path::new("/srv/downloads"), Some(&was), &mounts(table), &[]);
+        assert_eq!(found(&[("/", "/", "overlay")]), MountCheck::Unchanged);
         let nearer = found(&[SYSTEM, ("/", "/srv", "xfs")]);
-        assert!(matches!(nearer, Verdict::New(ground) if ground.mount == Path::new("/srv")));
+        assert!(matches!(nearer, MountCheck::New(record) if record.mount == Path::new("/srv")));
     }
 
     #[test]
     fn fstab_is_believed_until_something_is_remembered() {
-        let (path, promised) = (Path::new("/mnt/nas/a"), ["/mnt/nas".into()]);
+        let (path, in_fstab) = (Path::new("/mnt/nas/a"), ["/mnt/nas".into()]);
         let bare = mounts(&[SYSTEM]);
-        assert_eq!(judge(path, None, &bare, &promised), Verdict::Unmounted("/mnt/nas".into()));
-        let accepted = Ground::of(bare.below(path).unwrap());
-        assert_eq!(judge(path, Some(&accepted), &bare, &promised), Verdict::Firm);
+        assert_eq!(
+            check_mount(path, None, &bare, &in_fstab),
+            MountCheck::Unmounted("/mnt/nas".into())
+        );
+        let accepted = MountRecord::of(bare.below(path).unwrap());
+        assert_eq!(check_mount(path, Some(&accepted), &bare, &in_fstab), MountCheck::Unchanged);
     }
 }
