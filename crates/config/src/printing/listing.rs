@@ -18,7 +18,7 @@ pub struct Listed {
     pub value: String,
     pub is_secret: bool,
     /// Of what is written, so that another secret is another value without being shown.
-    print: u64,
+    hash: u64,
 }
 
 /// A difference between two configurations.
@@ -57,7 +57,7 @@ impl Listed {
 
     /// Whether this is what is written, shown or not.
     pub(crate) fn says(&self, text: &str) -> bool {
-        self.print == print_of(text)
+        self.hash == hash_of(text)
     }
 
     /// Whether it is read when the daemon starts and never again.
@@ -111,13 +111,13 @@ fn add(listed: &mut Vec<Listed>, table: &Table, name: &str, values: Option<&DeTa
             }
             (None, _) => String::new(),
         };
-        let print = print_of(&value);
+        let hash = hash_of(&value);
         let value = if is_secret && !value.is_empty() { HIDDEN.to_owned() } else { value };
-        listed.push(Listed { key: format!("{name}.{}", key.name), value, is_secret, print });
+        listed.push(Listed { key: format!("{name}.{}", key.name), value, is_secret, hash });
     }
 }
 
-fn print_of(value: &str) -> u64 {
+fn hash_of(value: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);
     hasher.finish()

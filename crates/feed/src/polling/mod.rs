@@ -8,10 +8,10 @@
 mod feed;
 mod feeds;
 mod host;
+mod item_hashes;
 mod judge;
 mod memory;
 mod pace;
-mod print;
 mod reply;
 mod seen;
 mod settings;
