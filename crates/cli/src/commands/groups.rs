@@ -224,8 +224,8 @@ fn completeness(post: &Post) -> Cell {
     let left = post.expected_articles.saturating_sub(post.present_articles);
     let share = format::percent(left, post.expected_articles);
     match post.present_files < post.expected_files {
-        true => Cell::tinted(Tint::Uneasy, "files missing"),
-        false => Cell::tinted(Tint::Uneasy, share),
+        true => Cell::tinted(Tint::Warning, "files missing"),
+        false => Cell::tinted(Tint::Warning, share),
     }
 }
 

@@ -60,7 +60,7 @@ fn page(status: &Status, servers: &[Server], style: Style) -> String {
         }
     }
     for warning in &status.warnings {
-        fields.push("warning", Cell::tinted(Tint::Uneasy, Shown(warning).to_string()));
+        fields.push("warning", Cell::tinted(Tint::Warning, Shown(warning).to_string()));
     }
     format!("{title}\n{}", fields.page(style))
 }
@@ -68,7 +68,7 @@ fn page(status: &Status, servers: &[Server], style: Style) -> String {
 fn doing(status: &Status, style: Style) -> Cell {
     match &status.download_paused {
         Some(paused) => pause(paused, style),
-        None if status.quota_reached => Cell::tinted(Tint::Uneasy, "the quota is reached"),
+        None if status.quota_reached => Cell::tinted(Tint::Warning, "the quota is reached"),
         None if status.rate > 0 => Cell::tinted(Tint::Busy, format::rate(status.rate)),
         None if status.jobs == 0 => "nothing to do".into(),
         None => "no data is arriving; run `bergamot explain` for the cause".into(),
@@ -78,7 +78,7 @@ fn doing(status: &Status, style: Style) -> Cell {
 pub(crate) fn pause(paused: &Paused, style: Style) -> Cell {
     let until = paused.until.map(|until| format!(", until {}", style.date(until.0)));
     let text = format!("paused by {}{}", Shown(&paused.by), until.unwrap_or_default());
-    Cell::tinted(Tint::Uneasy, text)
+    Cell::tinted(Tint::Warning, text)
 }
 
 pub(crate) fn queue(status: &Status) -> String {
@@ -95,7 +95,7 @@ fn disk(disk: &Disk) -> Cell {
     if let Some(trouble) = &disk.trouble {
         return Cell::tinted(Tint::Bad, Shown(trouble).to_string());
     }
-    let tint = if disk.free < LITTLE { Tint::Uneasy } else { Tint::Plain };
+    let tint = if disk.free < LITTLE { Tint::Warning } else { Tint::Plain };
     let (free, total) = (format::size(disk.free), format::size(disk.total));
     Cell::tinted(tint, format!("{free} of {total} free in {}", Shown(&disk.path)))
 }

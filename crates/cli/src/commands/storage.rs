@@ -35,7 +35,7 @@ fn page(disks: &[Disk], style: Style) -> String {
     for disk in disks {
         let state = match &disk.trouble {
             Some(trouble) => Cell::tinted(Tint::Bad, Shown(trouble).to_string()),
-            None if disk.free < disk.reserve => Cell::tinted(Tint::Uneasy, "full"),
+            None if disk.free < disk.reserve => Cell::tinted(Tint::Warning, "full"),
             None => "ready".into(),
         };
         table.push([

@@ -120,7 +120,7 @@ fn missing(path: &Path) -> Finding {
 }
 
 fn write_and_rename(path: &Path) -> Result<Trial, (&'static str, io::Error)> {
-    let (first, second) = (trial(path, "a"), trial(path, "b"));
+    let (first, second) = (test_path(path, "a"), test_path(path, "b"));
     let tried = (|| {
         let mut file = File::create_new(&first).map_err(|error| ("make", error))?;
         file.write_all(CONTENT).map_err(|error| ("write to", error))?;
@@ -149,12 +149,12 @@ fn between(from: &Path, to: &Path) -> Option<Finding> {
     if !(from.is_dir() && to.is_dir()) {
         return None;
     }
-    let (source, target) = (trial(from, "move"), trial(to, "move"));
+    let (source, target) = (test_path(from, "move"), test_path(to, "move"));
     create(&source).ok()?;
     let renamed = fs::rename(&source, &target);
     let finding = match renamed {
         Ok(()) => {
-            let second = trial(to, "link");
+            let second = test_path(to, "link");
             let linked = fs::hard_link(&target, &second);
             remove(&[second]);
             let links = if linked.is_ok() { "hard links work" } else { "hard links do not work" };
@@ -179,7 +179,7 @@ fn between(from: &Path, to: &Path) -> Option<Finding> {
 /// Whether inotify reports a new file.
 fn of_inotify(path: &Path) -> Option<Finding> {
     let about = format!("{} (inotify)", path.display());
-    let file = trial(path, "notice");
+    let file = test_path(path, "notice");
     let heard = (|| -> Result<bool, Errno> {
         let watch = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
         inotify::add_watch(&watch, path, WatchFlags::CREATE)?;
@@ -263,7 +263,7 @@ fn spoken_inodes(free: u64, total: u64) -> String {
 }
 
 fn set_aside(path: &Path, bytes: u64) -> Result<(), Errno> {
-    let name = trial(path, "room");
+    let name = test_path(path, "room");
     let Ok(file) = File::create_new(&name) else { return Ok(()) };
     let result = fallocate(&file, FallocateFlags::empty(), 0, bytes);
     remove(&[name]);
@@ -271,7 +271,7 @@ fn set_aside(path: &Path, bytes: u64) -> Result<(), Errno> {
 }
 
 /// Hidden, and unique for each run.
-fn trial(path: &Path, what: &str) -> PathBuf {
+fn test_path(path: &Path, what: &str) -> PathBuf {
     path.join(format!(".bergamot-doctor-{}-{what}", std::process::id()))
 }
 

@@ -56,7 +56,7 @@ pub(super) fn spoken_date(time: UnixTime) -> String {
 /// A datagram socket that is connected has found a way, and has sent nothing.
 fn of_way_out() -> Finding {
     let found = UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0))
-        .and_then(|socket| socket.connect((SOMEBODY_FAR_AWAY, 9)));
+        .and_then(|socket| socket.connect((PUBLIC_ADDRESS, 9)));
     Finding::good(
         "IPv6",
         match found {
@@ -97,7 +97,7 @@ const SANE_FROM: i64 = 1_704_067_200;
 const SANE_TO: i64 = 4_102_444_800;
 
 /// A public address; no packet is sent to it.
-const SOMEBODY_FAR_AWAY: Ipv6Addr = Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 1);
+const PUBLIC_ADDRESS: Ipv6Addr = Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 1);
 
 /// The writer's files, clients and threads.
 const FILES_BESIDE: u64 = 64 + 32 + 64;

@@ -64,7 +64,7 @@ async fn of_server(about: String, settings: ServerSettings, configured: u16) -> 
 
 async fn look_up(settings: &ServerSettings) -> Result<Vec<SocketAddr>, CheckError> {
     let host = settings.host.trim_matches(['[', ']']);
-    match timeout(PATIENCE, lookup_host((host, settings.port))).await {
+    match timeout(LOOKUP_TIMEOUT, lookup_host((host, settings.port))).await {
         Err(_) => Err(CheckError::LookupTimeout { host: host.to_owned() }),
         Ok(Err(error)) => Err(CheckError::Lookup { host: host.to_owned(), error }),
         Ok(Ok(addresses)) => Ok(addresses.collect()),
@@ -74,11 +74,11 @@ async fn look_up(settings: &ServerSettings) -> Result<Vec<SocketAddr>, CheckErro
 /// Why a check of a server failed.
 #[derive(Debug, Error)]
 enum CheckError {
-    #[error("no address of {host} within {PATIENCE:?}")]
+    #[error("no address of {host} within {LOOKUP_TIMEOUT:?}")]
     LookupTimeout { host: String },
     #[error("no address of {host}: {error}")]
     Lookup { host: String, error: std::io::Error },
-    #[error("no answer within {TALK_PATIENCE:?}")]
+    #[error("no answer within {TALK_TIMEOUT:?}")]
     Timeout,
     #[error(transparent)]
     Settings(#[from] TlsSetupError),
@@ -106,8 +106,8 @@ async fn of_way(
     let about = format!("{about} ({family})");
     let address = addresses.first()?;
     let begun = clock::now().instant;
-    let why = match timeout(DIAL_PATIENCE, TcpStream::connect(address)).await {
-        Err(_) => format!("no answer within {DIAL_PATIENCE:?}"),
+    let why = match timeout(DIAL_TIMEOUT, TcpStream::connect(address)).await {
+        Err(_) => format!("no answer within {DIAL_TIMEOUT:?}"),
         Ok(Err(error)) => error.to_string(),
         Ok(Ok(_)) => {
             let time = clock::now().instant.saturating_duration_since(begun);
@@ -131,7 +131,7 @@ async fn of_conversation(about: String, settings: ServerSettings, configured: u1
     let joins_groups = settings.join_group;
     let is_plain = settings.encryption == Encryption::None;
     let has_login = settings.conversation.login.is_some();
-    let talked = timeout(TALK_PATIENCE, talk(settings)).await;
+    let talked = timeout(TALK_TIMEOUT, talk(settings)).await;
     let talked = talked.unwrap_or(Err(CheckError::Timeout));
     let Conversation { tls, round_trip, off, group_wanted } = match talked {
         Ok(talk) => talk,
@@ -257,10 +257,10 @@ const QUESTIONS: u64 = 3;
 /// No server has this article; only the kind of refusal matters.
 const NO_ARTICLE: &str = "doctor@bergamot.invalid";
 /// As long as resolvers try by themselves.
-const PATIENCE: Duration = Duration::from_secs(20);
-const DIAL_PATIENCE: Duration = Duration::from_secs(3);
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(20);
+const DIAL_TIMEOUT: Duration = Duration::from_secs(3);
 /// Connecting and shaking hands may take a quarter of a minute each.
-const TALK_PATIENCE: Duration = Duration::from_secs(45);
+const TALK_TIMEOUT: Duration = Duration::from_secs(45);
 
 /// Of each family; providers have a handful.
 const MOST_SHOWN: usize = 4;

@@ -27,7 +27,7 @@ pub(crate) enum Tint {
     #[default]
     Plain,
     Title,
-    Uneasy,
+    Warning,
 }
 
 impl Style {
@@ -52,7 +52,7 @@ impl Style {
             Tint::Good => "32",
             Tint::Plain => return text.to_owned(),
             Tint::Title => "1",
-            Tint::Uneasy => "33",
+            Tint::Warning => "33",
         };
         match self.colours && !text.is_empty() {
             true => format!("\u{1b}[{code}m{text}\u{1b}[0m"),

@@ -19,7 +19,7 @@ pub(crate) fn queue(session: &mut Session, list: &List) -> Result<(), Failure> {
         _ => None,
     };
     told(session, &answer, list, |jobs, list, style| {
-        let why = hindrance.map(|why| format!("{}\n", style.tint(Tint::Uneasy, &why)));
+        let why = hindrance.map(|why| format!("{}\n", style.tint(Tint::Warning, &why)));
         why.unwrap_or_default() + &queue_page(jobs, list, style)
     })
 }
@@ -139,16 +139,16 @@ pub(crate) fn state(job: &Job) -> Cell {
 
 pub(crate) fn state_words(state: &State, paused: bool) -> (Tint, String) {
     match state {
-        State::Queued | State::Downloading if paused => (Tint::Uneasy, "paused".to_owned()),
+        State::Queued | State::Downloading if paused => (Tint::Warning, "paused".to_owned()),
         State::Queued => (Tint::Plain, "queued".to_owned()),
         State::Downloading => (Tint::Busy, "downloading".to_owned()),
         State::Fetching => (Tint::Busy, "fetching its NZB".to_owned()),
         State::Post(stage) => (Tint::Busy, words_of(stage)),
         State::Completed { verified: true } => (Tint::Good, "complete".to_owned()),
-        State::Completed { verified: false } => (Tint::Uneasy, "complete, unverified".to_owned()),
+        State::Completed { verified: false } => (Tint::Warning, "complete, unverified".to_owned()),
         State::Failed(cause) => (Tint::Bad, format!("failed: {}", words_of(cause))),
         State::Deleted(why) if why == "by-person" => (Tint::Faint, "deleted".to_owned()),
-        State::Deleted(why) => (Tint::Uneasy, format!("deleted: {}", words_of(why))),
+        State::Deleted(why) => (Tint::Warning, format!("deleted: {}", words_of(why))),
     }
 }
 

@@ -68,7 +68,7 @@ fn job_page(job: &Job, style: Style) -> String {
 fn articles(job: &Job) -> Cell {
     match job.failed_articles {
         0 => job.articles.to_string().into(),
-        lost => Cell::tinted(Tint::Uneasy, format!("{}, {lost} of them lost", job.articles)),
+        lost => Cell::tinted(Tint::Warning, format!("{}, {lost} of them lost", job.articles)),
     }
 }
 
@@ -78,7 +78,7 @@ fn outlook(probe: &Probe) -> Cell {
     match outlook.as_str() {
         "complete" => text.into(),
         "hopeless" => Cell::tinted(Tint::Bad, text),
-        _ => Cell::tinted(Tint::Uneasy, text),
+        _ => Cell::tinted(Tint::Warning, text),
     }
 }
 
@@ -87,7 +87,7 @@ fn health(job: &Job) -> Cell {
     let tint = match job.health {
         1000.. => return share(1000).into(),
         health if health < job.critical_health => Tint::Bad,
-        _ => Tint::Uneasy,
+        _ => Tint::Warning,
     };
     let text = format!("{}; {} is needed", share(job.health), share(job.critical_health));
     Cell::tinted(tint, text)

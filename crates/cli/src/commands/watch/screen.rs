@@ -159,7 +159,7 @@ impl Screen {
     fn headline(&self, style: Style) -> String {
         let paused = self.status.download_paused.as_ref().map(|paused| {
             let by = format!("  paused by {}", Shown(&paused.by));
-            style.tint(Tint::Uneasy, &by)
+            style.tint(Tint::Warning, &by)
         });
         let paused = paused.unwrap_or_default();
         // What came last is still in the rate for a while.
