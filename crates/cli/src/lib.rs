@@ -78,7 +78,7 @@ pub fn run(options: Options, command: &Command, offline: &dyn Offline) -> Exit {
 /// Whether all checks pass. No daemon is involved: the checks run with the rights of its user, also if root
 /// starts them.
 fn examine(options: &Options) -> anyhow::Result<bool> {
-    let remark = identity::look_as_the_daemon()?;
+    let remark = identity::become_daemon_user()?;
     let variable = std::env::var_os("BERGAMOT_CONFIG").filter(|path| !path.is_empty());
     let given = options.config.clone().or_else(|| variable.map(PathBuf::from));
     let path = given.unwrap_or_else(|| PathBuf::from("bergamot.toml"));

@@ -52,7 +52,7 @@ pub(crate) enum Fallback {
     /// There has to be a value.
     Required { example: &'static str },
     /// The default is not a constant, or there is none.
-    Told { words: &'static str, example: &'static str },
+    Described { words: &'static str, example: &'static str },
 }
 
 impl Table {

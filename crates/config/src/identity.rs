@@ -148,7 +148,7 @@ impl Owner {
 
 /// Changes to the user that the daemon of this container runs as, without changing any file, for commands
 /// that root runs in the container. Returns the same as [`Identity::assume`].
-pub fn look_as_the_daemon() -> anyhow::Result<Option<String>> {
+pub fn become_daemon_user() -> anyhow::Result<Option<String>> {
     match is_in_container() {
         true => Identity::read(variable)?.assume(&[]),
         false => Ok(None),

@@ -196,7 +196,7 @@ impl Config {
             }
         };
         let mut document = document.into_inner();
-        let variables = overrides::lay_over(&mut document, environment, base, &mut problems);
+        let variables = overrides::apply(&mut document, environment, base, &mut problems);
         let config =
             Reading { document: &document, problems: &mut problems, base }.read(environment);
         let problems = problems.into_sorted();

@@ -31,7 +31,7 @@ pub enum EditError {
     #[error(
         "this change would send the password of the server {0} elsewhere; send the password along"
     )]
-    GivesAway(String),
+    SendsPassword(String),
     #[error("{0} belongs to a table that is not in the file")]
     NotInFile(String),
     #[error("the file has no server named {0}")]

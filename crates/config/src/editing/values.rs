@@ -30,7 +30,7 @@ pub fn save(
     let edited = edit(&text, settings, environment)?;
     replace(path, environment, &edited, |new| {
         only_if(is_that_and_no_more(&config, new, settings))?;
-        keep_passwords_home(&config, new, settings)
+        check_passwords(&config, new, settings)
     })
 }
 
@@ -38,7 +38,7 @@ pub fn save(
 /// caller sends the password as well: clients cannot read passwords, and must not obtain them by redirecting
 /// a server. The resulting settings are compared, because a password may come from another file or a
 /// variable.
-fn keep_passwords_home(old: &Config, new: &Config, settings: &[Setting]) -> Result<(), EditError> {
+fn check_passwords(old: &Config, new: &Config, settings: &[Setting]) -> Result<(), EditError> {
     for (place, server) in new.servers.iter().enumerate() {
         let Some(login) = &server.login else { continue };
         let is_password = |setting: &Setting| match &setting.value {
@@ -51,7 +51,7 @@ fn keep_passwords_home(old: &Config, new: &Config, settings: &[Setting]) -> Resu
         let was_there = old.servers.get(place).is_some_and(|before| goes_on(before, server));
         if !was_there && !login.password().reveal().is_empty() && !settings.iter().any(is_password)
         {
-            return Err(EditError::GivesAway(server.name.clone()));
+            return Err(EditError::SendsPassword(server.name.clone()));
         }
     }
     Ok(())
@@ -377,7 +377,7 @@ mod tests {
                            password_file = 'kept'\n[[server]]\nname = 'b'\nhost = 'b.example'\n";
 
     /// What comes of these settings where the password of the first server is in a file.
-    fn led_away(environment: &[(&str, &str)], settings: &[Setting]) -> Result<Config, EditError> {
+    fn redirected(environment: &[(&str, &str)], settings: &[Setting]) -> Result<Config, EditError> {
         let (home, path) = home(SECRETS);
         fs::write(home.path().join("kept"), "hunter2").unwrap();
         save_at_once(&path, &crate::trial::environment(environment), settings)
@@ -395,19 +395,19 @@ mod tests {
         {
             // Neither without it nor with none, which lets the file count, nor with another.
             let empty = setting("server", 1, "password", "");
-            assert!(matches!(led_away(&[], &[away, empty]), Err(EditError::GivesAway(_))));
+            assert!(matches!(redirected(&[], &[away, empty]), Err(EditError::SendsPassword(_))));
         }
-        assert!(matches!(led_away(&[], &[host()]), Err(EditError::GivesAway(_))));
-        assert!(led_away(&[], &[setting("server", 1, "connections", "3")]).is_ok());
-        assert!(led_away(&[], &[setting("server", 2, "host", "c.example")]).is_ok());
+        assert!(matches!(redirected(&[], &[host()]), Err(EditError::SendsPassword(_))));
+        assert!(redirected(&[], &[setting("server", 1, "connections", "3")]).is_ok());
+        assert!(redirected(&[], &[setting("server", 2, "host", "c.example")]).is_ok());
     }
 
     #[test]
     fn no_server_gets_the_login_of_another_by_its_name() {
         let environment =
             [("BERGAMOT_SERVER_C_USERNAME", "cid"), ("BERGAMOT_SERVER_C_PASSWORD", "hunter3")];
-        let named = led_away(&environment, &[setting("server", 2, "name", "c")]);
-        assert!(matches!(named, Err(EditError::GivesAway(name)) if name == "c"));
+        let named = redirected(&environment, &[setting("server", 2, "name", "c")]);
+        assert!(matches!(named, Err(EditError::SendsPassword(name)) if name == "c"));
     }
 
     #[test]

@@ -45,7 +45,7 @@ fn sample_line(table: &Table, key: &Key) -> String {
     let (mark, value) = match key.default {
         Fallback::Is(value) if !table.repeated => ("", value),
         Fallback::Is(value) => ("#", value),
-        Fallback::Required { example } | Fallback::Told { example, .. } => ("#", example),
+        Fallback::Required { example } | Fallback::Described { example, .. } => ("#", example),
     };
     format!("{mark}{} = {value}", key.name)
 }
@@ -103,7 +103,7 @@ fn default(key: &Key) -> String {
     match key.default {
         Fallback::Is(value) => format!("`{value}`"),
         Fallback::Required { .. } => "required".to_owned(),
-        Fallback::Told { words, .. } => cell(words),
+        Fallback::Described { words, .. } => cell(words),
     }
 }
 

@@ -19,7 +19,7 @@ use crate::reading::kind::Kind;
 use crate::reading::problem::Problems;
 
 /// Applies the environment to `document`; returns the names of the variables that were used.
-pub(crate) fn lay_over<'text>(
+pub(crate) fn apply<'text>(
     document: &mut DeTable<'text>,
     environment: &'text Environment,
     base: &Path,

@@ -62,7 +62,7 @@ impl FeedRoom {
     pub(crate) fn new(memory: Memory, config: &Config, feeds_only: bool) -> Self {
         let mut machine = Feeds::new(memory, settings(config));
         if feeds_only {
-            machine.heed_refusals();
+            machine.keep_refusals();
             for (feed, error) in machine.refusals() {
                 let name = machine.settings(feed).map_or("", |it| &it.name);
                 warn!(

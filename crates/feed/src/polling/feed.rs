@@ -424,7 +424,7 @@ impl Feed {
     }
 
     /// Stops where the login was refused before, with the settings as they are now.
-    pub(super) fn heed_refusal(&mut self) -> bool {
+    pub(super) fn keep_refusal(&mut self) -> bool {
         self.stopped = self.memory.refusal.as_ref().map(|refusal| refusal.error.clone());
         self.stopped.is_some()
     }

@@ -163,9 +163,9 @@ impl Feeds {
 
     /// Asks nothing of hosts that refused the login of a feed in an earlier run, as long as the settings
     /// of that feed are the same. Without this call a start tries again.
-    pub fn heed_refusals(&mut self) {
+    pub fn keep_refusals(&mut self) {
         for feed in self.feeds.values_mut() {
-            if feed.heed_refusal() {
+            if feed.keep_refusal() {
                 let host = self.hosts.entry(host_of(&feed.settings.url)).or_default();
                 host.denied_by = Some(feed.settings.key());
             }
@@ -276,7 +276,7 @@ impl Feeds {
         let Some(feed) = self.feeds.get_mut(&id) else { return Work::Nothing };
         if feed.is_running {
             // It was begun under another number.
-            return Work::Later(later(now, SHORT_NAP));
+            return Work::Later(later(now, SHORT_DELAY));
         }
         let (url, conditional) = match feed.next(now) {
             None => return Work::Later(due),
@@ -297,7 +297,7 @@ impl Feeds {
                 if let Some(feed) = self.feeds.get_mut(&id) {
                     feed.waiting_since.get_or_insert(due);
                 }
-                Work::Later(later(now, LONGEST_NAP))
+                Work::Later(later(now, LONGEST_DELAY))
             }
         }
     }
@@ -400,7 +400,7 @@ impl Feeds {
 
     pub fn end_look(&mut self, now: UnixTime, call: CallId, reply: &Reply, chance: &mut SplitMix) {
         let Some(Call { host, .. }) = self.end_call(call) else { return };
-        self.heed(now, &host, reply);
+        self.apply_limits(now, &host, reply);
         if let Outcome::Failed(failure) = &reply.outcome {
             self.on_host_failure(now, &host, None, failure, &reply.headers, chance);
         }
@@ -409,7 +409,7 @@ impl Feeds {
 
     pub fn on_fetched(&mut self, now: UnixTime, call: CallId, reply: Reply, chance: &mut SplitMix) {
         let Some(Call { host, feed: caller }) = self.end_call(call) else { return };
-        self.heed(now, &host, &reply);
+        self.apply_limits(now, &host, &reply);
         let Some(caller) = caller else { return self.wake_next(now, &host) };
         let is_current = |(_, feed): &(FeedId, &mut Feed)| feed.edition == caller.edition;
         let is_current = self.feed_called(Some(&caller.key)).as_ref().is_some_and(is_current);
@@ -581,7 +581,7 @@ impl Feeds {
     }
 
     /// The limits that a server reports apply to all requests to it.
-    fn heed(&mut self, now: UnixTime, host: &str, reply: &Reply) {
+    fn apply_limits(&mut self, now: UnixTime, host: &str, reply: &Reply) {
         let Some(host) = self.hosts.get_mut(host) else { return };
         if let Some(wait) = wait_for_calls(&reply.headers, now) {
             host.leave_alone(now, wait);
@@ -646,6 +646,6 @@ fn numbered(settings: Vec<FeedSettings>) -> impl Iterator<Item = (FeedId, FeedSe
 }
 
 /// A feed that waits for its host is woken; this is the fallback.
-const LONGEST_NAP: Duration = Duration::from_secs(60 * 60);
-const SHORT_NAP: Duration = Duration::from_secs(10);
+const LONGEST_DELAY: Duration = Duration::from_secs(60 * 60);
+const SHORT_DELAY: Duration = Duration::from_secs(10);
 const MOST_HOSTS: usize = 1_000;

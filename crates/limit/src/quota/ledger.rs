@@ -78,7 +78,7 @@ impl Ledger {
         };
         let since = self.record.turned_back.filter(|&since| since <= now).unwrap_or(now);
         self.record.turned_back = Some(since);
-        if now.0.saturating_sub(since.0) < PATIENCE {
+        if now.0.saturating_sub(since.0) < TRUSTED_AFTER {
             return newest;
         }
         self.believe(today, number(day_cache.calendar().day(since)));
@@ -151,7 +151,7 @@ fn date(number: i32) -> Option<NaiveDate> {
 /// The days of two long months: whatever day a month is made to begin on, it can be summed anew.
 const MOST_DAYS: usize = 62;
 /// Seconds that a clock which was turned back must run before it is believed.
-const PATIENCE: i64 = SECONDS_A_DAY;
+const TRUSTED_AFTER: i64 = SECONDS_A_DAY;
 const SECONDS_A_DAY: i64 = 86_400;
 /// 1 January 2023, years before this was written: no clock before it can be right.
 const BELIEVED: UnixTime = UnixTime(1_672_531_200);

@@ -47,7 +47,7 @@ struct Connection {
     had: u64,
     /// What it could spend in a short time, estimated from its last lease: a slow connection gets small
     /// leases, so that the total that may be leased at a time suffices for all.
-    appetite: u64,
+    demand: u64,
     state: State,
 }
 
@@ -123,7 +123,7 @@ impl<C: Copy + Ord> Limiter<C> {
         self.remove(connection);
         self.server(server);
         let fresh =
-            Connection { server, had: self.level, appetite: FIRST_APPETITE, state: State::Idle };
+            Connection { server, had: self.level, demand: FIRST_DEMAND, state: State::Idle };
         self.connections.insert(connection, fresh);
     }
 
@@ -206,9 +206,9 @@ impl<C: Copy + Ord> Limiter<C> {
         let waited_for = self.servers.iter().filter(|(_, server)| !server.waiting.is_empty());
         waited_for.map(|(&id, server)| {
             let head = server.waiting.first().and_then(|(_, _, id)| self.connections.get(id));
-            let appetite = head.map(|connection| connection.appetite);
-            let sizes = [self.all.lease_size(), server.scope.lease_size(), appetite];
-            (id, server, sizes.into_iter().flatten().min().unwrap_or(FIRST_APPETITE))
+            let demand = head.map(|connection| connection.demand);
+            let sizes = [self.all.lease_size(), server.scope.lease_size(), demand];
+            (id, server, sizes.into_iter().flatten().min().unwrap_or(FIRST_DEMAND))
         })
     }
 
@@ -335,9 +335,9 @@ impl Connection {
         }
         let Some(now) = now else { return };
         let took = (now + LEASE_LIFE).saturating_duration_since(held.until).as_nanos().max(1);
-        let appetite = u128::from(spent) * WHILE.as_nanos() / took;
+        let demand = u128::from(spent) * WHILE.as_nanos() / took;
         let most = held.bytes.saturating_mul(2);
-        self.appetite = u64::try_from(appetite).unwrap_or(most).min(most).max(LEAST_LEASE);
+        self.demand = u64::try_from(demand).unwrap_or(most).min(most).max(LEAST_LEASE);
     }
 }
 
@@ -347,7 +347,7 @@ const LEASE_LIFE: Duration = Duration::from_millis(250);
 /// together need not be faster than the rate to be used in full.
 const WHILE: Duration = Duration::from_millis(50);
 /// Before anything is known of the link; doubled by each lease that is spent quickly.
-const FIRST_APPETITE: u64 = 1 << 10;
+const FIRST_DEMAND: u64 = 1 << 10;
 /// What a connection may be late in settling.
 const GRACE: Duration = Duration::from_millis(250);
 /// The least time between two wake-ups, so that many connections do not mean many of them.

@@ -29,7 +29,7 @@ pub struct JobDir {
     identity: (u64, u64),
     parts: Mutex<HashMap<u32, KnownPart>>, // another file of such a name is not ours; locked while one is opened
     identities: Mutex<HashMap<u32, FileIdentity>>, // of those, for a caller that does not wait for the disk
-    finished: Mutex<BTreeMap<u32, Promised>>,      // what the job consists of when it is moved
+    finished: Mutex<BTreeMap<u32, Finished>>,      // what the job consists of when it is moved
     names: Mutex<Option<Names>>,                   // read when the first file is finished
     unflushed: Mutex<HashMap<u32, u64>>, // parts that were written to since they were flushed, and how much
     unsynced: Mutex<HashMap<u32, DiskError>>, // parts that could not be brought to the disk
@@ -53,7 +53,7 @@ impl KnownPart {
 
 /// A finished file, as it was when it got its name.
 #[derive(Clone, Debug)]
-struct Promised {
+struct Finished {
     name: OsString,
     status: FileStatus,
     stamp: Option<Stamp>, // where inode numbers may change
@@ -137,7 +137,7 @@ impl JobDir {
     pub fn expect_finished(&self, index: u32, name: &str, status: FileStatus) {
         let name = OsString::from(name);
         let stamp = if self.renumbers_inodes { self.stamp_of(&name, status) } else { None };
-        lock(&self.finished).insert(index, Promised { name, status, stamp });
+        lock(&self.finished).insert(index, Finished { name, status, stamp });
     }
 
     /// If it is that file now.
@@ -153,7 +153,7 @@ impl JobDir {
 
     /// What the finished file of that index was when it got its name. It never waits for the disk.
     pub fn finished_status(&self, index: u32) -> Option<FileStatus> {
-        lock(&self.finished).get(&index).map(|promised| promised.status)
+        lock(&self.finished).get(&index).map(|finished| finished.status)
     }
 
     /// Which of these ranges of the unfinished file have the right checksum. The file that was read is the
@@ -533,19 +533,19 @@ impl JobDir {
 
     /// All finished files are there as they were when they got their names.
     pub(crate) fn check_promised(&self) -> Result<(), DiskError> {
-        let promised: Vec<_> = lock(&self.finished).values().cloned().collect();
-        for promised in promised {
-            let path = || self.folder.path().join(&promised.name);
-            match self.folder.stat(&promised.name)? {
+        let finished: Vec<_> = lock(&self.finished).values().cloned().collect();
+        for finished in finished {
+            let path = || self.folder.path().join(&finished.name);
+            match self.folder.stat(&finished.name)? {
                 None => return Err(DiskError::Vanished { path: path() }),
-                Some(stat) if self.is_promised(&promised, &stat) => {}
+                Some(stat) if self.is_unchanged(&finished, &stat) => {}
                 Some(_) => return Err(DiskError::Changed { path: path() }),
             }
         }
         Ok(())
     }
 
-    fn is_promised(&self, Promised { status, stamp, .. }: &Promised, stat: &fs::Stat) -> bool {
+    fn is_unchanged(&self, Finished { status, stamp, .. }: &Finished, stat: &fs::Stat) -> bool {
         let there = status_of(stat);
         there == *status
             || self.is_renumbered(status.identity, there.identity)

@@ -19,7 +19,7 @@ pub(crate) static CONTROL: Table = Table {
         Key {
             name: "socket",
             kind: Kind::Path("a path of at most 100 bytes, or \"\" for none"),
-            default: Fallback::Told {
+            default: Fallback::Described {
                 words: "`$BERGAMOT_SOCKET`, or `/run/bergamot/bergamot.sock` where there is such a \
                         directory, or `bergamot.sock` in `$XDG_RUNTIME_DIR`, or in the state directory",
                 example: "\"/run/bergamot/bergamot.sock\"",
@@ -29,7 +29,7 @@ pub(crate) static CONTROL: Table = Table {
         Key {
             name: "socket_group",
             kind: Kind::Number { least: 0, most: 4_294_967_294 },
-            default: Fallback::Told { words: "none", example: "100" },
+            default: Fallback::Described { words: "none", example: "100" },
             about: "The id of a group whose members may use the socket, in addition to the daemon's user and \
                     root.",
         },
@@ -49,32 +49,32 @@ pub(crate) static CONTROL: Table = Table {
         Key {
             name: "username",
             kind: Kind::Secret(CREDENTIAL),
-            default: Fallback::Told { words: "any name", example: "\"bergamot\"" },
+            default: Fallback::Described { words: "any name", example: "\"bergamot\"" },
             about: "The user name of that login.",
         },
         Key {
             name: "password",
             kind: Kind::Secret(CREDENTIAL),
-            default: Fallback::Told { words: "none", example: "\"secret\"" },
+            default: Fallback::Described { words: "none", example: "\"secret\"" },
             about: "The password for full control over HTTP. If none is set, every client that reaches the \
                     port has full control.",
         },
         Key {
             name: "password_file",
             kind: Kind::Path("the path of a file that holds the password and nothing else"),
-            default: Fallback::Told { words: "none", example: "\"control.password\"" },
+            default: Fallback::Described { words: "none", example: "\"control.password\"" },
             about: "Read the password from this file instead.",
         },
         Key {
             name: "restricted_username",
             kind: Kind::Secret(CREDENTIAL),
-            default: Fallback::Told { words: "any name", example: "\"guest\"" },
+            default: Fallback::Described { words: "any name", example: "\"guest\"" },
             about: "The user name of the login that may do everything except change the configuration.",
         },
         Key {
             name: "restricted_password",
             kind: Kind::Secret(CREDENTIAL),
-            default: Fallback::Told {
+            default: Fallback::Described {
                 words: "none: there is no such login",
                 example: "\"secret\"",
             },
@@ -83,13 +83,13 @@ pub(crate) static CONTROL: Table = Table {
         Key {
             name: "add_username",
             kind: Kind::Secret(CREDENTIAL),
-            default: Fallback::Told { words: "any name", example: "\"indexer\"" },
+            default: Fallback::Described { words: "any name", example: "\"indexer\"" },
             about: "The user name of the login that may only add NZBs.",
         },
         Key {
             name: "add_password",
             kind: Kind::Secret(CREDENTIAL),
-            default: Fallback::Told {
+            default: Fallback::Described {
                 words: "none: there is no such login",
                 example: "\"secret\"",
             },
@@ -98,20 +98,20 @@ pub(crate) static CONTROL: Table = Table {
         Key {
             name: "api_key",
             kind: Kind::Secret(CREDENTIAL),
-            default: Fallback::Told { words: "none", example: "\"secret\"" },
+            default: Fallback::Described { words: "none", example: "\"secret\"" },
             about: "The API key for clients of the SABnzbd API; it gives full control, also as a bearer \
                     token.",
         },
         Key {
             name: "api_key_file",
             kind: Kind::Path("the path of a file that holds the key and nothing else"),
-            default: Fallback::Told { words: "none", example: "\"control.api_key\"" },
+            default: Fallback::Described { words: "none", example: "\"control.api_key\"" },
             about: "Read the API key from this file instead.",
         },
         Key {
             name: "nzb_key",
             kind: Kind::Secret(CREDENTIAL),
-            default: Fallback::Told { words: "none", example: "\"secret\"" },
+            default: Fallback::Described { words: "none", example: "\"secret\"" },
             about: "An API key that may only add NZBs.",
         },
         Key {

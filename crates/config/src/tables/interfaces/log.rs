@@ -26,7 +26,7 @@ pub(crate) static LOG: Table = Table {
         Key {
             name: "file",
             kind: Kind::Path("a path"),
-            default: Fallback::Told { words: "standard error", example: "\"bergamot.log\"" },
+            default: Fallback::Described { words: "standard error", example: "\"bergamot.log\"" },
             about: "The file for the log; a relative path starts at the directory of the configuration \
                     file.",
         },

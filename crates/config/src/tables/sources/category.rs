@@ -24,7 +24,7 @@ pub(crate) static CATEGORY: Table = Table {
         Key {
             name: "directory",
             kind: Kind::Path("a path without \"..\""),
-            default: Fallback::Told { words: "the name", example: "\"tv\"" },
+            default: Fallback::Described { words: "the name", example: "\"tv\"" },
             about: "The directory of its finished downloads; a relative path starts at directories.complete.",
         },
         Key {

@@ -30,7 +30,7 @@ pub(crate) static FEEDS: Table = Table {
         Key {
             name: "output",
             kind: Kind::Path("a path"),
-            default: Fallback::Told { words: "none", example: "\"finished.xml\"" },
+            default: Fallback::Described { words: "none", example: "\"finished.xml\"" },
             about: "A file for an RSS feed of finished downloads; it is served as `/rss` in any case.",
         },
         Key {
@@ -70,14 +70,14 @@ pub(crate) static FEED: Table = Table {
         Key {
             name: "api_key",
             kind: Kind::Secret("a key"),
-            default: Fallback::Told { words: "none", example: "\"secret\"" },
+            default: Fallback::Described { words: "none", example: "\"secret\"" },
             about: "The API key of the account. The environment variable BERGAMOT_FEED_<NAME>_API_KEY \
                     overrides it.",
         },
         Key {
             name: "api_key_file",
             kind: Kind::Path("the path of a file that holds the key and nothing else"),
-            default: Fallback::Told { words: "none", example: "\"indexer.key\"" },
+            default: Fallback::Described { words: "none", example: "\"indexer.key\"" },
             about: "Read the key from this file instead.",
         },
         Key {
@@ -89,7 +89,7 @@ pub(crate) static FEED: Table = Table {
         Key {
             name: "rules",
             kind: Kind::Text("rules, one a line"),
-            default: Fallback::Told {
+            default: Fallback::Described {
                 words: "all items are accepted",
                 example: "\"Accept: debian -beta size:<5GB\"",
             },
@@ -98,13 +98,13 @@ pub(crate) static FEED: Table = Table {
         Key {
             name: "category",
             kind: Kind::Text("the name or an alias of a category"),
-            default: Fallback::Told { words: "none", example: "\"tv\"" },
+            default: Fallback::Described { words: "none", example: "\"tv\"" },
             about: "The category of its jobs, unless a rule sets another.",
         },
         Key {
             name: "priority",
             kind: Kind::Number { least: -1000, most: 1000 },
-            default: Fallback::Told { words: "that of the category", example: "50" },
+            default: Fallback::Described { words: "that of the category", example: "50" },
             about: "The priority of its jobs, unless a rule sets another.",
         },
         Key {
@@ -122,7 +122,7 @@ pub(crate) static FEED: Table = Table {
         Key {
             name: "interval",
             kind: Kind::Time { least: MINUTE, most: WEEK },
-            default: Fallback::Told {
+            default: Fallback::Described {
                 words: "by how often the feed has new items",
                 example: "\"1 h\"",
             },

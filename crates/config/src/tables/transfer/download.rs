@@ -96,7 +96,7 @@ pub(crate) static DOWNLOAD: Table = Table {
         Key {
             name: "time_zone",
             kind: Kind::Text("a time zone like \"Europe/Berlin\" or \"UTC\""),
-            default: Fallback::Told {
+            default: Fallback::Described {
                 words: "the variable TZ, else the zone of the machine (/etc/localtime), else UTC",
                 example: "\"Europe/Berlin\"",
             },

@@ -34,7 +34,7 @@ pub(crate) static SCHEDULE: Table = Table {
         Key {
             name: "rate",
             kind: Kind::Size { least: 0, most: 1 << 40 },
-            default: Fallback::Told { words: "none", example: "\"2 MB\"" },
+            default: Fallback::Described { words: "none", example: "\"2 MB\"" },
             about: "Bytes per second that all connections together may read, instead of download.rate; 0 B \
                     is no limit.",
         },

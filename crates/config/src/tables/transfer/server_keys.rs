@@ -29,7 +29,7 @@ pub(crate) static SERVER: Table = Table {
         Key {
             name: "port",
             kind: Kind::Number { least: 1, most: 65_535 },
-            default: Fallback::Told {
+            default: Fallback::Described {
                 words: "563 with encryption = \"tls\", else 119",
                 example: "563",
             },
@@ -38,19 +38,19 @@ pub(crate) static SERVER: Table = Table {
         Key {
             name: "username",
             kind: Kind::Secret(CREDENTIAL),
-            default: Fallback::Told { words: "no login", example: "\"ann\"" },
+            default: Fallback::Described { words: "no login", example: "\"ann\"" },
             about: "The user name to log in with; an environment variable can set it instead.",
         },
         Key {
             name: "password",
             kind: Kind::Secret(CREDENTIAL),
-            default: Fallback::Told { words: "none", example: "\"secret\"" },
+            default: Fallback::Described { words: "none", example: "\"secret\"" },
             about: "The password to log in with; an environment variable can set it instead.",
         },
         Key {
             name: "password_file",
             kind: Kind::Path("the path of a file that holds the password and nothing else"),
-            default: Fallback::Told { words: "none", example: "\"example.password\"" },
+            default: Fallback::Described { words: "none", example: "\"example.password\"" },
             about: "Read the password from this file instead; a line end after it is removed.",
         },
         Key {
@@ -75,7 +75,7 @@ pub(crate) static SERVER: Table = Table {
         Key {
             name: "ca_file",
             kind: Kind::Path("the path of a file with certificates in PEM"),
-            default: Fallback::Told { words: "none", example: "\"example-ca.pem\"" },
+            default: Fallback::Described { words: "none", example: "\"example-ca.pem\"" },
             about: "Certificates to trust in addition to the public ones: of authorities, or the server's \
                     own.",
         },
@@ -107,7 +107,7 @@ pub(crate) static SERVER: Table = Table {
         Key {
             name: "quota_reset_day",
             kind: Kind::Number { least: 1, most: 31 },
-            default: Fallback::Told { words: "`quota.reset_day`", example: "15" },
+            default: Fallback::Described { words: "`quota.reset_day`", example: "15" },
             about: "The day on which a month of this server begins.",
         },
         Key {
@@ -120,7 +120,7 @@ pub(crate) static SERVER: Table = Table {
         Key {
             name: "account",
             kind: Kind::Text("a name in one line"),
-            default: Fallback::Told { words: "its own", example: "\"example\"" },
+            default: Fallback::Described { words: "its own", example: "\"example\"" },
             about: "Servers with the same account share its connections: together they have at most the \
                     largest `connections` among them, and one is reserved for each.",
         },

@@ -17,7 +17,7 @@ pub(crate) static STORAGE: Table = Table {
         Key {
             name: "reserve",
             kind: Kind::Size { least: 0, most: 1 << 50 },
-            default: Fallback::Told {
+            default: Fallback::Described {
                 words: "a fiftieth of the volume, at most 1 GiB",
                 example: "\"5 GiB\"",
             },
@@ -27,20 +27,20 @@ pub(crate) static STORAGE: Table = Table {
         Key {
             name: "umask",
             kind: Kind::Text("permissions in octal, like \"022\""),
-            default: Fallback::Told { words: "that of the process", example: "\"002\"" },
+            default: Fallback::Described { words: "that of the process", example: "\"002\"" },
             about: "The permission bits that are removed from new files and directories.",
         },
         Key {
             name: "file_mode",
             kind: Kind::Text("permissions in octal, like \"0644\""),
-            default: Fallback::Told { words: "0666 without the umask", example: "\"0664\"" },
+            default: Fallback::Described { words: "0666 without the umask", example: "\"0664\"" },
             about: "The permissions of downloaded files, whatever the umask. If a share refuses to set them, \
                     the log says so once.",
         },
         Key {
             name: "directory_mode",
             kind: Kind::Text("permissions in octal, like \"0755\""),
-            default: Fallback::Told { words: "0777 without the umask", example: "\"0775\"" },
+            default: Fallback::Described { words: "0777 without the umask", example: "\"0775\"" },
             about: "The permissions of their directories, whatever the umask.",
         },
     ],
