@@ -6,34 +6,28 @@
 #![forbid(unsafe_code)]
 
 mod amount;
-mod article_range;
-mod disk_trouble;
-mod file_status;
+mod disk;
 mod fnv;
-mod group_name;
 mod ids;
-mod message_id;
-mod message_id_list;
-mod patience;
+mod news;
 mod printable;
-mod safe_name;
 mod secret;
 mod split_mix;
 mod unix_time;
 mod url;
 
 pub use amount::{ByteCount, ByteRate, InvalidAmount};
-pub use article_range::ArticleRange;
-pub use disk_trouble::DiskTrouble;
-pub use file_status::{FileIdentity, FileStatus};
+pub use disk::disk_trouble::DiskTrouble;
+pub use disk::file_status::{FileIdentity, FileStatus};
+pub use disk::safe_name::SafeName;
 pub use fnv::{fnv32, fnv64};
-pub use group_name::{GroupName, InvalidGroupName};
 pub use ids::{JobId, ServerId};
-pub use message_id::{InvalidMessageId, MessageId};
-pub use message_id_list::MessageIdList;
-pub use patience::Patience;
+pub use news::article_range::ArticleRange;
+pub use news::group_name::{GroupName, InvalidGroupName};
+pub use news::message_id::{InvalidMessageId, MessageId};
+pub use news::message_id_list::MessageIdList;
+pub use news::patience::Patience;
 pub use printable::Shown;
-pub use safe_name::SafeName;
 pub use secret::Secret;
 pub use split_mix::SplitMix;
 pub use unix_time::UnixTime;
