@@ -15,12 +15,14 @@ mod pace;
 mod reply;
 mod seen;
 mod settings;
+mod work;
 
 pub use feed::{Standing, State};
-pub use feeds::{CallId, Event, Feeds, Fetch, HostRefusal, NzbOutcome, Take, Work};
+pub use feeds::Feeds;
 pub use judge::{Judge, Judged};
 pub use memory::{FeedMemory, ItemKey, Memory, PollError, WantedItem};
 pub use pace::retry_after;
 pub use reply::{Failure, FailureKind, Headers, Outcome, Reply, failure_of_status};
 pub use seen::{Fate, Seen};
 pub use settings::{FeedId, FeedSettings};
+pub use work::{CallId, Event, Fetch, HostRefusal, NzbOutcome, Take, Work};
