@@ -1,5 +1,8 @@
 //! [`JobDir`]: the directory of one job while it is downloaded; shared by the writer's threads.
 
+mod compare;
+mod working_name;
+
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
@@ -12,8 +15,13 @@ use rustix::fs::{self, FileType, OFlags};
 use rustix::io::Errno;
 use tracing::debug;
 
+pub use compare::{Compared, Sum};
+
 use crate::error::DiskError;
 use crate::files::folder::{Folder, Renamed, Stamp, status_of};
+use crate::files::job_dir::working_name::{
+    JOINING, is_working_name, part_index, part_name, unlike_working_names,
+};
 use crate::files::moving::Move;
 use crate::files::names::Names;
 use crate::files::part_file::{PartFile, PartHistory};
@@ -57,23 +65,6 @@ struct Finished {
     name: OsString,
     status: FileStatus,
     stamp: Option<Stamp>, // where inode numbers may change
-}
-
-/// What was found in a file that was read.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Compared {
-    /// Which runs of bytes are there as they should be.
-    pub agrees: Vec<bool>,
-    /// Of the very file that was read, after that; none if there is no such file.
-    pub status: Option<FileStatus>,
-}
-
-/// What a run of bytes of a file has to be.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Sum {
-    pub from: u64,
-    pub length: u64,
-    pub crc32: u32,
 }
 
 /// A run of bytes that was written to a provisional place.
@@ -154,47 +145,6 @@ impl JobDir {
     /// What the finished file of that index was when it got its name. It never waits for the disk.
     pub fn finished_status(&self, index: u32) -> Option<FileStatus> {
         lock(&self.finished).get(&index).map(|finished| finished.status)
-    }
-
-    /// Which of these ranges of the unfinished file have the right checksum. The file that was read is the
-    /// one that is continued.
-    ///
-    /// An error says nothing about the content, and is never `Vanished` or `Changed`.
-    pub fn compare_part(&self, index: u32, sums: &[Option<Sum>]) -> Result<Compared, DiskError> {
-        let compared = self.compare(&part_name(index), sums)?;
-        if let Some(status) = compared.status {
-            self.know_part(&mut lock(&self.parts), index, KnownPart::new(status));
-        }
-        Ok(compared)
-    }
-
-    /// The same of a finished file.
-    pub fn compare_finished(
-        &self,
-        name: &str,
-        sums: &[Option<Sum>],
-    ) -> Result<Compared, DiskError> {
-        self.compare(OsStr::new(name), sums)
-    }
-
-    fn compare(&self, name: &OsStr, sums: &[Option<Sum>]) -> Result<Compared, DiskError> {
-        self.read_and_compare(name, sums).map_err(|error| match error {
-            // A share does not know the handle any more, which does not mean that the file is gone.
-            DiskError::Vanished { path } => DiskError::Broken { path, errno: Errno::STALE },
-            error => error,
-        })
-    }
-
-    /// Those without a sum are not as they should be.
-    fn read_and_compare(&self, name: &OsStr, sums: &[Option<Sum>]) -> Result<Compared, DiskError> {
-        if self.folder.stat(name)?.is_none() {
-            return Ok(Compared { agrees: vec![false; sums.len()], status: None });
-        }
-        let (file, _) = self.folder.open(name, OFlags::RDONLY)?;
-        let part = PartFile::new(0, file, self.folder.path().join(name), &self.folder);
-        let agrees = |sum: &Option<Sum>| sum.map_or(Ok(false), |sum| part.agrees_with(&sum));
-        let agrees = sums.iter().map(agrees).collect::<Result<_, _>>()?;
-        Ok(Compared { agrees, status: Some(part.status()?) })
     }
 
     /// Makes an unfinished file of a finished one, of which not all is as it should be.
@@ -596,139 +546,10 @@ pub(crate) fn is_lost(error: &DiskError) -> bool {
     matches!(error, DiskError::Changed { .. } | DiskError::Vanished { .. })
 }
 
-fn part_name(index: u32) -> OsString {
-    OsString::from(format!("{index:04}{UNFINISHED}"))
-}
-
-fn part_index(name: &OsStr) -> Option<u32> {
-    let index = name.to_str()?.strip_suffix(UNFINISHED)?.parse().ok()?;
-    (part_name(index) == name).then_some(index)
-}
-
-/// Also of names that are ours only to a file system that ignores case.
-fn is_working_name(name: &OsStr) -> bool {
-    let Some(name) = name.to_str().map(str::to_ascii_lowercase) else { return false };
-    let stem = name.strip_suffix(JOINING).or_else(|| name.strip_suffix(UNFINISHED));
-    stem.is_some_and(|stem| !stem.is_empty() && stem.bytes().all(|b| b.is_ascii_digit()))
-}
-
-/// A file of the NZB may well be called `0007.part`.
-fn unlike_working_names(wanted: &SafeName) -> SafeName {
-    if is_working_name(OsStr::new(wanted.as_str())) {
-        SafeName::from_raw(&format!("_{wanted}"))
-    } else {
-        wanted.clone()
-    }
-}
-
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // Each change under these locks is one insert or remove, whole or not done.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-const UNFINISHED: &str = ".part";
-const JOINING: &str = ".join.part";
-
 #[cfg(test)]
-mod tests {
-    use std::os::fd::BorrowedFd;
-
-    use tempfile::TempDir;
-
-    use super::*;
-    use crate::files::kernel::Kernel;
-
-    /// Reads nothing but this error.
-    #[derive(Debug)]
-    struct Unreadable(Errno);
-
-    impl Kernel for Unreadable {
-        fn pread(&self, _: BorrowedFd<'_>, _: &mut [u8], _: u64) -> rustix::io::Result<usize> {
-            Err(self.0)
-        }
-    }
-
-    #[test]
-    fn what_cannot_be_read_is_not_taken_for_changed() {
-        let sums = [Some(Sum { from: 0, length: 3, crc32: 0 }), None];
-        for errno in [Errno::IO, Errno::STALE, Errno::MFILE] {
-            let temp = TempDir::new().unwrap();
-            let root = Root::with_kernel(temp.path(), Arc::new(Unreadable(errno))).unwrap();
-            let dir = root.job_dir(&SafeName::from_raw("job")).unwrap();
-            let gone = Compared { agrees: vec![false, false], status: None };
-            assert_eq!(dir.compare_part(7, &sums).unwrap(), gone);
-            dir.part(7).unwrap().write_at(0, b"abc").unwrap();
-            let error = dir.compare_part(7, &sums).unwrap_err();
-            assert!(!is_lost(&error), "{error}");
-        }
-    }
-
-    #[test]
-    fn what_is_shorter_than_it_should_be_differs() {
-        let temp = TempDir::new().unwrap();
-        let dir = Root::open(temp.path()).unwrap().job_dir(&SafeName::from_raw("job")).unwrap();
-        dir.part(7).unwrap().write_at(0, b"abc").unwrap();
-        let crc32 = crc32fast::hash(b"abc");
-        let sums = [3, 4].map(|length| Some(Sum { from: 0, length, crc32 }));
-        assert_eq!(dir.compare_part(7, &sums).unwrap().agrees, [true, false]);
-    }
-
-    /// A file system whose inode numbers cannot be relied on.
-    #[derive(Debug)]
-    struct Renumbering(bool);
-
-    impl Kernel for Renumbering {
-        fn renumbers_inodes(&self, _: BorrowedFd<'_>) -> bool {
-            self.0
-        }
-    }
-
-    /// A directory with one unfinished and one finished file, of which the inodes were others before.
-    fn renumbered(renumbers: bool) -> (TempDir, JobDir) {
-        let temp = TempDir::new().unwrap();
-        let root = Root::with_kernel(temp.path(), Arc::new(Renumbering(renumbers))).unwrap();
-        let dir = root.job_dir(&SafeName::from_raw("job")).unwrap();
-        for index in [0, 1] {
-            dir.part(index).unwrap().write_at(0, b"abc").unwrap();
-        }
-        let part = dir.part(1).unwrap();
-        dir.finish(&part, ByteCount(3), &[], &SafeName::from_raw("b")).unwrap();
-        lock(&dir.parts).get_mut(&0).unwrap().identity.inode += 1000;
-        lock(&dir.finished).get_mut(&1).unwrap().status.identity.inode += 1000;
-        (temp, dir)
-    }
-
-    #[test]
-    fn a_file_that_only_has_another_inode_is_the_same_where_inodes_change() {
-        let (_temp, dir) = renumbered(true);
-        dir.check_promised().unwrap();
-        dir.part(0).unwrap().write_at(3, b"def").unwrap();
-        dir.part(0).unwrap().write_at(6, b"ghi").unwrap();
-        let (_temp, dir) = renumbered(false);
-        assert_eq!(dir.check_promised().unwrap_err().code(), "file.changed");
-        assert_eq!(dir.part(0).unwrap_err().code(), "file.changed");
-    }
-
-    #[test]
-    fn another_file_in_its_place_is_found_where_inodes_change_too() {
-        let (_temp, dir) = renumbered(true);
-        for (name, times) in [("0000.part", "other"), ("b", "another")] {
-            let [old, new] = [name, times].map(|name| dir.path().join(name));
-            std::fs::write(&new, b"xyz").unwrap();
-            let modified = std::fs::metadata(&old).unwrap().modified().unwrap();
-            let later = modified + std::time::Duration::from_secs(1);
-            std::fs::File::options().write(true).open(&new).unwrap().set_modified(later).unwrap();
-            std::fs::rename(new, old).unwrap();
-        }
-        assert_eq!(dir.check_promised().unwrap_err().code(), "file.changed");
-        assert_eq!(dir.part(0).unwrap_err().code(), "file.changed");
-    }
-
-    #[test]
-    fn the_file_that_was_read_is_the_one_that_is_gone_on_with() {
-        let (_temp, dir) = renumbered(false);
-        let sums = [Some(Sum { from: 0, length: 3, crc32: crc32fast::hash(b"abc") })];
-        assert_eq!(dir.compare_part(0, &sums).unwrap().agrees, [true]);
-        dir.part(0).unwrap().write_at(3, b"def").unwrap();
-    }
-}
+mod tests;
