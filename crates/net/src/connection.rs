@@ -29,7 +29,7 @@ pub struct Connection {
     orders: Option<mpsc::UnboundedSender<Instruction>>, // bounded by the engine's budget
 }
 
-/// What a connection tells its owner. `Ended` is the last.
+/// A report of a connection to its owner. `Ended` is the last.
 #[derive(Debug)]
 pub enum Report {
     Ended {
@@ -49,7 +49,7 @@ pub enum Report {
     Present {
         ticket: u64,
     },
-    /// So many bytes of the article's body have come; 0 when it begins, and then now and then.
+    /// Bytes of the article's body received so far; 0 when it begins, then periodically.
     Progress {
         ticket: u64,
         received: u64,
@@ -118,7 +118,7 @@ impl Connection {
         self.instruct(Instruction::Lend(credit));
     }
 
-    /// Stops its reading; it settles what is left of its credit, and may ask again.
+    /// Revokes its credit; it returns what is left, and may request more.
     pub fn revoke(&self) {
         self.instruct(Instruction::Revoke);
     }
@@ -275,7 +275,8 @@ impl<R: Fn(Report)> Session<R> {
         }
     }
 
-    /// How much may be read now. Requests for more go out; meanwhile the server's time stands still.
+    /// How much may be read now. Sends requests for more credit; the server's deadlines are suspended
+    /// meanwhile.
     fn room_to_read(&mut self) -> usize {
         let (now, expecting) = (Instant::now(), self.machine.outstanding() > 0);
         if self.bodies.is_blocked() {

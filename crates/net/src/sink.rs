@@ -7,8 +7,8 @@ use bergamot_yenc::{Decoder, Outcome};
 
 use crate::socket::buffer::{Buffer, BufferPool};
 
-/// Decodes the bodies of one connection into buffers of the pool. A body that was not admitted yet
-/// has no room, and waits in the socket.
+/// Decodes the bodies of one connection into buffers of the pool. A body that was not admitted yet has no
+/// buffer, and stays in the socket.
 #[derive(Debug)]
 pub(crate) struct Bodies {
     pool: BufferPool,
@@ -45,7 +45,7 @@ impl Bodies {
         }
     }
 
-    /// The body of this request may have so much room, now or when it comes.
+    /// Admits the body of this request with a buffer of this size, now or when it arrives.
     pub(crate) fn admit(&mut self, request: RequestId, reserve: usize) {
         match &mut self.current {
             Some(current) if current.request == request => {

@@ -15,7 +15,7 @@ use super::error::HttpError;
 use super::inflate::{Body, InflateError};
 use super::route::Stream;
 
-/// An answer whose body is still to come. While it lives its connection is driven beside it.
+/// An answer whose body was not read yet. A task drives its connection until it is dropped.
 pub(super) struct Answer {
     pub(super) status: u16,
     pub(super) headers: HeaderMap,
@@ -71,7 +71,7 @@ impl Answer {
                 body.take(bytes).map_err(inflate_error)?;
             }
         }
-        // Answers without a body may say all the same how it would have been encoded.
+        // Answers without a body may still have a `Content-Encoding`.
         if is_empty { Ok(Vec::new()) } else { body.finish().map_err(inflate_error) }
     }
 
@@ -94,7 +94,7 @@ fn head(url: &Url, request: &Request<'_>) -> Result<hyper::Request<Empty<Bytes>>
     let refused = |_| HttpError::Target { host: url.host().to_owned() };
     *head.uri_mut() = url.target().parse().map_err(refused)?;
     let mut put = |name: HeaderName, value: &str| {
-        // A validator that cannot be sent back is one the server will not miss.
+        // A validator that is no valid header value is left out.
         if let Ok(value) = HeaderValue::from_str(value) {
             head.headers_mut().insert(name, value);
         }

@@ -4,14 +4,14 @@ use std::io::Write;
 
 use flate2::write::MultiGzDecoder;
 
-/// A body as it comes in, within its bound. A bomb goes off no further than that.
+/// A body while it is received, decompressed within its bound.
 #[derive(Debug)]
 pub(super) enum Body {
     Gzip(Box<MultiGzDecoder<Bounded>>),
     Plain(Bounded),
 }
 
-/// Why a body is not taken any further.
+/// Why a body is not decompressed any further.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum InflateError {
     Damaged,

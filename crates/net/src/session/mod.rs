@@ -45,7 +45,7 @@ pub struct GroupNumbers {
     pub range: ArticleRange,
 }
 
-/// Why an errand did not bring what it was sent for.
+/// Why a command of a session failed.
 #[derive(Debug, Error)]
 pub enum SessionError {
     /// There is no connection any more.
@@ -58,7 +58,7 @@ pub enum SessionError {
     Refused { command: &'static str, reply: Reply },
 }
 
-/// Tells an errand, once, that its connection is wanted elsewhere.
+/// Signals a session, once, that a download needs its connection.
 #[derive(Clone, Debug, Default)]
 pub struct Recall(Arc<watch::Sender<bool>>);
 
@@ -71,7 +71,7 @@ impl Recall {
         *self.0.borrow()
     }
 
-    /// Waits until it is.
+    /// Waits until it is recalled.
     pub async fn recalled(&self) {
         // The sender lives as long as `self`, so there is an end to wait for.
         let _ = self.0.subscribe().wait_for(|recalled| *recalled).await;
@@ -182,7 +182,7 @@ impl Session {
         }
     }
 
-    /// What the server thinks the time is, as it writes it.
+    /// The answer to DATE, unparsed.
     pub async fn date(&mut self) -> Result<Box<str>, SessionError> {
         match self.ask(Request::Date, &mut nowhere()).await? {
             Answer::Date(text) => Ok(text),
@@ -287,7 +287,7 @@ impl Wire {
         Ok(wire)
     }
 
-    /// What the machine has to tell next.
+    /// The next event of the machine.
     async fn next_event(&mut self, sink: &mut impl BodySink) -> Result<Event, Ended> {
         loop {
             self.transmit();

@@ -9,7 +9,7 @@ use crate::journal::entries::Decoder;
 use crate::journal::frame::{Frame, Kind, Owner, frames};
 use crate::journal::{Entry, Finished, Replay};
 
-/// What is claimed after all entries were played through.
+/// The state after all entries were replayed.
 #[derive(Debug, Default)]
 pub(super) struct Claims {
     written: BTreeMap<(u32, u32), usize>, // places in `parts`

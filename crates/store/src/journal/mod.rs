@@ -58,7 +58,7 @@ pub enum Entry {
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Mark(u64);
 
-/// What the journal says that still counts.
+/// The entries of a journal that still count.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Replay {
     /// Of files that are not finished, in the order in which it was written.
@@ -69,7 +69,7 @@ pub struct Replay {
     pub inside_finished: Vec<Restored>,
     /// Which files the unfinished ones are. Journals of an older bergamot do not say.
     pub identities: BTreeMap<u32, FileIdentity>,
-    /// Stretches of the journal that could not be read; what they told is forgotten.
+    /// Damaged frames, whose entries are lost.
     pub damaged: usize,
     /// Why a journal that was there was set aside as a whole.
     pub set_aside: Option<String>,
@@ -87,7 +87,7 @@ pub struct Finished {
 }
 
 impl Journal {
-    /// With what it says. One that is not this job's is set aside.
+    /// Opens the journal and replays it. One of another job is set aside.
     pub(crate) fn open(
         directory: Arc<dyn Directory>,
         name: String,
@@ -107,14 +107,14 @@ impl Journal {
             Err(why) => return journal.set_aside(why),
         };
         journal.last = claims.last;
-        // What could not be read must not lie between what is appended now.
+        // Damaged frames must not remain before new ones.
         if claims.damaged > 0 || claims.outdated || journal.bytes > LEAST_COMPACTED {
             journal.rewrite(&claims)?;
         }
         Ok((journal, claims.into_replay()))
     }
 
-    /// Which files anything was ever told of, whether or not it still counts.
+    /// The files that any entry mentions, whether it still counts or not.
     pub(crate) fn files(
         directory: &dyn Directory,
         name: &str,
@@ -283,7 +283,7 @@ const MOST_BYTES: u64 = 256 << 20;
 /// Damage costs a frame: a journal that was rewritten must not be a single one.
 const ENTRIES_A_FRAME: usize = 256;
 
-/// Rewritten when it has grown to so many times what it had to say then.
+/// The journal is compacted when it has grown by this factor since the last time.
 const GROWTH: u64 = 4;
 const LEAST_COMPACTED: u64 = 1 << 20;
 

@@ -23,7 +23,7 @@ pub(super) struct Part {
 }
 
 impl Index {
-    /// Trees that are made of all at once are half as large as those that grew.
+    /// Built in one go: a `BTreeMap` that is collected takes half the memory of one that grew.
     pub(super) fn of(records: &[Box<Record>], last_id: u32) -> Self {
         let known = records.iter().filter(|record| record.stands_in_the_way());
         let known = known.map(|record| ((record.fingerprint, record.id), record.source.clone()));
@@ -51,7 +51,7 @@ impl Index {
         self.learn_parts(record);
     }
 
-    /// Whoever has the articles of a part has those of a part of the job.
+    /// A new job with the articles of a merged job counts as a duplicate of the job it was merged into.
     pub(super) fn learn_parts(&mut self, record: &Record) {
         for Joined { job, fingerprint, source } in record.joined() {
             self.parts.insert(*job, Part { of: record.id, fingerprint: *fingerprint });

@@ -43,7 +43,7 @@ pub struct Spool {
     directory: Arc<dyn Directory>,
     index: Mutex<Index>,
     crash_guard: Mutex<CrashGuard>,
-    /// Where other files of the state lie, which have room set aside for them, too.
+    /// The state directory, which has a reserve file of its own.
     beside: Option<PathBuf>,
     /// Why nothing new is taken.
     unwritable: Mutex<Option<String>>,

@@ -81,7 +81,8 @@ impl Move<'_> {
             Ok(()) => {}
             Err(error @ DiskError::Stopped { .. }) => return Err(error),
             Err(error) => {
-                // Half a copy only makes a full disk fuller; the next run would clear it as well.
+                // Remove a partial copy now, because the disk may be full; the next run would remove it as
+                // well.
                 let _ = tree::remove(target, &temporary, None);
                 return Err(error);
             }

@@ -11,16 +11,16 @@ use crate::files::job_dir::working_name::part_name;
 use crate::files::job_dir::{JobDir, KnownPart, lock};
 use crate::files::part_file::PartFile;
 
-/// What was found in a file that was read.
+/// The result of comparing a file with checksums.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Compared {
-    /// Which runs of bytes are there as they should be.
+    /// Which ranges have the right checksum.
     pub agrees: Vec<bool>,
-    /// Of the very file that was read, after that; none if there is no such file.
+    /// The status of the file that was read, taken after reading; `None` if it does not exist.
     pub status: Option<FileStatus>,
 }
 
-/// What a run of bytes of a file has to be.
+/// The expected checksum of a range of a file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Sum {
     pub from: u64,
@@ -52,13 +52,13 @@ impl JobDir {
 
     fn compare(&self, name: &OsStr, sums: &[Option<Sum>]) -> Result<Compared, DiskError> {
         self.read_and_compare(name, sums).map_err(|error| match error {
-            // A share does not know the handle any more, which does not mean that the file is gone.
+            // `ESTALE` of a network share does not mean that the file was removed.
             DiskError::Vanished { path } => DiskError::Broken { path, errno: Errno::STALE },
             error => error,
         })
     }
 
-    /// Those without a sum are not as they should be.
+    /// A range without a checksum never agrees.
     fn read_and_compare(&self, name: &OsStr, sums: &[Option<Sum>]) -> Result<Compared, DiskError> {
         if self.folder.stat(name)?.is_none() {
             return Ok(Compared { agrees: vec![false; sums.len()], status: None });

@@ -50,7 +50,7 @@ pub struct JobDir {
 struct KnownPart {
     identity: FileIdentity,
     history: Arc<PartHistory>,
-    is_lost: bool, // it is not what was written: nothing more is written under its name
+    is_lost: bool, // the file was replaced or truncated: nothing more is written to it
 }
 
 impl KnownPart {
@@ -162,11 +162,11 @@ impl JobDir {
         }
     }
 
-    /// Removes finished files that are in no record: the daemon was killed between a name and its
-    /// record, and will fetch that file anew. Kept, it would come to lie there twice.
+    /// Removes finished files that are in no record: the daemon was killed between the rename and the record,
+    /// and will download that file again. If it were kept, there would be two copies.
     pub fn remove_all_but(&self, known: &[&str]) -> Result<(), DiskError> {
         for (name, _) in self.finished()? {
-            // What is hidden is a mark of ours that tells how far a move had got.
+            // Hidden files are our marks of a move.
             let is_mark = name.as_encoded_bytes().starts_with(b".");
             if !is_mark && !known.iter().any(|known| name == **known) {
                 debug!(file = %Shown(&name.to_string_lossy()), "not on record, removed");
@@ -219,7 +219,7 @@ impl JobDir {
         Ok(part.with_history(history))
     }
 
-    /// What bears the name must be what was written, not a file put in its place, and none that was cut.
+    /// The file under that name must be the one that was written, not replaced and not truncated.
     fn open_known(&self, index: u32, known: &KnownPart) -> Result<PartFile, DiskError> {
         let name = part_name(index);
         let (file, status) = self.folder.open(&name, OFlags::RDWR)?;
@@ -233,12 +233,12 @@ impl JobDir {
         Ok(self.part_file(index, file).with_history(known.history.clone()))
     }
 
-    /// Whether the files here may come to have other identities.
+    /// Whether inode numbers may change on this file system.
     pub fn renumbers_inodes(&self) -> bool {
         self.renumbers_inodes
     }
 
-    /// Whether the same file may have had one identity and have the other now.
+    /// Whether both identities may belong to the same file.
     fn is_renumbered(&self, before: FileIdentity, now: FileIdentity) -> bool {
         self.renumbers_inodes && before.device == now.device
     }
@@ -250,7 +250,7 @@ impl JobDir {
         }
     }
 
-    /// It is not what was written, and stays so.
+    /// Marks the part as replaced or truncated, for as long as the directory is open.
     pub(crate) fn lose_part(&self, index: u32) {
         if let Some(known) = lock(&self.parts).get_mut(&index) {
             known.is_lost = true;
@@ -258,8 +258,7 @@ impl JobDir {
         self.note_flushed(index);
     }
 
-    /// A second handle of an unfinished file, to write to it past the page cache; many file systems
-    /// have none to give.
+    /// A second handle of an unfinished file, with `O_DIRECT`; many file systems do not support it.
     pub(crate) fn open_directly(&self, part: &PartFile) -> Result<OwnedFd, DiskError> {
         let name = part_name(part.index());
         let direct = self.folder.kernel().direct();
@@ -347,7 +346,8 @@ impl JobDir {
         self.finish_by(part, &Whole { size, pieces, sums: &[] }, wanted, || part.sync())
     }
 
-    /// The same for a caller that has its own way to sync it. What differs from its sums is `Changed`.
+    /// The same for a caller that fsyncs the file itself. A file that differs from its checksums is
+    /// `Changed`.
     pub(crate) fn finish_by(
         &self,
         part: &PartFile,
@@ -387,7 +387,7 @@ impl JobDir {
         Ok(name)
     }
 
-    /// From the disk, not from what the kernel still has of it.
+    /// Compares the file as read from the disk, not from the page cache.
     fn read_back(&self, part: &PartFile, sums: &[Sum]) -> Result<(), DiskError> {
         if !sums.is_empty() {
             part.drop_cache();
@@ -413,7 +413,7 @@ impl JobDir {
         }
     }
 
-    /// What bears the name must be what we wrote, not a file put in its place.
+    /// The file under that name must be the one that was written, not a replacement.
     fn check_in_place(&self, part: &PartFile, working: &OsStr) -> Result<(), DiskError> {
         let there = self.folder.stat(working)?.map(|stat| status_of(&stat).identity);
         let checked = match there == Some(part.identity()?) {
@@ -502,7 +502,7 @@ impl JobDir {
                 && *stamp == Some(Stamp::of(stat))
     }
 
-    /// What is left unfinished when the job is done is of no use to anyone.
+    /// Removes the unfinished files of a job that has ended.
     pub(crate) fn remove_parts(&self) -> Result<(), DiskError> {
         for (name, kind) in self.folder.entries()? {
             if is_working_name(&name) && kind != FileType::Directory {
@@ -541,7 +541,7 @@ pub(crate) struct Whole<'a> {
     pub(crate) sums: &'a [Sum],
 }
 
-/// What was written is not to be had any more.
+/// Whether the error means that written data is lost.
 pub(crate) fn is_lost(error: &DiskError) -> bool {
     matches!(error, DiskError::Changed { .. } | DiskError::Vanished { .. })
 }
