@@ -34,7 +34,7 @@ pub struct Fetch {
     pub etag: Option<Box<str>>,
     pub last_modified: Option<Box<str>>,
     pub allow_private: bool,
-    /// For [`Reply::judged`].
+    /// For [`Reply::judged`](super::Reply::judged).
     pub judge: Judge,
 }
 
