@@ -262,7 +262,7 @@ fn limits_and_pauses_are_those_of_the_daemon() {
     assert_eq!(desk.ask(&["pause", "--for", "90 min"]), "Downloads are paused for 1 h 30 min.\n");
     let status = desk.ask(&["status"]);
     assert!(status.contains("paused by ") && status.contains(", until "), "{status}");
-    assert_eq!(desk.ask(&["resume"]), "Downloads go on.\n");
+    assert_eq!(desk.ask(&["resume"]), "Downloads are resumed.\n");
     assert!(!desk.ask(&["status"]).contains("paused"));
     desk.add_paused("a");
     desk.ask(&["pause"]);
@@ -384,7 +384,7 @@ fn waiting_ends_with_the_time_the_job_the_person_or_the_daemon() {
     assert_eq!(ended(waiting).code(), Some(7));
     let other = desk.add_paused("b");
     let forsaken = [start(&["wait", &other]), start(&["watch"]), start(&["log", "-f"])];
-    assert_eq!(desk.ask(&["stop"]), "The daemon stops.\n");
+    assert_eq!(desk.ask(&["stop"]), "The daemon is stopping.\n");
     for child in forsaken {
         assert_eq!(ended(child).code(), Some(3));
     }

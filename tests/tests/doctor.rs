@@ -105,13 +105,13 @@ fn all_is_well_where_it_is() {
     assert!(output.status.success(), "{findings:#?} {output:?}");
     for (about, fact) in [
         ("watch", "files get mode"),
-        ("inotify", "tells of new files"),
+        ("inotify", "inotify reports new files"),
         ("incomplete to", "jobs are renamed"),
         ("incomplete to", "hard links work"),
         ("(room)", "free"),
         ("(room)", "inodes"),
         ("clock", "it is 20"),
-        ("IPv6", "way out"),
+        ("IPv6", "route"),
         ("server s0 (name)", "IPv4 (A): 127.0.0.1; IPv6 (AAAA): none"),
         ("server s0 (IPv4)", "connects within"),
         ("server s0 (clock)", "says it is 2026-01-01T00:00:"),

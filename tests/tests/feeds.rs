@@ -347,9 +347,9 @@ fn what_was_given_up_is_tried_again_by_command() {
     };
     let base = site.url("");
     site.turn_to(move |request| listing(request, &base, &names, &[post(0)]));
-    assert_eq!(retry(), "Tried again: 0 items, 1 jobs.\n");
+    assert_eq!(retry(), "Retried: 0 items, 1 jobs.\n");
     daemon.wait_complete("a.show");
-    assert_eq!(retry(), "Nothing of this feed was given up.\n");
+    assert_eq!(retry(), "Nothing of this feed has failed.\n");
     daemon.stop();
 }
 

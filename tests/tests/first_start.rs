@@ -131,7 +131,7 @@ fn a_server_that_wants_a_login_it_was_not_given_is_told_of_when_it_is_added() {
     };
     let added = add("main", &[]);
     assert_eq!(added.status.code(), Some(6), "{}", said(&added));
-    assert!(said(&added).contains("main is added, but cannot be used now"), "{}", said(&added));
+    assert!(said(&added).contains("main is added, but does not work now"), "{}", said(&added));
     fs::write(home.join("word"), "right-word\n").unwrap();
     let file = home.join("word").display().to_string();
     let added = add("other", &["--username", "ann", "--password-file", &file]);

@@ -71,7 +71,7 @@ pub trait Control: Send + Sync + 'static {
         edit: Edit,
     ) -> impl Future<Output = Result<Vec<Result<(), Refusal>>, Refusal>> + Send;
 
-    /// Makes a job of its own of files of which nothing has come yet, right behind the one they leave.
+    /// Moves files of which nothing was downloaded yet into a new job right after theirs.
     fn split(
         &self,
         job: JobId,
@@ -79,7 +79,7 @@ pub trait Control: Send + Sync + 'static {
         name: String,
     ) -> impl Future<Output = Result<JobId, Refusal>> + Send;
 
-    /// Makes the others, of which nothing has come yet, part of the first.
+    /// Merges the other jobs, of which nothing was downloaded yet, into the first.
     fn merge(&self, jobs: Vec<JobId>) -> impl Future<Output = Result<(), Refusal>> + Send;
 
     fn pause(&self, pause: Pause) -> impl Future<Output = Result<(), Refusal>> + Send;

@@ -43,7 +43,7 @@ pub enum Event {
         #[serde(flatten)]
         probe: Probe,
     },
-    /// How far a stage after the download has come, in thousandths.
+    /// The progress of a stage after the download, in thousandths.
     JobStage {
         #[serde(with = "crate::wire::job_id")]
         job: JobId,

@@ -37,7 +37,7 @@ pub struct HeaderPage {
     pub last: u64,
     /// Of how many headers these were chosen.
     pub known: usize,
-    /// What is older lies below this number; null at the end.
+    /// Older headers have numbers below this; null at the end.
     pub below: Option<u64>,
     pub items: Vec<Header>,
 }

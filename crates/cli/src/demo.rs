@@ -42,7 +42,7 @@ pub fn run(settings: &Settings) -> anyhow::Result<()> {
     println!("The daemon runs with {}.", config.display());
     let stop = watch_signals(&runtime)?;
     let mut daemon = start_daemon(&config)?;
-    let result = download(&home, &post, &mut daemon, &stop, patience(settings));
+    let result = download(&home, &post, &mut daemon, &stop, timeout(settings));
     stop_daemon(&mut daemon);
     runtime.block_on(server.stop());
     let (path, took) = result.with_context(|| format!("{} is left as it is", home.display()))?;
@@ -98,9 +98,9 @@ fn stop_daemon(daemon: &mut Child) {
 }
 
 /// Twice as long as the rate takes, and what a slow machine may take beside that.
-fn patience(Settings { size, rate, .. }: &Settings) -> Duration {
+fn timeout(Settings { size, rate, .. }: &Settings) -> Duration {
     let seconds = size.0.checked_div(rate.0).unwrap_or(0);
-    PATIENCE.saturating_add(Duration::from_secs(seconds.saturating_mul(2)))
+    LEAST_TIMEOUT.saturating_add(Duration::from_secs(seconds.saturating_mul(2)))
 }
 
 /// Drops the NZB and waits for the file.
@@ -109,12 +109,12 @@ fn download(
     post: &Generated,
     daemon: &mut Child,
     stop: &AtomicBool,
-    patience: Duration,
+    timeout: Duration,
 ) -> anyhow::Result<(PathBuf, Duration)> {
     // The watch is armed: a file that is copied now is noticed.
     let lock = home.join("state/spool/lock");
     let begun = Instant::now();
-    while !lock.exists() && begun.elapsed() < PATIENCE {
+    while !lock.exists() && begun.elapsed() < LEAST_TIMEOUT {
         std::thread::sleep(LOOK_AGAIN);
     }
     std::thread::sleep(SETTLING);
@@ -129,7 +129,7 @@ fn download(
             bail!("the daemon ended before the download did: {status}");
         }
         ensure!(!stop.load(Ordering::Relaxed), "the demo was stopped");
-        ensure!(start.elapsed() < patience, "it did not come within {patience:?}");
+        ensure!(start.elapsed() < timeout, "the download did not finish within {timeout:?}");
         std::thread::sleep(LOOK_AGAIN);
     }
     Ok((finished, start.elapsed()))
@@ -167,7 +167,7 @@ const FILE: &str = "sample.bin";
 /// What most posters use.
 const ARTICLE: ByteCount = ByteCount(700 << 10);
 
-const PATIENCE: Duration = Duration::from_secs(600);
+const LEAST_TIMEOUT: Duration = Duration::from_secs(600);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 const SETTLING: Duration = Duration::from_millis(300);
 
@@ -178,10 +178,10 @@ mod tests {
     #[test]
     fn whoever_wants_it_slow_is_waited_for() {
         let of = |size, rate| {
-            patience(&Settings { size: ByteCount(size), connections: 1, rate: ByteCount(rate) })
+            timeout(&Settings { size: ByteCount(size), connections: 1, rate: ByteCount(rate) })
         };
-        assert_eq!(of(1 << 30, 0), PATIENCE);
-        assert_eq!(of(10_000_000, 10_000), PATIENCE + Duration::from_secs(2_000));
-        assert!(of(u64::MAX, 1) > PATIENCE);
+        assert_eq!(of(1 << 30, 0), LEAST_TIMEOUT);
+        assert_eq!(of(10_000_000, 10_000), LEAST_TIMEOUT + Duration::from_secs(2_000));
+        assert!(of(u64::MAX, 1) > LEAST_TIMEOUT);
     }
 }

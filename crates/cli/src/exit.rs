@@ -26,7 +26,7 @@ impl Exit {
     pub(crate) fn of_error(code: &str) -> Self {
         match code {
             "job.unknown" => Self::NoSuchJob,
-            // Whether it is stopping or has stopped is a matter of milliseconds.
+            // A daemon that is stopping counts as not running.
             "daemon.stopping" => Self::Unreachable,
             "daemon.unavailable" => Self::Temporary,
             "rpc.access_denied" | "server.login" => Self::NotAllowed,
@@ -58,19 +58,19 @@ impl From<Exit> for ExitCode {
 /// For the reference. The last one is what shells make of a signal.
 #[cfg(test)]
 pub(crate) const MEANINGS: &[(u8, &str)] = &[
-    (Exit::Ok as u8, "all went well"),
-    (Exit::Other as u8, "something else went wrong"),
-    (Exit::Usage as u8, "the command line, or a value on it, cannot be used"),
-    (Exit::Unreachable as u8, "no daemon is reached, or it stops or went away"),
+    (Exit::Ok as u8, "success"),
+    (Exit::Other as u8, "any other error"),
+    (Exit::Usage as u8, "the command line, or a value in it, is not valid"),
+    (Exit::Unreachable as u8, "no daemon can be reached, or it stopped"),
     (Exit::NoSuchJob as u8, "there is no such job"),
-    (Exit::Temporary as u8, "it may work later: try again"),
-    (Exit::NotAllowed as u8, "the login is refused, or may not do that"),
+    (Exit::Temporary as u8, "a transient error; try again later"),
+    (Exit::NotAllowed as u8, "the login is refused, or does not have that right"),
     (Exit::JobFailed as u8, "the job failed or was deleted (`wait`, `add`)"),
     (Exit::Incomplete as u8, "the job is incomplete and cannot be repaired (`wait`, `add`)"),
-    (Exit::DiskFull as u8, "the disk did not take the job (`wait`, `add`)"),
+    (Exit::DiskFull as u8, "the job failed because of the disk (`wait`, `add`)"),
     (Exit::PasswordNeeded as u8, "the job needs a password (`wait`, `add`)"),
     (Exit::FeedRefused as u8, "the server of a feed refuses the login (`feeds run`)"),
-    (Exit::TimedOut as u8, "the time of `--timeout` is over"),
+    (Exit::TimedOut as u8, "the time of `--timeout` has passed"),
     (130, "interrupted by Ctrl-C"),
 ];
 

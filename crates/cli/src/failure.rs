@@ -37,7 +37,7 @@ impl Failure {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Asking(error) => of_client(error),
-            // `bergamot list | head` has all it wants.
+            // The reader closed the pipe, as in `bergamot list | head`.
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Ok,
             Self::FeedsRefused(_) => Exit::FeedRefused,
             Self::Gone | Self::Unreachable(_) => Exit::Unreachable,

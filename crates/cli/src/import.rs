@@ -20,13 +20,14 @@ use crate::offline::{Offline, OfflineJob, OfflineSpool};
 pub struct Import {
     /// The nzbget.conf or sabnzbd.ini to read
     file: PathBuf,
-    /// Where to write the configuration; without it it is only shown, without passwords
+    /// Where to write the configuration; without this option it is printed, without passwords
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Write over a configuration that is there
+    /// Overwrite an existing configuration
     #[arg(long, requires = "output")]
     force: bool,
-    /// NZBGet's queue directory: its queued NZBs become jobs of the next start. Stop both first
+    /// NZBGet's queue directory: its queued NZBs become jobs at the next start. Stop NZBGet and bergamot
+    /// first
     #[arg(long, value_name = "DIR", requires = "output")]
     queue: Option<PathBuf>,
 }
@@ -67,7 +68,9 @@ pub fn run(command: &Import, offline: &dyn Offline) -> anyhow::Result<ImportOutp
     let path = output.display();
     config.map_err(|problems| {
         let report = report(&imported.findings);
-        anyhow::anyhow!("{report}\n{path} is written, but has to be put right first:\n{problems}")
+        anyhow::anyhow!(
+            "{report}\n{path} is written, but has errors that must be fixed first:\n{problems}"
+        )
     })?;
     let mut text = report(&imported.findings);
     text.push_str(&format!("\nThe configuration is in {path}.\n"));

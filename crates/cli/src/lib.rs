@@ -78,7 +78,7 @@ pub fn run(options: Options, command: &Command, offline: &dyn Offline) -> Exit {
 /// Whether all checks pass. No daemon is involved: the checks run with the rights of its user, also if root
 /// starts them.
 fn examine(options: &Options) -> anyhow::Result<bool> {
-    let remark = identity::look_as_the_daemon()?;
+    let remark = identity::become_daemon_user()?;
     let variable = std::env::var_os("BERGAMOT_CONFIG").filter(|path| !path.is_empty());
     let given = options.config.clone().or_else(|| variable.map(PathBuf::from));
     let path = given.unwrap_or_else(|| PathBuf::from("bergamot.toml"));
@@ -90,7 +90,7 @@ fn examine(options: &Options) -> anyhow::Result<bool> {
         false => doctor::page(&findings),
     };
     if !options.quiet {
-        // A reader that has seen enough is no error.
+        // A closed pipe is no error.
         let _ = std::io::stdout().write_all(text.as_bytes());
     }
     Ok(doctor::is_well(&findings))
@@ -107,7 +107,7 @@ fn read_feeds(options: Options, once: &Once, offline: &dyn Offline) -> Result<()
     match places.reach() {
         Ok((_, place)) => {
             if !options.quiet && !options.json {
-                println!("The daemon at {place} follows the feeds already.");
+                println!("The daemon at {place} polls the feeds already.");
             }
             Ok(())
         }

@@ -51,8 +51,8 @@ pub(crate) enum Fallback {
     Is(&'static str),
     /// There has to be a value.
     Required { example: &'static str },
-    /// It depends, or there is none.
-    Told { words: &'static str, example: &'static str },
+    /// The default is not a constant, or there is none.
+    Described { words: &'static str, example: &'static str },
 }
 
 impl Table {
@@ -88,7 +88,7 @@ pub(crate) static TABLES: &[&Table] = &[
 ];
 
 pub(crate) const TIME_OF_DAY: &str = "a time of day like \"06:30\", from \"00:00\" to \"23:59\"";
-/// More than anyone can fetch, and far from where counting ends.
+/// Far above any real quota, and far below the range of `u64`.
 pub(crate) const MOST_QUOTA: u64 = 1 << 50;
 pub(crate) const CREDENTIAL: &str = "a text in one line, at most 1024 bytes long";
 pub(crate) const MIB: u64 = 1 << 20;

@@ -1,4 +1,4 @@
-//! Where the control socket is, unless somebody says.
+//! The usual paths of the control socket, where none is configured. Pure.
 
 use std::path::{Path, PathBuf};
 

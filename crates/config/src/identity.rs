@@ -1,7 +1,8 @@
-//! Who the daemon is in a container that was started as root: the user that `PUID` and `PGID` name.
+//! [`Identity`]: the user and group of the daemon in a container that was started as root, from `PUID` and
+//! `PGID`.
 //!
-//! All of that is done before there is a second thread, so what holds for this one holds for all. And
-//! whom files belong to that root makes for somebody.
+//! It is applied on the main thread before a second thread starts, so it holds for the whole process.
+//! [`Owner`] gives files that root has made to the user of their directory.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -44,8 +45,8 @@ impl Identity {
         })
     }
 
-    /// Becomes that user, if this is root; whoever is somebody else already stays that, and is told
-    /// so by what is returned.
+    /// Changes to that user if the process runs as root. Otherwise nothing changes, and a sentence that says
+    /// so is returned.
     pub fn assume(self, directories: &[&Path]) -> anyhow::Result<Option<String>> {
         if let Some(mask) = self.umask {
             umask(Mode::from_raw_mode(mask));
@@ -93,7 +94,7 @@ impl Identity {
     }
 }
 
-/// Whom a directory belongs to, and so what is made there.
+/// The owner of a directory, and so of what is made there.
 #[derive(Clone, Copy, Debug)]
 pub struct Owner {
     user: Uid,
@@ -125,7 +126,8 @@ impl Owner {
         }
     }
 
-    /// Does something in its name, where root asks for it; then this thread is root again.
+    /// Runs `work` with the file-system rights of that user if this process is root, and restores those of
+    /// root afterwards.
     pub fn act<T>(self, work: impl FnOnce() -> T) -> anyhow::Result<T> {
         if !geteuid().is_root() {
             return Ok(work());
@@ -144,16 +146,16 @@ impl Owner {
     }
 }
 
-/// For root who looks at what the daemon of a container can do: becomes who that is, and changes
-/// nothing. What is returned is as for [`Identity::assume`].
-pub fn look_as_the_daemon() -> anyhow::Result<Option<String>> {
+/// Changes to the user that the daemon of this container runs as, without changing any file, for commands
+/// that root runs in the container. Returns the same as [`Identity::assume`].
+pub fn become_daemon_user() -> anyhow::Result<Option<String>> {
     match is_in_container() {
         true => Identity::read(variable)?.assume(&[]),
         false => Ok(None),
     }
 }
 
-/// Who the daemon of this container is going to be, where root asks.
+/// The user that the daemon of this container runs as; `None` if this process is not root.
 pub fn daemon_of_container() -> anyhow::Result<Option<Owner>> {
     if !geteuid().is_root() || !is_in_container() {
         return Ok(None);
@@ -170,8 +172,8 @@ fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// Which of these this user may not use, or make; with whose they are and what to do. What several are
-/// to be made in is told of once.
+/// Which of these directories this user may not use or create, each with its owner and what to do. A parent
+/// of several of them is reported once.
 pub fn foreign(paths: &[&Path]) -> Vec<String> {
     let mut told = BTreeMap::new();
     for path in paths {
@@ -220,8 +222,8 @@ pub fn set_umask(storage: &Storage) {
     }
 }
 
-/// A volume that is new belongs to root. One that holds anything is left as it is, for it may be
-/// large and somebody else's; what cannot be written shows soon enough.
+/// Gives empty directories to the user: a new volume belongs to root. One that holds anything is left as it
+/// is, because it may be large and belong to another program.
 fn hand_over(directory: &Path, user: u32, group: u32) {
     let is_empty = std::fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_none());
     if is_empty {

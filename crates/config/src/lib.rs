@@ -93,9 +93,9 @@ pub struct Config {
     /// In the order of the file, which gives them their numbers.
     pub feeds: Vec<Feed>,
     pub warnings: Vec<Warning>,
-    /// The variables of the environment that go before the file.
+    /// The environment variables that override keys of the file.
     pub variables: Vec<String>,
-    /// All of it once more, for those who ask.
+    /// Every key and value, for the control interfaces.
     pub listed: Vec<Listed>,
 }
 
@@ -117,7 +117,7 @@ impl Config {
 
     pub fn engine_settings(&self, seed: u64) -> bergamot_engine::Settings {
         let accounts: Vec<_> = self.servers.iter().map(|server| server.account.as_ref()).collect();
-        // Of servers that count what they give nobody wants headers.
+        // Headers are never read from servers with a quota.
         let quotas = self.server_quotas();
         let servers = self.numbered().map(|(id, server)| {
             let account = server.account.as_ref();
@@ -197,7 +197,7 @@ impl Config {
             }
         };
         let mut document = document.into_inner();
-        let variables = overrides::lay_over(&mut document, environment, base, &mut problems);
+        let variables = overrides::apply(&mut document, environment, base, &mut problems);
         let config =
             Reading { document: &document, problems: &mut problems, base }.read(environment);
         let problems = problems.into_sorted();

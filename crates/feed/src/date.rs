@@ -1,9 +1,9 @@
-//! Dates as feeds and HTTP headers write them.
+//! Parses the date formats of feeds and HTTP headers. Pure.
 
 use bergamot_types::UnixTime;
 use chrono::{NaiveDate, NaiveTime};
 
-/// Reads RFC 3339 and RFC 822 dates and the three kinds of HTTP dates, with the liberties people
+/// Reads RFC 3339 and RFC 822 dates and the three kinds of HTTP dates, with the variations that publishers
 /// take: no weekday or a wrong one, no seconds, no zone, blanks instead of a `T`.
 pub fn parse_date(text: &str) -> Option<UnixTime> {
     let text = text.trim();

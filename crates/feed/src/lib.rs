@@ -1,10 +1,9 @@
-//! Feeds of indexers: what they say, what of it is wanted, and when to ask again.
+//! Feeds of indexers: parsing, rules, and when to poll them. Pure.
 //!
 //! - [`read`]: RSS, Atom and Newznab, bounded
-//! - [`Rules`]: which items are wanted, and what jobs they become
-//! - [`Feeds`]: all feeds as one machine without sockets and clocks; [`Memory`]: what of it outlives
-//!   the process
-//! - [`write_rss`]: what was downloaded, as a feed of our own
+//! - [`Rules`]: which items are accepted, and the options of their jobs
+//! - [`Feeds`]: all feeds as one state machine; [`Memory`]: the part of its state that is saved
+//! - [`write_rss`]: the feed of finished downloads
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! What was downloaded, as an RSS 2.0 feed for other programs.
+//! [`write_rss`]: finished downloads as an RSS 2.0 feed for other programs. Pure.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use bergamot_types::{ByteCount, UnixTime};
 
 use crate::date::rfc822;
 
-/// What the feed says of itself.
+/// The title, link and date of the feed.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Channel {
     pub title: String,

@@ -72,7 +72,7 @@ impl Draft {
             }
             None => report.left(
                 "time zone",
-                "schedules and quotas go by download.time_zone; it is UTC unless you or TZ say another",
+                "schedules and quotas use download.time_zone; it is UTC unless that key or TZ is set",
             ),
         }
     }

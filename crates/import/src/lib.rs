@@ -1,12 +1,12 @@
-//! Moving in: configurations of NZBGet and SABnzbd, in our own words.
+//! Converts configurations of NZBGet and SABnzbd to one of bergamot. Pure.
 //!
-//! A reader for each of the two formats, a mapper from its options to ours, and a report that says of
-//! each option that was set what became of it. Text in, text out: no file is opened here, and no secret
-//! gets into the report.
+//! There is a parser for each of the two formats, a mapper from its options to ours, and a report of how each
+//! option that was set is converted. Text in, text out: no file is opened here, and the report contains no
+//! secret.
 //!
-//! - [`nzbget`], [`sabnzbd`]: the two ways in; [`Kind`] tells them apart
+//! - [`nzbget`], [`sabnzbd`]: the two converters; [`Kind`] recognises the format
 //! - [`Imported`]: a configuration, and the [`Finding`]s
-//! - [`QueuedNzb`]: what NZBGet has on its queue
+//! - [`QueuedNzb`]: a job of NZBGet's queue
 
 #![forbid(unsafe_code)]
 
@@ -29,7 +29,7 @@ use thiserror::Error;
 
 use crate::draft::Draft;
 
-/// What came of a foreign configuration.
+/// The result of a conversion.
 #[derive(Clone, Debug)]
 pub struct Imported {
     draft: Draft,
@@ -42,7 +42,7 @@ impl Imported {
         self.draft.written(true)
     }
 
-    /// The same to be looked at, without them.
+    /// The configuration as TOML, without its secrets, for display.
     pub fn shown_config(&self) -> String {
         self.draft.written(false)
     }
@@ -56,7 +56,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// By what is in it; names of files tell less.
+    /// By its content; file names are not reliable.
     pub fn of(bytes: &[u8]) -> Result<Self, ImportError> {
         let text = text::decoded(bytes)?;
         let mut lines = text.lines().map(str::trim);
@@ -73,14 +73,14 @@ impl Kind {
     }
 }
 
-/// What only the one who calls can know.
+/// What the caller knows about the machine.
 #[derive(Clone, Debug, Default)]
 pub struct Place {
-    /// The home directory of whoever ran the other program.
+    /// The home directory of the user of the other program.
     pub home: Option<String>,
     /// The path of the file, which NZBGet's variables may name.
     pub file: String,
-    /// The time zone of its machine, by which it went.
+    /// The time zone of its machine, which it used.
     pub zone: Option<String>,
 }
 

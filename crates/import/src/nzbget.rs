@@ -1,4 +1,4 @@
-//! NZBGet's options, one by one.
+//! [`nzbget`]: maps the options of an `nzbget.conf` to a [`Draft`] and a [`Report`]. Pure.
 
 use crate::draft::{Draft, Table, Value};
 use crate::nzbget_conf::{Misread, Options};
@@ -54,14 +54,16 @@ impl Mapping<'_> {
                 }
                 None => self
                     .report
-                    .left(option, format!("it is empty; directories.{key} has its usual place")),
+                    .left(option, format!("it is empty; directories.{key} keeps its default")),
             }
         }
         self.options.text("MainDir");
-        self.report.needless("MainDir", "it is written out wherever it was used");
+        self.report.needless("MainDir", "it is expanded wherever it was used");
         self.options.text("QueueDir");
-        self.report
-            .changed("QueueDir", "the queue of NZBGet is its own; directories.state is a new one");
+        self.report.changed(
+            "QueueDir",
+            "NZBGet's queue is not shared; directories.state is a new directory",
+        );
     }
 
     fn downloads(&mut self) {
@@ -146,11 +148,11 @@ impl Mapping<'_> {
                 self.draft.table("storage").text("umask", written(mask));
                 self.report.carried("UMask", "storage.umask");
             }
-            None => self.report.left("UMask", "it is no mask that leaves the owner in"),
+            None => self.report.left("UMask", "it removes permissions that the owner needs"),
         }
     }
 
-    /// None where it is the one that everybody knows.
+    /// `None` if it is NZBGet's default password.
     fn control_password(&self) -> Option<String> {
         self.options.verbatim("ControlPassword").filter(|password| password != USUAL_PASSWORD)
     }
@@ -160,7 +162,7 @@ impl Mapping<'_> {
         if self.options.verbatim("ControlPassword").as_deref() == Some(USUAL_PASSWORD) {
             self.report.left(
                 "ControlPassword",
-                "everybody knows it, for NZBGet comes with it; set control.password",
+                "it is NZBGet's default password, which is public; set control.password",
             );
         }
         if let Some(port) =
@@ -186,13 +188,12 @@ impl Mapping<'_> {
             self.report.carried("ControlPassword", "control.password");
         }
         if self.options.flag("SecureControl") == Some(true) {
-            self.report
-                .left("SecureControl", "there is no HTTPS here; put a reverse proxy before it");
+            self.report.left("SecureControl", "HTTPS is not supported; use a reverse proxy");
         }
         if self.options.text("AuthorizedIP").is_some() {
             self.report.left(
                 "AuthorizedIP",
-                "no address is let in without a password; give each program one",
+                "there is no access by address without a password; give each program one",
             );
         }
     }
@@ -207,7 +208,8 @@ impl Mapping<'_> {
             Some(address) => match (address.parse::<core::net::IpAddr>(), &password) {
                 (Ok(ip), None) if !ip.is_loopback() => self.report.left(
                     "ControlIP",
-                    "others could reach it without a password; set control.password, then control.address",
+                    "other machines could reach it without a password; set control.password, then \
+                     control.address",
                 ),
                 (Ok(ip), _) => {
                     self.draft.table("control").text("address", ip.to_string());
@@ -235,7 +237,7 @@ impl Mapping<'_> {
                 self.draft.table("log").text("file", path);
                 self.report.changed(
                     "LogFile",
-                    "log.file; it is rotated by size, see log.rotate_at and log.keep",
+                    "log.file; the log is rotated by size, see log.rotate_at and log.keep",
                 );
             }
             None => self.report.needless("LogFile", "the log goes to standard error"),
@@ -275,7 +277,7 @@ impl Mapping<'_> {
         }
         self.report.left(
             format!("Server{number}"),
-            "it has no host of its own; add it with `bergamot server add`",
+            "it has no host; add the server with `bergamot server add`",
         );
     }
 
@@ -287,16 +289,21 @@ impl Mapping<'_> {
             }
             match name {
                 "Cipher" => {
-                    self.report.left(option, "suites have other names here; see server.cipher");
+                    self.report
+                        .left(option, "cipher suites have different names; see server.cipher");
                 }
-                "Notes" => self.report.needless(option, "notes are for people"),
+                "Notes" => self.report.needless(option, "notes have no effect"),
                 "Connections" if self.options.number(&option) == Some(0) => {
-                    self.report.changed(option, "server.active is false: none means not to use it");
+                    self.report.changed(
+                        option,
+                        "server.active is false, because the server had no \
+                                                 connections",
+                    );
                 }
                 "CertVerification" => {
                     self.report.changed(
                         option,
-                        "server.cert_verification; there is no level between all and nothing",
+                        "server.cert_verification; the certificate is verified in full or not at all",
                     );
                 }
                 _ => self.report.carried(option, "server"),
@@ -380,7 +387,7 @@ impl Mapping<'_> {
                 true => self.report.left(task.option.clone(), NO_SUCH_SCHEDULE),
                 false => self
                     .report
-                    .changed(task.option.clone(), "schedule; it holds from one time to another"),
+                    .changed(task.option.clone(), "schedule; it lasts from one time to another"),
             }
         }
         self.report.0.dedup();
@@ -425,7 +432,7 @@ impl Mapping<'_> {
                     table.flag("active", false);
                     self.report.left(
                         option("Filter"),
-                        format!("{problem}; the feed is switched off until feed.rules are written"),
+                        format!("{problem}; the feed is not active: write feed.rules, then set feed.active"),
                     );
                 }
             }
@@ -447,12 +454,11 @@ impl Mapping<'_> {
         }
         let unread: Vec<String> = self.options.unread().map(str::to_owned).collect();
         for option in unread {
-            self.report
-                .needless(option, "there is nothing like it here, or it takes care of itself");
+            self.report.needless(option, "there is no such setting, or none is needed");
         }
     }
 
-    /// What could not be read as it was meant has not been carried over.
+    /// Reports the values that are not valid or out of range.
     fn misfits(&mut self) {
         let report = &mut self.report;
         for (option, misread) in self.options.misread() {
@@ -461,9 +467,12 @@ impl Mapping<'_> {
             match misread {
                 Misread::NoNumber => report.left(option, "it is not a number"),
                 Misread::Fitted(fitted) if was_carried => {
-                    report.changed(option, format!("it is {fitted} here, the nearest that can be"));
+                    report.changed(
+                        option,
+                        format!("it is set to {fitted}, the nearest allowed value"),
+                    );
                 }
-                Misread::Fitted(_) => {} // something else is told of it
+                Misread::Fitted(_) => {} // reported otherwise
             }
         }
     }
@@ -508,7 +517,7 @@ fn server_keys(options: &Options, number: u32, table: &mut Table) {
     };
 }
 
-/// None where it is something else than a pause or a rate at times of the day.
+/// `None` unless it is a pause or a rate at times of the day.
 fn tasks_of(options: &Options, number: u32) -> Option<Vec<Task>> {
     let option = |name: &str| format!("Task{number}.{name}");
     let (times, days) = (options.text(&option("Time")), options.text(&option("WeekDays")));
@@ -592,7 +601,8 @@ const SERVER_OPTIONS: [&str; 17] = [
 ];
 const IS_OFF: [&str; 5] = ["no", "none", "0", "off", "manual"];
 const NO_UNPACKING: &str = "nothing is repaired or unpacked yet";
-const NO_SUCH_TASK: &str = "only pauses and rates at times of the day are known here; use cron and `bergamot rpc` for others";
+const NO_SUCH_TASK: &str = "only pauses and rates at times of the day can be converted; use cron and \
+                            `bergamot rpc` for others";
 const NO_SUCH_SCHEDULE: &str = "it does not make a time with a begin and an end together with the others; write a [[schedule]]";
 
 /// Options that people rely on and that have nothing to go to.

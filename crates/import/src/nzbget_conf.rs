@@ -1,4 +1,4 @@
-//! `nzbget.conf`: options in lines, with variables in their values.
+//! `Options`: the options of an `nzbget.conf`, with variables in their values expanded. Pure.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ struct Setting {
     misread: Cell<Option<Misread>>,
 }
 
-/// What was made of a value that does not fit.
+/// How a value that is not valid was read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Misread {
     /// The nearest that does.
@@ -101,7 +101,7 @@ impl Options {
         setting.inspect(|setting| setting.misread.set(Some(misread)));
     }
 
-    /// What was asked for as a number and is none that fits.
+    /// Values that were read as numbers and are not valid.
     pub(crate) fn misread(&self) -> impl Iterator<Item = (&str, Misread)> {
         self.values.values().filter_map(|it| Some((it.name.as_str(), it.misread.get()?)))
     }
@@ -124,7 +124,7 @@ impl Options {
         numbers
     }
 
-    /// Those nobody has asked for and that say anything.
+    /// Options that were not read and are not empty.
     pub(crate) fn unread(&self) -> impl Iterator<Item = &str> {
         let unread = self.values.values().filter(|setting| !setting.was_read.get());
         unread.filter(|setting| !setting.value.is_empty()).map(|setting| setting.name.as_str())

@@ -1,8 +1,8 @@
-//! What NZBGet has on its queue, by the file `queue` in its queue directory.
+//! [`QueuedNzb`]: a job of NZBGet's queue, parsed from the file `queue` of its queue directory. Pure.
 //!
-//! Only few lines of each job are looked for: the path of its NZB, which ends in `.queued`, behind it the
-//! name, the category and the priority, and at its end the list of its files. They have stood like that
-//! for many versions, whatever else changed around them.
+//! Only a few lines of each job are used: the path of its NZB, which ends in `.queued`, after it the name,
+//! the category and the priority, and at its end the list of its files. These have had the same order for
+//! many versions, while others changed.
 
 use crate::{ImportError, text};
 

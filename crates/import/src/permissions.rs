@@ -1,4 +1,4 @@
-//! Permissions in octal, as all of the three programs write them.
+//! Permissions in octal, in the form that all three programs use. Pure.
 
 /// Those of owner, group and others; none where it is no such number.
 pub(crate) fn permissions(text: &str) -> Option<u32> {

@@ -1,14 +1,14 @@
-//! [`Finding`]: what became of one option.
+//! [`Finding`]: how one option was converted; [`Report`] collects them. Pure.
 
 use std::fmt;
 
-/// What became of one option that was set.
+/// How one option that was set was converted.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Finding {
     /// As the other program calls it.
     pub option: String,
     pub fate: Fate,
-    /// Where it went, or why not and what to do.
+    /// The key it became, or why there is none and what to do.
     pub note: String,
 }
 
@@ -16,11 +16,11 @@ pub struct Finding {
 pub enum Fate {
     /// It means the same here.
     Carried,
-    /// It is there, but not quite as it was.
+    /// It was converted with a different value or meaning.
     Changed,
-    /// It is not there, and somebody should look.
+    /// It was not converted; the user should check it.
     Left,
-    /// It is not there, and nobody will miss it.
+    /// It was not converted, and is not needed.
     Needless,
 }
 

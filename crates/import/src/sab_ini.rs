@@ -1,4 +1,4 @@
-//! `sabnzbd.ini`: sections, sections within them, and values with quotes and commas.
+//! Parses a `sabnzbd.ini`: sections, nested sections, and values with quotes and commas. Pure.
 
 use std::collections::BTreeMap;
 

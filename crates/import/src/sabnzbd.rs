@@ -1,4 +1,4 @@
-//! SABnzbd's options, one by one.
+//! [`sabnzbd`]: maps the options of a `sabnzbd.ini` to a [`Draft`] and a [`Report`]. Pure.
 
 use crate::draft::{Draft, Value};
 use crate::nzbget::unique;
@@ -141,7 +141,7 @@ impl Mapping<'_> {
                 table.text("file_mode", written(mode & 0o666));
                 self.report.carried("permissions", "storage.directory_mode, storage.file_mode");
             }
-            None => self.report.left("permissions", "with them the owner could not do everything"),
+            None => self.report.left("permissions", "they remove permissions that the owner needs"),
         }
     }
 
@@ -169,7 +169,7 @@ impl Mapping<'_> {
                 "host",
                 "others could reach it, and there is no password; set control.password, then control.address",
             ),
-            Some((Err(_), _)) | None => self.report.needless("host", "it listens on this machine alone"),
+            Some((Err(_), _)) | None => self.report.needless("host", "it listens on this machine only"),
         }
         let hosts: Vec<String> =
             misc.list("host_whitelist").into_iter().filter(|host| host.contains('.')).collect();
@@ -189,8 +189,7 @@ impl Mapping<'_> {
             self.report.carried("history_retention", "history.keep");
         }
         if misc.flag("enable_https") == Some(true) {
-            self.report
-                .left("enable_https", "there is no HTTPS here; put a reverse proxy before it");
+            self.report.left("enable_https", "HTTPS is not supported; use a reverse proxy");
         }
     }
 
@@ -206,7 +205,11 @@ impl Mapping<'_> {
             self.server(unique(&mut names, &name), host, &mut values);
             self.report.carried(option.clone(), "server");
             if values.take("expire_date").is_some() || values.take("quota").is_some() {
-                self.report.left(option, "expire_date and quota count what was used; set server.quota_total to what is left");
+                self.report.left(
+                    option,
+                    "expire_date and quota are not converted; set server.quota_total to \
+                                          the bytes that are left",
+                );
             }
         }
     }
@@ -299,17 +302,17 @@ impl Mapping<'_> {
                 Some(None) => self.report.needless(option, "it is switched off"),
                 None => self
                     .report
-                    .left(option, "only pauses and rates at times of the day are known here"),
+                    .left(option, "only pauses and rates at times of the day can be converted"),
             }
         }
         let left = into_schedules(&tasks, 0, &mut self.draft);
         for task in tasks {
             match left.contains(&task.option) {
                 true => {
-                    self.report.left(task.option, "it has no counterpart; write a [[schedule]]")
+                    self.report.left(task.option, "it cannot be converted; write a [[schedule]]")
                 }
                 false => {
-                    self.report.changed(task.option, "schedule; it holds from one time to another")
+                    self.report.changed(task.option, "schedule; it lasts from one time to another")
                 }
             }
         }
@@ -344,8 +347,14 @@ impl Mapping<'_> {
                 }
             }
             match rules {
-                Some(_) => self.report.changed(option, "feed; look at its rules with `bergamot feeds show`"),
-                None => self.report.left(option, "its filters say what rules cannot; it is switched off until feed.rules are written"),
+                Some(_) => {
+                    self.report.changed(option, "feed; check its rules with `bergamot feeds show`")
+                }
+                None => self.report.left(
+                    option,
+                    "its filters cannot be converted; the feed is not active: \
+                                                  write feed.rules, then set feed.active",
+                ),
             }
         }
     }
@@ -359,9 +368,7 @@ impl Mapping<'_> {
                 "enable_unrar" | "enable_7zip" | "password_file" | "enable_par_cleanup" => {
                     self.report.left(option, "nothing is repaired or unpacked yet");
                 }
-                _ => self
-                    .report
-                    .needless(option, "there is nothing like it here, or it takes care of itself"),
+                _ => self.report.needless(option, "there is no such setting, or none is needed"),
             }
         }
     }

@@ -1,14 +1,14 @@
 //! [`Task`]: scheduled actions of other programs, converted to time windows.
 //!
-//! Both programs have events ("pause at eight, go on at ten"); we have times of the week. A pause lasts
+//! Both programs have events ("pause at eight, resume at ten"); bergamot has times of the week. A pause lasts
 //! until the next event that ends it, a rate until the next rate.
 
 use crate::draft::Draft;
 
-/// Something that is to happen on some days at a time.
+/// An action at a time of day, on some days of the week.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Task {
-    /// How the other program calls it.
+    /// Its name in the other program.
     pub(crate) option: String,
     pub(crate) minutes: u32,
     /// Monday is the lowest bit.
@@ -30,14 +30,15 @@ impl Action {
     }
 }
 
-/// Writes what can be written; the options of the others are returned.
+/// Writes the tasks that can be converted; returns the options of the others.
 pub(crate) fn into_schedules(tasks: &[Task], usual_rate: u64, draft: &mut Draft) -> Vec<String> {
     let mut left = Vec::new();
     for are_rates in [true, false] {
         let mut alike: Vec<&Task> =
             tasks.iter().filter(|task| task.action.is_rate() == are_rates).collect();
         alike.sort_by_key(|task| task.minutes);
-        // Events of different days lead from one into the other in ways that times of the week cannot.
+        // A state that lasts from an event of one day to one of another cannot be expressed as times of the
+        // week.
         let same_days = alike.windows(2).all(|pair| pair[0].days == pair[1].days);
         if !same_days || !(are_rates || is_closed(&alike)) {
             left.extend(alike.iter().map(|task| task.option.clone()));

@@ -23,14 +23,15 @@ pub(crate) fn is_yes(value: &str) -> bool {
     matches!(value.trim().to_ascii_lowercase().as_str(), "yes" | "true" | "on" | "1" | "enable")
 }
 
-/// A path that begins with a tilde, in full. None where that is not known: `~ann` is another's home.
+/// Expands a path that begins with a tilde. `None` if the home directory is not known, or is that of another
+/// user (`~ann`).
 pub(crate) fn at_home(path: &str, home: Option<&str>) -> Option<String> {
     let rest = path.strip_prefix('~')?;
     let home = home.filter(|_| rest.is_empty() || rest.starts_with('/'))?;
     Some(format!("{}{}", home.trim_end_matches('/'), rest.trim_end_matches('/')))
 }
 
-/// Without what would break a line or a terminal, and not too long.
+/// Without control characters, and cut to a maximum length.
 pub(crate) fn harmless(text: &str) -> String {
     text.chars().filter(|letter| !letter.is_control()).take(LONGEST_SHOWN).collect()
 }

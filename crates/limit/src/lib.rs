@@ -1,11 +1,11 @@
-//! How fast and how much: leases of bytes, timetables, quotas.
+//! Rate limits, timetables and quotas: [`Limiter`], [`Timetable`], [`Quota`]. Pure.
 //!
-//! No clock, no file and no socket in here. Monotonic time comes in as [`std::time::Instant`] and
-//! governs rates; calendar time comes in as [`bergamot_types::UnixTime`] and governs days. Neither
-//! knows of the other, so a clock that is set cannot make a download faster or slower.
+//! Monotonic time is passed as [`std::time::Instant`] and governs rates; calendar time is passed as
+//! [`bergamot_types::UnixTime`] and governs days. The two are independent, so setting the clock does not make
+//! a download faster or slower.
 //!
-//! - [`Limiter`]: leases bytes to connections, fairly, within rates ([`Settings`]) that may change
-//!   at any time. A connection spends its [`Lease`] beside its socket, without asking anybody.
+//! - [`Limiter`]: leases bytes to connections, fairly, within rates ([`Settings`]) that may change at any
+//!   time. A connection spends its [`Lease`] without further calls.
 //! - [`ReadCredit`]: what one connection holds of its leases, and when it asks for more.
 //! - [`Timetable`]: which rate or pause holds at which time of the week.
 //! - [`Quota`]: how much may still be used in a day, a week, a month or ever. Its [`Record`] is a

@@ -80,12 +80,12 @@ impl Volumes {
         ByteCount(days.fold(0, u64::saturating_add))
     }
 
-    /// Since somebody last began to count anew, and when that was.
+    /// Since the last reset of the custom counter, and when that was.
     pub fn custom(&self) -> (ByteCount, UnixTime) {
         (ByteCount(self.custom), UnixTime(self.custom_since))
     }
 
-    /// When all of it was last forgotten.
+    /// When all counters were last reset.
     pub fn reset_at(&self) -> UnixTime {
         UnixTime(self.reset)
     }

@@ -23,13 +23,13 @@ use crate::socket::dial::{dial, shake_hands};
 use crate::socket::link::Link;
 use crate::tls::tls_stream::LONGEST_RECORD;
 
-/// The handle of a running connection. Dropped, it says goodbye.
+/// The handle of a running connection. When it is dropped, the connection sends QUIT and closes.
 #[derive(Debug)]
 pub struct Connection {
     orders: Option<mpsc::UnboundedSender<Instruction>>, // bounded by the engine's budget
 }
 
-/// What a connection tells its owner. `Ended` is the last.
+/// A report of a connection to its owner. `Ended` is the last.
 #[derive(Debug)]
 pub enum Report {
     Ended {
@@ -49,7 +49,7 @@ pub enum Report {
     Present {
         ticket: u64,
     },
-    /// So many bytes of the article's body have come; 0 when it begins, and then now and then.
+    /// Bytes of the article's body received so far; 0 when it begins, then periodically.
     Progress {
         ticket: u64,
         received: u64,
@@ -78,8 +78,8 @@ impl Connection {
         connection
     }
 
-    /// A connection that runs while the returned future does, for callers who have to know of its panic:
-    /// then nothing is reported, `Ended` included.
+    /// A connection that runs while the returned future does, for callers that have to detect its panic: then
+    /// nothing is reported, not even `Ended`.
     pub fn prepare(
         server: Arc<Server>,
         pool: BufferPool,
@@ -118,7 +118,7 @@ impl Connection {
         self.instruct(Instruction::Lend(credit));
     }
 
-    /// Stops its reading; it settles what is left of its credit, and may ask again.
+    /// Revokes its credit; it returns what is left, and may request more.
     pub fn revoke(&self) {
         self.instruct(Instruction::Revoke);
     }
@@ -130,7 +130,7 @@ impl Connection {
         }
     }
 
-    /// Says goodbye; what was asked and not answered comes back with the last report.
+    /// Sends QUIT; requests that were not answered are returned with the last report.
     pub fn hang_up(&mut self) {
         self.orders = None;
     }
@@ -170,7 +170,7 @@ struct Asking {
 
 enum Happening {
     Bytes(usize),
-    Goodbye,
+    Quit,
     Order(Instruction),
     Timeout,
 }
@@ -231,7 +231,7 @@ impl<R: Fn(Report)> Session<R> {
             match happening.map_err(broken)? {
                 Happening::Bytes(0) => self.machine.handle_end_of_stream(),
                 Happening::Bytes(count) => self.credit.spend(count as u64),
-                Happening::Goodbye => return Ok(self.say_goodbye(link).await),
+                Happening::Quit => return Ok(self.quit(link).await),
                 Happening::Order(instruction) => self.on_instruction(instruction),
                 Happening::Timeout => self.machine.handle_timeout(Instant::now()),
             }
@@ -245,7 +245,7 @@ impl<R: Fn(Report)> Session<R> {
         self.rest.extend_from_slice(&rest[taken..]);
     }
 
-    /// A body that comes quickly is told of when it begins and when it is there.
+    /// A body that arrives quickly is reported only when it begins and when it is complete.
     fn tell_progress(&mut self) {
         let Some((request, received)) = self.bodies.progress() else { return };
         let now = Instant::now();
@@ -267,7 +267,7 @@ impl<R: Fn(Report)> Session<R> {
         };
         tokio::select! {
             biased;
-            order = self.inbox.recv() => Ok(order.map_or(Happening::Goodbye, Happening::Order)),
+            order = self.inbox.recv() => Ok(order.map_or(Happening::Quit, Happening::Order)),
             count = poll_fn(|context| link.poll_exchange(context, out, room, &mut take)) => {
                 Ok(Happening::Bytes(count?))
             }
@@ -275,7 +275,8 @@ impl<R: Fn(Report)> Session<R> {
         }
     }
 
-    /// How much may be read now. Requests for more go out; meanwhile the server's time stands still.
+    /// How much may be read now. Sends requests for more credit; the server's deadlines are suspended
+    /// meanwhile.
     fn room_to_read(&mut self) -> usize {
         let (now, expecting) = (Instant::now(), self.machine.outstanding() > 0);
         if self.bodies.is_blocked() {
@@ -421,20 +422,20 @@ impl<R: Fn(Report)> Session<R> {
         fetch.groups.iter().find(|group| !asking.unknown.contains(*group)).cloned()
     }
 
-    async fn say_goodbye(&mut self, mut link: Link) -> Ended {
+    async fn quit(&mut self, mut link: Link) -> Ended {
         self.machine.ask(Instant::now(), QUIT_REQUEST, Request::Quit);
         self.machine.poll_transmit(&mut self.out);
         let out = &mut self.out;
         let exchange = poll_fn(|context| link.poll_exchange(context, out, SHORT_ANSWER, |_| {}));
-        // Whatever the server answers, or if it does not, we are gone.
-        let _ = timeout(GOODBYE_LIMIT, exchange).await;
-        let _ = timeout(GOODBYE_LIMIT, link.close()).await;
-        Ended::Goodbye
+        // The connection is closed whether the server answers or not.
+        let _ = timeout(QUIT_TIMEOUT, exchange).await;
+        let _ = timeout(QUIT_TIMEOUT, link.close()).await;
+        Ended::Quit
     }
 
     /// Everything that was ordered and not reported comes back with the last report.
     fn end(mut self, why: Ended) {
-        // What has come of a body is counted, be it worth something or not.
+        // The bytes of an incomplete body are counted as well.
         if let Some((request, received)) = self.bodies.progress().filter(|(_, came)| *came > 0) {
             (self.report)(Report::Progress { ticket: request.0, received });
         }
@@ -472,11 +473,11 @@ const READ_AHEAD: u64 = 16 << 10;
 /// beginning of a TLS record, the state of TLS, and its task.
 pub const CONNECTION_COST: usize = READ_AHEAD as usize + LONGEST_RECORD + (8 << 10);
 
-/// The answer to a goodbye.
+/// The answer to QUIT.
 const SHORT_ANSWER: usize = 512;
 
-/// How often is told what has come of a slow body.
+/// How often the progress of a slow body is reported.
 const PROGRESS_PAUSE: Duration = Duration::from_millis(250);
 
-/// A goodbye is a courtesy; stopping must not wait for it.
-const GOODBYE_LIMIT: Duration = Duration::from_millis(500);
+/// How long the answer to QUIT is waited for, so that it does not delay a stop.
+const QUIT_TIMEOUT: Duration = Duration::from_millis(500);

@@ -48,9 +48,9 @@ pub enum Ended {
     Connect(#[from] ConnectError),
     #[error(transparent)]
     Conversation(#[from] Ending),
-    /// We said goodbye, because we were told to.
+    /// We closed it with QUIT, as ordered.
     #[error("closed")]
-    Goodbye,
+    Quit,
     #[error("the connection broke {at}: {error}")]
     Io { at: Moment, error: io::Error },
 }
@@ -60,7 +60,7 @@ impl Ended {
         match self {
             Self::Connect(error) => error.code(),
             Self::Conversation(ending) => ending.code(),
-            Self::Goodbye => "nntp.quit",
+            Self::Quit => "nntp.quit",
             Self::Io { .. } => "net.broken",
         }
     }

@@ -1,4 +1,4 @@
-//! Sockets and TLS around the NNTP machine; bodies are decoded here, beside the socket.
+//! Sockets and TLS around the NNTP machine: one tokio task per connection, which also decodes the bodies.
 //!
 //! - [`Server`]: one configured server: how it is reached, and its one TLS configuration
 //! - [`Connection`]: the handle of one running connection; orders go in, [`Report`]s come out
@@ -7,7 +7,7 @@
 //! - [`http`]: fetching from the web
 //! - [`ConnectError`], [`Ended`]: why there is no connection, or no longer one
 //!
-//! This room knows nothing of jobs, retries or other connections.
+//! This crate does not know jobs, retries or the other connections.
 
 #![forbid(unsafe_code)]
 

@@ -70,8 +70,8 @@ impl Server {
         Ok(Self { settings, tls, public_only: false })
     }
 
-    /// The same server, if it is not in a private network: for hosts that a caller names who may not
-    /// explore the networks of this machine.
+    /// The same server, restricted to public addresses: for hosts named by a client that must not probe
+    /// private networks.
     pub fn in_public(self) -> Self {
         Self { public_only: true, ..self }
     }

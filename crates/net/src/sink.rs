@@ -7,8 +7,8 @@ use bergamot_yenc::{Decoder, Outcome};
 
 use crate::socket::buffer::{Buffer, BufferPool};
 
-/// Decodes the bodies of one connection into buffers of the pool. A body that was not admitted yet
-/// has no room, and waits in the socket.
+/// Decodes the bodies of one connection into buffers of the pool. A body that was not admitted yet has no
+/// buffer, and stays in the socket.
 #[derive(Debug)]
 pub(crate) struct Bodies {
     pool: BufferPool,
@@ -45,7 +45,7 @@ impl Bodies {
         }
     }
 
-    /// The body of this request may have so much room, now or when it comes.
+    /// Admits the body of this request with a buffer of this size, now or when it arrives.
     pub(crate) fn admit(&mut self, request: RequestId, reserve: usize) {
         match &mut self.current {
             Some(current) if current.request == request => {
@@ -77,7 +77,7 @@ impl Bodies {
         reserve
     }
 
-    /// The oldest body that has come whole and was not taken yet.
+    /// The oldest body that is complete and was not taken yet.
     pub(crate) fn take(&mut self) -> Option<(Buffer, Outcome)> {
         self.finished.pop_front()
     }
@@ -87,7 +87,7 @@ impl Bodies {
         self.current.as_ref().is_some_and(|current| current.buffer.is_none())
     }
 
-    /// The body that is coming, and how much of it has come.
+    /// The body that is being received, and how many bytes of it have arrived.
     pub(crate) fn progress(&self) -> Option<(RequestId, u64)> {
         self.current.as_ref().map(|current| (current.request, current.received))
     }

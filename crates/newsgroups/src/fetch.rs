@@ -28,7 +28,7 @@ pub struct Plan {
     pub older: Option<ArticleRange>,
 }
 
-/// Why a group could not be looked at. All who wait for it are told.
+/// Why a group could not be read; all waiting requests receive it.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 pub enum Failure {
     /// More groups, or more clients of one, than are kept track of.
@@ -44,7 +44,7 @@ pub enum Failure {
 }
 
 impl Fetch {
-    /// The server whose numbers are known, which should be asked before others.
+    /// The server whose article numbers are known; it should be asked first.
     pub fn server(&self) -> Option<ServerId> {
         self.known.map(|known| known.server)
     }

@@ -4,8 +4,8 @@ use bergamot_types::UnixTime;
 
 use crate::overview::Overview;
 
-/// In the order of their numbers. The text of all lies in one piece, and a poster who wrote several
-/// articles in a row is kept once.
+/// In the order of their numbers. All text is in one allocation, and a poster of several articles in a row is
+/// stored once.
 #[derive(Clone, Debug, Default)]
 pub struct Headers {
     text: String,

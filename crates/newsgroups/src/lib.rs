@@ -1,14 +1,13 @@
 //! Headers of newsgroups: refreshed while they are requested, and assembled into posts.
 //!
-//! No socket, no clock and no timer in here. [`Newsgroups`] is told what is asked for and what a server
-//! said; it says when a group is to be looked at, what is to be read then, and who has an answer.
-//! When a group is due is for `poll` to decide.
+//! [`Newsgroups`] receives requests of clients and answers of servers; it returns which groups are to be
+//! read, which of their headers, and which requests are answered. `poll` decides when a group is due. Pure.
 //!
-//! - [`Newsgroups`], [`Need`], [`Due`], [`Order`]: the life of groups that are asked for
-//! - [`Fetch`], [`Plan`], [`Batch`]: one look at a group, on whatever connection there is
-//! - [`Overview`], [`Headers`], [`Header`]: what a server says of articles, read and kept small
-//! - [`Post`], [`PostFile`]: what their subjects make of them
-//! - [`Query`]: which of them are looked for
+//! - [`Newsgroups`], [`Need`], [`Due`], [`Order`]: the groups that are requested, and their life cycle
+//! - [`Fetch`], [`Plan`], [`Batch`]: one read of a group
+//! - [`Overview`], [`Headers`], [`Header`]: overview lines of a server, parsed and stored compactly
+//! - [`Post`], [`PostFile`]: posts and files assembled from their subjects
+//! - [`Query`]: a filter over headers
 
 #![forbid(unsafe_code)]
 

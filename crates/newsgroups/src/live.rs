@@ -78,8 +78,8 @@ impl<W> Live<W> {
         self.running = Some(Run { reads_older: self.wants_older() });
     }
 
-    /// Who is served by the look that has ended: all but those who came too late to have older
-    /// headers read in it. An error is everyone's.
+    /// The requests that are answered by the read that has ended: all except those for older headers that
+    /// arrived after it began. An error answers all.
     pub(crate) fn end(&mut self, failure: Option<Failure>) -> Vec<W> {
         let run = self.running.take();
         let reads_older = failure.is_some() || run.is_some_and(|run| run.reads_older);
@@ -89,5 +89,5 @@ impl<W> Live<W> {
     }
 }
 
-/// As many as clients can be connected, and many times more than a person can open pages.
+/// As many as there can be client connections.
 const MOST_WAITING: usize = 1024;

@@ -78,7 +78,7 @@ impl<W> Newsgroups<W> {
 
     /// Requests headers of a group, which counts as activity whatever the answer.
     pub fn request(&mut self, now: Instant, group: &GroupName, need: Need, waiter: W) {
-        if !self.enliven(now, group) {
+        if !self.activate(now, group) {
             return self.answer(waiter, Err(Failure::Crowded));
         }
         let is_known = self.cache.touch(group);
@@ -179,7 +179,7 @@ impl<W> Newsgroups<W> {
     }
 
     /// Makes the group live if it is not; `false` if there are too many.
-    fn enliven(&mut self, now: Instant, group: &GroupName) -> bool {
+    fn activate(&mut self, now: Instant, group: &GroupName) -> bool {
         let is_new = !self.live.contains_key(group);
         if is_new && self.live.len() >= MOST_LIVE {
             return false;

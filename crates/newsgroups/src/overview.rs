@@ -6,7 +6,7 @@ use encoding_rs::WINDOWS_1252;
 
 use crate::encoded_words::decoded;
 
-/// What a server says of one article (RFC 3977, section 8.3).
+/// One line of an overview (RFC 3977, section 8.3).
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Overview {
     pub number: u64,
@@ -14,7 +14,7 @@ pub struct Overview {
     pub poster: String,
     pub date: Option<UnixTime>,
     pub id: MessageId,
-    /// 0 if the server does not say.
+    /// 0 if the server does not report it.
     pub bytes: u64,
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use bergamot_nzb::{WrittenFile, WrittenSegment, write};
-use bergamot_types::{GroupName, UnixTime, print64};
+use bergamot_types::{GroupName, UnixTime, fnv64};
 
 use crate::headers::{Header, Headers};
 use crate::stem::stem;
@@ -245,7 +245,7 @@ fn shared_title(subject: &Subject<'_>) -> String {
     }
 }
 
-/// Short, the same on every machine, and nothing depends on who could make two alike.
+/// Short, the same on every machine, and collisions do no harm.
 fn key(post: &Post<'_>, by_article: bool) -> String {
     let first = post.files.first();
     let name = first.and_then(|file| file.name).unwrap_or_default();
@@ -253,7 +253,7 @@ fn key(post: &Post<'_>, by_article: bool) -> String {
     let article = article.map_or("", |(id, _)| *id);
     let texts = [post.poster, &post.title, &post.expected.to_string(), name, article];
     let bytes = texts.iter().flat_map(|text| text.bytes().chain([0]));
-    format!("{:016x}", print64(bytes))
+    format!("{:016x}", fnv64(bytes))
 }
 
 /// A poster seldom posts two things at once.

@@ -25,7 +25,7 @@ impl NzbFile {
         subject::file_name(&self.subject)
     }
 
-    /// How many segments the subject speaks of, `(1/20)`: a hint, for subjects lie.
+    /// How many segments the subject claims, `(1/20)`: a hint, because subjects can be wrong.
     pub fn announced(&self) -> Option<u32> {
         subject::announced(&self.subject)
     }

@@ -1,15 +1,14 @@
-//! Read NZB files, streaming and bounded.
+//! Reads and writes NZB files, in one streaming pass and within bounds: [`read`], [`Nzb`]. Pure.
 //!
-//! An NZB comes from a stranger and may be anything: gzip under any name, any encoding, broken
-//! entities, a bomb. [`read`] takes it in one pass with a fixed bound on everything it keeps, and
-//! is generous with what posters get wrong: only a file that is cut, empty, hostile or no NZB at
-//! all is refused. What was put right on the way is told in [`Nzb::warnings`].
+//! An NZB is untrusted: it may be compressed under any name, in any encoding, with invalid entities, or a
+//! decompression bomb. [`read`] parses it in one pass with a fixed bound on everything it keeps, and accepts
+//! common mistakes: only a file that is truncated, empty, hostile or no NZB is refused. Corrections are
+//! listed in [`Nzb::warnings`].
 //!
-//! [`write()`] is the way back, for posts that were found without an NZB; [`rewrite`] makes some files of
-//! an NZB one of their own.
-//! [`Zip`] finds NZBs in archives of them, and [`Zip::read`] unpacks one.
+//! [`write()`] writes an NZB for posts that were found without one; [`rewrite`] writes some files of an NZB
+//! as a new one. [`Zip`] finds NZBs in archives of them, and [`Zip::read`] unpacks one.
 //!
-//! Names stay as they were written; making them safe is the business of whoever creates files.
+//! Names stay as they were written; the crate that creates files makes them safe.
 
 #![forbid(unsafe_code)]
 

@@ -14,7 +14,7 @@ pub struct Limits {
     pub attribute: usize,
     /// Elements within each other.
     pub depth: usize,
-    /// Bytes all segments together say they have.
+    /// The sum of the claimed sizes of all segments.
     pub declared: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Which of two names a person would want.
+//! Chooses between the name in the subject and the name in the article, and detects obfuscated names. Pure.
 
 /// The subject's name unless it is obfuscated and the one in the article is not; if both are, the
 /// article's, by which PAR2 and archive sets know each other.
@@ -9,7 +9,7 @@ pub fn better_name<'a>(subject: Option<&'a str>, encoded: Option<&'a str>) -> Op
     }
 }
 
-/// Whether a name looks as if a machine had made it up to say nothing.
+/// Whether a name looks randomly generated.
 pub fn is_obfuscated(name: &str) -> bool {
     let (stem, has_extension) = stem(name);
     stem.is_empty()

@@ -1,4 +1,4 @@
-//! PAR2 files by their names.
+//! Recognises PAR2 files by their names. Pure.
 
 /// What a file is to a PAR2 set.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -1,4 +1,4 @@
-//! The one pass over an NZB.
+//! The parser of an NZB: one pass over its elements. Pure.
 
 use std::borrow::Cow;
 use std::io::{self, BufRead};

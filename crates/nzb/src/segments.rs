@@ -42,7 +42,7 @@ pub struct SegmentParts {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Entry {
     pub number: u32,
-    /// As the NZB states it, encoded; 0 if it says nothing believable.
+    /// As the NZB states it, encoded; 0 if there is no plausible value.
     pub bytes: u32,
 }
 
@@ -50,7 +50,7 @@ pub struct Entry {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Segment<'a> {
     pub number: u32,
-    /// As the NZB states it, encoded; None if it says nothing believable.
+    /// As the NZB states it, encoded; `None` if there is no plausible value.
     pub bytes: Option<u32>,
     /// Without brackets; a valid message-id.
     pub id: &'a str,
@@ -61,7 +61,7 @@ impl Segments {
         Self { is_settled: true, ..Self::default() }
     }
 
-    /// Keeps a segment whose id is bad as well, as one that cannot be had.
+    /// Also keeps a segment with an invalid id, as one that cannot be downloaded.
     pub(crate) fn push(&mut self, entry: Entry, id: &str) -> Result<(), InvalidMessageId> {
         let rises = self.entries.last().is_none_or(|last| last.number < entry.number);
         let pushed = self.ids.push(id);
@@ -231,7 +231,7 @@ impl Segments {
         self.ids.id(index)
     }
 
-    /// Segments whose message-id is none: known to exist, impossible to ask for.
+    /// Segments without a valid message-id: known to exist, but they cannot be requested.
     pub fn unusable(&self) -> &[Entry] {
         &self.unusable
     }
@@ -248,7 +248,7 @@ impl Segments {
         (1..=self.highest()).filter(move |&number| known.next_if_eq(&number).is_none())
     }
 
-    /// What all of them say they have, unusable ones included.
+    /// The sum of the claimed sizes, unusable segments included.
     pub fn bytes(&self) -> u64 {
         self.entries.iter().chain(&self.unusable).map(|entry| u64::from(entry.bytes)).sum()
     }

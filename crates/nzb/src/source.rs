@@ -1,4 +1,4 @@
-//! The bytes of an NZB, unpacked if need be.
+//! The bytes of an NZB, decompressed if they are gzip. Pure.
 
 use std::io::{BufRead, BufReader, Cursor, Read};
 

@@ -1,4 +1,4 @@
-//! What a subject line says about its file.
+//! Parses the file name and the part numbers in a subject line. Pure.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! NZB text for what was found elsewhere than in an NZB.
+//! [`write()`] and [`rewrite`]: the text of an NZB. Pure.
 
 use bergamot_types::{GroupName, UnixTime};
 

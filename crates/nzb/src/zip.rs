@@ -1,7 +1,7 @@
 //! [`Zip`]: an archive of NZBs, as some indexers send them.
 //!
-//! Only what such archives need: members that are stored or deflated, found by the directory at the
-//! end. Names of members are labels. Whatever a field says is held against the bytes that are there.
+//! Only what such archives need: members that are stored or deflated, found by the directory at the end.
+//! Names of members are labels. Every size and offset is checked against the bytes of the archive.
 
 use std::io::{self, Read};
 

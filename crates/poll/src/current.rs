@@ -1,4 +1,5 @@
-//! The current item, and what it means for the targets.
+//! [`current_item`] and [`Promotion`]: the current item of a queue, and the intervals that follow from it.
+//! Pure.
 
 use std::time::{Duration, Instant};
 

@@ -1,12 +1,12 @@
-//! When anything is due.
+//! The scheduler of recurring work: [`Queue`] owns the targets and decides which are due. Pure.
 //!
-//! No clock and no chance in here: the time and a source of numbers are arguments. The caller takes
-//! what is due, does it, says how it went, and sleeps until [`Queue::next_wake`].
+//! The time and a source of random numbers are arguments. The caller takes the targets that are due, runs
+//! them, reports the results, and sleeps until [`Queue::next_wake`].
 //!
 //! - [`Queue`]: the targets, and which of them are due
-//! - [`Activity`], [`refresh_period`]: how often something is worth refreshing, by how much it is asked for
-//! - [`adaptive`]: how often a feed is worth asking for, by the gaps between its items
-//! - [`current_item`], [`Promotion`]: which item of a queue matters now, and is looked at most often
+//! - [`Activity`], [`refresh_period`]: how often to refresh something, by the rate of requests for it
+//! - [`adaptive`]: how often to poll a feed, by the gaps between its items
+//! - [`current_item`], [`Promotion`]: which item of a queue is the current one and is polled most often
 
 #![forbid(unsafe_code)]
 

@@ -11,8 +11,8 @@ use crate::target::{Target, Wanted};
 
 /// Targets by id, and for each kind a lane: those enabled and at rest, ordered by when they are due.
 ///
-/// A target that runs is in no lane's set, so it cannot be taken twice. Each lane lets as many run at
-/// once as its concurrency says, so feeds that hang never hold up the watch folder.
+/// A target that runs is in no lane's set, so it cannot be taken twice. Each lane lets as many run at once as
+/// its concurrency says, so hanging feeds never delay the watch folder.
 #[derive(Debug)]
 pub struct Queue<I, K> {
     settings: Settings,
@@ -209,7 +209,7 @@ impl<I: Copy + Ord, K: Copy + Ord> Queue<I, K> {
         })
     }
 
-    /// The end of a run after which the caller knows better when the next is due.
+    /// The end of a run, with the time at which the caller wants the next.
     pub fn finished_until<T, E>(
         &mut self,
         now: Instant,

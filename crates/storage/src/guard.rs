@@ -1,8 +1,8 @@
-//! Which jobs fit on the volumes they write to: reserves and claims.
+//! [`Guard`]: which jobs fit on the volumes they write to, by reserves and claims. Pure.
 //!
-//! What our own jobs write takes as much from what is free as from what they still have to write, so
-//! the room that is left changes only when jobs are admitted, when they end, and when others write.
-//! The first is counted here as it happens, the rest is seen with the next survey.
+//! Bytes that a job writes reduce the free space and its claim by the same amount, so the remaining space
+//! changes only when jobs are admitted, when they end, and when other programs write. Admissions are counted
+//! here at once, the rest with the next survey.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,7 +14,7 @@ use bergamot_types::{ByteCount, JobId};
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct VolumeId(pub u64);
 
-/// How large a volume is, as it says itself.
+/// The size of a volume, as it reports it.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Space {
     pub free: ByteCount,
@@ -56,7 +56,7 @@ pub struct Shortage {
     pub reserve: ByteCount,
     /// What other jobs will still write.
     pub claimed: ByteCount,
-    /// The volume has refused to take anything, whatever it says is free.
+    /// The volume refused a write, whatever free space it reports.
     pub latched: bool,
 }
 
@@ -91,11 +91,11 @@ impl Guard {
         self.reserve = reserve;
     }
 
-    /// What the volumes say of themselves, and what the jobs that run will still write, in the order
-    /// in which they run. Returns those that have to stop.
+    /// Takes the figures of the volumes, and what the running jobs will still write, in their order. Returns
+    /// the jobs that have to stop.
     ///
-    /// Jobs that run may use up to half of the reserve before they are stopped, so that whoever was
-    /// let in because it just fitted is not put out again because somebody wrote a line to a log.
+    /// Jobs that run may use up to half of the reserve before they are stopped, so that a job that just
+    /// fitted is not stopped because another program wrote a few bytes.
     pub fn handle_survey(
         &mut self,
         now: Instant,
@@ -133,8 +133,9 @@ impl Guard {
         }
     }
 
-    /// A write was refused for want of room: `ENOSPC`, or a quota of which the volume says nothing.
-    /// The volume rests, longer each time, and opens when it also says that there is room.
+    /// A write was refused for lack of space: `ENOSPC`, or a quota that the volume does not report. The
+    /// volume is not used for a time that doubles with each refusal, and then only if it also reports enough
+    /// free space.
     pub fn handle_full(&mut self, now: Instant, id: VolumeId) {
         let volume = self.volumes.entry(id).or_default();
         if volume.latch.is_some() {
@@ -158,7 +159,7 @@ impl Guard {
 
     fn shortage(&self, claims: &[Claim], least: impl Fn(u64) -> u64) -> Option<Shortage> {
         claims.iter().find_map(|claim| {
-            // A volume that was not measured yet is judged when it is.
+            // A volume that was not surveyed yet is checked with its first survey.
             let volume = self.volumes.get(&claim.volume)?;
             let reserve = self.reserve.of(volume.space.total).0;
             let taken = volume.claimed.saturating_add(claim.bytes.0).saturating_add(least(reserve));
@@ -200,8 +201,8 @@ impl fmt::Display for Shortage {
 const USUAL_PART: u64 = 50;
 const USUAL_MOST: u64 = 1 << 30;
 
-/// Doubled with each refusal: a quota that is used up says nothing of it beforehand, and each try
-/// costs what was asked for meanwhile.
+/// Doubled with each refusal: a used-up quota is only noticed by a refused write, and each attempt wastes the
+/// articles that were requested.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(5);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 const MOST_DOUBLINGS: u32 = 6;

@@ -1,21 +1,20 @@
-//! What may be written where: room on volumes, and whether they are mounted.
+//! Free space on volumes and which file systems are mounted: [`Guard`], [`Mounts`], [`MountRecord`]. Pure.
 //!
-//! - [`Guard`]: which jobs fit, by what is free, what is kept free and what others will still write
-//! - [`Mounts`]: the file systems there are, and what a directory stands on
-//! - [`Ground`]: what a directory stood on when it was first used, and [`judge`] whether it still does;
-//!   [`MountError`]: that it does not
+//! - [`Guard`]: which jobs fit, by free space, reserve and what other jobs will still write
+//! - [`Mounts`]: the mounted file systems, and which one a directory is on
+//! - [`MountRecord`]: the file system a directory was on when it was first used; [`check_mount`]: whether it still is;
+//!   [`MountError`]: that it is not
 //!
-//! No disk is touched in here: free bytes, mount tables and the time are arguments, so every odd
-//! volume becomes a short test.
+//! Free bytes, mount tables and the time are arguments, so every unusual volume can be tested.
 
 #![forbid(unsafe_code)]
 
-mod ground;
 mod guard;
 mod mount_error;
+mod mount_record;
 mod mounts;
 
-pub use ground::{Ground, Verdict, judge};
 pub use guard::{Claim, Guard, Reserve, Shortage, Space, VolumeId};
 pub use mount_error::MountError;
-pub use mounts::{Mount, Mounts, promised_mounts};
+pub use mount_record::{MountCheck, MountRecord, check_mount};
+pub use mounts::{Mount, Mounts, fstab_mounts};

@@ -1,11 +1,11 @@
-//! [`MountError`]: why a directory cannot be used, by the disk it stands on.
+//! [`MountError`]: why a directory cannot be used because of its mount. Pure.
 
 use std::path::{Path, PathBuf};
 
 use bergamot_types::Shown;
 use thiserror::Error;
 
-use crate::ground::Ground;
+use crate::mount_record::MountRecord;
 
 /// The disk of a directory is not the one it was used with.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
@@ -18,7 +18,7 @@ pub enum MountError {
         described(is),
         described(was)
     )]
-    OtherDisk { path: PathBuf, was: Box<Ground>, is: Box<Ground> },
+    OtherDisk { path: PathBuf, was: Box<MountRecord>, is: Box<MountRecord> },
     /// Whatever was made there would fill the disk below.
     #[error(
         "{}: nothing is mounted on {}; mount it, or accept the disk below with \
@@ -33,8 +33,8 @@ fn shown(path: &Path) -> String {
     Shown(&path.to_string_lossy()).to_string()
 }
 
-fn described(ground: &Ground) -> String {
-    let Ground { root, kind, .. } = ground;
+fn described(record: &MountRecord) -> String {
+    let MountRecord { root, kind, .. } = record;
     match root == Path::new("/") {
         true => kind.clone(),
         false => format!("{} of a disk with {kind}", root.display()),

@@ -39,14 +39,14 @@ impl Mounts {
     }
 
     /// The nearest place above a path where something ought to be mounted and is not.
-    pub fn lacking<'a>(&self, path: &Path, promised: &'a [PathBuf]) -> Option<&'a Path> {
-        let above = promised.iter().filter(|point| path.starts_with(point));
+    pub fn lacking<'a>(&self, path: &Path, in_fstab: &'a [PathBuf]) -> Option<&'a Path> {
+        let above = in_fstab.iter().filter(|point| path.starts_with(point));
         above.map(PathBuf::as_path).find(|point| !self.is_mounted(point))
     }
 }
 
-/// Where `/etc/fstab` says that something is to be mounted.
-pub fn promised_mounts(fstab: &[u8]) -> Vec<PathBuf> {
+/// The mount points in `/etc/fstab`.
+pub fn fstab_mounts(fstab: &[u8]) -> Vec<PathBuf> {
     let lines = fstab.split(|byte| *byte == b'\n').take(MOST_MOUNTS);
     let point = |line: &[u8]| {
         let mut words = words(line);
@@ -122,13 +122,13 @@ mod tests {
 
     #[test]
     fn what_fstab_promises_and_nobody_mounted_is_lacking() {
-        let promised = promised_mounts(
+        let in_fstab = fstab_mounts(
             b"# a comment\n/dev/sda1 / ext4 defaults 0 1\nnas:/a /mnt/nas nfs noauto 0 0\n\
               /dev/sdb1 none swap sw\n\n/dev/sdc1 /srv/my\\040disk ext4 defaults\n#x /mnt nfs\n",
         );
-        assert_eq!(promised, [Path::new("/mnt/nas"), Path::new("/srv/my disk")]);
+        assert_eq!(in_fstab, [Path::new("/mnt/nas"), Path::new("/srv/my disk")]);
         let mounts = Mounts::parse(b"1 0 8:1 / / rw - ext4 a rw\n2 1 8:2 / /mnt/nas rw - nfs a rw");
-        let lacking = |path| mounts.lacking(Path::new(path), &promised);
+        let lacking = |path| mounts.lacking(Path::new(path), &in_fstab);
         assert_eq!(lacking("/mnt/nas/downloads"), None);
         assert_eq!(lacking("/srv/my disk"), Some(Path::new("/srv/my disk")));
         assert_eq!(lacking("/srv/my disk 2"), None);
@@ -139,7 +139,7 @@ mod tests {
         for cut in 0..TABLE.len() {
             let mounts = Mounts::parse(&TABLE[..cut]);
             let _ = mounts.below(Path::new("/mnt/my nas"));
-            let _ = promised_mounts(&TABLE[..cut]);
+            let _ = fstab_mounts(&TABLE[..cut]);
         }
         assert_eq!(unescaped(b"a\\04"), Path::new("a\\04"));
         assert_eq!(unescaped(b"a\\999\\134"), Path::new("a\\999\\"));

@@ -1,15 +1,15 @@
-//! The spool, and what else outlives the process.
+//! The files of the state directory: [`Spool`], [`Journal`] and the state files.
 //!
-//! Each job is two files, the NZB as it came and a small checksummed record (`bergamot_jobs::Record`), and
-//! a third once articles arrive: the journal. A job is accepted when both are on disk under their names;
-//! before that it is not acknowledged. Everything else can be rebuilt from the spool.
+//! Each job is two files, the NZB as received and a small checksummed record (`bergamot_jobs::Record`), and a
+//! third once articles arrive: the journal. A job is accepted when both are on disk under their names; before
+//! that it is not acknowledged. Everything else can be rebuilt from the spool.
 //!
-//! - [`Spool`]: the directory, locked for one daemon; [`Directory`]: what it needs of a disk;
-//!   [`encode_record`]: a record as it lies in there
-//! - [`Journal`]: what lies in a job's files, as it is learnt; [`Replay`]: what of that still counts
-//! - [`UsageFile`], [`VolumesFile`], [`SettingsFile`]: what is used of the quotas, what came from each
-//!   server, and what was changed while the daemon ran, each beside the spool; [`KnownMounts`]: the disks
-//!   of the configured directories
+//! - [`Spool`]: the directory, locked for one daemon; [`Directory`]: the file operations it needs;
+//!   [`encode_record`]: the text of a record
+//! - [`Journal`]: which articles are in a job's files; [`Replay`]: which of its entries still count
+//! - [`UsageFile`], [`VolumesFile`], [`SettingsFile`]: the use of the quotas, the bytes from each server, and
+//!   the settings changed at run time, each beside the spool; [`KnownMounts`]: the disks of the configured
+//!   directories
 
 #![forbid(unsafe_code)]
 

@@ -1,6 +1,6 @@
 //! Reads records of version 1, which were TOML.
 //!
-//! They are read as if they were of today, and become so when they are next written.
+//! They are converted when they are read, and written in the current version.
 
 use bergamot_queue::{Cause, Ending};
 use bergamot_types::{JobId, Secret, UnixTime};

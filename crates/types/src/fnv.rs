@@ -1,14 +1,14 @@
 //! FNV-1a hashes of texts, the same on every machine and in every version.
 //!
-//! They do not resist deliberate collisions; so nothing may depend on that.
+//! They do not resist deliberate collisions, so no security decision may depend on them.
 
-pub fn print32(bytes: impl IntoIterator<Item = u8>) -> u32 {
-    let add = |print: u32, byte| (print ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+pub fn fnv32(bytes: impl IntoIterator<Item = u8>) -> u32 {
+    let add = |hash: u32, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
     bytes.into_iter().fold(0x811c_9dc5, add)
 }
 
-pub fn print64(bytes: impl IntoIterator<Item = u8>) -> u64 {
-    let add = |print: u64, byte| (print ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+pub fn fnv64(bytes: impl IntoIterator<Item = u8>) -> u64 {
+    let add = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, add)
 }
 
@@ -17,13 +17,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn they_are_what_everybody_makes_of_these_texts() {
+    fn the_published_test_vectors_match() {
         for (text, short, long) in [
             ("", 0x811c_9dc5, 0xcbf2_9ce4_8422_2325),
             ("a", 0xe40c_292c, 0xaf63_dc4c_8601_ec8c),
             ("foobar", 0xbf9c_f968, 0x8594_4171_f739_67e8),
         ] {
-            assert_eq!((print32(text.bytes()), print64(text.bytes())), (short, long), "{text}");
+            assert_eq!((fnv32(text.bytes()), fnv64(text.bytes())), (short, long), "{text}");
         }
     }
 }

@@ -5,10 +5,10 @@
 //! so of two daemons one succeeds; the other finds the file gone. The name is short-lived: the file is
 //! marked when it is in the spool, or gets its name back.
 //!
-//! A daemon that is killed in between leaves its claim behind. It knows its own by the id, and takes them
-//! back at its next scan. Those of another daemon are taken back when they have been seen for
-//! [`ABANDONED_AFTER`], by the clock of whoever looks, since clocks of machines differ; and on a file
-//! system of this machine only if nobody holds the lock that a claim has as long as its daemon lives.
+//! A daemon that is killed in between leaves its claim behind. It recognises its own by the id, and takes
+//! them back at its next scan. Those of another daemon are taken back when they have been seen for
+//! [`ABANDONED_AFTER`], by the clock of the daemon that looks, since clocks of machines differ; and on a
+//! local file system only if the lock is free that a running daemon holds on its claim.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -48,7 +48,7 @@ pub(crate) struct Claim {
     pub(crate) identity: Identity,
 }
 
-/// The original name and who claims it.
+/// The original name and the id of the claiming daemon.
 pub(crate) fn parse(name: &OsStr) -> Option<(OsString, Claimant)> {
     let rest = name.as_bytes().strip_prefix(b".")?.strip_suffix(SUFFIX.as_bytes())?;
     let (original, id) = rest.split_at_checked(rest.len().checked_sub(DIGITS + 1)?)?;
@@ -106,8 +106,8 @@ fn numbered(original: &OsStr, number: u32) -> OsString {
 
 const SUFFIX: &str = ".claim";
 const DIGITS: usize = 16;
-/// Spooling takes seconds where a disk is slow; a daemon that hangs for so long on a share cannot be told
-/// from one that is gone.
+/// Spooling takes seconds on a slow disk; a daemon that hangs on a share for this long cannot be
+/// distinguished from one that was killed.
 pub(crate) const ABANDONED_AFTER: Duration = Duration::from_secs(600);
 /// Of files of one name that came while another of it was being taken.
 const MOST_NUMBERS: u32 = 100;

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use rustix::fs::statfs;
 
-/// Whether all who write there go through this kernel, so that it can tell of everything. Shares and
-/// what other programs provide are not of that kind, nor is what we do not know.
+/// Whether every write there goes through this kernel, so that inotify reports all of them. Shares and what
+/// other programs provide are not of that kind, nor is what we do not know.
 pub(crate) fn is_local(path: &Path) -> bool {
     statfs(path).is_ok_and(|stat| LOCAL.contains(&(stat.f_type as u32)))
 }

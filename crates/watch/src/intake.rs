@@ -44,16 +44,15 @@ pub struct Intake {
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub path: PathBuf,
-    /// Between scans, as long as nothing else tells of new files and some come.
+    /// Between scans without inotify, while files arrive.
     pub interval: Duration,
-    /// Between scans where nothing tells of new files and none have come for long.
+    /// Between scans without inotify, when no file has arrived for a long time.
     pub quiet_interval: Duration,
-    /// Between scans while the kernel was seen to.
+    /// Between scans while inotify was seen to work.
     pub watched_interval: Duration,
-    /// Between scans where the kernel must know, for all who write there have to go through it. None
-    /// takes no file system's word.
+    /// Between scans on a local file system, where inotify sees every change. `None` never relies on that.
     pub local_interval: Option<Duration>,
-    /// Whether to ask the kernel at all.
+    /// Whether to use inotify.
     pub watch: bool,
     /// Under which id files are claimed; no other daemon may have it.
     pub claimant: Claimant,
@@ -167,7 +166,7 @@ impl Intake {
         }
     }
 
-    /// Whether the kernel was seen to tell of new files.
+    /// Whether inotify was seen to report new files.
     pub fn is_watched(&self) -> bool {
         self.watch.is_some() && self.trust == Trust::Proven
     }
@@ -225,8 +224,8 @@ impl Intake {
         }
     }
 
-    /// A new file of which no notice comes by the next scan says that notices do not come; one with
-    /// a notice, that they do.
+    /// Whether inotify works here: a new file without an event by the next scan shows that it does not, one
+    /// with an event that it does.
     fn judge_watch(&mut self, listing: &Listing, news: &News, all_watched: bool) {
         let told = |path: &PathBuf| news.touched.contains(path);
         let missed = self.untold.iter().any(|path| !told(path));
@@ -278,8 +277,8 @@ impl Intake {
         next.map_or(longest, |next| next.min(longest))
     }
 
-    /// Somebody who has just dropped a file may drop another; where nothing came for ten minutes,
-    /// a minute more hurts nobody, and the share may have disks that sleep.
+    /// Short after a new file, because more may follow; longer when nothing has arrived for ten minutes, so
+    /// that the disks of a share can sleep.
     fn unwatched_interval(&self, now: Instant) -> Duration {
         let Settings { interval, quiet_interval, .. } = self.settings;
         let quiet = self.last_new.map(|at| now.saturating_duration_since(at)).unwrap_or_default();
@@ -318,7 +317,7 @@ impl Intake {
         }
         let parent = Folder::parent_of(&self.settings.path, &opened.path);
         let (folder, original) = parent.map_err(|_| gone())?;
-        // Released by the kernel when the daemon ends. Not every share knows locks.
+        // Released by the kernel when the daemon ends. Not every share supports locks.
         if let Err(Errno::WOULDBLOCK) = flock(&opened.file, LOCK) {
             return Err(gone());
         }

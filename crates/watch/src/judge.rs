@@ -28,7 +28,7 @@ struct File {
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum State {
-    /// Taken or refused. It stays so while it lies there unchanged, should it not be renamable.
+    /// Queued or refused. It stays so while the file is unchanged, in case it cannot be renamed.
     Judged,
     Offered,
     Unread,
@@ -158,7 +158,7 @@ mod tests {
         Identity { modified: (1, 0), device: 1, inode: 1, size }
     }
 
-    /// Millisecond by millisecond: what is seen, and what comes of it.
+    /// Millisecond by millisecond: the state that is seen, and the decision.
     struct Story {
         judge: Judge,
         start: Instant,

@@ -1,12 +1,13 @@
-//! The watch folder: find, judge, read and mark NZB files.
+//! The watch folder: [`Intake`] finds NZB files, decides whether they are complete, and claims, reads and
+//! marks them.
 //!
-//! Scans find files, always; the kernel's notices only make the next scan come sooner, for network
-//! shares send none. When to scan is decided outside: [`Intake::scan`] says how long the next may
-//! wait. Whether a file is complete is judged by [`Judge`], which sees no disk and no clock.
+//! Files are always found by scans; inotify events only make the next scan come sooner, because network
+//! shares send none. The caller decides when to scan: [`Intake::scan`] returns the longest wait until the
+//! next. [`Judge`] decides whether a file is complete; it is pure.
 //!
-//! The folder is the user's. Nothing in it is deleted, replaced or reached through a link; what was
-//! read is renamed so that its name tells what became of it. Several daemons may share it: each file is
-//! claimed by a rename before it is taken (`claim`).
+//! The folder is the user's. Nothing in it is deleted, replaced or reached through a link; a file that was
+//! read is renamed so that its name shows the result. Several daemons may share it: each file is claimed by a
+//! rename before it is taken (`claim`).
 
 #![forbid(unsafe_code)]
 

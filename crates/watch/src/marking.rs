@@ -91,7 +91,7 @@ fn cut(name: &OsStr) -> OsString {
     OsString::from_vec(bytes[..end].to_vec())
 }
 
-/// Of one name; who has more of one name will have noticed.
+/// Of files of one name.
 const MOST_NUMBERS: u32 = 10_000;
 /// Encrypted shares take 143 bytes.
 const ROOM_FOR_SUFFIXES: usize = 112;

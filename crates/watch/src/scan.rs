@@ -20,8 +20,8 @@ pub(crate) struct Listing {
     pub(crate) problems: Vec<WatchError>,
 }
 
-/// `on_folder` hears of each directory before it is listed, so that what comes into it meanwhile is
-/// noticed one way or the other.
+/// `on_folder` is called for each directory before it is listed, so that a file that is added meanwhile is
+/// noticed either way.
 pub(crate) fn scan(root: &Path, on_folder: &mut dyn FnMut(&Path)) -> Listing {
     let mut walk = Walk { root, on_folder, listing: Listing::default(), left: MOST_ENTRIES };
     match Folder::open(root) {
@@ -55,7 +55,7 @@ impl Walk<'_> {
         }
         for name in names {
             let path = relative.join(&name);
-            // Gone since it was listed, or not for us to see: then there is nothing to say.
+            // Removed since it was listed, or not readable: then there is nothing to report.
             let Ok(stat) = folder.stat(&name) else { continue };
             match FileType::from_raw_mode(stat.st_mode) {
                 FileType::Directory if depth < DEEPEST => self.descend(folder, &name, &path, depth),

@@ -17,7 +17,7 @@ use tracing::{debug, warn};
 
 use crate::scan;
 
-/// A thread that reads inotify and keeps what it heard until the next scan asks.
+/// A thread that reads inotify and keeps what it state until the next scan asks.
 pub(crate) struct Watch {
     root: PathBuf,
     shared: Arc<Shared>,
@@ -25,16 +25,16 @@ pub(crate) struct Watch {
 
 struct Shared {
     inotify: OwnedFd,
-    heard: Mutex<Heard>,
+    state: Mutex<State>,
     wake: Box<dyn Fn() + Send + Sync>,
 }
 
 #[derive(Default)]
-struct Heard {
+struct State {
     folders: HashMap<i32, PathBuf>,
     news: News,
     stop: bool,
-    is_deaf: bool, // nothing is read any more
+    has_failed: bool, // nothing is read any more
 }
 
 /// What happened since the last scan, by path relative to the folder.
@@ -53,7 +53,7 @@ impl Watch {
         wake: impl Fn() + Send + Sync + 'static,
     ) -> Result<Self, Errno> {
         let inotify = inotify::init(CreateFlags::CLOEXEC)?;
-        let shared = Arc::new(Shared { inotify, heard: Mutex::default(), wake: Box::new(wake) });
+        let shared = Arc::new(Shared { inotify, state: Mutex::default(), wake: Box::new(wake) });
         let reader = shared.clone();
         std::thread::Builder::new()
             .name("intake-watch".to_owned())
@@ -64,13 +64,13 @@ impl Watch {
 
     /// Watches one directory; no harm if it is watched already. `false` if it cannot be.
     pub(crate) fn follow(&self, relative: &Path) -> bool {
-        let mut heard = self.shared.heard();
-        if heard.is_deaf || heard.folders.len() >= MOST_FOLDERS {
+        let mut state = self.shared.state();
+        if state.has_failed || state.folders.len() >= MOST_FOLDERS {
             return false;
         }
         match inotify::add_watch(&self.shared.inotify, self.root.join(relative), INTEREST) {
             Ok(folder) => {
-                heard.folders.insert(folder, relative.to_owned());
+                state.folders.insert(folder, relative.to_owned());
                 true
             }
             Err(errno) => {
@@ -81,18 +81,18 @@ impl Watch {
     }
 
     pub(crate) fn take_news(&self) -> News {
-        std::mem::take(&mut self.shared.heard().news)
+        std::mem::take(&mut self.shared.state().news)
     }
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        let mut heard = self.shared.heard();
-        heard.stop = true;
+        let mut state = self.shared.state();
+        state.stop = true;
         // The end of a watch is an event too, and wakes the thread from its read. One is made for
         // that, should there be none left.
         let own = inotify::add_watch(&self.shared.inotify, "/", WatchFlags::DELETE_SELF).ok();
-        for folder in heard.folders.drain().map(|(folder, _)| folder).chain(own) {
+        for folder in state.folders.drain().map(|(folder, _)| folder).chain(own) {
             let _ = inotify::remove_watch(&self.shared.inotify, folder);
         }
     }
@@ -104,13 +104,13 @@ impl fmt::Debug for Watch {
     }
 }
 
-/// A thread that panics hears nothing any more; the folder is polled then.
-struct DeafOnPanic<'a>(&'a Shared);
+/// After a panic of the thread the folder is polled.
+struct PollOnPanic<'a>(&'a Shared);
 
-impl Drop for DeafOnPanic<'_> {
+impl Drop for PollOnPanic<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.heard().is_deaf = true;
+            self.0.state().has_failed = true;
             warn!("the thread of the watch folder has died: it is only polled from now on");
             (self.0.wake)();
         }
@@ -119,7 +119,7 @@ impl Drop for DeafOnPanic<'_> {
 
 impl Shared {
     fn read(&self) {
-        let _deaf_on_panic = DeafOnPanic(self);
+        let _poll_on_panic = PollOnPanic(self);
         let mut buffer = [MaybeUninit::uninit(); 16 << 10];
         let mut reader = Reader::new(&self.inotify, &mut buffer);
         // A disk mounted over the folder covers it without a notice.
@@ -134,15 +134,15 @@ impl Shared {
                 Ok(event) => {
                     let name = event.file_name().map(|name| OsStr::from_bytes(name.to_bytes()));
                     worthwhile |= is_worth_a_scan(event.events(), name);
-                    self.heard().note(event.wd(), event.events(), name);
+                    self.state().note(event.wd(), event.events(), name);
                 }
                 Err(Errno::INTR) => continue,
                 Err(errno) => {
-                    self.heard().is_deaf = true;
+                    self.state().has_failed = true;
                     return warn!(%errno, "the watch folder is only polled from now on");
                 }
             }
-            if self.heard().stop {
+            if self.state().stop {
                 return;
             }
             if worthwhile && reader.is_buffer_empty() {
@@ -162,13 +162,13 @@ impl Shared {
         watched[0].revents().is_empty() && !watched[1].revents().is_empty()
     }
 
-    fn heard(&self) -> MutexGuard<'_, Heard> {
+    fn state(&self) -> MutexGuard<'_, State> {
         // Nothing under this lock can panic half-way.
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Heard {
+impl State {
     fn note(&mut self, folder: i32, events: ReadFlags, name: Option<&OsStr>) {
         if events.contains(ReadFlags::IGNORED) {
             self.folders.remove(&folder);

@@ -109,7 +109,7 @@ impl DiskError {
     }
 }
 
-/// What lies where a plain file or directory of ours should be.
+/// What is in the place of a regular file or directory of ours.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Obstacle {
     Directory,

@@ -200,7 +200,7 @@ impl<B> Writer<B> {
         let (running, _) = self
             .shared
             .ended
-            .wait_timeout_while(running, SHUTDOWN_PATIENCE, |running| *running > 0)
+            .wait_timeout_while(running, SHUTDOWN_TIMEOUT, |running| *running > 0)
             .unwrap_or_else(PoisonError::into_inner);
         *running == 0
     }
@@ -304,4 +304,4 @@ impl<B> Drop for Counted<B> {
 }
 
 /// A stop signal leaves three seconds for the whole process.
-const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(1);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);

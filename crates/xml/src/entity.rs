@@ -1,6 +1,6 @@
-//! Character and entity references.
+//! [`resolve`]: character and entity references. Pure.
 //!
-//! XML knows five names; indexers copy HTML's into NZBs all the same, and leave bare ampersands.
+//! XML defines five names; indexers nevertheless use those of HTML in NZBs, and leave ampersands unescaped.
 
 use std::borrow::Cow;
 

@@ -1,9 +1,8 @@
-//! XML of strangers: any encoding, every token bounded.
+//! A bounded XML reader for untrusted documents: [`Text`], [`Walk`] and [`resolve`]. Pure.
 //!
-//! NZBs and feeds come from the same indexers, with the same sins. What reads them stands on
-//! [`Text`], which makes UTF-8 of whatever it was and counts while it does, on [`Walk`], which goes
-//! through its elements, and on [`resolve`], which knows the references people really write. What the elements mean is none of this room's
-//! business.
+//! NZBs and feeds come from the same indexers and have the same defects. [`Text`] converts any encoding to
+//! UTF-8 and counts bytes and lines, [`Walk`] iterates over the elements, and [`resolve`] resolves entity
+//! references as they occur in practice. What the elements mean is decided by the crates that use this one.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Tags and pieces of text.
+//! Helpers for tags, attributes and pieces of text of a document. Pure.
 
 use std::borrow::Cow;
 

@@ -9,7 +9,7 @@ use std::io::{self, BufRead, Cursor, Read};
 
 use encoding_rs::{CoderResult, Decoder, Encoding, UTF_8, UTF_16BE, UTF_16LE};
 
-/// A source of UTF-8 for an XML reader, which says [`Text::start_token`] before each token.
+/// A source of UTF-8 for an XML reader, which calls [`Text::start_token`] before each token.
 pub struct Text<'a> {
     source: Box<dyn BufRead + 'a>,
     decoder: Decoder,
@@ -96,7 +96,7 @@ impl<'a> Text<'a> {
         self.unknown_encoding
     }
 
-    /// Reads to the end, for what lies there counts too.
+    /// Reads to the end, because the limits cover the whole document.
     pub fn drain(&mut self) {
         loop {
             self.start_token();
@@ -179,8 +179,8 @@ pub fn take_head(input: &mut impl BufRead, length: usize) -> io::Result<Vec<u8>>
     Ok(head)
 }
 
-/// The encoding by the first bytes; a byte order mark is left to the decoder, which trusts it
-/// above all. None if a name is declared that nobody knows.
+/// The encoding by the first bytes; a byte order mark is left to the decoder, which trusts it above all.
+/// `None` if an unknown encoding is declared.
 fn sniff(head: &[u8]) -> Option<&'static Encoding> {
     match head {
         [b'<', 0, ..] => Some(UTF_16LE),

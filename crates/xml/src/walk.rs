@@ -9,7 +9,7 @@ use quick_xml::events::{BytesStart, Event};
 use crate::tag::cut;
 use crate::text::{Failure, Text};
 
-/// Goes through a document element by element and knows where it is.
+/// Iterates over the elements of a document, with the current path and line.
 pub struct Walk<'a> {
     reader: quick_xml::Reader<Text<'a>>,
     element: String, // that began last, in lower case
@@ -28,7 +28,7 @@ impl fmt::Debug for Walk<'_> {
 /// What comes next.
 #[derive(Debug)]
 pub enum Step<'b> {
-    /// Whatever else comes lies in it.
+    /// All other elements are inside it.
     Root(BytesStart<'b>),
     Start(BytesStart<'b>),
     End,
@@ -40,8 +40,8 @@ pub enum Step<'b> {
 #[derive(Debug)]
 pub enum Broken {
     Empty,
-    /// A few lines of entities can unfold to gigabytes. Document types without them do no harm: those
-    /// of NZBs name a file far away, which nobody needs.
+    /// A few lines of entities can unfold to gigabytes. Document types without them do no harm: those of NZBs
+    /// name an external file, which is not used.
     Entities,
     /// A bound of the text.
     Limit(Failure),
@@ -98,7 +98,7 @@ impl<'a> Walk<'a> {
         Self { reader, element, depth: 0, deepest, has_begun: false, has_content: false }
     }
 
-    /// None at the end of the root. What is read lies in the buffer.
+    /// None at the end of the root. The data read is in the buffer.
     pub fn next<'b>(&mut self, buffer: &'b mut Vec<u8>) -> Result<Option<Step<'b>>, Broken> {
         if self.has_begun && self.depth == 0 {
             return Ok(None);
@@ -190,7 +190,7 @@ impl<'a> Walk<'a> {
         Place { line: self.line(), element: self.element.clone() }
     }
 
-    /// The text, read to its end: what lies behind the root counts, too.
+    /// The text, read to its end: data after the root element counts against the limits, too.
     pub fn into_text(self) -> Text<'a> {
         let mut text = self.reader.into_inner();
         text.drain();

@@ -19,20 +19,21 @@ use crate::client::endpoint::Endpoint;
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Talking to the daemon")]
 pub struct Options {
-    /// Where the daemon is: PATH, unix:PATH, tcp://HOST:PORT or http://USER:PASSWORD@HOST:PORT;
-    /// without it BERGAMOT_HOST, then the file of BERGAMOT_CONFIG, then BERGAMOT_SOCKET, then bergamot.toml in this directory, then the usual sockets
+    /// Address of the daemon: PATH, unix:PATH, tcp://HOST:PORT or http://USER:PASSWORD@HOST:PORT [default:
+    /// BERGAMOT_HOST, then the file of BERGAMOT_CONFIG, then BERGAMOT_SOCKET, then bergamot.toml in this
+    /// directory, then the usual sockets]
     #[arg(short = 'H', long, global = true, value_name = "PLACE")]
     pub(crate) host: Option<Endpoint>,
-    /// The configuration of the daemon, to look up its socket there
+    /// The configuration file of the daemon, which names its socket
     #[arg(id = "config", short = 'c', long = "config", global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Print what the daemon answers as JSON, unchanged
+    /// Print the daemon's answer as JSON, unchanged
     #[arg(long, global = true)]
     pub(crate) json: bool,
     /// Print ids only, or nothing
     #[arg(short, long, global = true, conflicts_with = "json")]
     pub(crate) quiet: bool,
-    /// Give up after this time, as in "90 s" or 2h
+    /// Exit with code 124 after this time, as in "90 s" or 2h
     #[arg(long, global = true, value_name = "TIME", value_parser = length_of_time)]
     pub(crate) timeout: Option<Duration>,
 }
@@ -41,7 +42,8 @@ pub struct Options {
 pub enum Command {
     /// Add NZBs to the queue
     Add(Add),
-    /// Test directories, servers and this machine with the rights of the daemon of a container, else of the current user, and suggest fixes
+    /// Test directories, servers and this machine, and suggest fixes; in a container with the rights of the
+    /// daemon's user, else of the current user
     Doctor,
     /// Explain why the queue, or a job, is slow, waits or failed
     Explain { job: Option<u32> },
@@ -50,7 +52,7 @@ pub enum Command {
         #[command(subcommand)]
         command: FeedsCommand,
     },
-    /// Show newsgroups, and download what is posted there
+    /// List newsgroups and download their posts
     Groups {
         #[command(subcommand)]
         command: GroupCommand,
@@ -61,7 +63,7 @@ pub enum Command {
     History(List),
     /// Show or set the limit of the download rate
     Limit {
-        /// As in "5 MB" or 800KiB, in a second; or `off`
+        /// Bytes per second, as in "5 MB" or 800KiB; or `off`
         rate: Option<RateLimit>,
     },
     /// List the queue
@@ -72,10 +74,10 @@ pub enum Command {
         /// Print new lines as they are written
         #[arg(short, long)]
         follow: bool,
-        /// How many of the last lines
+        /// How many of the latest lines to print
         #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
         lines: usize,
-        /// Only what concerns one job
+        /// Only lines about this job
         #[arg(long)]
         job: Option<u32>,
     },
@@ -83,23 +85,23 @@ pub enum Command {
     Mv {
         job: u32,
         place: MoveTarget,
-        /// The job before or after which it goes
+        /// The job that `before` and `after` refer to
         other: Option<u32>,
     },
     /// Pause all downloads, or some jobs
     Pause {
         jobs: Vec<u32>,
-        /// Go on by itself after this time, as in "30 min" or 1h
+        /// Resume automatically after this time, as in "30 min" or 1h
         #[arg(long = "for", value_name = "TIME", value_parser = length_of_time, conflicts_with = "jobs")]
         time: Option<Duration>,
     },
-    /// Show what is used of the quotas
+    /// Show the use of the quotas
     Quota,
     /// Read the configuration file again
     Reload,
-    /// Go on with everything that is paused, or with some jobs
+    /// Resume everything that is paused, or some jobs
     Resume { jobs: Vec<u32> },
-    /// Try again for what is missing of jobs that failed
+    /// Download the missing articles of failed jobs again
     Retry {
         #[arg(required = true)]
         jobs: Vec<u32>,
@@ -111,17 +113,17 @@ pub enum Command {
     Rm {
         #[arg(required = true)]
         jobs: Vec<u32>,
-        /// Leave what was downloaded where it is, so that it can be taken up again
+        /// Keep the downloaded files, so that the job can be retried
         #[arg(long)]
         keep_files: bool,
-        /// Leave no trace in the history; also takes out jobs that are there already
+        /// Do not keep the jobs in the history; also removes jobs that are in the history already
         #[arg(long, conflicts_with = "keep_files")]
         forget: bool,
     },
-    /// Call a method of the daemon; docs/rpc.md has them all
+    /// Call a method of the daemon; docs/rpc.md lists them
     Rpc {
         method: String,
-        /// One object or list of JSON, or key=value pairs, or plain values
+        /// A JSON object or array, key=value pairs, or plain values
         params: Vec<String>,
     },
     /// Scan the watch folder now
@@ -143,11 +145,11 @@ pub enum Command {
         #[arg(long)]
         files: bool,
     },
-    /// Show how the daemon is doing
+    /// Show the state of the daemon
     Status,
-    /// End the daemon
+    /// Stop the daemon
     Stop,
-    /// List what the scheduler does again and again, and when that is due
+    /// List the recurring work of the scheduler, and when it is due
     Targets,
     /// Wait for jobs to end; the exit code is their result
     Wait {
@@ -163,21 +165,21 @@ pub struct Add {
     /// Files, URLs, or - for standard input
     #[arg(required = true, value_name = "FILE|URL|-")]
     pub(crate) sources: Vec<String>,
-    /// What to call the job
+    /// The name of the job
     #[arg(long)]
     pub(crate) name: Option<String>,
     #[arg(short = 'C', long)]
     pub(crate) category: Option<String>,
-    /// Higher goes first; 900 and more even while downloads are paused
+    /// Jobs of a higher priority are downloaded first; from 900 on even while downloads are paused
     #[arg(short, long, allow_negative_numbers = true)]
     pub(crate) priority: Option<i32>,
-    /// Before others of its priority
+    /// Add it before other jobs of its priority
     #[arg(long)]
     pub(crate) top: bool,
     /// Add it paused
     #[arg(long)]
     pub(crate) paused: bool,
-    /// Of its archives
+    /// The password of its archives
     #[arg(long)]
     pub(crate) password: Option<String>,
     /// Wait until it has ended; the exit code is its result
@@ -187,48 +189,48 @@ pub struct Add {
 
 #[derive(Clone, Debug, Args)]
 pub struct List {
-    /// Only jobs with this in their names
+    /// Only jobs whose names contain this
     pub(crate) search: Option<String>,
     #[arg(short = 'C', long)]
     pub(crate) category: Option<String>,
-    /// Begin after so many jobs
+    /// Skip this many jobs
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) offset: usize,
-    /// At most so many jobs; 100 unless ids or JSON are printed
+    /// Print at most this many jobs [default: 100, or all with --quiet or --json]
     #[arg(short = 'n', long, value_name = "N")]
     pub(crate) limit: Option<usize>,
 }
 
 #[derive(Clone, Debug, Subcommand)]
 pub enum FeedsCommand {
-    /// List what went wrong
+    /// List failed requests to feeds
     Errors,
     /// Read a feed now, or all of them
     Fetch {
         /// Its name or number
         feed: Option<String>,
     },
-    /// List the feeds and how they stand
+    /// List the feeds and their state
     #[command(visible_alias = "ls")]
     List,
-    /// Show what rules would take of any feed; nothing is taken
+    /// Show which items of any feed these rules would accept, without adding jobs
     Preview {
         url: String,
         /// One rule
         #[arg(long, conflicts_with = "rules_file")]
         rules: Option<String>,
-        /// A file with rules, one a line
+        /// A file with one rule per line
         #[arg(long, value_name = "FILE")]
         rules_file: Option<PathBuf>,
     },
-    /// Try again what was given up: items that could not become jobs, and jobs whose NZB did not come
+    /// Retry what failed: items that could not become jobs, and jobs whose NZB could not be fetched
     Retry {
         /// Its name or number
         feed: String,
     },
-    /// Read what is due and end; a daemon that runs is asked to do it
+    /// Read the feeds that are due and exit; does nothing if a daemon runs, which polls them itself
     Run(Once),
-    /// Show what a feed offers, and what its rules make of each item; nothing is taken
+    /// Show the items of a feed and how its rules decide each, without adding jobs
     Show {
         /// Its name or number
         feed: String,
@@ -237,54 +239,54 @@ pub enum FeedsCommand {
 
 #[derive(Clone, Debug, Subcommand)]
 pub enum GroupCommand {
-    /// List the newsgroups there are
+    /// List newsgroups
     #[command(visible_alias = "ls")]
     List {
         /// A part of the name, or a pattern like "alt.binaries.*"
         pattern: Option<String>,
-        /// Begin behind this name
+        /// List groups after this name
         #[arg(long, value_name = "GROUP")]
         after: Option<String>,
-        /// At most so many groups
+        /// Print at most this many groups
         #[arg(short = 'n', long, value_name = "N", default_value_t = 100)]
         limit: usize,
     },
     /// List the headers of a newsgroup, the newest first
     Headers {
         group: String,
-        /// Those with numbers below this one
+        /// Only headers with lower numbers
         #[arg(long, value_name = "NUMBER")]
         below: Option<u64>,
-        /// At most so many headers
+        /// Print at most this many headers
         #[arg(short = 'n', long, value_name = "N", default_value_t = 100)]
         limit: usize,
         /// Wait for the latest headers of the server instead of showing the cached ones
         #[arg(long)]
         latest: bool,
     },
-    /// Look for headers with all of these words
+    /// Search for headers with all of these words
     Search {
         group: String,
         #[arg(required = true)]
         words: Vec<String>,
-        /// Those with numbers below this one
+        /// Only headers with lower numbers
         #[arg(long, value_name = "NUMBER")]
         below: Option<u64>,
-        /// At most so many headers
+        /// Print at most this many headers
         #[arg(short = 'n', long, value_name = "N", default_value_t = 100)]
         limit: usize,
     },
-    /// List what is posted in a newsgroup, the newest first
+    /// List the posts of a newsgroup, the newest first
     Posts(PostChoice),
     /// Download posts
     Queue {
         group: String,
-        /// As the first column of `posts` calls them
+        /// Their ids, from the first column of `posts`
         #[arg(required = true)]
         posts: Vec<String>,
         #[arg(short = 'C', long)]
         category: Option<String>,
-        /// Higher goes first; 900 and more even while downloads are paused
+        /// Jobs of a higher priority are downloaded first; from 900 on even while downloads are paused
         #[arg(short, long, allow_negative_numbers = true)]
         priority: Option<i32>,
         /// Add them paused
@@ -298,16 +300,16 @@ pub struct PostChoice {
     pub(crate) group: String,
     /// Only posts with all of these words
     pub(crate) words: Vec<String>,
-    /// This post alone, with its files
+    /// Show only this post, with its files
     #[arg(long)]
     pub(crate) post: Option<String>,
-    /// Only posts of which nothing is missing
+    /// Only complete posts
     #[arg(long)]
     pub(crate) complete: bool,
-    /// Begin after so many posts
+    /// Skip this many posts
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) offset: usize,
-    /// At most so many posts
+    /// Print at most this many posts
     #[arg(short = 'n', long, value_name = "N", default_value_t = 100)]
     pub(crate) limit: usize,
     /// Wait for the latest headers of the server instead of showing the cached ones
@@ -317,12 +319,12 @@ pub struct PostChoice {
 
 #[derive(Clone, Debug, Subcommand)]
 pub enum ServerCommand {
-    /// Add a server to the configuration, and use it at once
+    /// Add a server to the configuration and connect to it at once
     Add(AddServer),
-    /// List the news servers and how they do
+    /// List the news servers and their state
     #[command(visible_alias = "ls")]
     List,
-    /// Take a server out of the configuration
+    /// Remove a server from the configuration
     Rm { name: String },
     /// Connect to a server, and log in if a username is given
     Test(TestServer),
@@ -346,12 +348,12 @@ pub struct TestServer {
 
 #[derive(Clone, Debug, Args)]
 pub struct AddServer {
-    /// What to call it, for good
+    /// The name of the server; it cannot be changed later
     pub(crate) name: String,
-    /// Where it is found
+    /// Its host name or IP address
     #[arg(id = "news_host", value_name = "HOST")]
     pub(crate) host: String,
-    /// 563 with TLS, 119 without, unless it is given
+    /// Its port [default: 563 with TLS, 119 without]
     #[arg(long)]
     pub(crate) port: Option<u16>,
     #[arg(long, value_parser = ["tls", "starttls", "none"])]
@@ -366,28 +368,28 @@ pub struct AddServer {
     pub(crate) password_file: Option<PathBuf>,
     #[arg(long)]
     pub(crate) connections: Option<u16>,
-    /// 0 is asked first; a higher one only for what those below do not have
+    /// Servers of level 0 are asked first, those of a higher level only for articles that all lower ones lack
     #[arg(long)]
     pub(crate) level: Option<u32>,
-    /// Downloads do not wait for it when it is out of order
+    /// Downloads continue without it while it does not work
     #[arg(long)]
     pub(crate) optional: bool,
-    /// Days for which it keeps articles
+    /// How many days it keeps articles
     #[arg(long, value_name = "DAYS")]
     pub(crate) retention: Option<u32>,
-    /// Do not connect to it to see whether it accepts the login
+    /// Do not test the connection and the login
     #[arg(long)]
     pub(crate) unchecked: bool,
 }
 
 #[derive(Clone, Debug, Subcommand)]
 pub enum StorageCommand {
-    /// Take what is mounted now for the right disk, after one was replaced or is not used any more
+    /// Accept the disk that is mounted now, after a disk was replaced or removed
     Accept {
-        /// A configured directory; without it, all of them
+        /// A configured directory [default: all of them]
         path: Option<PathBuf>,
     },
-    /// List the directories and what they have left
+    /// List the directories and their free space
     #[command(visible_alias = "ls")]
     List,
 }
@@ -446,16 +448,16 @@ fn length_of_time(text: &str) -> Result<Duration, InvalidTime> {
 /// `feeds run --once`: for cron and timers, where no daemon runs.
 #[derive(Clone, Debug, Args)]
 pub struct Once {
-    /// Read what is due, then end
+    /// Read the feeds that are due, then exit
     #[arg(long, required = true)]
     pub(crate) once: bool,
     /// How many feeds to read at once, instead of feeds.concurrency
     #[arg(long, value_name = "N")]
     concurrency: Option<usize>,
-    /// How many items the feed of finished downloads has, instead of feeds.output_items
+    /// How many items the feed of finished downloads contains, instead of feeds.output_items
     #[arg(long, value_name = "N")]
     feed_size: Option<usize>,
-    /// Where the state is, instead of directories.state
+    /// The state directory, instead of directories.state
     #[arg(long, value_name = "DIRECTORY")]
     state: Option<PathBuf>,
 }

@@ -29,7 +29,7 @@ pub enum Command {
     },
     /// Import from NZBGet or SABnzbd: write an equivalent configuration, and report what was converted
     Import(Import),
-    /// Show a whole download on this machine, without account or configuration
+    /// Download sample data from a news server on this machine, without account or configuration
     Demo {
         /// How much to download
         #[arg(long, default_value = "256 MB")]
@@ -37,11 +37,11 @@ pub enum Command {
         /// Connections to the news server
         #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=100))]
         connections: u16,
-        /// How much to download in a second; 0 is as fast as it goes
+        /// Bytes per second; 0 is no limit
         #[arg(long, default_value = "0 B")]
         rate: ByteCount,
     },
-    /// Print what a shell needs to complete these commands
+    /// Print a completion script for a shell
     Completions { shell: clap_complete::Shell },
     #[command(flatten)]
     Talk(cli::Command),
@@ -49,14 +49,14 @@ pub enum Command {
 
 #[derive(Debug, Args)]
 pub struct Run {
-    /// The configuration file; without it the one of BERGAMOT_CONFIG
+    /// The configuration file [default: the file named by BERGAMOT_CONFIG]
     #[arg(id = "config", long = "config", short = 'c', value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Write a configuration first, with a new control password, if there is none
     #[arg(long)]
     pub create: bool,
-    /// As images do: create /config/bergamot.toml for /watch and /downloads, and go on as the user
-    /// that PUID and PGID name, with UMASK
+    /// For images: create /config/bergamot.toml for /watch and /downloads, and run as the user and group of
+    /// PUID and PGID, with UMASK
     #[arg(long)]
     pub container: bool,
 }
@@ -71,7 +71,7 @@ pub enum ConfigCommand {
     Sample,
 }
 
-/// What a shell needs to complete the commands.
+/// The completion script of a shell.
 pub fn completions(shell: clap_complete::Shell) -> String {
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut Arguments::command(), "bergamot", &mut text);

@@ -56,19 +56,20 @@ const WIDTH: usize = 100;
 
 const HEAD: &str = "# The command line
 
-One program is the daemon (`bergamot run`) and all that talks to it. The commands ask over the control
-socket, or over HTTP with `-H`. This page is made from their definitions.
+One program is both the daemon (`bergamot run`) and its client. The commands use the control socket, or HTTP
+with `-H`. This page is generated from their definitions.
 
-- **Where the daemon is**: `-H`, else the socket of the configuration given with `-c`, else
-  `BERGAMOT_HOST`, else what the configuration says that `BERGAMOT_CONFIG` names, else `BERGAMOT_SOCKET`,
-  else `/run/bergamot/bergamot.sock` or `$XDG_RUNTIME_DIR/bergamot.sock`.
-- **`--json`** prints what the daemon answers, unchanged, as [rpc.md](rpc.md) tells it: spread out on a
-  terminal, on one line otherwise. `watch` and `log -f` print a line for each event or log line, `add` and
-  `wait` one for each job.
+- **The address of the daemon** is `-H`, else the socket in the configuration given with `-c`, else
+  `BERGAMOT_HOST`, else the socket in the configuration that `BERGAMOT_CONFIG` names, else `BERGAMOT_SOCKET`,
+  else that of `bergamot.toml` in the current directory, else `/run/bergamot/bergamot.sock` or
+  `$XDG_RUNTIME_DIR/bergamot.sock`.
+- **`--json`** prints the daemon's answer unchanged, as [rpc.md](rpc.md) describes it: indented on a terminal,
+  on one line otherwise. `watch` and `log -f` print a line for each event or log line, `add` and `wait` one
+  for each job.
 - **`-q`** prints ids only: `bergamot list -q | xargs bergamot pause`.
-- Colours appear on terminals only, and never if `NO_COLOR` is set. Whatever could move the cursor in
-  names and messages is spelled out.
-- Jobs are named by their numbers, the first column of `list` and `history`.
+- Colours appear on terminals only, and never if `NO_COLOR` is set. Control characters in names and messages
+  are escaped.
+- Jobs are given by their numbers, the first column of `list` and `history`.
 
 ";
 

@@ -167,14 +167,14 @@ impl Endpoints {
         let tried = tried.join(", ");
         match &self.port {
             _ if tried.is_empty() => {
-                "There is no usual place for its socket here; say where it is \
-                                      with --host or --config."
+                "There is no usual path for its socket on this machine; give its address with --host or \
+                 --config."
                     .to_owned()
             }
-            None => format!("Tried: {tried}. Is it running? --host says where it is."),
+            None => format!("Tried: {tried}. Is it running? Its address can be given with --host."),
             Some(port) => format!(
-                "Tried: {tried}. Is it running? Where it has no socket, --host or BERGAMOT_HOST with \
-                 http://USER:PASSWORD@{port} reaches its port; who listens there gets the password."
+                "Tried: {tried}. Is it running? If it has no socket, use --host or BERGAMOT_HOST with \
+                 http://USER:PASSWORD@{port}; the process that listens there receives the password."
             ),
         }
     }
@@ -209,7 +209,7 @@ fn is_absence(error: &io::Error) -> bool {
 fn spoken(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::NotFound => "there is no such socket",
-        _ => "nobody listens there",
+        _ => "no process listens there",
     }
 }
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::exit::Exit;
 use crate::failure::Failure;
 
-/// An answer, taken apart.
+/// Deserialises an answer.
 pub(crate) fn read<T: DeserializeOwned>(answer: &Value) -> Result<T, Failure> {
     Ok(T::deserialize(answer)?)
 }

@@ -57,8 +57,8 @@ struct Retried {
 impl Retried {
     fn page(self) -> String {
         match (self.items, self.jobs) {
-            (0, 0) => "Nothing of this feed was given up.\n".to_owned(),
-            (items, jobs) => format!("Tried again: {items} items, {jobs} jobs.\n"),
+            (0, 0) => "Nothing of this feed has failed.\n".to_owned(),
+            (items, jobs) => format!("Retried: {items} items, {jobs} jobs.\n"),
         }
     }
 }
@@ -192,7 +192,7 @@ fn errors(session: &mut Session) -> Result<(), Failure> {
 
 fn errors_page(errors: &[Trouble], style: Style) -> String {
     if errors.is_empty() {
-        return "No call to a feed has failed.\n".to_owned();
+        return "No request to a feed has failed.\n".to_owned();
     }
     let mut table =
         Columns::new([right("AGO"), left("FEED"), left("CODE"), flexible("WHAT WENT WRONG")]);

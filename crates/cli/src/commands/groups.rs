@@ -71,7 +71,7 @@ fn list(session: &mut Session, mut params: Value) -> Result<(), Failure> {
 
 /// A page that is not full is the last.
 fn groups_page(page: &Page<Group>, limit: u64, style: Style) -> String {
-    let Some(last) = page.items.last() else { return "No group is like that.\n".to_owned() };
+    let Some(last) = page.items.last() else { return "No group matches.\n".to_owned() };
     let mut table = Columns::new([left("GROUP"), right("ARTICLES"), flexible("")]);
     for group in &page.items {
         // Servers report only the range; deleted articles within it count too.
@@ -175,7 +175,7 @@ fn posts(session: &mut Session, choice: &PostChoice) -> Result<(), Failure> {
 
 fn posts_page(page: &Page<Post>, offset: usize, style: Style) -> String {
     if page.items.is_empty() {
-        return "No post is like that.\n".to_owned();
+        return "No post matches.\n".to_owned();
     }
     let mut table = Columns::new([
         left("POST"),
@@ -224,8 +224,8 @@ fn completeness(post: &Post) -> Cell {
     let left = post.expected_articles.saturating_sub(post.present_articles);
     let share = format::percent(left, post.expected_articles);
     match post.present_files < post.expected_files {
-        true => Cell::tinted(Tint::Uneasy, "files missing"),
-        false => Cell::tinted(Tint::Uneasy, share),
+        true => Cell::tinted(Tint::Warning, "files missing"),
+        false => Cell::tinted(Tint::Warning, share),
     }
 }
 

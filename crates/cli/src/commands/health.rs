@@ -23,7 +23,7 @@ pub(crate) fn health(options: Options) -> Result<(), Failure> {
         (false, false) => format!("The daemon runs and is {text}.\n"),
     };
     if !quiet {
-        // A reader that has seen enough is no error.
+        // A closed pipe is no error.
         let _ = std::io::stdout().write_all(page.as_bytes());
     }
     match ready.is_ready {

@@ -57,7 +57,7 @@ fn tell(session: &mut Session, answer: &Value, mut next: u64) -> Result<u64, Fai
 fn shown(line: &LogLine, style: Style) -> String {
     let tint = match line.kind.as_str() {
         "error" => Tint::Bad,
-        "warning" => Tint::Uneasy,
+        "warning" => Tint::Warning,
         "debug" | "detail" => Tint::Faint,
         _ => Tint::Plain,
     };

@@ -46,7 +46,7 @@ fn test(session: &mut Session, wanted: &TestServer) -> Result<(), Failure> {
         let answer = session.ask("servers.check", json!({ "server": known.id }))?;
         return session.out.answer(&answer, |_| {
             // The daemon does not show whether it has one.
-            Ok(format!("{} answers, and can be asked for articles.\n", Shown(&known.name)))
+            Ok(format!("{} answers and is ready for requests.\n", Shown(&known.name)))
         });
     }
     let mut probe = probe_of(server, known);
@@ -95,12 +95,12 @@ fn add(session: &mut Session, new: &AddServer) -> Result<(), Failure> {
     let checked = session.ask("servers.check", json!({ "server": id }));
     let accepted = match new.username.is_some() {
         true => "it answers and accepts the login",
-        false => "it answers, and wants no login",
+        false => "it answers, and no login was tried",
     };
     match checked {
         Ok(_) => session.out.text(&format!("{name} is added; {accepted}.\n")),
         Err(error) => {
-            session.out.text(&format!("{name} is added, but cannot be used now: {error}\n"))?;
+            session.out.text(&format!("{name} is added, but does not work now: {error}\n"))?;
             // It may be reached later, but will not be given a login by itself.
             match error.exit() {
                 exit @ Exit::NotAllowed => Err(Failure::ImportOutput(exit)),

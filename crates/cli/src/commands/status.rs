@@ -27,12 +27,12 @@ pub(crate) fn reload(session: &mut Session) -> Result<(), Failure> {
 
 pub(crate) fn scan(session: &mut Session) -> Result<(), Failure> {
     let answer = session.ask("watch.scan", json!({}))?;
-    session.out.answer(&answer, |_| Ok("The watch folder was looked at.\n".to_owned()))
+    session.out.answer(&answer, |_| Ok("The watch folder was scanned.\n".to_owned()))
 }
 
 pub(crate) fn stop(session: &mut Session) -> Result<(), Failure> {
     let answer = session.ask("system.shutdown", json!({}))?;
-    session.out.answer(&answer, |_| Ok("The daemon stops.\n".to_owned()))
+    session.out.answer(&answer, |_| Ok("The daemon is stopping.\n".to_owned()))
 }
 
 fn page(status: &Status, servers: &[Server], style: Style) -> String {
@@ -60,7 +60,7 @@ fn page(status: &Status, servers: &[Server], style: Style) -> String {
         }
     }
     for warning in &status.warnings {
-        fields.push("warning", Cell::tinted(Tint::Uneasy, Shown(warning).to_string()));
+        fields.push("warning", Cell::tinted(Tint::Warning, Shown(warning).to_string()));
     }
     format!("{title}\n{}", fields.page(style))
 }
@@ -68,17 +68,17 @@ fn page(status: &Status, servers: &[Server], style: Style) -> String {
 fn doing(status: &Status, style: Style) -> Cell {
     match &status.download_paused {
         Some(paused) => pause(paused, style),
-        None if status.quota_reached => Cell::tinted(Tint::Uneasy, "the quota is reached"),
+        None if status.quota_reached => Cell::tinted(Tint::Warning, "the quota is reached"),
         None if status.rate > 0 => Cell::tinted(Tint::Busy, format::rate(status.rate)),
         None if status.jobs == 0 => "nothing to do".into(),
-        None => "nothing comes just now; `bergamot explain` says why".into(),
+        None => "no data is arriving; run `bergamot explain` for the cause".into(),
     }
 }
 
 pub(crate) fn pause(paused: &Paused, style: Style) -> Cell {
     let until = paused.until.map(|until| format!(", until {}", style.date(until.0)));
     let text = format!("paused by {}{}", Shown(&paused.by), until.unwrap_or_default());
-    Cell::tinted(Tint::Uneasy, text)
+    Cell::tinted(Tint::Warning, text)
 }
 
 pub(crate) fn queue(status: &Status) -> String {
@@ -95,7 +95,7 @@ fn disk(disk: &Disk) -> Cell {
     if let Some(trouble) = &disk.trouble {
         return Cell::tinted(Tint::Bad, Shown(trouble).to_string());
     }
-    let tint = if disk.free < LITTLE { Tint::Uneasy } else { Tint::Plain };
+    let tint = if disk.free < LITTLE { Tint::Warning } else { Tint::Plain };
     let (free, total) = (format::size(disk.free), format::size(disk.total));
     Cell::tinted(tint, format!("{free} of {total} free in {}", Shown(&disk.path)))
 }
@@ -106,8 +106,8 @@ fn reload_page(reload: &Reload) -> String {
         keys.join(", ")
     };
     let mut page = match reload.applied.is_empty() {
-        true => "Nothing new is in force.\n".to_owned(),
-        false => format!("In force now: {}.\n", list(&reload.applied)),
+        true => "No setting changed.\n".to_owned(),
+        false => format!("Applied: {}.\n", list(&reload.applied)),
     };
     if !reload.needs_restart.is_empty() {
         page += &format!("After a restart: {}.\n", list(&reload.needs_restart));
@@ -188,7 +188,7 @@ pub(crate) mod tests {
         let reload = |applied: &[&str], restart: &[&str]| {
             reload_page(&read(&json!({ "applied": applied, "needs_restart": restart })).unwrap())
         };
-        assert_eq!(reload(&[], &[]), "Nothing new is in force.\n");
-        assert_eq!(reload(&["a", "b"], &["c"]), "In force now: a, b.\nAfter a restart: c.\n");
+        assert_eq!(reload(&[], &[]), "No setting changed.\n");
+        assert_eq!(reload(&["a", "b"], &["c"]), "Applied: a, b.\nAfter a restart: c.\n");
     }
 }

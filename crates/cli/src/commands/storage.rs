@@ -16,7 +16,9 @@ pub(crate) fn storage(session: &mut Session, command: &StorageCommand) -> Result
         StorageCommand::Accept { path } => {
             let path = path.as_ref().map(|path| path.to_string_lossy().into_owned());
             let answer = session.ask("storage.accept", json!({ "path": path }))?;
-            session.out.answer(&answer, |_| Ok("From now on this is as it should be.\n".to_owned()))
+            session.out.answer(&answer, |_| {
+                Ok("The disks that are mounted now are accepted.\n".to_owned())
+            })
         }
         StorageCommand::List => {
             let answer = session.ask("storage.list", json!({}))?;
@@ -33,7 +35,7 @@ fn page(disks: &[Disk], style: Style) -> String {
     for disk in disks {
         let state = match &disk.trouble {
             Some(trouble) => Cell::tinted(Tint::Bad, Shown(trouble).to_string()),
-            None if disk.free < disk.reserve => Cell::tinted(Tint::Uneasy, "full"),
+            None if disk.free < disk.reserve => Cell::tinted(Tint::Warning, "full"),
             None => "ready".into(),
         };
         table.push([

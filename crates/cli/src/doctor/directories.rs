@@ -23,10 +23,10 @@ pub(super) fn examine(config: &Config) -> Vec<Finding> {
         findings.push(forgotten(&directories.state, &why.to_string()));
         KnownMounts::default()
     });
-    // Nothing is written, be it for a moment, where a disk belongs that is not there.
+    // Nothing is written below a mount point whose disk is missing.
     let is_firm = |path: &Path, findings: &mut Vec<Finding>| match grounds.check(path) {
         Err(error) => {
-            let remedy = "Mount what is missing.";
+            let remedy = "Mount the missing disk.";
             findings.push(Finding::problem(shown(path), error.to_string(), remedy));
             false
         }
@@ -67,9 +67,9 @@ fn written(config: &Config) -> Vec<&Path> {
 fn forgotten(state: &Path, why: &str) -> Finding {
     Finding::warning(
         format!("{} (mounts)", state.display()),
-        format!("what the directories stand on cannot be read: {why}"),
-        "See that all that belongs below them is mounted: a start sets the file aside and takes what \
-         it finds then.",
+        format!("the record of the mounts cannot be read: {why}"),
+        "Check that all disks are mounted: the next start sets the file aside and accepts the disks that are \
+         mounted then.",
     )
 }
 
@@ -87,8 +87,8 @@ fn in_directory(path: &Path) -> Finding {
                 false => Finding::warning(
                     shown(path),
                     format!("{fact}; modes cannot be set"),
-                    "None is needed, unless storage.file_mode or directory_mode is set: shares have \
-                     their own rules.",
+                    "No action needed, unless storage.file_mode or directory_mode is set: the share sets its \
+                     own modes.",
                 ),
             }
         }
@@ -110,17 +110,17 @@ struct Trial {
 fn missing(path: &Path) -> Finding {
     let nearest = path.ancestors().find(|above| above.is_dir()).unwrap_or(Path::new("/"));
     match write_and_rename(nearest) {
-        Ok(_) => Finding::good(shown(path), "is not there yet, and can be made"),
+        Ok(_) => Finding::good(shown(path), "does not exist yet, and can be created"),
         Err((_, error)) => Finding::problem(
             shown(path),
-            format!("is not there, and cannot be made in {}: {error}", nearest.display()),
-            "Make it, and give it to the user that runs bergamot.",
+            format!("does not exist, and cannot be created in {}: {error}", nearest.display()),
+            "Create it, owned by the user that runs bergamot.",
         ),
     }
 }
 
 fn write_and_rename(path: &Path) -> Result<Trial, (&'static str, io::Error)> {
-    let (first, second) = (trial(path, "a"), trial(path, "b"));
+    let (first, second) = (test_path(path, "a"), test_path(path, "b"));
     let tried = (|| {
         let mut file = File::create_new(&first).map_err(|error| ("make", error))?;
         file.write_all(CONTENT).map_err(|error| ("write to", error))?;
@@ -128,7 +128,7 @@ fn write_and_rename(path: &Path) -> Result<Trial, (&'static str, io::Error)> {
         fs::rename(&first, &second).map_err(|error| ("rename", error))?;
         let found = fs::read(&second).map_err(|error| ("read", error))?;
         if found != CONTENT {
-            return Err(("read back", io::Error::other("it holds something else")));
+            return Err(("read back", io::Error::other("its content differs")));
         }
         let metadata = second.metadata().map_err(|error| ("look at", error))?;
         let takes_modes = fs::set_permissions(&second, metadata.permissions()).is_ok();
@@ -149,12 +149,12 @@ fn between(from: &Path, to: &Path) -> Option<Finding> {
     if !(from.is_dir() && to.is_dir()) {
         return None;
     }
-    let (source, target) = (trial(from, "move"), trial(to, "move"));
+    let (source, target) = (test_path(from, "move"), test_path(to, "move"));
     create(&source).ok()?;
     let renamed = fs::rename(&source, &target);
     let finding = match renamed {
         Ok(()) => {
-            let second = trial(to, "link");
+            let second = test_path(to, "link");
             let linked = fs::hard_link(&target, &second);
             remove(&[second]);
             let links = if linked.is_ok() { "hard links work" } else { "hard links do not work" };
@@ -163,11 +163,14 @@ fn between(from: &Path, to: &Path) -> Option<Finding> {
         Err(error) if error.kind() == ErrorKind::CrossesDevices => Finding::warning(
             about,
             "they are on different volumes: every job is copied",
-            "Put both on one volume, in a container below one mount, and jobs are there at once.",
+            "Put both on one volume, in a container below one mount; then jobs are renamed instead of \
+             copied.",
         ),
-        Err(error) => {
-            Finding::problem(about, format!("cannot rename: {error}"), "Look at its rights.")
-        }
+        Err(error) => Finding::problem(
+            about,
+            format!("cannot rename: {error}"),
+            "Check the permissions of both directories.",
+        ),
     };
     remove(&[source, target]);
     Some(finding)
@@ -176,7 +179,7 @@ fn between(from: &Path, to: &Path) -> Option<Finding> {
 /// Whether inotify reports a new file.
 fn of_inotify(path: &Path) -> Option<Finding> {
     let about = format!("{} (inotify)", path.display());
-    let file = trial(path, "notice");
+    let file = test_path(path, "notice");
     let heard = (|| -> Result<bool, Errno> {
         let watch = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
         inotify::add_watch(&watch, path, WatchFlags::CREATE)?;
@@ -192,21 +195,23 @@ fn of_inotify(path: &Path) -> Option<Finding> {
     })();
     remove(&[file]);
     Some(match heard {
-        Ok(true) => Finding::good(about, "the kernel tells of new files"),
+        Ok(true) => Finding::good(about, "inotify reports new files"),
         Ok(false) | Err(Errno::NOSYS) => Finding::warning(
             about,
-            "the kernel does not tell of new files",
-            "None is needed: the folder is looked at every few seconds instead.",
+            "inotify does not report new files",
+            "No action needed: the folder is scanned every few seconds instead.",
         ),
         Err(Errno::NOSPC | Errno::MFILE) => Finding::warning(
             about,
             "there are no more inotify watches",
-            "Raise fs.inotify.max_user_watches, or leave it: the folder is looked at instead.",
+            "Raise fs.inotify.max_user_watches; until then the folder is scanned instead.",
         ),
         Err(Errno::ACCESS | Errno::NOENT) => return None, // reported with the directory already
-        Err(errno) => {
-            Finding::warning(about, errno.to_string(), "The folder is looked at instead.")
-        }
+        Err(errno) => Finding::warning(
+            about,
+            errno.to_string(),
+            "No action needed: the folder is scanned instead.",
+        ),
     })
 }
 
@@ -225,22 +230,25 @@ fn of_space(path: &Path, reserve: Reserve) -> Option<Finding> {
         return Some(Finding::problem(
             about,
             fact,
-            "Make room, or lower storage.reserve: until then every job waits.",
+            "Free some space, or lower storage.reserve: until then every job waits.",
         ));
     }
     Some(match set_aside(nearest, for_jobs.min(MOST_SET_ASIDE)) {
         Err(Errno::NOSPC | Errno::DQUOT) => Finding::problem(
             about,
-            format!("{fact}; but {} could not be had", ByteCount(for_jobs.min(MOST_SET_ASIDE))),
-            "Look at the quota of the user: the volume does not tell of it.",
+            format!(
+                "{fact}; but {} could not be allocated",
+                ByteCount(for_jobs.min(MOST_SET_ASIDE))
+            ),
+            "Check the disk quota of the user, which the volume does not report.",
         ),
         _ if volume.f_files > 0 && volume.f_favail < FEW_INODES => Finding::warning(
             about,
             fact,
-            "Remove small files: without inodes none can be made, however much room there is.",
+            "Remove small files: without free inodes no file can be created, however much space is free.",
         ),
         Err(Errno::OPNOTSUPP) => {
-            Finding::good(about, format!("{fact}; room cannot be set aside beforehand"))
+            Finding::good(about, format!("{fact}; space cannot be preallocated"))
         }
         _ => Finding::good(about, fact),
     })
@@ -255,7 +263,7 @@ fn spoken_inodes(free: u64, total: u64) -> String {
 }
 
 fn set_aside(path: &Path, bytes: u64) -> Result<(), Errno> {
-    let name = trial(path, "room");
+    let name = test_path(path, "room");
     let Ok(file) = File::create_new(&name) else { return Ok(()) };
     let result = fallocate(&file, FallocateFlags::empty(), 0, bytes);
     remove(&[name]);
@@ -263,7 +271,7 @@ fn set_aside(path: &Path, bytes: u64) -> Result<(), Errno> {
 }
 
 /// Hidden, and unique for each run.
-fn trial(path: &Path, what: &str) -> PathBuf {
+fn test_path(path: &Path, what: &str) -> PathBuf {
     path.join(format!(".bergamot-doctor-{}-{what}", std::process::id()))
 }
 

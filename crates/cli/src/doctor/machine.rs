@@ -41,7 +41,7 @@ fn of_clock(now: UnixTime) -> Finding {
         false => Finding::problem(
             "clock",
             fact,
-            "Set it, best by NTP: certificates, quotas and retention go by it.",
+            "Set the clock, preferably by NTP: certificates, quotas and retention depend on it.",
         ),
     }
 }
@@ -56,12 +56,12 @@ pub(super) fn spoken_date(time: UnixTime) -> String {
 /// A datagram socket that is connected has found a way, and has sent nothing.
 fn of_way_out() -> Finding {
     let found = UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0))
-        .and_then(|socket| socket.connect((SOMEBODY_FAR_AWAY, 9)));
+        .and_then(|socket| socket.connect((PUBLIC_ADDRESS, 9)));
     Finding::good(
         "IPv6",
         match found {
-            Ok(()) => "there is a way out".to_owned(),
-            Err(error) => format!("there is no way out ({error}); IPv4 is used"),
+            Ok(()) => "there is a route".to_owned(),
+            Err(error) => format!("there is no route ({error}); IPv4 is used"),
         },
     )
 }
@@ -75,7 +75,7 @@ fn of_memory((limit, budget): (Option<ByteCount>, ByteCount), wanted: ByteCount)
         true => Finding::warning(
             "memory",
             format!("{fact}; download.memory wants {wanted}"),
-            "Allow the container three times download.memory, or leave it: it is only slower.",
+            "Allow the container three times download.memory; with less, downloads work but may be slower.",
         ),
         false => Finding::good("memory", fact),
     }
@@ -97,7 +97,7 @@ const SANE_FROM: i64 = 1_704_067_200;
 const SANE_TO: i64 = 4_102_444_800;
 
 /// A public address; no packet is sent to it.
-const SOMEBODY_FAR_AWAY: Ipv6Addr = Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 1);
+const PUBLIC_ADDRESS: Ipv6Addr = Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 1);
 
 /// The writer's files, clients and threads.
 const FILES_BESIDE: u64 = 64 + 32 + 64;

@@ -30,7 +30,7 @@ pub(super) fn examine(config: &Config) -> anyhow::Result<Vec<Finding>> {
     for ((_, settings), server) in config.server_settings().into_iter().zip(&config.servers) {
         let about = format!("server {}", settings.name);
         if !server.active {
-            findings.push(Finding::good(about, "is switched off"));
+            findings.push(Finding::good(about, "is not active"));
             continue;
         }
         findings.extend(runtime.block_on(of_server(about, settings, server.role.connections)));
@@ -64,7 +64,7 @@ async fn of_server(about: String, settings: ServerSettings, configured: u16) -> 
 
 async fn look_up(settings: &ServerSettings) -> Result<Vec<SocketAddr>, CheckError> {
     let host = settings.host.trim_matches(['[', ']']);
-    match timeout(PATIENCE, lookup_host((host, settings.port))).await {
+    match timeout(LOOKUP_TIMEOUT, lookup_host((host, settings.port))).await {
         Err(_) => Err(CheckError::LookupTimeout { host: host.to_owned() }),
         Ok(Err(error)) => Err(CheckError::Lookup { host: host.to_owned(), error }),
         Ok(Ok(addresses)) => Ok(addresses.collect()),
@@ -74,11 +74,11 @@ async fn look_up(settings: &ServerSettings) -> Result<Vec<SocketAddr>, CheckErro
 /// Why a check of a server failed.
 #[derive(Debug, Error)]
 enum CheckError {
-    #[error("no address of {host} within {PATIENCE:?}")]
+    #[error("no address of {host} within {LOOKUP_TIMEOUT:?}")]
     LookupTimeout { host: String },
     #[error("no address of {host}: {error}")]
     Lookup { host: String, error: std::io::Error },
-    #[error("no answer within {TALK_PATIENCE:?}")]
+    #[error("no answer within {TALK_TIMEOUT:?}")]
     Timeout,
     #[error(transparent)]
     Settings(#[from] TlsSetupError),
@@ -106,8 +106,8 @@ async fn of_way(
     let about = format!("{about} ({family})");
     let address = addresses.first()?;
     let begun = clock::now().instant;
-    let why = match timeout(DIAL_PATIENCE, TcpStream::connect(address)).await {
-        Err(_) => format!("nobody answers within {DIAL_PATIENCE:?}"),
+    let why = match timeout(DIAL_TIMEOUT, TcpStream::connect(address)).await {
+        Err(_) => format!("no answer within {DIAL_TIMEOUT:?}"),
         Ok(Err(error)) => error.to_string(),
         Ok(Ok(_)) => {
             let time = clock::now().instant.saturating_duration_since(begun);
@@ -121,8 +121,8 @@ async fn of_way(
         false => Finding::warning(
             about,
             fact,
-            "Set ip_version for it to the family that works, or repair this one; until then the \
-             other is used a moment later.",
+            "Set ip_version of the server to the version that works, or fix this one; until then the other \
+             is used after a short delay.",
         ),
     })
 }
@@ -131,7 +131,7 @@ async fn of_conversation(about: String, settings: ServerSettings, configured: u1
     let joins_groups = settings.join_group;
     let is_plain = settings.encryption == Encryption::None;
     let has_login = settings.conversation.login.is_some();
-    let talked = timeout(TALK_PATIENCE, talk(settings)).await;
+    let talked = timeout(TALK_TIMEOUT, talk(settings)).await;
     let talked = talked.unwrap_or(Err(CheckError::Timeout));
     let Conversation { tls, round_trip, off, group_wanted } = match talked {
         Ok(talk) => talk,
@@ -144,8 +144,8 @@ async fn of_conversation(about: String, settings: ServerSettings, configured: u1
     let clock = off.map(|off| of_clock(&about, off));
     let Proposal { connections, depth } = proposal(round_trip);
     let fact = format!(
-        "answers {}{}; {:.1} ms there and back; {connections} connections with {depth} articles \
-         asked for ahead fill 1 Gbit/s ({configured} are configured)",
+        "answers {}{}; round trip {:.1} ms; {connections} connections with {depth} articles requested ahead \
+         fill 1 Gbit/s ({configured} are configured)",
         match tls {
             Some(TlsAgreement { version, cipher }) => format!("with {version} ({cipher})"),
             None => "without encryption".to_owned(),
@@ -153,7 +153,7 @@ async fn of_conversation(about: String, settings: ServerSettings, configured: u1
         if has_login { " and accepts the login" } else { "" },
         round_trip.as_secs_f64() * 1000.0,
     );
-    let remedy = "Use TLS: the password goes over the net in clear.";
+    let remedy = "Set encryption = \"tls\": the password is sent unencrypted.";
     let answer = match is_plain && has_login {
         true => Finding::warning(about, fact, remedy),
         false => Finding::good(about, fact),
@@ -165,7 +165,7 @@ async fn of_conversation(about: String, settings: ServerSettings, configured: u1
     [answer].into_iter().chain(group).chain(clock).collect()
 }
 
-/// What one connection brought to light.
+/// The results of one connection.
 struct Conversation {
     tls: Option<TlsAgreement>,
     round_trip: Duration,
@@ -215,7 +215,7 @@ fn of_clock(about: &str, off: i64) -> Finding {
     let about = format!("{about} (clock)");
     let theirs = UnixTime(clock::now().date.0.saturating_add(off));
     match off.unsigned_abs() > MOST_OFF {
-        false => Finding::good(about, "says the same time as this machine"),
+        false => Finding::good(about, "agrees with the clock of this machine"),
         true => Finding::warning(
             about,
             format!(
@@ -224,7 +224,7 @@ fn of_clock(about: &str, off: i64) -> Finding {
                 off.unsigned_abs(),
                 if off > 0 { "ahead of" } else { "behind" }
             ),
-            "Set the clock of this machine, best by NTP, unless other servers say the same as it.",
+            "Set the clock of this machine, preferably by NTP, unless the other servers agree with it.",
         ),
     }
 }
@@ -234,8 +234,8 @@ struct Proposal {
     connections: u64,
     depth: u64,
 }
-/// A connection brings what its window holds in each round trip, and no more than a thread decodes;
-/// so many fill the line, and each has to have that much asked for ahead.
+/// The connections and the pipeline depth that fill 1 Gbit/s: a connection brings one receive window per
+/// round trip, and no more than a thread decodes.
 fn proposal(round_trip: Duration) -> Proposal {
     let micros = round_trip.as_micros().min(u128::from(u32::MAX)) as u64;
     let in_flight = LINE / 1_000_000 * micros;
@@ -254,17 +254,17 @@ const MOST: u64 = 50;
 const DEEPEST: u64 = 128;
 
 const QUESTIONS: u64 = 3;
-/// No server has it; only the kind of refusal counts.
+/// No server has this article; only the kind of refusal matters.
 const NO_ARTICLE: &str = "doctor@bergamot.invalid";
 /// As long as resolvers try by themselves.
-const PATIENCE: Duration = Duration::from_secs(20);
-const DIAL_PATIENCE: Duration = Duration::from_secs(3);
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(20);
+const DIAL_TIMEOUT: Duration = Duration::from_secs(3);
 /// Connecting and shaking hands may take a quarter of a minute each.
-const TALK_PATIENCE: Duration = Duration::from_secs(45);
+const TALK_TIMEOUT: Duration = Duration::from_secs(45);
 
 /// Of each family; providers have a handful.
 const MOST_SHOWN: usize = 4;
-/// In seconds: nothing that goes by the clock minds less.
+/// In seconds; smaller differences have no effect on certificates, quotas and retention.
 const MOST_OFF: u64 = 60;
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::terminal::columns::{Cell, Columns, flexible, left};
 use crate::terminal::style::{Style, Tint};
 
-/// A column of names, and what they mean beside them.
+/// A column of names, and a column of values.
 #[derive(Clone, Debug)]
 pub(crate) struct Fields(Columns);
 

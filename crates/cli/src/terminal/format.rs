@@ -28,7 +28,7 @@ fn two(large: u64, large_unit: &str, small: u64, small_unit: &str) -> String {
     }
 }
 
-/// In one unit is enough for what is over.
+/// The time since then, in its largest unit.
 pub(crate) fn ago(now: UnixTime, at: UnixTime) -> String {
     let seconds = u64::try_from(now.0.saturating_sub(at.0)).unwrap_or(0);
     match seconds {
@@ -74,7 +74,7 @@ pub(crate) fn count(number: u64, one: &str, many: &str) -> String {
 
 const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
-/// A download of years is one that stands still.
+/// Longer times mean that the download has stalled.
 const ABSURD: u64 = 2 * 365 * 86_400;
 
 #[cfg(test)]

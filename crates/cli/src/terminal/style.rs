@@ -8,7 +8,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use bergamot_config::machine_zone;
 
-/// Everything pages depend on beside what they show.
+/// Everything that pages depend on besides their data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Style {
     /// Columns of the terminal; none where there is no terminal, and nothing is cut.
@@ -27,7 +27,7 @@ pub(crate) enum Tint {
     #[default]
     Plain,
     Title,
-    Uneasy,
+    Warning,
 }
 
 impl Style {
@@ -52,7 +52,7 @@ impl Style {
             Tint::Good => "32",
             Tint::Plain => return text.to_owned(),
             Tint::Title => "1",
-            Tint::Uneasy => "33",
+            Tint::Warning => "33",
         };
         match self.colours && !text.is_empty() {
             true => format!("\u{1b}[{code}m{text}\u{1b}[0m"),

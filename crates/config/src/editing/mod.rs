@@ -1,4 +1,4 @@
-//! How the file is changed while the daemon runs, around what people wrote there.
+//! Edits of the configuration file while the daemon runs; comments and layout of the rest stay as they are.
 
 pub(crate) mod servers;
 pub(crate) mod values;

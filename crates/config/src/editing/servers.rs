@@ -1,5 +1,5 @@
-//! Servers that are added to the file and taken out of it, while all else in it stays as people
-//! wrote it.
+//! [`add_server`] and [`remove_server`]: edit one `[[server]]` of the file and leave the rest of its text
+//! unchanged.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -17,26 +17,28 @@ use toml::de::DeTable;
 use crate::reading::file;
 use crate::{Config, ConfigError, Environment, LARGEST_FILE, Problem};
 
-/// Why the file stays as it was.
+/// Why the file was not changed.
 #[derive(Debug, Error)]
 pub enum EditError {
     #[error("there is already a server called {0}")]
     AlreadyThere(String),
     #[error(transparent)]
     Broken(#[from] ConfigError),
-    #[error("the environment has made the server {0}; only it can take it away")]
+    #[error("the server {0} is set by environment variables; remove those instead")]
     FromEnvironment(String),
-    #[error("only a person can change what is written like this in the file")]
+    #[error("the file is written in a form that cannot be edited automatically; edit it by hand")]
     Entangled,
-    #[error("the password of the server {0} would go with it; give it, too")]
-    GivesAway(String),
+    #[error(
+        "this change would send the password of the server {0} elsewhere; send the password along"
+    )]
+    SendsPassword(String),
     #[error("{0} belongs to a table that is not in the file")]
     NotInFile(String),
-    #[error("the file has no server called {0}")]
+    #[error("the file has no server named {0}")]
     NotThere(String),
     #[error("the file was changed since it was read; reload it first")]
     NotRead,
-    #[error("the environment sets {option} by {variable}")]
+    #[error("{option} is set by the environment variable {variable}")]
     Overridden { option: String, variable: String },
     #[error("{}", told(.0))]
     Unfit(Vec<Problem>),
@@ -44,7 +46,7 @@ pub enum EditError {
     Unwritable { path: PathBuf, error: io::Error },
 }
 
-/// Adds a server; the configuration with it.
+/// Adds a server; returns the configuration with it.
 pub fn add_server(
     path: &Path,
     environment: &Environment,
@@ -60,7 +62,7 @@ pub fn add_server(
     replace(path, environment, &text, |new| only_if(has_servers(new, &wanted)))
 }
 
-/// Takes a server out; the configuration without it.
+/// Removes a server; returns the configuration without it.
 pub fn remove_server(
     path: &Path,
     environment: &Environment,
@@ -78,7 +80,7 @@ pub fn remove_server(
     }
 }
 
-/// What an edit came to has to be what was wanted of it.
+/// Checks that the edited file means what was requested.
 pub(crate) fn only_if(is_wanted: bool) -> Result<(), EditError> {
     if is_wanted { Ok(()) } else { Err(EditError::Entangled) }
 }
@@ -95,7 +97,7 @@ fn find(config: &Config, name: &str) -> bool {
     config.servers.iter().any(|server| server.name.to_lowercase() == name.to_lowercase())
 }
 
-/// Only a file that is good is changed: of another nobody knows what it means.
+/// Only a valid file is edited.
 pub(crate) fn read(path: &Path, environment: &Environment) -> Result<(String, Config), EditError> {
     let config = Config::read(path, environment)?;
     let unreadable = |error| ConfigError::Unreadable { path: path.to_owned(), error };
@@ -104,8 +106,8 @@ pub(crate) fn read(path: &Path, environment: &Environment) -> Result<(String, Co
     Ok((text, config))
 }
 
-/// Writes another text, if it is good and means what is wanted. To read it is to make each server of it,
-/// with ciphers and certificates, so that nothing is written that cannot be used then.
+/// Writes the new text if it is valid and passes the check. Reading it also sets up the TLS of each server,
+/// so that a file that could not be used afterwards is never written.
 pub(crate) fn replace(
     path: &Path,
     environment: &Environment,
@@ -124,9 +126,9 @@ pub(crate) fn replace(
 }
 
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    // Whoever made it a link wants it to stay one.
+    // A symbolic link is kept; the file behind it is written.
     let path = fs::canonicalize(path)?;
-    // Whoever made it read-only wants it left alone, though another could be put in its place.
+    // A read-only file is not replaced, though the directory would allow it.
     if fs::metadata(&path)?.permissions().mode() & 0o222 == 0 {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is read-only"));
     }
@@ -137,7 +139,7 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 fn put_in_place(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    // There may be passwords in it now, which are nobody else's business.
+    // It may contain passwords now.
     let mode = fs::metadata(path)?.permissions().mode() & 0o700;
     let directory = path.parent().unwrap_or(Path::new("/"));
     let mut file = tempfile::Builder::new().prefix(".bergamot").tempfile_in(directory)?;
@@ -147,14 +149,14 @@ fn put_in_place(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.persist(path).map_err(|error| error.error).map(drop)
 }
 
-/// A file that is mounted by itself, or lies where nothing may be made, cannot be replaced, only
-/// written over. A full disk is another matter.
+/// Whether the file has to be overwritten in place: a file that is a mount point itself, or is in a directory
+/// that is not writable, cannot be replaced by a rename. A full disk is a different error.
 fn is_fixed(error: &io::Error) -> bool {
     use io::ErrorKind::{CrossesDevices, PermissionDenied, ReadOnlyFilesystem, ResourceBusy};
     matches!(error.kind(), CrossesDevices | PermissionDenied | ReadOnlyFilesystem | ResourceBusy)
 }
 
-/// What was there comes back if the disk does not take it all.
+/// Restores the old content if the new one cannot be written in full.
 fn write_over(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let before = fs::read(path)?;
     let over = |bytes: &[u8]| {
@@ -211,7 +213,7 @@ fn without(text: &str, name: &str) -> Option<String> {
 }
 
 fn told(problems: &[Problem]) -> String {
-    // Their lines are those of a text that nobody will see.
+    // Without line numbers: they refer to the rejected text.
     let told = problems.iter().map(|problem| match &problem.key {
         Some(key) => format!("{key}: {}", problem.text),
         None => problem.text.clone(),

@@ -1,4 +1,4 @@
-//! Keys that are given other values in the file, while all else in it stays as people wrote it.
+//! [`save`]: changes values of keys in the file and leaves the rest of its text unchanged.
 
 use std::ops::Range;
 use std::path::Path;
@@ -15,8 +15,8 @@ use crate::reading::environment::{Environment, Variables};
 use crate::reading::{file, overrides};
 use crate::tables::transfer::server::Server;
 
-/// Writes them, all or none; the configuration with them. What is `running` has to be what is in the file,
-/// for the numbers of tables are those that were shown.
+/// Writes all of them or none; returns the new configuration. The `running` configuration must be that of the
+/// file, because tables are addressed by the numbers that were shown.
 pub fn save(
     path: &Path,
     environment: &Environment,
@@ -30,14 +30,15 @@ pub fn save(
     let edited = edit(&text, settings, environment)?;
     replace(path, environment, &edited, |new| {
         only_if(is_that_and_no_more(&config, new, settings))?;
-        keep_passwords_home(&config, new, settings)
+        check_passwords(&config, new, settings)
     })
 }
 
-/// A password that nobody can read here must not be sent where somebody can: whoever leads a server
-/// elsewhere, lets others listen, or gives it the name and with it the login of another, has to know it.
-/// It is judged by what comes of the settings, for a password may be in another file or a variable.
-fn keep_passwords_home(old: &Config, new: &Config, settings: &[Setting]) -> Result<(), EditError> {
+/// Refuses a change that would send a stored password to another host or with less encryption, unless the
+/// caller sends the password as well: clients cannot read passwords, and must not obtain them by redirecting
+/// a server. The resulting settings are compared, because a password may come from another file or a
+/// variable.
+fn check_passwords(old: &Config, new: &Config, settings: &[Setting]) -> Result<(), EditError> {
     for (place, server) in new.servers.iter().enumerate() {
         let Some(login) = &server.login else { continue };
         let is_password = |setting: &Setting| match &setting.value {
@@ -50,13 +51,13 @@ fn keep_passwords_home(old: &Config, new: &Config, settings: &[Setting]) -> Resu
         let was_there = old.servers.get(place).is_some_and(|before| goes_on(before, server));
         if !was_there && !login.password().reveal().is_empty() && !settings.iter().any(is_password)
         {
-            return Err(EditError::GivesAway(server.name.clone()));
+            return Err(EditError::SendsPassword(server.name.clone()));
         }
     }
     Ok(())
 }
 
-/// Whether a password goes where it went before, and no less safely.
+/// Whether a password is sent to the same host as before, with at least the same encryption.
 fn goes_on(before: &Server, server: &Server) -> bool {
     let password = |server: &Server| server.login.as_ref().map(|login| login.password().clone());
     let is_plain = |server: &Server| server.security.encryption == Encryption::None;
@@ -66,7 +67,7 @@ fn goes_on(before: &Server, server: &Server) -> bool {
         && (server.security.cert_verification || !before.security.cert_verification)
 }
 
-/// Where tables are written in unusual ways, a line may have come to stand in another one.
+/// Checks the result, because in a file with unusual tables a line may have been inserted into another one.
 fn is_that_and_no_more(old: &Config, new: &Config, settings: &[Setting]) -> bool {
     let keys: Vec<_> = settings.iter().map(key_of).collect();
     let others = changes(&old.listed, &new.listed);
@@ -159,13 +160,13 @@ impl Found<'_, '_> {
         if let Some(value) = values.get(key) {
             return Place::Here(value.span());
         }
-        // Behind its last line, with whatever is said there behind the value.
+        // After its last line, including a comment after the value.
         let last = values.values().map(|value| value.span().end).max().unwrap_or(0).max(self.end);
         Place::Behind(text[last..].find('\n').map_or(text.len(), |end| last + end + 1))
     }
 }
 
-/// From the end on, so that the places before stay what they are.
+/// From the end, so that earlier offsets stay valid.
 fn with_edits(text: &str, mut edits: Vec<(Range<usize>, String)>) -> String {
     edits.sort_by_key(|(range, _)| range.start);
     let mut text = text.to_owned();
@@ -312,7 +313,7 @@ mod tests {
         }
         for odd in ["download = { pipeline = 2 }\n[log]\n", "download.pipeline = 2\n[log]\n"] {
             let told = refused(odd, &[], &rate);
-            assert!(told.contains("only a person") || told.contains("download"), "{told}");
+            assert!(told.contains("edit it by hand") || told.contains("download"), "{told}");
         }
     }
 
@@ -351,7 +352,10 @@ mod tests {
             ("BERGAMOT_SERVER_A_USERNAME", "ann", setting("server", 1, "username", "bob")),
         ] {
             let told = refused(FILE, &[(variable, value)], std::slice::from_ref(&setting));
-            assert_eq!(told, format!("the environment sets {} by {variable}", setting.option));
+            assert_eq!(
+                told,
+                format!("{} is set by the environment variable {variable}", setting.option)
+            );
         }
         let others = [("BERGAMOT__SERVER__B__LEVEL", "2")];
         let environment = crate::trial::environment(&others);
@@ -373,7 +377,7 @@ mod tests {
                            password_file = 'kept'\n[[server]]\nname = 'b'\nhost = 'b.example'\n";
 
     /// What comes of these settings where the password of the first server is in a file.
-    fn led_away(environment: &[(&str, &str)], settings: &[Setting]) -> Result<Config, EditError> {
+    fn redirected(environment: &[(&str, &str)], settings: &[Setting]) -> Result<Config, EditError> {
         let (home, path) = home(SECRETS);
         fs::write(home.path().join("kept"), "hunter2").unwrap();
         save_at_once(&path, &crate::trial::environment(environment), settings)
@@ -391,19 +395,19 @@ mod tests {
         {
             // Neither without it nor with none, which lets the file count, nor with another.
             let empty = setting("server", 1, "password", "");
-            assert!(matches!(led_away(&[], &[away, empty]), Err(EditError::GivesAway(_))));
+            assert!(matches!(redirected(&[], &[away, empty]), Err(EditError::SendsPassword(_))));
         }
-        assert!(matches!(led_away(&[], &[host()]), Err(EditError::GivesAway(_))));
-        assert!(led_away(&[], &[setting("server", 1, "connections", "3")]).is_ok());
-        assert!(led_away(&[], &[setting("server", 2, "host", "c.example")]).is_ok());
+        assert!(matches!(redirected(&[], &[host()]), Err(EditError::SendsPassword(_))));
+        assert!(redirected(&[], &[setting("server", 1, "connections", "3")]).is_ok());
+        assert!(redirected(&[], &[setting("server", 2, "host", "c.example")]).is_ok());
     }
 
     #[test]
     fn no_server_gets_the_login_of_another_by_its_name() {
         let environment =
             [("BERGAMOT_SERVER_C_USERNAME", "cid"), ("BERGAMOT_SERVER_C_PASSWORD", "hunter3")];
-        let named = led_away(&environment, &[setting("server", 2, "name", "c")]);
-        assert!(matches!(named, Err(EditError::GivesAway(name)) if name == "c"));
+        let named = redirected(&environment, &[setting("server", 2, "name", "c")]);
+        assert!(matches!(named, Err(EditError::SendsPassword(name)) if name == "c"));
     }
 
     #[test]

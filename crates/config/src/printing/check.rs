@@ -1,4 +1,4 @@
-//! What was understood, for `bergamot config check`.
+//! [`check`]: the report of `bergamot config check`.
 
 use std::fmt::{self, Write};
 use std::path::Path;
@@ -9,7 +9,7 @@ use bergamot_types::{ByteRate, Shown};
 
 use crate::{Category, Config, ConfigError, Environment, Feed, Server};
 
-/// Reads the file and says what it means; secrets and user names stay out.
+/// Reads the file and lists its values, without secrets and user names.
 pub fn check(path: &Path, environment: &Environment) -> Result<String, ConfigError> {
     let config = Config::read(path, environment)?;
     let mut text = format!("{} is good.\n", path.display());
@@ -216,7 +216,7 @@ categories
   tv: {base}/complete/tv, priority 5, also TV > HD
 
 warnings
-  server fill: the login is sent without encryption, for anyone on the way to read
+  server fill: the login is sent without encryption and can be read on the network; set encryption = \"tls\"
 "
             )
         );

@@ -1,4 +1,5 @@
-//! The configuration as a list, for those who ask what is in force.
+//! [`Listed`]: every key with its value, for the control interfaces and for comparing two configurations.
+//! Pure.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -17,10 +18,10 @@ pub struct Listed {
     pub value: String,
     pub is_secret: bool,
     /// Of what is written, so that another secret is another value without being shown.
-    print: u64,
+    hash: u64,
 }
 
-/// What is other in another configuration.
+/// A difference between two configurations.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Change {
     /// Of the key; or of the table, where it came or went.
@@ -56,7 +57,7 @@ impl Listed {
 
     /// Whether this is what is written, shown or not.
     pub(crate) fn says(&self, text: &str) -> bool {
-        self.print == print_of(text)
+        self.hash == hash_of(text)
     }
 
     /// Whether it is read when the daemon starts and never again.
@@ -81,7 +82,7 @@ impl Listed {
     }
 }
 
-/// Every key of the catalogue, with what the file says or what holds without it.
+/// Every key of the catalogue, with its value in the file or its default.
 pub(crate) fn list(document: &DeTable<'_>) -> Vec<Listed> {
     let mut listed = Vec::new();
     for table in TABLES {
@@ -110,13 +111,13 @@ fn add(listed: &mut Vec<Listed>, table: &Table, name: &str, values: Option<&DeTa
             }
             (None, _) => String::new(),
         };
-        let print = print_of(&value);
+        let hash = hash_of(&value);
         let value = if is_secret && !value.is_empty() { HIDDEN.to_owned() } else { value };
-        listed.push(Listed { key: format!("{name}.{}", key.name), value, is_secret, print });
+        listed.push(Listed { key: format!("{name}.{}", key.name), value, is_secret, hash });
     }
 }
 
-fn print_of(value: &str) -> u64 {
+fn hash_of(value: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);
     hasher.finish()

@@ -22,8 +22,8 @@ pub fn sample() -> String {
 /// A key that differs from its default: table, key and value, as in TOML.
 pub type Setting = (&'static str, &'static str, String);
 
-/// The file of a first start: these settings, and every other key as an example. So whoever writes
-/// nothing has the defaults of the program that runs, also after the next update.
+/// The file of a first start: these settings, and every other key commented out. So keys that are not set
+/// follow the defaults of the running version, also after an update.
 pub fn first_file(settings: &[Setting]) -> String {
     let mut text = FIRST_HEAD.to_owned();
     for table in TABLES {
@@ -45,7 +45,7 @@ fn sample_line(table: &Table, key: &Key) -> String {
     let (mark, value) = match key.default {
         Fallback::Is(value) if !table.repeated => ("", value),
         Fallback::Is(value) => ("#", value),
-        Fallback::Required { example } | Fallback::Told { example, .. } => ("#", example),
+        Fallback::Required { example } | Fallback::Described { example, .. } => ("#", example),
     };
     format!("{mark}{} = {value}", key.name)
 }
@@ -70,17 +70,17 @@ const WIDTH: usize = 100;
 const SAMPLE_HEAD: &str = "\
 # The configuration of bergamot, with every key and its default.
 #
-# Lines that begin with # and no blank are examples: take the # away to use them. Times and sizes
-# have a unit, like \"30 s\", \"5 min\", \"40 MiB\" or \"1.5 GB\". To see what bergamot makes of this
-# file: bergamot config check FILE
+# Lines that begin with # and no space are examples: remove the # to use them. Times and sizes
+# have a unit, like \"30 s\", \"5 min\", \"40 MiB\" or \"1.5 GB\". To check this file:
+# bergamot config check FILE
 ";
 
 const FIRST_HEAD: &str = "\
 # The configuration of bergamot, with every key and its meaning.
 #
-# Lines that begin with # and no blank show what holds without them, or an example: take the # away
+# Lines that begin with # and no space show the default, or an example: remove the #
 # to change it. Times and sizes have a unit, like \"30 s\", \"5 min\", \"40 MiB\" or \"1.5 GB\".
-# A running bergamot takes most changes with: bergamot reload
+# A running daemon applies most changes after: bergamot reload
 ";
 
 /// The text of `docs/config.md`; `BERGAMOT_BLESS=1 cargo test -p bergamot` writes it there.
@@ -103,7 +103,7 @@ fn default(key: &Key) -> String {
     match key.default {
         Fallback::Is(value) => format!("`{value}`"),
         Fallback::Required { .. } => "required".to_owned(),
-        Fallback::Told { words, .. } => cell(words),
+        Fallback::Described { words, .. } => cell(words),
     }
 }
 
@@ -126,67 +126,65 @@ password_file = \"example.password\"
 connections = 20
 ```
 
-`bergamot config check FILE` says what bergamot makes of a file and what is wrong with it. A key that
-is unknown, misspelt or holds the wrong thing is an error, never passed over; all of them are told at
-once, each with its line, its column and what was expected there:
+`bergamot config check FILE` shows the values that bergamot reads from a file, or every error in it. A key
+that is unknown, misspelt or has a value of the wrong type is an error and is never ignored; all errors are
+reported together, each with its line, its column and what was expected there:
 
 ```
 config.invalid: 1 problem in /etc/bergamot/bergamot.toml
 line 6, column 15: server.connections: expected a whole number from 1 to 500, found 0
 ```
 
-bergamot connects to the hosts that are configured here, and to no others.
+bergamot connects only to the hosts that are configured here, and to those of the URLs it is given.
 
 ## Times, sizes and paths
 
 - A time is a number and its unit: `ms`, `s`, `min`, `h` or `d`, as in `\"90 s\"` or `\"1.5 h\"`.
 - A size is a number and its unit: `B`, `KB`, `MB`, `GB`, `TB` count in thousands; `KiB`, `MiB`,
   `GiB`, `TiB` in 1024s. Case does not matter.
-- A number without its unit is an error, for nobody can tell what it meant. Only `retention` counts
-  days either way: `3000` and `\"3000 days\"` are the same.
-- A time of day is the one on clocks in `download.time_zone`. Where clocks are put forward over it, it
-  is the first minute after the gap; where they show it twice, it is the first of the two.
-- A relative path starts at the directory of the configuration file, whatever directory bergamot was
-  started in. `~` is not understood.
-- The watch folder must not lie inside the complete or incomplete directory, nor they inside it: what
-  was downloaded would be taken for new work.
+- A number without its unit is an error, because it would be ambiguous. Only keys that count days take both:
+  `3000` and `\"3000 days\"` are the same.
+- A time of day is local time in `download.time_zone`. If the change to summer time skips it, it is the first
+  minute after the gap; if the change back repeats it, it is the first of the two.
+- A relative path starts at the directory of the configuration file, whatever directory bergamot was started
+  in. `~` is not expanded.
+- The watch folder must not be inside the complete or incomplete directory, and they must not be inside it:
+  NZB files among the downloads would be queued as new jobs.
 
 ## The environment
 
-Every key can be set by a variable of the environment, which goes before the file:
+Every key can be set by an environment variable, which overrides the file:
 
 | variable | sets |
 |---|---|
 | `BERGAMOT__DOWNLOAD__RATE` | `rate` in `[download]`: the table and the key in capitals, two underscores before each |
-| `BERGAMOT__SERVER__MAIN__HOST` | `host` of the `[[server]]` called `main`; where there is none of that name it is made |
-| `BERGAMOT__SERVER__2__HOST` | `host` of the second `[[server]]` of the file; numbers beyond the last make new ones |
-| `BERGAMOT__CONTROL__PASSWORD_FILE` | `password` in `[control]`, to what is in that file; so with every secret |
-| `FILE__BERGAMOT__CONTROL__PASSWORD` | the same, as the images of linuxserver.io have it |
+| `BERGAMOT__SERVER__MAIN__HOST` | `host` of the `[[server]]` named `main`; if there is none, it is added |
+| `BERGAMOT__SERVER__2__HOST` | `host` of the second `[[server]]` of the file; a number beyond the last adds one |
+| `BERGAMOT__CONTROL__PASSWORD_FILE` | `password` in `[control]`, to the content of that file; the same holds for every secret |
+| `FILE__BERGAMOT__CONTROL__PASSWORD` | the same, in the form that the images of linuxserver.io use |
 
-Values are written as in the file, without quotes; a flag may also be `yes`, `no`, `1` or `0`, and the
-items of a list have commas between them. Names are in capitals, with `_` for all that is not one of A
-to Z or 0 to 9. An empty variable counts as none. A variable that begins with `BERGAMOT__` and means
-nothing is an error, which tells what may have been meant. `bergamot config check` lists the variables
-that count.
+Values are written as in the file, without quotes; a flag may also be `yes`, `no`, `1` or `0`, and the items
+of a list are separated by commas. Names are in capitals, with `_` for every character other than A to Z and 0
+to 9. An empty variable counts as not set. A variable that begins with `BERGAMOT__` and matches no key is an
+error, which suggests the nearest name. `bergamot config check` lists the variables that are used.
 
 ## Secrets
 
-The password of a server comes from the first of these that there is:
+The password of a server is taken from the first of these that is set:
 
-1. the variable `BERGAMOT_SERVER_<NAME>_PASSWORD` of the environment,
-2. the file that the variable `BERGAMOT_SERVER_<NAME>_PASSWORD_FILE` names,
+1. the environment variable `BERGAMOT_SERVER_<NAME>_PASSWORD`,
+2. the file named by the environment variable `BERGAMOT_SERVER_<NAME>_PASSWORD_FILE`,
 3. `BERGAMOT__SERVER__<NAME>__PASSWORD` and the like, as above,
 4. `password` or `password_file` in the server's table; both at once is an error.
 
-`BERGAMOT_SERVER_<NAME>_USERNAME` likewise stands in for `username`. `<NAME>` is the server's `name`
-in capitals, with `_` for all that is not one of A to Z or 0 to 9: the server `news-2` has
-`BERGAMOT_SERVER_NEWS_2_PASSWORD`. An empty variable counts as none. A variable that fits no server
-is warned of.
+`BERGAMOT_SERVER_<NAME>_USERNAME` overrides `username` in the same way. `<NAME>` is the server's `name` in
+capitals, with `_` for every character other than A to Z and 0 to 9: the server `news-2` has
+`BERGAMOT_SERVER_NEWS_2_PASSWORD`. An empty variable counts as not set. A variable that matches no server
+causes a warning.
 
-A password file holds the password and nothing else; line ends after it are left out, blanks are
-not. User names and passwords may be in any script and go out as UTF-8; they cannot hold a line end
-or a NUL, and no more than 1024 bytes. No error and no report shows either of them, and no log line
-a password.
+A password file holds the password and nothing else; line ends after it are removed, spaces are not. User
+names and passwords may be in any script and are sent as UTF-8; they cannot contain a line end or a NUL, and
+have at most 1024 bytes. Neither of them appears in an error or a report, and no password appears in the log.
 ";
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! The user name and password of a server, from wherever they come.
+//! [`Credentials`]: the user name and password of a server, from the environment, the file or a password
+//! file.
 
 use std::fmt::Display;
 use std::io;
@@ -26,7 +27,7 @@ struct Sourced {
     source: Source,
 }
 
-/// Where a complaint goes.
+/// Where a problem is reported.
 #[derive(Clone, Debug)]
 enum Source {
     Key(&'static str),
@@ -65,12 +66,12 @@ impl Credentials {
         // The name is tried by itself, to know which of the two a refusal is about.
         let name = username.text.reveal();
         if let Err(reason) = Login::new(name, Secret::new("")) {
-            complain(fields, &username.source, reason);
+            report_problem(fields, &username.source, reason);
             return None;
         }
         let Some(password) = self.password else { return Login::new(name, Secret::new("")).ok() };
         let login = Login::new(name, password.text);
-        login.map_err(|reason| complain(fields, &password.source, reason)).ok()
+        login.map_err(|reason| report_problem(fields, &password.source, reason)).ok()
     }
 }
 
@@ -140,7 +141,7 @@ impl Reader<'_, '_, '_> {
 
     fn refuse(&mut self, source: &Source, reason: impl Display) {
         self.is_broken = true;
-        complain(self.fields, source, reason);
+        report_problem(self.fields, source, reason);
     }
 }
 
@@ -166,7 +167,7 @@ pub(crate) fn read_password(path: &Path) -> Result<Secret, PasswordFileError> {
     }
 }
 
-fn complain(fields: &mut Fields<'_, '_>, source: &Source, reason: impl Display) {
+fn report_problem(fields: &mut Fields<'_, '_>, source: &Source, reason: impl Display) {
     match source {
         Source::Key(name) => fields.unfit(name, reason),
         Source::Variable(variable, name) => fields.unfit_variable(variable, name, reason),
@@ -362,7 +363,7 @@ mod tests {
             read_with(two, &both).unwrap_err(),
             [
                 "environment: BERGAMOT_SERVER_X_1_USERNAME: expected a text in one line, at most 1024 \
-              bytes long, but both \"x-1\" and \"X.1\" go by that name; rename one"
+              bytes long, but both \"x-1\" and \"X.1\" have that variable; rename one"
             ]
         );
         config(two);

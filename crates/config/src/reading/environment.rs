@@ -1,4 +1,4 @@
-//! Variables that stand in for what the file does not say.
+//! [`Environment`]: the environment variables that override keys or set secrets, read once at the start.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -50,7 +50,7 @@ impl Environment {
         self.logins.keys().map(String::as_str).filter(|name| name.starts_with(FEED_PREFIX))
     }
 
-    /// Those that set keys of the file, whichever.
+    /// All variables that set keys of the file.
     pub(crate) fn keys(&self) -> impl Iterator<Item = (&str, &Option<Secret>)> {
         self.keys.iter().map(|(name, value)| (name.as_str(), value))
     }

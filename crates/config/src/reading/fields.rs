@@ -1,4 +1,4 @@
-//! One table of the file, read by the catalogue.
+//! [`Fields`]: one table of the file, its values checked against the catalogue. Pure.
 //!
 //! A wrong value is reported and its default read instead, so that one look at the file finds all
 //! that is wrong with it.

@@ -1,4 +1,4 @@
-//! What a key may hold, in words and as a check.
+//! [`Kind`]: the type and range of a key, as a check and as text for messages. Pure.
 
 use std::time::Duration;
 

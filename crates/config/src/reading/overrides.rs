@@ -1,8 +1,8 @@
-//! Keys that the environment sets: `BERGAMOT__TABLE__KEY`, and `BERGAMOT__TABLE__WHICH__KEY` where
-//! there may be several of the table.
+//! Applies environment variables to the parsed file: `BERGAMOT__TABLE__KEY`, and
+//! `BERGAMOT__TABLE__WHICH__KEY` for a repeated table.
 //!
-//! They are put into the tree of the file before it is read, each at a place of its own behind the
-//! text. So they are checked as what is written there is, and an error names the variable.
+//! Each is inserted into the tree of the file before that is read, with an offset of its own behind the text.
+//! So they are checked like keys of the file, and an error names the variable.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -18,8 +18,8 @@ use crate::reading::environment::{Environment, KEY_PREFIX, letters};
 use crate::reading::kind::Kind;
 use crate::reading::problem::Problems;
 
-/// Lays what the environment says over `document`; the names of the variables that count.
-pub(crate) fn lay_over<'text>(
+/// Applies the environment to `document`; returns the names of the variables that were used.
+pub(crate) fn apply<'text>(
     document: &mut DeTable<'text>,
     environment: &'text Environment,
     base: &Path,
@@ -100,7 +100,7 @@ enum OverrideError {
     PasswordFile { path: PathBuf, error: PasswordFileError },
     #[error("{written} is no number from 1 to {}", crate::MOST_TABLES)]
     TableNumber { written: String },
-    #[error("no key goes by that name; did you mean {nearest}?")]
+    #[error("there is no key of that name; did you mean {nearest}?")]
     UnknownKey { nearest: String },
 }
 
@@ -289,7 +289,7 @@ fn placed<T>(at: usize, value: T) -> Spanned<T> {
     Spanned::new(at..at, value)
 }
 
-/// The name that somebody may have meant.
+/// The known name nearest to this one.
 fn nearest(name: &str) -> String {
     let parts: Vec<_> = name.split(DIVIDER).collect();
     let which = match parts.as_slice() {
@@ -406,13 +406,13 @@ mod tests {
             (
                 "BERGAMOT__DOWNLOAD__RTAE",
                 "1 MB",
-                "environment: BERGAMOT__DOWNLOAD__RTAE: no key goes by that name; did you mean \
+                "environment: BERGAMOT__DOWNLOAD__RTAE: there is no key of that name; did you mean \
                  BERGAMOT__DOWNLOAD__RATE?",
             ),
             (
                 "BERGAMOT__SERVERS__0__HOST",
                 "a",
-                "environment: BERGAMOT__SERVERS__0__HOST: no key goes by that name; did you mean \
+                "environment: BERGAMOT__SERVERS__0__HOST: there is no key of that name; did you mean \
                  BERGAMOT__SERVER__0__HOST?",
             ),
             (

@@ -1,4 +1,5 @@
-//! What is wrong with a configuration, for the people who wrote it.
+//! [`ConfigError`] and [`Problem`]: the errors in a configuration, each with its line, key and what was
+//! expected.
 
 use std::fmt;
 use std::io;
@@ -6,7 +7,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Why there is no configuration.
+/// Why no configuration could be read.
 #[derive(Debug, Error)]
 pub enum ConfigError {
     #[error("{}: {}", self.code(), Listing { path, problems })]
@@ -24,7 +25,7 @@ impl ConfigError {
     }
 }
 
-/// One thing to put right. Nothing decides by it, so it is text; and it never repeats a secret.
+/// One error in the file. No code branches on it, so it is text; it never repeats a secret.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Problem {
     /// Line and column, both from 1; none for a variable of the environment.

@@ -1,4 +1,4 @@
-//! Lengths of time and amounts of bytes, as people write them.
+//! Parses and prints durations and sizes with their units. Pure.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What works and should still be known.
+//! [`Warning`]: what is valid in a configuration but probably a mistake.
 
 use std::path::PathBuf;
 
@@ -12,25 +12,28 @@ pub enum Warning {
         .path.display()
     )]
     Exposed { path: PathBuf, mode: u32 },
-    #[error("{name} is set, but means nothing; did you mean {meant}?")]
+    #[error("{name} is set, but is no key; did you mean {meant}?")]
     MistakenVariable { name: String, meant: String },
-    #[error("server {server}: {key} has no effect, for {reason}")]
+    #[error("server {server}: {key} has no effect, because {reason}")]
     NoEffect { server: String, key: &'static str, reason: &'static str },
     #[error("server {server}: there is a username but no password")]
     NoPassword { server: String },
     #[error("no server is active, so nothing can be downloaded")]
     NothingActive,
-    #[error("server {server}: the login is sent without encryption, for anyone on the way to read")]
+    #[error(
+        "server {server}: the login is sent without encryption and can be read on the network; set \
+             encryption = \"tls\""
+    )]
     PlainLogin { server: String },
     #[error(
-        "server {server}: CERTIFICATE VERIFICATION IS OFF, so anyone on the way can pose as the \
+        "server {server}: CERTIFICATE VERIFICATION IS OFF, so an attacker on the network can pose as the \
          server and read the login"
     )]
     Unverified { server: String },
-    #[error("TZ is {name}, which is no time zone that is known; days are counted in UTC")]
+    #[error("TZ is {name}, which is no known time zone; schedules and quotas use UTC")]
     UnknownTimeZone { name: String },
-    #[error("{name} is set, but no feed goes by that name")]
+    #[error("{name} is set, but there is no feed of that name")]
     UnusedFeedVariable { name: String },
-    #[error("{name} is set, but no server goes by that name")]
+    #[error("{name} is set, but there is no server of that name")]
     UnusedVariable { name: String },
 }

@@ -433,7 +433,7 @@ impl Control for Handle {
 
 fn refusal_of(error: EditError) -> Refusal {
     match error {
-        EditError::GivesAway(server) => {
+        EditError::SendsPassword(server) => {
             let why = "its password would go along; give that, too".to_owned();
             Refusal::NotSettable { option: format!("where the server {server} is"), why }
         }

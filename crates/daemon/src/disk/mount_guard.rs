@@ -31,7 +31,7 @@ impl MountGuard {
     pub(crate) fn root(&self, path: &Path, configured: &Path) -> Result<Root, DiskError> {
         // A share that is slow to answer must not keep others from theirs.
         let known = self.known().clone();
-        let new = known.judge(configured)?;
+        let new = known.new_record(configured)?;
         let root = Root::create(path, self.0.modes.clone())?;
         if let Some(new) = new {
             let mut known = self.known();

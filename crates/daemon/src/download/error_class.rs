@@ -11,7 +11,7 @@ pub(crate) fn of_connection(ended: &Ended, was_ready: bool) -> Trouble {
         Ended::Connect(ConnectError::Certificate { .. }) => ConnectionEnd::CertificateRefused,
         Ended::Connect(_) => ConnectionEnd::NotConnected,
         Ended::Conversation(ending) => ConnectionEnd::Conversation(ending),
-        Ended::Goodbye => ConnectionEnd::Quit,
+        Ended::Quit => ConnectionEnd::Quit,
         Ended::Io { at, .. } => ConnectionEnd::Io { at },
     };
     end.trouble(was_ready)

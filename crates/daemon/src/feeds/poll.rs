@@ -87,7 +87,7 @@ impl FeedDriver {
     ) -> Self {
         let mut machine = Feeds::new(memory, settings(config));
         if feeds_only {
-            machine.heed_refusals();
+            machine.keep_refusals();
             for (feed, error) in machine.refusals() {
                 let name = machine.settings(feed).map_or("", |it| &it.name);
                 warn!(

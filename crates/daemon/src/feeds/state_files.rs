@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use bergamot_feed::{FeedMemory, Memory};
 use bergamot_store::{Kept, StateFile, StoreError};
-use bergamot_types::print64;
+use bergamot_types::fnv64;
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug)]
@@ -134,7 +134,7 @@ impl Kept for OneFeed {
 
 /// Names of feeds may have anything in them.
 fn name_of(key: &str) -> String {
-    format!("{PREFIX}{:016x}", print64(key.bytes()))
+    format!("{PREFIX}{:016x}", fnv64(key.bytes()))
 }
 
 /// Those that we could have written.

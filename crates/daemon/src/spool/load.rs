@@ -309,7 +309,7 @@ impl Loader {
                 let older = record.finished.iter().map(|file| &file.name);
                 let newer = replay.finished.values().map(|file| &file.name);
                 let finished: Vec<_> = older.chain(newer).map(String::as_str).collect();
-                let moved = directory.take_up_delivery(destination, record.id, &finished)?;
+                let moved = directory.resume_move(destination, record.id, &finished)?;
                 (Some(directory), moved)
             }
             Err(DiskError::Vanished { .. }) => (None, destination.moved(incomplete, record.id)?),

@@ -17,7 +17,7 @@ pub use reader::read;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Document {
     pub title: Box<str>,
-    /// How long its publisher wants it to be left alone.
+    /// The time that its publisher requests between two polls.
     pub ttl: Option<Duration>,
     /// In the order of the document, which is mostly the newest first.
     pub items: Vec<Item>,

@@ -1,4 +1,4 @@
-//! The one pass over a feed.
+//! The parser of a feed document: one pass over its elements. Pure.
 
 use std::borrow::Cow;
 use std::io::Cursor;
@@ -14,8 +14,8 @@ use super::{Allowance, Document, PageRange};
 use crate::date::parse_date;
 use crate::limits::Limits;
 
-/// Reads RSS 2.0, RSS 1.0 and Atom, with what Newznab adds, to the end. A document that breaks off
-/// gives nothing: half a feed looks like one whose items are gone.
+/// Reads RSS 2.0, RSS 1.0 and Atom, with what Newznab adds, to the end. A document that breaks off returns an
+/// error: half a feed would look like one whose other items were removed.
 pub fn read(bytes: &[u8], limits: &Limits) -> Result<Document, DocumentError> {
     let text = Text::new(Box::new(Cursor::new(bytes)), limits.size, LONGEST_TOKEN);
     let text = text.map_err(|_| DocumentError::Empty)?;

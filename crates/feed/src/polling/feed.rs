@@ -1,4 +1,4 @@
-//! One feed: what it is to be asked, and what its answers change.
+//! [`Feed`]: the state of one feed: its next request, and how answers change it. Pure.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -78,10 +78,10 @@ pub enum State {
     Disabled,
     /// The last call failed; there will be others.
     Failing,
-    /// The host wants to be left alone.
+    /// The host has requested a pause.
     Held,
     Running,
-    /// Until a person changes something.
+    /// Until the configuration changes or the daemon restarts.
     Stopped,
     Waiting,
 }
@@ -89,8 +89,8 @@ pub enum State {
 impl Feed {
     pub(super) fn new(settings: FeedSettings, memory: Option<FeedMemory>) -> Self {
         let mut memory = memory.unwrap_or_default();
-        memory.url_print = settings.url_print();
-        memory.rules_print = settings.rules_print();
+        memory.url_hash = settings.url_hash();
+        memory.rules_hash = settings.rules_hash();
         Self {
             settings,
             memory,
@@ -105,15 +105,15 @@ impl Feed {
 
     /// Takes over what was remembered under settings that may have been others.
     pub(super) fn restored(settings: FeedSettings, mut memory: FeedMemory) -> Self {
-        let has_other_rules = memory.rules_print != settings.rules_print();
+        let has_other_rules = memory.rules_hash != settings.rules_hash();
         if has_other_rules {
             memory.seen.reconsider();
         }
-        if has_other_rules || memory.url_print != settings.url_print() {
+        if has_other_rules || memory.url_hash != settings.url_hash() {
             (memory.etag, memory.last_modified, memory.next_check) = (None, None, None);
             (memory.failures, memory.attempts, memory.last_error) = (0, 0, None);
         }
-        memory.refusal.take_if(|refusal| refusal.settings != settings.print());
+        memory.refusal.take_if(|refusal| refusal.settings != settings.hash());
         Self::new(settings, Some(memory))
     }
 
@@ -228,7 +228,7 @@ impl Feed {
     fn has_more(&self, range: PageRange, items: &[(Item, Finding)]) -> bool {
         let count = items.len() as u64;
         let knows =
-            |(_, finding): &(Item, Finding)| self.memory.seen.fate(finding.prints).is_some();
+            |(_, finding): &(Item, Finding)| self.memory.seen.fate(finding.hashes).is_some();
         let is_first_look = self.memory.last_fetched.is_none();
         count > 0
             && range.offset.saturating_add(count) < range.total
@@ -241,9 +241,9 @@ impl Feed {
         let is_first_look = self.memory.last_fetched.is_none();
         let is_backlog = is_first_look && !self.settings.backlog;
         let mut brought = Brought::default();
-        for (item, Finding { prints, judgement }) in items {
-            if let Some(known) = self.memory.seen.fate(prints) {
-                self.memory.seen.note(now, prints, known);
+        for (item, Finding { hashes, judgement }) in items {
+            if let Some(known) = self.memory.seen.fate(hashes) {
+                self.memory.seen.note(now, hashes, known);
                 continue;
             }
             // What was known when it was judged may have been forgotten since.
@@ -258,12 +258,12 @@ impl Feed {
                 brought.left_out += 1;
                 continue;
             }
-            self.memory.seen.note(now, prints, fate);
+            self.memory.seen.note(now, hashes, fate);
             brought.new += 1;
             self.note_time(now, &item);
             if fate == Fate::Wanted {
                 brought.wanted += 1;
-                self.want(now, prints.guid, item, judgement.options);
+                self.want(now, hashes.guid, item, judgement.options);
             }
         }
         if brought.new > 0 {
@@ -273,7 +273,7 @@ impl Feed {
         brought
     }
 
-    /// A date in the future would only say that a clock is wrong.
+    /// A date in the future means that a clock is wrong.
     fn note_time(&mut self, now: UnixTime, item: &Item) {
         let times = &mut self.memory.times;
         times.push(item.published.unwrap_or(now).min(now));
@@ -334,7 +334,7 @@ impl Feed {
                 self.stopped = Some(error.clone());
                 return error;
             }
-            // The host says when.
+            // The host reports the time.
             FailureKind::Limited => Duration::ZERO,
             FailureKind::Lasting => {
                 memory.attempts = 0;
@@ -410,21 +410,21 @@ impl Feed {
         count
     }
 
-    /// Until a person changes something.
+    /// Until the configuration changes or the daemon restarts.
     pub(super) fn stop(&mut self, now: UnixTime, failure: &Failure) -> PollError {
         let error = self.error(now, failure);
         self.refused(error)
     }
 
     fn refused(&mut self, error: PollError) -> PollError {
-        let settings = self.settings.print();
+        let settings = self.settings.hash();
         self.memory.refusal = Some(Refusal { error: error.clone(), settings });
         self.stopped = Some(error.clone());
         error
     }
 
     /// Stops where the login was refused before, with the settings as they are now.
-    pub(super) fn heed_refusal(&mut self) -> bool {
+    pub(super) fn keep_refusal(&mut self) -> bool {
         self.stopped = self.memory.refusal.as_ref().map(|refusal| refusal.error.clone());
         self.stopped.is_some()
     }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bergamot_types::{JobId, SplitMix, UnixTime, Url};
-use thiserror::Error;
 
 use super::feed::{Feed, Next, Standing, State};
 use super::host::{Host, host_of, later};
@@ -14,6 +13,7 @@ use super::memory::{FeedMemory, ItemKey, Memory, PollError, Waits, WantedItem};
 use super::pace::{back_off, retry_after, wait_for_calls, waits_of};
 use super::reply::{Failure, FailureKind, Headers, Outcome, Reply};
 use super::settings::{FeedId, FeedSettings};
+use super::work::{CallId, Event, Fetch, HostRefusal, NzbOutcome, Take, Work};
 
 /// When each feed may be fetched, what became of its items, and which host may be called; no I/O, no clock.
 ///
@@ -50,10 +50,6 @@ pub struct Feeds {
     has_changed: bool,
 }
 
-/// One call to a server; its end frees the host.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub struct CallId(u64);
-
 #[derive(Debug)]
 struct Call {
     host: Box<str>,
@@ -65,89 +61,6 @@ struct Call {
 struct Caller {
     key: Box<str>,
     edition: u64,
-}
-
-/// What a feed may do now.
-#[derive(Debug)]
-pub enum Work {
-    Fetch(Fetch),
-    /// Items to become jobs, in this order; the jobs fetch their NZBs. A transient failure ends the run.
-    Take(Vec<Take>),
-    /// Not before then.
-    Later(UnixTime),
-    /// Nothing until the feed is configured otherwise or woken.
-    Nothing,
-}
-
-#[derive(Debug)]
-pub struct Fetch {
-    pub call: CallId,
-    pub url: Url,
-    pub etag: Option<Box<str>>,
-    pub last_modified: Option<Box<str>>,
-    pub allow_private: bool,
-    /// For [`Reply::judged`].
-    pub judge: Judge,
-}
-
-#[derive(Debug)]
-pub struct Take {
-    pub key: ItemKey,
-    pub item: Arc<WantedItem>,
-}
-
-/// How the fetch of an NZB went, as far as its host is concerned.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum NzbOutcome {
-    /// No further call to the host until the settings of this feed change.
-    Denied {
-        feed: Box<str>,
-        failure: Failure,
-    },
-    Fine,
-    /// The host asked for a pause.
-    Limited(Duration),
-}
-
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Event {
-    /// It was read, or had not changed.
-    Checked {
-        feed: FeedId,
-        new: usize,
-        wanted: usize,
-    },
-    Failed {
-        feed: FeedId,
-        error: PollError,
-    },
-    /// An item will not become a job.
-    GivenUp {
-        feed: FeedId,
-        title: Box<str>,
-    },
-    /// The feed is not fetched again until its settings change.
-    Stopped {
-        feed: FeedId,
-        error: PollError,
-    },
-    /// It waited for its host, which is free now.
-    Wake(FeedId),
-    /// The same of a job that wants its NZB.
-    WakeJob(JobId),
-}
-
-/// Why nothing may be asked of a host.
-#[derive(Clone, Debug, Eq, Error, PartialEq)]
-pub enum HostRefusal {
-    #[error("another call to {0} is under way")]
-    Busy(Box<str>),
-    #[error(
-        "{host} refused the login of feed {feed}; it is not called again until the feed's settings change"
-    )]
-    Denied { host: Box<str>, feed: Box<str> },
-    #[error("{host} asked for a pause between calls")]
-    Held { host: Box<str>, until: UnixTime },
 }
 
 impl Feeds {
@@ -163,22 +76,23 @@ impl Feeds {
 
     /// Asks nothing of hosts that refused the login of a feed in an earlier run, as long as the settings
     /// of that feed are the same. Without this call a start tries again.
-    pub fn heed_refusals(&mut self) {
+    pub fn keep_refusals(&mut self) {
         for feed in self.feeds.values_mut() {
-            if feed.heed_refusal() {
+            if feed.keep_refusal() {
                 let host = self.hosts.entry(host_of(&feed.settings.url)).or_default();
                 host.denied_by = Some(feed.settings.key());
             }
         }
     }
 
-    /// Feeds whose login was refused, and what was said.
+    /// Feeds whose login was refused, and the messages of their servers.
     pub fn refusals(&self) -> impl Iterator<Item = (FeedId, &PollError)> {
         let enabled = self.feeds.iter().filter(|(_, feed)| feed.settings.enabled);
         enabled.filter_map(|(id, feed)| Some((*id, feed.refusal()?)))
     }
 
-    /// Feeds that are gone are forgotten with all their items; one that changed may try again.
+    /// Feeds that are no longer configured are dropped with all their items; one whose settings changed may
+    /// try again.
     pub fn configure(&mut self, settings: Vec<FeedSettings>) {
         let mut former = BTreeMap::new();
         for (_, feed) in std::mem::take(&mut self.feeds) {
@@ -275,7 +189,7 @@ impl Feeds {
         let Some(feed) = self.feeds.get_mut(&id) else { return Work::Nothing };
         if feed.is_running {
             // It was begun under another number.
-            return Work::Later(later(now, SHORT_NAP));
+            return Work::Later(later(now, SHORT_DELAY));
         }
         let (url, conditional) = match feed.next(now) {
             None => return Work::Later(due),
@@ -296,7 +210,7 @@ impl Feeds {
                 if let Some(feed) = self.feeds.get_mut(&id) {
                     feed.waiting_since.get_or_insert(due);
                 }
-                Work::Later(later(now, LONGEST_NAP))
+                Work::Later(later(now, LONGEST_DELAY))
             }
         }
     }
@@ -399,7 +313,7 @@ impl Feeds {
 
     pub fn end_look(&mut self, now: UnixTime, call: CallId, reply: &Reply, chance: &mut SplitMix) {
         let Some(Call { host, .. }) = self.end_call(call) else { return };
-        self.heed(now, &host, reply);
+        self.apply_limits(now, &host, reply);
         if let Outcome::Failed(failure) = &reply.outcome {
             self.on_host_failure(now, &host, None, failure, &reply.headers, chance);
         }
@@ -408,7 +322,7 @@ impl Feeds {
 
     pub fn on_fetched(&mut self, now: UnixTime, call: CallId, reply: Reply, chance: &mut SplitMix) {
         let Some(Call { host, feed: caller }) = self.end_call(call) else { return };
-        self.heed(now, &host, &reply);
+        self.apply_limits(now, &host, &reply);
         let Some(caller) = caller else { return self.wake_next(now, &host) };
         let is_current = |(_, feed): &(FeedId, &mut Feed)| feed.edition == caller.edition;
         let is_current = self.feed_called(Some(&caller.key)).as_ref().is_some_and(is_current);
@@ -579,8 +493,8 @@ impl Feeds {
         }
     }
 
-    /// What a server says of its limits holds for all calls to it.
-    fn heed(&mut self, now: UnixTime, host: &str, reply: &Reply) {
+    /// The limits that a server reports apply to all requests to it.
+    fn apply_limits(&mut self, now: UnixTime, host: &str, reply: &Reply) {
         let Some(host) = self.hosts.get_mut(host) else { return };
         if let Some(wait) = wait_for_calls(&reply.headers, now) {
             host.leave_alone(now, wait);
@@ -645,6 +559,6 @@ fn numbered(settings: Vec<FeedSettings>) -> impl Iterator<Item = (FeedId, FeedSe
 }
 
 /// A feed that waits for its host is woken; this is the fallback.
-const LONGEST_NAP: Duration = Duration::from_secs(60 * 60);
-const SHORT_NAP: Duration = Duration::from_secs(10);
+const LONGEST_DELAY: Duration = Duration::from_secs(60 * 60);
+const SHORT_DELAY: Duration = Duration::from_secs(10);
 const MOST_HOSTS: usize = 1_000;

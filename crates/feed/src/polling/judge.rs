@@ -1,11 +1,11 @@
 //! [`Judge`]: applies the rules of a feed to its items, on any thread.
 //!
-//! A first look may bring ten thousand items, and rules may have many regular expressions: so whoever
-//! reads a document beside the loop also judges it there.
+//! The first poll may return ten thousand items, and rules may have many regular expressions, so the thread
+//! that parses a document also applies the rules.
 
 use bergamot_types::UnixTime;
 
-use super::print::Prints;
+use super::item_hashes::ItemHashes;
 use super::seen::{Fate, Seen};
 use super::settings::FeedSettings;
 use crate::document::{Document, Item};
@@ -22,7 +22,7 @@ pub struct Judge {
 /// What was found out about an item.
 #[derive(Debug)]
 pub(super) struct Finding {
-    pub(super) prints: Prints,
+    pub(super) hashes: ItemHashes,
     /// None if the item is known, and its fate with it.
     pub(super) judgement: Option<Judgement>,
 }
@@ -31,7 +31,7 @@ pub(super) struct Finding {
 #[derive(Clone, Debug)]
 pub struct Judged {
     pub item: Item,
-    /// With what the feed itself says filled in.
+    /// With the defaults of the feed filled in.
     pub judgement: Judgement,
     /// None if it is new.
     pub fate: Option<Fate>,
@@ -51,17 +51,17 @@ impl Judge {
     /// What would become of what a feed offers: a dry run.
     pub fn dry_run(&self, now: UnixTime, document: Document) -> Vec<Judged> {
         let judged = |item: Item| {
-            let fate = self.seen.fate(Prints::of(&item));
+            let fate = self.seen.fate(ItemHashes::of(&item));
             Judged { judgement: self.judgement(now, &item), item, fate }
         };
         document.items.into_iter().map(judged).collect()
     }
 
     pub(super) fn finding(&self, now: UnixTime, item: &Item) -> Finding {
-        let prints = Prints::of(item);
+        let hashes = ItemHashes::of(item);
         // Rules take their time, and most of what feeds bring is known.
-        let is_new = self.seen.fate(prints).is_none();
-        Finding { prints, judgement: is_new.then(|| self.judgement(now, item)) }
+        let is_new = self.seen.fate(hashes).is_none();
+        Finding { hashes, judgement: is_new.then(|| self.judgement(now, item)) }
     }
 
     pub(super) fn judgement(&self, now: UnixTime, item: &Item) -> Judgement {
@@ -69,7 +69,7 @@ impl Judge {
         Judgement { options: self.filled_in(judgement.options), ..judgement }
     }
 
-    /// What the rules say, and where they are silent the feed.
+    /// The options of the rules, else those of the feed.
     fn filled_in(&self, options: JobOptions) -> JobOptions {
         let own = self.options.clone();
         JobOptions {

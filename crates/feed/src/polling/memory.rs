@@ -37,8 +37,8 @@ pub(super) struct Waits {
 #[serde(default)]
 pub struct FeedMemory {
     pub title: Box<str>,
-    pub(super) url_print: u64,
-    pub(super) rules_print: u64,
+    pub(super) url_hash: u64,
+    pub(super) rules_hash: u64,
     pub(super) etag: Option<Box<str>>,
     pub(super) last_modified: Option<Box<str>>,
     /// When it last answered, be it that nothing is new.
@@ -72,8 +72,8 @@ impl Default for FeedMemory {
     fn default() -> Self {
         Self {
             title: Box::default(),
-            url_print: 0,
-            rules_print: 0,
+            url_hash: 0,
+            rules_hash: 0,
             etag: None,
             last_modified: None,
             last_fetched: None,
@@ -107,7 +107,7 @@ pub struct WantedItem {
     pub(super) not_before: UnixTime,
 }
 
-/// By which a job knows the item it came from.
+/// The key that connects a job with its item.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct ItemKey {
     pub feed: Box<str>,
@@ -130,7 +130,7 @@ impl FromStr for ItemKey {
     }
 }
 
-/// A login that was refused, and the print of the settings it was made with.
+/// A login that was refused, and the hash of the settings it was made with.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub(super) struct Refusal {
     pub(super) error: PollError,

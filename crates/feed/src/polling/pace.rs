@@ -8,7 +8,7 @@ use super::reply::Headers;
 use crate::date::parse_date;
 use crate::document::Allowance;
 
-/// What `Retry-After` asks for, in seconds or as a date. None if it says nothing that makes sense.
+/// The wait in `Retry-After`, in seconds or as a date. `None` if it is not valid.
 pub fn retry_after(text: &str, now: UnixTime) -> Option<Duration> {
     let text = text.trim();
     let seconds = match text.parse::<f64>() {
@@ -29,7 +29,7 @@ pub(super) fn wait_for_calls(headers: &Headers, now: UnixTime) -> Option<Duratio
     Some(reset.unwrap_or(UNKNOWN_WAIT).clamp(SHORTEST_WAIT, LONGEST_WAIT))
 }
 
-/// The same by what an indexer says in its document: of calls, and of grabs.
+/// The same by the limits that an indexer reports in its document, for calls and for grabs.
 pub(super) fn waits_of(allowance: &Allowance, now: UnixTime) -> [Option<Duration>; 2] {
     let wait = |left: Option<u64>, oldest: Option<UnixTime>| {
         (left? <= NEAR_ZERO).then(|| {
@@ -68,9 +68,9 @@ fn until(date: UnixTime, now: UnixTime) -> Duration {
 
 pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 const SHORTEST_WAIT: Duration = Duration::from_secs(1);
-/// Where the server does not say when.
+/// If the server does not report a time.
 const UNKNOWN_WAIT: Duration = Duration::from_secs(60 * 60);
-/// One call is left for the person who looks into the matter.
+/// One call is left unused for the user.
 const NEAR_ZERO: u64 = 1;
 /// 2001; no count of seconds is that long.
 const FIRST_DATE: f64 = 1e9;

@@ -45,13 +45,13 @@ pub struct Failure {
 /// What follows from a failure.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FailureKind {
-    /// No further call to that host before a person has changed something.
+    /// No further request to that host before the configuration changes or the daemon restarts.
     Denied,
     /// It will not come back.
     Gone,
     /// Asking again at once would not help.
     Lasting,
-    /// The whole host wants to be left alone.
+    /// The host has requested a pause for all its feeds.
     Limited,
     Transient,
 }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use bergamot_types::UnixTime;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::print::Prints;
+use super::item_hashes::ItemHashes;
 
-/// Items by the prints of their guid and title: a busy feed brings ten thousands in a month, and all
+/// Items by the hashes of their guid and title: a busy feed brings ten thousands in a month, and all
 /// that matters is not to take one twice.
 ///
 /// Shared, so that a copy for another thread costs nothing.
@@ -47,16 +47,16 @@ pub enum Fate {
 
 impl Seen {
     /// What became of this item, or of the one it repeats under another guid.
-    pub(super) fn fate(&self, item: Prints) -> Option<Fate> {
-        let Prints { guid, title } = item;
+    pub(super) fn fate(&self, item: ItemHashes) -> Option<Fate> {
+        let ItemHashes { guid, title } = item;
         let by_guid = self.0.items.get(&guid).map(|entry| entry.fate);
         let is_repeated = || title != 0 && self.0.titles.contains(&title);
         by_guid.or_else(|| is_repeated().then_some(Fate::Repeated))
     }
 
     /// Notes that it was in the feed just now.
-    pub(super) fn note(&mut self, now: UnixTime, item: Prints, fate: Fate) {
-        let Prints { guid, title } = item;
+    pub(super) fn note(&mut self, now: UnixTime, item: ItemHashes, fate: Fate) {
+        let ItemHashes { guid, title } = item;
         let known = Arc::make_mut(&mut self.0);
         let fate = known.items.get(&guid).map_or(fate, |entry| entry.fate);
         known.items.insert(guid, Entry { title, at: now, fate });
@@ -172,8 +172,8 @@ mod tests {
     use super::*;
     use crate::document::Item;
 
-    fn item(guid: &str, title: &str) -> Prints {
-        Prints::of(&Item { guid: guid.into(), title: title.into(), ..Item::default() })
+    fn item(guid: &str, title: &str) -> ItemHashes {
+        ItemHashes::of(&Item { guid: guid.into(), title: title.into(), ..Item::default() })
     }
 
     #[test]

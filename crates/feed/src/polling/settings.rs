@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bergamot_types::Url;
 
-use super::print::print;
+use super::item_hashes::text_hash;
 use crate::rules::{JobOptions, Rules};
 
 /// The position of a feed in the settings, from 1, as the APIs show it.
@@ -47,23 +47,23 @@ impl FeedSettings {
         self.name.to_lowercase().into()
     }
 
-    pub(super) fn url_print(&self) -> u64 {
-        print(&self.url.reveal())
+    pub(super) fn url_hash(&self) -> u64 {
+        text_hash(&self.url.reveal())
     }
 
-    pub(super) fn rules_print(&self) -> u64 {
-        print(&self.rules_text)
+    pub(super) fn rules_hash(&self) -> u64 {
+        text_hash(&self.rules_text)
     }
 
     /// Changes with all that [`Self::differs_from`] looks at, so that a refusal which is remembered
     /// holds only for the settings it was given to.
-    pub(super) fn print(&self) -> u64 {
+    pub(super) fn hash(&self) -> u64 {
         let Self { enabled, options, backlog, interval, pages, allow_private, .. } = self;
         let rest = (enabled, options, backlog, interval, pages, allow_private);
-        print(&format!("{}\n{}\n{rest:?}", self.url.reveal(), self.rules_text))
+        text_hash(&format!("{}\n{}\n{rest:?}", self.url.reveal(), self.rules_text))
     }
 
-    /// Whether a person changed what could have been the reason of a refusal.
+    /// Whether a setting changed that could have caused a refusal.
     pub(super) fn differs_from(&self, other: &Self) -> bool {
         self.url != other.url
             || self.enabled != other.enabled

@@ -1,7 +1,7 @@
-//! Words with wildcards.
+//! [`Mask`]: words with wildcards. Pure.
 //!
-//! Releases separate words by dots, dashes or blanks as they please, so both sides are brought to
-//! words with one blank around each before they are compared.
+//! Titles separate words by dots, dashes or spaces, so both sides are normalised to words separated by one
+//! space before they are compared.
 
 /// `show`, `s##e##`, `x26?`, `*show*`
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
-//! Which items are wanted: a small language, close to that of NZBGet's feed filters.
+//! [`Rules`]: which items are accepted, in a small language close to NZBGet's feed filters. Pure.
 //!
-//! One rule a line: `Accept(category:tv, priority:50): show +x264 -french size:<4GB`. The first rule
-//! that accepts or rejects an item decides; `docs/feeds.md` tells the rest.
+//! One rule a line: `Accept(category:tv, priority:50): show +x264 -french size:<4GB`. The first rule that
+//! accepts or rejects an item decides; `docs/feeds.md` has the rest.
 
 mod mask;
 mod options;
@@ -38,7 +38,7 @@ pub struct Judgement {
 pub enum Verdict {
     Accepted,
     Rejected,
-    /// No rule spoke of it, and there are rules that say what is wanted.
+    /// No rule matched, and there is an accepting rule.
     #[default]
     Unmatched,
 }

@@ -1,4 +1,4 @@
-//! From lines to rules.
+//! Parses the text of rules, line by line. Pure.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! One thing a rule looks at.
+//! [`Term`]: one condition of a rule. Pure.
 
 use std::cmp::Ordering;
 

@@ -5,8 +5,8 @@ use chrono::NaiveDate;
 
 use crate::calendar::window::{Calendar, Period, Window};
 
-/// A calendar that is asked with every event, nearly always on the same day: what it said of that day
-/// is kept, for to find out takes a table of zones and rules of summer time.
+/// The calendar is used with every event, nearly always on the same day, so its results for that day are
+/// cached: computing them takes a table of zones and rules of summer time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DayCache {
     calendar: Calendar,

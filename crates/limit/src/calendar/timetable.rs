@@ -9,8 +9,8 @@ use crate::calendar::zone::Zone;
 
 /// Rules by weekday and time, in one zone.
 ///
-/// It says what holds at a time, not what happens at one: after a sleep, a restart or a clock that
-/// jumped the answer is right without anything to catch up on, and nothing happens twice.
+/// It is a function from a time to the rule that applies, not a list of events: after a sleep, a restart or a
+/// jump of the clock the answer is right, with nothing to catch up on and nothing done twice.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Timetable {
     zone: Zone,

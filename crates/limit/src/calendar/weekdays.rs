@@ -6,7 +6,7 @@ use std::str::FromStr;
 use chrono::{Weekday, WeekdaySet};
 use thiserror::Error;
 
-/// A set of weekdays as people write it.
+/// A set of weekdays, parsed from text such as `mon-fri`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Weekdays(WeekdaySet);
 

@@ -60,7 +60,7 @@ impl Calendar {
         self.zone.instant(day, self.reset)
     }
 
-    /// Computed from the time alone, so it does not matter who was asleep on the day it began. A
+    /// Computed from the time alone, so it does not matter whether the process ran when the window began. A
     /// period without end has none.
     pub fn window(&self, period: Period, at: UnixTime) -> Option<Window> {
         let day = self.day(at);

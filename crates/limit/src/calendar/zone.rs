@@ -38,7 +38,7 @@ impl Zone {
         ZoneTable::read(file.leak()).map(|table| Self { name: "local time", table })
     }
 
-    /// Date and time for people, to the minute.
+    /// Date and time as text, to the minute.
     pub fn written(self, at: UnixTime) -> String {
         self.local(at).format("%F %R").to_string()
     }
@@ -107,7 +107,7 @@ impl FromStr for Zone {
 
 /// The largest zone file there is has about 4 KiB.
 const LARGEST_FILE: usize = 64 << 10;
-/// Minutes. Samoa left out a whole day in 2011, and nobody more.
+/// Minutes. The longest gap is the day that Samoa skipped in 2011.
 const LONGEST_GAP: u32 = 2 * 24 * 60;
 const DAY: i64 = 86_400;
 /// The years 1 to 9999: what lies beyond is a broken clock and counts as their ends.

@@ -1,4 +1,4 @@
-//! By what rule clocks are set every year, as POSIX writes it: `CET-1CEST,M3.5.0,M10.5.0/3`.
+//! The yearly rule of summer time in POSIX notation: `CET-1CEST,M3.5.0,M10.5.0/3`. Pure.
 
 use chrono::{DateTime, Datelike, NaiveDate};
 

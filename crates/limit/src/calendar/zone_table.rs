@@ -1,7 +1,7 @@
 //! [`ZoneTable`]: the offsets of a time zone from UTC, read from TZif bytes in place.
 //!
-//! Zone files (RFC 8536) are compiled in as bytes. A table of pointers made of them, as other
-//! libraries have it, would take ten times the memory before anybody asks for a zone.
+//! Zone files (RFC 8536) are compiled in as bytes. A table of pointers made of them, as in other libraries,
+//! would take ten times the memory before any zone is used.
 
 use crate::calendar::zone_rule::Rule;
 

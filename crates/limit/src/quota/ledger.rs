@@ -11,11 +11,11 @@
 //! - A day has come when something is booked on it or charged to it in advance: what was asked for on a
 //!   day that the clock then takes back counts on that day, and so does all that is used until the clock
 //!   is there again or believed.
-//! - A clock before [`BELIEVED`] is one that nobody has set yet; it is never believed, and what is
-//!   used under it counts as used on the newest day, or on the first day that is believed.
+//! - A clock before [`BELIEVED`] has not been set yet; it is never believed, and what is used under it counts
+//!   as used on the newest day, or on the first day that is believed.
 //!
-//! A day always counts in the window that holds it, and once; so nobody gets an allowance again by
-//! coming to its window again. A month that was begun by mistake is used when it comes.
+//! A day always counts once, in the window that contains it; so entering a window a second time does not
+//! renew its allowance. A month that was begun by mistake is used when it comes.
 
 use bergamot_types::{ByteCount, UnixTime};
 use chrono::{Datelike, NaiveDate};
@@ -78,7 +78,7 @@ impl Ledger {
         };
         let since = self.record.turned_back.filter(|&since| since <= now).unwrap_or(now);
         self.record.turned_back = Some(since);
-        if now.0.saturating_sub(since.0) < PATIENCE {
+        if now.0.saturating_sub(since.0) < TRUSTED_AFTER {
             return newest;
         }
         self.believe(today, number(day_cache.calendar().day(since)));
@@ -151,7 +151,7 @@ fn date(number: i32) -> Option<NaiveDate> {
 /// The days of two long months: whatever day a month is made to begin on, it can be summed anew.
 const MOST_DAYS: usize = 62;
 /// Seconds that a clock which was turned back must run before it is believed.
-const PATIENCE: i64 = SECONDS_A_DAY;
+const TRUSTED_AFTER: i64 = SECONDS_A_DAY;
 const SECONDS_A_DAY: i64 = 86_400;
 /// 1 January 2023, years before this was written: no clock before it can be right.
 const BELIEVED: UnixTime = UnixTime(1_672_531_200);

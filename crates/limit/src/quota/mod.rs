@@ -10,11 +10,11 @@ use crate::calendar::window::{Calendar, Period, Window};
 use crate::quota::checkpoint::{Checkpoint, Checkpoints};
 use crate::quota::ledger::{Ledger, Record};
 
-/// A ledger, and what it is held against: one for all servers together, one for each that has
-/// allowances of its own.
+/// The bytes used, and the allowances they count against: one for all servers together, one for each server
+/// with allowances of its own.
 ///
-/// A quota counts windows from the time it is told and from what was booked on each day, so it
-/// rolls over whoever was off or asleep that day, and other settings apply to what is already used.
+/// Windows are computed from the given time and the bytes booked on each day. So a new window begins even if
+/// the machine was off or asleep at that moment, and new settings apply to what is already used.
 #[derive(Debug)]
 pub struct Quota {
     settings: QuotaSettings,
@@ -46,7 +46,7 @@ pub enum Standing {
     Reached { until: Option<UnixTime> },
 }
 
-/// One allowance as it stands, for people.
+/// The state of one allowance, for display.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Usage {
     pub allowance: Allowance,
@@ -109,7 +109,7 @@ impl Quota {
         self.settings.allowances.iter().map(usage).collect()
     }
 
-    /// The account was bought anew: what was used ever is nothing again.
+    /// The account was renewed: the total use is reset to 0.
     pub fn renew(&mut self) {
         self.ledger.renew();
         self.checkpoints.invalidate();

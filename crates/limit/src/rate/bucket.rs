@@ -53,8 +53,8 @@ impl Bucket {
         self.crumbs = if self.level == depth { 0 } else { earned % NANOS };
     }
 
-    /// What one of `active` connections gets at a time: its part of all that may be leased, but no
-    /// crumbs while larger pieces are affordable, so that at low rates few are served at a time.
+    /// What one of `active` connections gets at a time: its part of all that may be leased, but not less than
+    /// a minimum while that is available, so that at low rates few are served at a time.
     pub(crate) fn lease_size(&self, active: usize) -> u64 {
         let part = |count: usize| self.most_leased() / (count.max(1) as u64);
         part(active).max(READ_SIZE).min(part(active.min(AT_LEAST_AT_A_TIME))).min(self.depth() / 2)
@@ -109,9 +109,9 @@ const REST: Duration = Duration::from_millis(75);
 const LEASED: Duration = Duration::from_millis(100);
 /// A TLS record: less per read costs calls and gains nothing.
 const READ_SIZE: u64 = 16 << 10;
-/// One slow link shall not hold up all others, even at the lowest rates.
+/// So that one slow connection does not delay all others, even at the lowest rates.
 const AT_LEAST_AT_A_TIME: usize = 4;
-/// At the lowest rates and on the slowest links a lease would else become a handful of bytes.
+/// Otherwise a lease would become a few bytes at the lowest rates and on the slowest connections.
 pub(crate) const LEAST_LEASE: u64 = 256;
 /// Longer than any bucket takes to fill, at any rate above half a kilobyte a second.
 const LONGEST_FILL: Duration = Duration::from_secs(3_600);

@@ -12,13 +12,13 @@ use crate::rate::settings::Settings;
 
 /// Leases bytes to connections, fairly, within one rate for all and one for each server.
 ///
-/// A connection asks when its socket has bytes to read, spends its lease without asking anybody,
-/// then asks again or gives the rest back. After each call poll revocations and leases until
-/// `None`, then wait for the timeout.
+/// A connection requests a lease when its socket has bytes to read, spends it without further calls, then
+/// requests another or returns the rest. After each call poll revocations and leases until `None`, then wait
+/// for the timeout.
 ///
-/// Fair is: of those that want bytes the one that has had least is served next, and who wanted
-/// none for a while has no claim on that time. A connection that its server's rate holds back
-/// leaves its share to the others. So shares are max-min fair to within a lease.
+/// Of the waiting connections, the one that has received least is served next; a connection that was idle
+/// gets no credit for that time. The share of a connection that the rate of its server limits goes to the
+/// others. So shares are max-min fair to within a lease.
 #[derive(Debug)]
 pub struct Limiter<C> {
     all: Scope,
@@ -27,7 +27,8 @@ pub struct Limiter<C> {
     expiries: BTreeSet<(Instant, C)>,
     leases: VecDeque<Lease<C>>,
     revoked: BTreeSet<C>,
-    /// What the least served of those that want bytes has had; nobody's claim begins before it.
+    /// What the least served of the waiting connections has received; a connection that begins to wait starts
+    /// from this value.
     level: u64,
     arrivals: u64,
     served: Option<Instant>,
@@ -44,9 +45,9 @@ struct Server<C> {
 struct Connection {
     server: ServerId,
     had: u64,
-    /// What it could spend in a short while, judged by its last lease: a slow link holds little, so
-    /// that what may be leased at a time is enough for all.
-    appetite: u64,
+    /// What it could spend in a short time, estimated from its last lease: a slow connection gets small
+    /// leases, so that the total that may be leased at a time suffices for all.
+    demand: u64,
     state: State,
 }
 
@@ -107,8 +108,8 @@ impl<C: Copy + Ord> Limiter<C> {
         self.all.rate()
     }
 
-    /// How many connections the rate can keep busy; more would only make each of them so slow that
-    /// servers hang up. `None` is: as many as there are.
+    /// How many connections the rate can keep busy; with more, each would be so slow that servers close it.
+    /// `None` is: as many as there are.
     pub fn suggested_connections(&self) -> Option<usize> {
         self.all.suggested_connections()
     }
@@ -122,11 +123,11 @@ impl<C: Copy + Ord> Limiter<C> {
         self.remove(connection);
         self.server(server);
         let fresh =
-            Connection { server, had: self.level, appetite: FIRST_APPETITE, state: State::Idle };
+            Connection { server, had: self.level, demand: FIRST_DEMAND, state: State::Idle };
         self.connections.insert(connection, fresh);
     }
 
-    /// What it has not given back counts as spent.
+    /// What it has not returned counts as spent.
     pub fn remove(&mut self, connection: C) {
         self.end(None, connection, 0);
         self.connections.remove(&connection);
@@ -174,7 +175,7 @@ impl<C: Copy + Ord> Limiter<C> {
         let overdue = self.expiries.first().map(|&(until, _)| until + GRACE);
         let chosen = self.chosen().map(|(id, _, _)| id);
         let ready = self.heads().filter_map(|(id, server, bytes)| {
-            // Those who wait for nothing but their turn have no time of their own.
+            // A connection that waits only for its turn has no wake-up time of its own.
             if server.scope.is_ready(bytes) && chosen != Some(id) {
                 return None;
             }
@@ -186,28 +187,28 @@ impl<C: Copy + Ord> Limiter<C> {
         ready.chain(overdue).min()
     }
 
-    /// The next to be served. When it must wait for the rate of all, everybody waits: else those
-    /// who ask for little would overtake it for ever.
+    /// The next to be served. While it waits for the common rate, all wait: otherwise connections with small
+    /// requests could starve it.
     fn next(&self) -> Option<(ServerId, C, u64)> {
         let (id, server, bytes) = self.chosen()?;
         let &(_, _, connection) = server.waiting.first()?;
         self.all.is_ready(bytes).then_some((id, connection, bytes))
     }
 
-    /// Of those whom their server's rate does not hold back, the one that has had least.
+    /// Of the connections that the rate of their server does not limit, the one that has received least.
     fn chosen(&self) -> Option<(ServerId, &Server<C>, u64)> {
         let ready = self.heads().filter(|(_, server, bytes)| server.scope.is_ready(*bytes));
         ready.min_by_key(|(_, server, _)| server.waiting.first())
     }
 
-    /// Servers with somebody waiting, and what that one would get.
+    /// Servers with a waiting connection, and the lease it would get.
     fn heads(&self) -> impl Iterator<Item = (ServerId, &Server<C>, u64)> {
         let waited_for = self.servers.iter().filter(|(_, server)| !server.waiting.is_empty());
         waited_for.map(|(&id, server)| {
             let head = server.waiting.first().and_then(|(_, _, id)| self.connections.get(id));
-            let appetite = head.map(|connection| connection.appetite);
-            let sizes = [self.all.lease_size(), server.scope.lease_size(), appetite];
-            (id, server, sizes.into_iter().flatten().min().unwrap_or(FIRST_APPETITE))
+            let demand = head.map(|connection| connection.demand);
+            let sizes = [self.all.lease_size(), server.scope.lease_size(), demand];
+            (id, server, sizes.into_iter().flatten().min().unwrap_or(FIRST_DEMAND))
         })
     }
 
@@ -247,8 +248,8 @@ impl<C: Copy + Ord> Limiter<C> {
         self.all.active += 1;
     }
 
-    /// Ends whatever the connection waited for or held: it is idle afterwards. Without a time
-    /// nothing is learned from it.
+    /// Ends the request or the lease of the connection, which is idle afterwards. Without a time the estimate
+    /// of its speed is not updated.
     fn end(&mut self, now: Option<Instant>, id: C, unspent: u64) {
         let Some(connection) = self.connections.get_mut(&id) else { return };
         let Some(server) = self.servers.get_mut(&connection.server) else { return };
@@ -273,7 +274,7 @@ impl<C: Copy + Ord> Limiter<C> {
         self.leases.retain(|lease| lease.connection != id);
     }
 
-    /// A lease that nobody settled counts as spent, so that no lost connection keeps its part.
+    /// A lease that was not settled in time counts as spent, so that a lost connection does not keep it.
     fn forget_overdue(&mut self, now: Instant) {
         while let Some(&(until, id)) =
             self.expiries.first().filter(|(until, _)| *until + GRACE <= now)
@@ -283,8 +284,8 @@ impl<C: Copy + Ord> Limiter<C> {
         }
     }
 
-    /// Calls back what the connections hold, all of them or those of one server. A lease that was
-    /// not polled yet has not been given.
+    /// Revokes the leases of all connections, or of those to one server. A lease that was not polled yet is
+    /// dropped.
     fn revoke(&mut self, of: Option<ServerId>) {
         let holders = self.connections.iter().filter(|(_, connection)| {
             let held = matches!(connection.state, State::Holding(_) | State::Unlimited);
@@ -300,7 +301,7 @@ impl<C: Copy + Ord> Limiter<C> {
         }
     }
 
-    /// After a change: frees those who wait at a limit that is gone, serves the others.
+    /// After a change of rates: grants unlimited leases where no limit is left, serves the others.
     fn release(&mut self, now: Instant) {
         let waits = |connection: &Connection| matches!(connection.state, State::Waiting { .. });
         let waiting = self.connections.iter().filter(|(_, connection)| waits(connection));
@@ -329,24 +330,24 @@ impl Connection {
     fn learn(&mut self, now: Option<Instant>, held: &Held, unspent: u64) {
         let spent = held.bytes.saturating_sub(unspent);
         if spent > 0 {
-            // Who spent nothing at all has had its turn.
+            // A connection that spent nothing still counts as served.
             self.had = self.had.saturating_sub(held.bytes - spent);
         }
         let Some(now) = now else { return };
         let took = (now + LEASE_LIFE).saturating_duration_since(held.until).as_nanos().max(1);
-        let appetite = u128::from(spent) * WHILE.as_nanos() / took;
+        let demand = u128::from(spent) * WHILE.as_nanos() / took;
         let most = held.bytes.saturating_mul(2);
-        self.appetite = u64::try_from(appetite).unwrap_or(most).min(most).max(LEAST_LEASE);
+        self.demand = u64::try_from(demand).unwrap_or(most).min(most).max(LEAST_LEASE);
     }
 }
 
-/// A new rate is in force for everybody after this, even where a revocation does not arrive.
+/// After this time a new rate applies to all connections, even if a revocation does not arrive.
 const LEASE_LIFE: Duration = Duration::from_millis(250);
 /// What a lease should last on a slow link: half of what may be leased at a time, so that the links
 /// together need not be faster than the rate to be used in full.
 const WHILE: Duration = Duration::from_millis(50);
 /// Before anything is known of the link; doubled by each lease that is spent quickly.
-const FIRST_APPETITE: u64 = 1 << 10;
+const FIRST_DEMAND: u64 = 1 << 10;
 /// What a connection may be late in settling.
 const GRACE: Duration = Duration::from_millis(250);
 /// The least time between two wake-ups, so that many connections do not mean many of them.

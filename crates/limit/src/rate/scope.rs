@@ -15,7 +15,7 @@ pub(crate) struct Scope {
 }
 
 impl Scope {
-    /// Whether those who hold leases must hear of it.
+    /// Whether the leases that are held now must be revoked.
     pub(crate) fn set_rate(&mut self, now: Instant, rate: Option<ByteRate>) -> bool {
         let rate = rate.filter(|rate| rate.0 > 0);
         match (&mut self.bucket, rate) {
@@ -78,5 +78,5 @@ impl Scope {
     }
 }
 
-/// Bytes per second below which an article takes so long that servers and users lose patience.
+/// Bytes per second below which an article takes so long that servers close the connection.
 const LEAST_SHARE: u64 = 64 << 10;

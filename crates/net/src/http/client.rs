@@ -16,7 +16,7 @@ use super::response::Response;
 use super::route;
 use crate::tls::{TlsSettings, TlsSetupError, client_config};
 
-/// Cheap to clone. Connections are not kept: what we fetch, we fetch every few minutes at most.
+/// Cheap to clone. Connections are not reused, because requests are minutes apart.
 #[derive(Clone, Debug)]
 pub struct Client {
     tls: Arc<ClientConfig>,
@@ -27,7 +27,7 @@ pub struct Client {
 pub struct Request<'a> {
     pub url: &'a Url,
     pub reach: Reach,
-    /// What we have of it is of this version: an answer without a body (304) says that it still is.
+    /// The version that the caller has; the answer 304 means that it is still current.
     pub etag: Option<&'a str>,
     pub last_modified: Option<&'a str>,
     /// How many bytes the body may have, unpacked.
@@ -85,7 +85,7 @@ impl Client {
 
 async fn finish(url: Url, answer: Answer, request: &Request<'_>) -> Result<Response, HttpError> {
     let (status, headers) = (answer.status, answer.headers.clone());
-    // What comes with an error explains it; it is not what was asked for.
+    // The body of an error response only explains the error.
     let (most, keep_packed) = match status {
         200..300 => (request.most, request.keep_packed),
         _ => (request.most.min(MOST_EXPLANATION), false),
@@ -104,7 +104,7 @@ fn redirect(url: &Url, answer: &Answer) -> Result<Option<Url>, HttpError> {
     url.join(&location).map(Some).map_err(failed)
 }
 
-/// Whether a redirect from `url` to `next` may be followed, after all that is behind us.
+/// Whether a redirect from `url` to `next` may be followed, given the redirects so far.
 fn check_way(url: &Url, next: &Url, way: &[Url]) -> Result<(), HttpError> {
     let host = url.host().to_owned();
     if (url.scheme(), next.scheme()) == (Scheme::Https, Scheme::Http) {

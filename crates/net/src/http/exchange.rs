@@ -12,10 +12,10 @@ use hyper_util::rt::TokioIo;
 
 use super::client::Request;
 use super::error::HttpError;
-use super::inflate::{Body, Spoiled};
+use super::inflate::{Body, InflateError};
 use super::route::Stream;
 
-/// An answer whose body is still to come. While it lives its connection is driven beside it.
+/// An answer whose body was not read yet. A task drives its connection until it is dropped.
 pub(super) struct Answer {
     pub(super) status: u16,
     pub(super) headers: HeaderMap,
@@ -23,7 +23,7 @@ pub(super) struct Answer {
     _driver: Driver,
 }
 
-/// Ends the task that drives a connection together with who is waiting for its answer.
+/// Aborts the task that drives a connection when the caller that waits for its answer is dropped.
 struct Driver(tokio::task::JoinHandle<()>);
 
 impl Drop for Driver {
@@ -41,7 +41,7 @@ pub(super) async fn ask(
     let mut builder = http1::Builder::new();
     builder.max_buf_size(MOST_HEAD).max_headers(MOST_HEADERS);
     let (mut sender, connection) = builder.handshake(TokioIo::new(stream)).await.map_err(failed)?;
-    // What becomes of the connection is seen by those who wait for the answer.
+    // Errors of the connection reach the caller through the pending answer.
     let driver = Driver(tokio::spawn(async { drop(connection.await) }));
     let answer = sender.send_request(head(url, request)?).await.map_err(failed)?;
     let (parts, incoming) = answer.into_parts();
@@ -58,9 +58,9 @@ impl Answer {
         keep_packed: bool,
     ) -> Result<Vec<u8>, HttpError> {
         let host = || url.host().to_owned();
-        let spoiled = |spoiled| match spoiled {
-            Spoiled::Damaged => HttpError::Gzip { host: host() },
-            Spoiled::TooLarge => HttpError::TooLarge { host: host(), most },
+        let inflate_error = |inflate_error| match inflate_error {
+            InflateError::Damaged => HttpError::Gzip { host: host() },
+            InflateError::TooLarge => HttpError::TooLarge { host: host(), most },
         };
         let mut body = self.body(url, most, keep_packed)?;
         let mut is_empty = true;
@@ -68,11 +68,11 @@ impl Answer {
             let frame = frame.map_err(|error| failure(url, &error))?;
             if let Some(bytes) = frame.data_ref() {
                 is_empty &= bytes.is_empty();
-                body.take(bytes).map_err(spoiled)?;
+                body.take(bytes).map_err(inflate_error)?;
             }
         }
-        // Answers without a body may say all the same how it would have been encoded.
-        if is_empty { Ok(Vec::new()) } else { body.finish().map_err(spoiled) }
+        // Answers without a body may still have a `Content-Encoding`.
+        if is_empty { Ok(Vec::new()) } else { body.finish().map_err(inflate_error) }
     }
 
     fn body(&self, url: &Url, most: usize, keep_packed: bool) -> Result<Body, HttpError> {
@@ -94,7 +94,7 @@ fn head(url: &Url, request: &Request<'_>) -> Result<hyper::Request<Empty<Bytes>>
     let refused = |_| HttpError::Target { host: url.host().to_owned() };
     *head.uri_mut() = url.target().parse().map_err(refused)?;
     let mut put = |name: HeaderName, value: &str| {
-        // A validator that cannot be sent back is one the server will not miss.
+        // A validator that is no valid header value is left out.
         if let Ok(value) = HeaderValue::from_str(value) {
             head.headers_mut().insert(name, value);
         }

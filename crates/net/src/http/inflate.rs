@@ -4,16 +4,16 @@ use std::io::Write;
 
 use flate2::write::MultiGzDecoder;
 
-/// A body as it comes in, within its bound. A bomb goes off no further than that.
+/// A body while it is received, decompressed within its bound.
 #[derive(Debug)]
 pub(super) enum Body {
     Gzip(Box<MultiGzDecoder<Bounded>>),
     Plain(Bounded),
 }
 
-/// Why a body is not taken any further.
+/// Why a body is not decompressed any further.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Spoiled {
+pub(super) enum InflateError {
     Damaged,
     TooLarge,
 }
@@ -27,35 +27,35 @@ impl Body {
         Self::Gzip(Box::new(MultiGzDecoder::new(Bounded::new(most))))
     }
 
-    pub(super) fn take(&mut self, bytes: &[u8]) -> Result<(), Spoiled> {
+    pub(super) fn take(&mut self, bytes: &[u8]) -> Result<(), InflateError> {
         let written = match self {
             Self::Gzip(decoder) => decoder.write_all(bytes),
             Self::Plain(bounded) => bounded.write_all(bytes),
         };
-        written.map_err(|_| self.spoiled())
+        written.map_err(|_| self.inflate_error())
     }
 
-    pub(super) fn finish(self) -> Result<Vec<u8>, Spoiled> {
+    pub(super) fn finish(self) -> Result<Vec<u8>, InflateError> {
         match self {
             Self::Plain(bounded) => Ok(bounded.bytes),
             Self::Gzip(mut decoder) => {
                 let is_whole = decoder.try_finish().is_ok();
                 let bounded = decoder.get_mut();
                 match (bounded.is_over, is_whole) {
-                    (true, _) => Err(Spoiled::TooLarge),
-                    (false, false) => Err(Spoiled::Damaged),
+                    (true, _) => Err(InflateError::TooLarge),
+                    (false, false) => Err(InflateError::Damaged),
                     (false, true) => Ok(std::mem::take(&mut bounded.bytes)),
                 }
             }
         }
     }
 
-    fn spoiled(&self) -> Spoiled {
+    fn inflate_error(&self) -> InflateError {
         let bounded = match self {
             Self::Gzip(decoder) => decoder.get_ref(),
             Self::Plain(bounded) => bounded,
         };
-        if bounded.is_over { Spoiled::TooLarge } else { Spoiled::Damaged }
+        if bounded.is_over { InflateError::TooLarge } else { InflateError::Damaged }
     }
 }
 
@@ -101,7 +101,7 @@ mod tests {
         encoder.finish().unwrap()
     }
 
-    fn inflated(bytes: &[u8], most: usize, cut: usize) -> Result<Vec<u8>, Spoiled> {
+    fn inflated(bytes: &[u8], most: usize, cut: usize) -> Result<Vec<u8>, InflateError> {
         let mut body = Body::gzip(most);
         bytes.chunks(cut).try_for_each(|chunk| body.take(chunk))?;
         body.finish()
@@ -120,11 +120,11 @@ mod tests {
     #[test]
     fn a_bomb_stops_at_the_bound_and_a_part_is_not_taken_for_the_whole() {
         let bomb = gzipped(&vec![0; 8 << 20]);
-        assert_eq!(inflated(&bomb, 1 << 20, 512), Err(Spoiled::TooLarge));
+        assert_eq!(inflated(&bomb, 1 << 20, 512), Err(InflateError::TooLarge));
         let packed = gzipped(b"hello, world");
         for end in 1..packed.len() {
-            assert_eq!(inflated(&packed[..end], 100, 5), Err(Spoiled::Damaged), "{end}");
+            assert_eq!(inflated(&packed[..end], 100, 5), Err(InflateError::Damaged), "{end}");
         }
-        assert_eq!(inflated(b"<html>", 100, 6), Err(Spoiled::Damaged));
+        assert_eq!(inflated(b"<html>", 100, 6), Err(InflateError::Damaged));
     }
 }

@@ -9,8 +9,8 @@ use bergamot_types::Url;
 pub enum Reach {
     /// Also into private networks, wherever redirects lead.
     Anywhere,
-    /// To the server of the first address wherever it is, since the owner vouches for it; redirects
-    /// only to public ones.
+    /// To the host of the first URL wherever it is, because the user configured it; redirects only to public
+    /// addresses.
     FirstAnywhere,
     /// To public addresses only.
     #[default]
@@ -42,7 +42,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
     let special = match (a, b, c) {
         (0 | 10 | 127, ..) => true,
         (100, 64..=127, _) => true, // behind a provider's translation of addresses
-        (169, 254, _) => true,      // where clouds keep the keys of their machines
+        (169, 254, _) => true,      // link-local, with the metadata services of cloud providers
         (172, 16..=31, _) => true,
         (192, 0, 0 | 2) | (192, 88, 99) | (192, 168, _) => true,
         (198, 18..=19, _) | (198, 51, 100) | (203, 0, 113) => true,

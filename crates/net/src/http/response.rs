@@ -19,7 +19,7 @@ pub struct Response {
     pub(super) body: Vec<u8>,
 }
 
-/// What is left of the calls a client has, as the server says it: not yet looked at.
+/// The headers about rate limits, not parsed yet.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct RateLimit {
     pub remaining: Option<String>,

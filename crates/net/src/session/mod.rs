@@ -1,8 +1,8 @@
 //! [`Session`]: one connection for headers, lists and probes; driven by the task of its owner.
 //!
-//! Its owner asks one thing after another and has the answer back; nothing is decoded and nothing is
-//! kept. When a download wants the connection, the next command comes back as
-//! [`SessionError::Recalled`]; an owner that cannot wait for the one under way drops the errand.
+//! Its owner sends one command after another and receives its answer; nothing is decoded and nothing is
+//! stored. When a download needs the connection, the next command fails with [`SessionError::Recalled`]; an
+//! owner that cannot wait for the running one drops the session.
 
 pub(crate) mod deflated;
 
@@ -45,7 +45,7 @@ pub struct GroupNumbers {
     pub range: ArticleRange,
 }
 
-/// Why an errand did not bring what it was sent for.
+/// Why a command of a session failed.
 #[derive(Debug, Error)]
 pub enum SessionError {
     /// There is no connection any more.
@@ -58,7 +58,7 @@ pub enum SessionError {
     Refused { command: &'static str, reply: Reply },
 }
 
-/// Tells an errand, once, that its connection is wanted elsewhere.
+/// Signals a session, once, that a download needs its connection.
 #[derive(Clone, Debug, Default)]
 pub struct Recall(Arc<watch::Sender<bool>>);
 
@@ -71,7 +71,7 @@ impl Recall {
         *self.0.borrow()
     }
 
-    /// Waits until it is.
+    /// Waits until it is recalled.
     pub async fn recalled(&self) {
         // The sender lives as long as `self`, so there is an end to wait for.
         let _ = self.0.subscribe().wait_for(|recalled| *recalled).await;
@@ -90,7 +90,7 @@ impl Session {
             () = recall.recalled() => return Err(SessionError::Recalled),
             wire = Wire::open(server, compress) => wire?,
         };
-        // Who speaks RFC 3977 says whether it knows OVER; of all others it is tried first.
+        // A server of RFC 3977 lists whether it supports OVER; on others OVER is tried first.
         let capabilities = wire.machine.capabilities();
         let only_xover = capabilities.has("READER") && !capabilities.has("OVER");
         Ok(Self { wire, recall, asked: 0, only_xover })
@@ -182,7 +182,7 @@ impl Session {
         }
     }
 
-    /// What the server thinks the time is, as it writes it.
+    /// The answer to DATE, unparsed.
     pub async fn date(&mut self) -> Result<Box<str>, SessionError> {
         match self.ask(Request::Date, &mut nowhere()).await? {
             Answer::Date(text) => Ok(text),
@@ -199,12 +199,12 @@ impl Session {
         }
     }
 
-    /// Says goodbye.
+    /// Sends QUIT and closes the connection.
     pub async fn close(mut self) {
-        // Whatever the server answers, or if it does not, we are gone.
+        // The connection is closed whether the server answers or not.
         self.wire.machine.ask(Instant::now(), RequestId(self.asked), Request::Quit);
-        let _ = timeout(GOODBYE_LIMIT, self.wire.next_event(&mut nowhere())).await;
-        let _ = timeout(GOODBYE_LIMIT, self.wire.link.close()).await;
+        let _ = timeout(QUIT_TIMEOUT, self.wire.next_event(&mut nowhere())).await;
+        let _ = timeout(QUIT_TIMEOUT, self.wire.link.close()).await;
     }
 
     async fn list(
@@ -287,7 +287,7 @@ impl Wire {
         Ok(wire)
     }
 
-    /// What the machine has to tell next.
+    /// The next event of the machine.
     async fn next_event(&mut self, sink: &mut impl BodySink) -> Result<Event, Ended> {
         loop {
             self.transmit();
@@ -366,5 +366,5 @@ const OVERVIEWS_AT_ONCE: u64 = 500;
 /// As much as one read takes from the socket.
 const READ: usize = 64 << 10;
 
-/// A goodbye is a courtesy.
-const GOODBYE_LIMIT: Duration = Duration::from_millis(500);
+/// How long the answer to QUIT is waited for.
+const QUIT_TIMEOUT: Duration = Duration::from_millis(500);

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Buffers that have been used and will be again.
 ///
-/// Memory touched for the first time costs more than decoding into it, so a few warm buffers go
-/// round. How much is lent out, the engine's budget bounds; what lies idle here only fills up what
-/// that leaves, and goes when articles of another size need the room.
+/// Memory touched for the first time costs more than decoding into it, so a few warm buffers go round. The
+/// buffers in use are bounded by the engine's budget; idle ones only use the rest of it, and are freed when
+/// articles of another size need the memory.
 #[derive(Clone, Debug)]
 pub struct BufferPool {
     idle: Arc<Mutex<Idle>>,
@@ -50,7 +50,7 @@ impl BufferPool {
         Buffer { memory, start, length: 0, pool: self.clone() }
     }
 
-    /// Gives back to the system what lies idle.
+    /// Frees the idle buffers.
     pub fn clear(&self) {
         let dropped = self.idle().clear();
         drop(dropped); // outside the lock

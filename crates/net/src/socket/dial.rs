@@ -103,7 +103,7 @@ pub(crate) async fn race(addresses: Vec<SocketAddr>) -> Result<TcpStream, Connec
         if let Some(address) = next {
             racing.spawn(connect(address));
         }
-        // The inner loop waits for one result; a failure brings the next runner in at once.
+        // The inner loop waits for one result; after a failure the next address is tried at once.
         loop {
             tokio::select! {
                 Some(result) = racing.join_next() => match result {
@@ -130,7 +130,7 @@ async fn connect(address: SocketAddr) -> Result<TcpStream, ConnectError> {
 
 const HEAD_START: Duration = Duration::from_millis(250);
 
-/// Providers publish a handful; more only delay the verdict.
+/// Providers publish a handful; more only delay the error.
 const MOST_ADDRESSES: usize = 16;
 
 #[cfg(test)]

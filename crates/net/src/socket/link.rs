@@ -17,8 +17,8 @@ pub(crate) enum Link {
 }
 
 impl Link {
-    /// Sends from `out` what can be sent and reads what has come, at most `most` bytes, waiting for
-    /// neither more than for the other: a server that stops reading until we read cannot lock us up.
+    /// Sends from `out` and reads at most `most` bytes, whichever is possible first: so a server that stops
+    /// reading until its own data is read causes no deadlock.
     ///
     /// What was read goes to `take`, decrypted; how many bytes the socket gave is returned, 0 at its
     /// end.
@@ -48,7 +48,7 @@ impl Link {
         })
     }
 
-    /// Says goodbye on the TLS layer, if there is one.
+    /// Sends a TLS close_notify, if there is TLS.
     pub(crate) async fn close(mut self) {
         // The peer may be gone already; then the notice is lost.
         let _ = match &mut self {

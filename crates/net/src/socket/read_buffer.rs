@@ -17,5 +17,5 @@ pub(crate) fn with_read_buffer<T>(act: impl FnOnce(&mut [u8]) -> T) -> T {
     })
 }
 
-/// System calls vanish from the profile, and the cache of one core still holds it.
+/// Large enough that system calls do not matter, and small enough for the cache of one core.
 pub const READ_BUFFER_SIZE: usize = 256 << 10;

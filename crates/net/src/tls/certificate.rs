@@ -6,7 +6,7 @@ use chrono::{DateTime, SecondsFormat};
 use rustls::CertificateError;
 use rustls::pki_types::UnixTime;
 
-/// Also the time that this machine believes it is: a wrong clock is the usual reason.
+/// Includes the time of this machine: a wrong clock is the usual reason.
 pub(crate) fn described(error: &CertificateError) -> String {
     match error {
         CertificateError::ExpiredContext { time, not_after } => format!(

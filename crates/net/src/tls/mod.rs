@@ -18,7 +18,7 @@ use crate::tls::pinned::Pinned;
 
 #[derive(Clone, Debug)]
 pub struct TlsSettings {
-    /// Whether the server has to prove who it is.
+    /// Whether the certificate of the server is verified.
     pub verify: bool,
     /// Certificates in PEM that are trusted beside the usual ones.
     pub extra_roots: Option<Vec<u8>>,

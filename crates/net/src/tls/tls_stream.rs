@@ -25,7 +25,7 @@ pub(crate) struct TlsStream {
     tls: Tls,
     held: Vec<u8>,  // the beginning of a record
     early: Vec<u8>, // what the server said along with its last handshake message
-    is_over: bool,  // the server has said goodbye, or rustls has had enough
+    is_over: bool,  // the server has sent close_notify, or rustls failed
 }
 
 /// The conversation with the peer's TLS, and what is to be sent to it.
@@ -153,7 +153,7 @@ impl TlsStream {
     /// Tells the peer that this is the end.
     pub(crate) async fn close(&mut self) -> io::Result<()> {
         if !self.is_over {
-            self.tls.say_goodbye(&mut self.held);
+            self.tls.quit(&mut self.held);
             self.socket.write_all(&self.tls.outgoing).await?;
         }
         self.socket.shutdown().await
@@ -195,7 +195,7 @@ impl Tls {
         }
     }
 
-    fn say_goodbye(&mut self, incoming: &mut [u8]) {
+    fn quit(&mut self, incoming: &mut [u8]) {
         if let Ok(ConnectionState::WriteTraffic(mut traffic)) =
             self.connection.process_tls_records(incoming).state
         {
@@ -320,9 +320,9 @@ mod tests {
     use crate::socket::link::Link;
 
     /// Sends what it is given in pieces that are cut anywhere.
-    struct Crumbs(std::net::TcpStream, usize);
+    struct SmallWrites(std::net::TcpStream, usize);
 
-    impl Write for Crumbs {
+    impl Write for SmallWrites {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             for piece in bytes.chunks(self.1) {
                 self.0.write_all(piece)?;
@@ -335,7 +335,7 @@ mod tests {
         }
     }
 
-    impl Read for Crumbs {
+    impl Read for SmallWrites {
         fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
             self.0.read(bytes)
         }
@@ -353,31 +353,31 @@ mod tests {
         (Arc::new(client), Arc::new(server))
     }
 
-    /// Greets, hears one line, answers at length, and says goodbye.
-    fn serve(listener: TcpListener, config: Arc<ServerConfig>, crumb: usize, answer: Vec<u8>) {
+    /// Sends a greeting, reads one line, sends a long answer and closes.
+    fn serve(listener: TcpListener, config: Arc<ServerConfig>, size: usize, answer: Vec<u8>) {
         let (socket, _) = listener.accept().unwrap();
         socket.set_nodelay(true).unwrap();
-        let (mut connection, mut crumbs) =
-            (ServerConnection::new(config).unwrap(), Crumbs(socket, crumb));
-        let mut stream = Stream::new(&mut connection, &mut crumbs);
+        let (mut connection, mut pieces) =
+            (ServerConnection::new(config).unwrap(), SmallWrites(socket, size));
+        let mut stream = Stream::new(&mut connection, &mut pieces);
         stream.write_all(b"hello\n").unwrap();
         let mut line = [0; 6];
         stream.read_exact(&mut line).unwrap();
         assert_eq!(&line, b"thanks");
         stream.write_all(&answer).unwrap();
         connection.send_close_notify();
-        connection.complete_io(&mut crumbs).unwrap();
+        connection.complete_io(&mut pieces).unwrap();
     }
 
     #[tokio::test]
     async fn records_cut_anywhere_are_put_together_and_the_end_is_seen() {
-        for crumb in [1, 7, 1000, 40_000] {
+        for size in [1, 7, 1000, 40_000] {
             let (client, server) = configs();
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             let address = listener.local_addr().unwrap();
             let answer: Vec<u8> = (0..50_000_u32).map(|n| (n / 7) as u8).collect();
             let wanted = [b"hello\n".to_vec(), answer.clone()].concat();
-            let serving = thread::spawn(move || serve(listener, server, crumb, answer));
+            let serving = thread::spawn(move || serve(listener, server, size, answer));
             let socket = TcpStream::connect(address).await.unwrap();
             let name = ServerName::try_from("localhost").unwrap();
             let secured = TlsStream::shake_hands(client, name, socket).await.unwrap();
@@ -392,7 +392,7 @@ mod tests {
                     break;
                 }
             }
-            assert!(heard == wanted, "{} bytes in crumbs of {crumb}", heard.len());
+            assert!(heard == wanted, "{} bytes in pieces of {size}", heard.len());
             link.close().await;
             serving.join().unwrap();
         }

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use bergamot_types::print32;
+use bergamot_types::fnv32;
 
 /// Counts the claims of one file's parts by their value.
 #[derive(Clone, Debug, Default)]
@@ -25,7 +25,7 @@ pub(crate) struct Claim(u32);
 
 impl Claim {
     pub(crate) fn of_text(text: Option<&str>) -> Self {
-        text.map_or(Self::default(), |text| Self(print32(text.bytes()) | 1))
+        text.map_or(Self::default(), |text| Self(fnv32(text.bytes()) | 1))
     }
 
     pub(crate) fn of_number(number: Option<u32>) -> Self {

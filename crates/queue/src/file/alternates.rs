@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use bergamot_types::{MessageId, MessageIdList, print32};
+use bergamot_types::{MessageId, MessageIdList, fnv32};
 
 /// Ids of segments beside the first. Few segments have any, so they cost nothing where there are none.
 #[derive(Clone, Debug, Default)]
@@ -94,14 +94,14 @@ impl Choices {
 pub(crate) fn repeated_ids(ids: &MessageIdList, alternates: &Alternates) -> Box<[u32]> {
     let first = (0..ids.len()).map(|index| (index as u32, ids.text(index)));
     let all = || first.clone().chain(alternates.iter());
-    let mut prints: Vec<(u32, u32)> = all().map(|(of, id)| (print32(id.bytes()), of)).collect();
+    let mut prints: Vec<(u32, u32)> = all().map(|(of, id)| (fnv32(id.bytes()), of)).collect();
     prints.sort_unstable();
     let is_shared = |print: u32| {
         let from = prints.partition_point(|(other, _)| *other < print);
         prints.get(from + 1).is_some_and(|(next, _)| *next == print)
     };
     let mut shared: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
-    for (of, id) in all().filter(|(_, id)| is_shared(print32(id.bytes()))) {
+    for (of, id) in all().filter(|(_, id)| is_shared(fnv32(id.bytes()))) {
         shared.entry(id).or_default().push(of);
     }
     let mut repeated: Vec<u32> = shared.into_values().filter(|of| of.len() > 1).flatten().collect();

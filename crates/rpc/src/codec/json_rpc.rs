@@ -41,7 +41,7 @@ impl<'a> Message<'a> {
             return Ok(Self::One(source));
         }
         match source.items()? {
-            list if list.is_empty() => Err(Fault::InvalidRequest("a batch of nothing")),
+            list if list.is_empty() => Err(Fault::InvalidRequest("the batch is empty")),
             list if list.len() > LONGEST_BATCH => {
                 Err(Fault::TooMany { count: list.len(), limit: LONGEST_BATCH })
             }
@@ -58,7 +58,7 @@ impl<'a> Request<'a> {
         if source.first() != Some(b'{') {
             source.check().map_err(malformed)?;
             let envelope = Envelope { id: None, is_2: false, dialect: Dialect::Native };
-            return Err((Fault::InvalidRequest("it is no object"), envelope));
+            return Err((Fault::InvalidRequest("it is not an object"), envelope));
         }
         let mut fields = source.fields().map_err(malformed)?;
         let mut value = |key| fields.take(key, source).map(Source::parse).transpose();

@@ -84,7 +84,7 @@ impl Tokens<'_> {
                 Event::Text(more) => text.push_str(&more),
                 Event::CData(more) => text.push_str(&more),
                 Event::GeneralRef(name) => text.push(resolved(&name)?),
-                Event::DocType(_) => return Err(malformed("a document type is not taken")),
+                Event::DocType(_) => return Err(malformed("a document type is not accepted")),
                 Event::Eof => return Err(malformed("it ends too early")),
                 Event::Empty(_) | Event::Comment(_) | Event::Decl(_) | Event::PI(_) => {}
             }

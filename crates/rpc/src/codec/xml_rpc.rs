@@ -93,7 +93,7 @@ fn calls_of(call: MethodCall) -> Result<Vec<Json<'static>>, Fault> {
     let mut params = call.params;
     let calls = match (params.pop(), params.is_empty()) {
         (Some(Json::List(calls)), true) => calls,
-        _ => return Err(Fault::parameter("one list of calls is wanted")),
+        _ => return Err(Fault::parameter("expected one list of calls")),
     };
     if calls.len() > MOST_CALLS {
         return Err(Fault::TooMany { count: calls.len(), limit: MOST_CALLS });

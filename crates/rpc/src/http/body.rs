@@ -236,7 +236,7 @@ enum Kind {
 
 /// What the first bytes of a request show.
 fn kind_of(received: usize, claimed: u64, names_nzb_method: bool) -> Kind {
-    let is_announced = received >= TELLING && claimed > LARGE_FROM as u64;
+    let is_announced = received >= METHOD_WITHIN && claimed > LARGE_FROM as u64;
     match names_nzb_method {
         true => Kind::WithNzb,
         false if is_announced || received > LARGE_FROM => Kind::Large,
@@ -250,8 +250,8 @@ fn check_length(bytes: &[u8], claimed: u64) -> Result<(), BodyError> {
     if length > LARGEST as u64 {
         return Err(BodyError::TooLarge(LARGEST));
     }
-    let is_told = bytes.len() >= TELLING.min(length as usize);
-    let beginning = &bytes[..bytes.len().min(TELLING)];
+    let is_told = bytes.len() >= METHOD_WITHIN.min(length as usize);
+    let beginning = &bytes[..bytes.len().min(METHOD_WITHIN)];
     if length > LARGEST_USUAL as u64 && is_told && !names_an_nzb_method(beginning) {
         return Err(BodyError::TooLarge(LARGEST_USUAL));
     }
@@ -284,7 +284,7 @@ impl Answer {
 /// None when the server stops.
 async fn next_event(mut watcher: Watcher, mut stopped: ShutdownSignal) -> Option<NextEvent> {
     let next = tokio::select! {
-        next = timeout(SIGN_OF_LIFE, watcher.next()) => next,
+        next = timeout(KEEP_ALIVE, watcher.next()) => next,
         () = stopped.wait() => return None,
     };
     let text = match next {
@@ -355,11 +355,11 @@ const OWN_MAPPING: usize = LARGEST_USUAL + MEBIBYTE;
 /// All connections together may bring 8 MiB of these.
 const SMALL_PIECE: usize = 64 << 10;
 /// The method is named within so many bytes of every request seen so far.
-const TELLING: usize = 4096;
+const METHOD_WITHIN: usize = 4096;
 /// Clients ignore it (server-sent events, section 9.2.5).
 const COMMENT: &[u8] = b":\n\n";
 /// Keeps proxies from closing an idle connection, and detects clients that are gone.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 #[cfg(test)]
 mod tests {
@@ -381,7 +381,7 @@ mod tests {
     fn large_requests_and_those_with_nzbs_are_counted_apart() {
         let large = LARGE_FROM as u64 + 1;
         assert_eq!(kind_of(10, large, false), Kind::Usual, "it may still name an NZB");
-        assert_eq!(kind_of(TELLING, large, false), Kind::Large);
+        assert_eq!(kind_of(METHOD_WITHIN, large, false), Kind::Large);
         assert_eq!(kind_of(LARGE_FROM + 1, 0, false), Kind::Large, "of unknown length");
         assert_eq!(kind_of(LARGE_FROM, LARGE_FROM as u64, false), Kind::Usual);
         assert_eq!(kind_of(LARGE_FROM + 1, large, true), Kind::WithNzb);

@@ -33,14 +33,13 @@ fn downloads(page: &mut Page, status: &Status) {
         .is(status.rate);
     page.gauge("bergamot_download_limit_bytes", "The limit of all servers together; 0 is none.")
         .is(status.limit.unwrap_or(0));
-    page.gauge("bergamot_paused", "Whether it is paused, for any reason.")
+    page.gauge("bergamot_paused", "Whether the part is paused, for any reason.")
         .of(&[("part", "download")], u8::from(status.download_paused.is_some()))
         .of(&[("part", "post")], u8::from(status.post_paused.is_some()))
         .of(&[("part", "scan")], u8::from(status.scan_paused.is_some()));
     page.gauge("bergamot_cache_bytes", "Articles in memory, between the network and the disk.")
         .is(status.cached);
-    page.gauge("bergamot_warnings", "How many things are wrong just now.")
-        .is(status.warnings.len());
+    page.gauge("bergamot_warnings", "Current warnings.").is(status.warnings.len());
 }
 
 fn servers(page: &mut Page, servers: &[Server]) {
@@ -50,32 +49,34 @@ fn servers(page: &mut Page, servers: &[Server]) {
             family.of(&[("server", &server.name)], value(server));
         }
     };
-    each("bergamot_server_up", "Whether it is switched on and without trouble.", |server| {
+    each("bergamot_server_up", "Whether the server is active and works.", |server| {
         f64::from(u8::from(server.active && server.trouble.is_none()))
     });
-    each("bergamot_server_rate_bytes", "Bytes per second that come from it.", |server| {
+    each("bergamot_server_rate_bytes", "Bytes per second from the server.", |server| {
         server.rate as f64
     });
-    each("bergamot_server_latency_seconds", "How long its first byte takes.", |server| {
+    each("bergamot_server_latency_seconds", "Time to the first byte of an answer.", |server| {
         server.latency_ms.unwrap_or(0) as f64 / 1000.0
     });
     each(
         "bergamot_connections_allowed",
-        "Connections it may have, as far as is known.",
+        "Connections that the server allows, as far as is known.",
         |server| server.learned_connections.unwrap_or(server.connections) as f64,
     );
-    let mut family =
-        page.gauge("bergamot_connections", "Connections, and those that can be asked.");
+    let mut family = page
+        .gauge("bergamot_connections", "Open connections, and those that are ready for requests.");
     for server in servers {
         family.of(&[("server", &server.name), ("state", "open")], server.open);
         family.of(&[("server", &server.name), ("state", "working")], server.working);
     }
-    let mut family = page.counter("bergamot_download_bytes", "What ever came from it.");
+    let mut family = page.counter("bergamot_download_bytes", "Bytes downloaded from the server.");
     for server in servers {
         family.of(&[("server", &server.name)], server.downloaded);
     }
-    let mut family =
-        page.counter("bergamot_articles", "Articles that came from it, and that it did not give.");
+    let mut family = page.counter(
+        "bergamot_articles",
+        "Articles downloaded from the server, and those it did not have.",
+    );
     for server in servers {
         family.of(&[("server", &server.name), ("result", "ok")], server.good_articles);
         family.of(&[("server", &server.name), ("result", "failed")], server.failed_articles);
@@ -84,7 +85,7 @@ fn servers(page: &mut Page, servers: &[Server]) {
 
 fn queue(page: &mut Page, measured: &Measured) {
     let (queue, status) = (&measured.queue, &measured.status);
-    page.gauge("bergamot_queue_jobs", "Jobs in the queue, by what they are at.")
+    page.gauge("bergamot_queue_jobs", "Jobs in the queue, by state.")
         .of(&[("state", "downloading")], queue.downloading)
         .of(&[("state", "fetching")], queue.fetching)
         .of(&[("state", "paused")], queue.paused)
@@ -92,7 +93,7 @@ fn queue(page: &mut Page, measured: &Measured) {
         .of(&[("state", "queued")], queue.queued);
     page.gauge(
         "bergamot_queue_bytes",
-        "Of all jobs, of what is still to come, and of what is paused.",
+        "Bytes of all jobs, bytes still to download, and bytes of paused jobs.",
     )
     .of(&[("kind", "total")], queue.bytes)
     .of(&[("kind", "remaining")], status.remaining)
@@ -100,14 +101,15 @@ fn queue(page: &mut Page, measured: &Measured) {
 }
 
 fn jobs(page: &mut Page, measured: &Measured) {
-    page.counter("bergamot_jobs_added", "NZBs that were taken since the start.")
+    page.counter("bergamot_jobs_added", "NZBs that were added since the start.")
         .is(measured.arrivals.added);
-    page.counter("bergamot_jobs_refused", "NZBs that were of no use, or known, since the start.")
-        .is(measured.arrivals.refused);
-    let mut family = page.counter(
-        "bergamot_jobs",
-        "Jobs that ended since the start; categories are those configured.",
-    );
+    page.counter(
+        "bergamot_jobs_refused",
+        "NZBs that were refused as invalid or duplicate since the start.",
+    )
+    .is(measured.arrivals.refused);
+    let mut family =
+        page.counter("bergamot_jobs", "Jobs that ended since the start, by configured category.");
     for ended in &measured.ended {
         family.of(&[("category", &ended.category), ("result", ended.result)], ended.count);
     }
@@ -117,11 +119,13 @@ fn jobs(page: &mut Page, measured: &Measured) {
 
 fn disks(page: &mut Page, status: &Status) {
     let disks = [("complete", &status.complete_disk), ("incomplete", &status.incomplete_disk)];
-    let mut family = page.gauge("bergamot_disk_free_bytes", "Free space where the directory is.");
+    let mut family =
+        page.gauge("bergamot_disk_free_bytes", "Free space of the volume of the directory.");
     for (name, disk) in disks {
         family.of(&[("dir", name)], disk.free);
     }
-    let mut family = page.gauge("bergamot_disk_total_bytes", "All space where the directory is.");
+    let mut family =
+        page.gauge("bergamot_disk_total_bytes", "Size of the volume of the directory.");
     for (name, disk) in disks {
         family.of(&[("dir", name)], disk.total);
     }
@@ -136,9 +140,9 @@ fn quotas(page: &mut Page, quotas: &[Quota]) {
             family.of(&[("server", server), ("period", &quota.period)], value(quota));
         }
     };
-    each("bergamot_quota_bytes", "How much may come in the period.", |quota| quota.limit);
-    each("bergamot_quota_used_bytes", "How much has come.", |quota| quota.used);
-    each("bergamot_quota_reached", "Whether it is used up.", |quota| quota.reached.into());
+    each("bergamot_quota_bytes", "Bytes allowed in the period.", |quota| quota.limit);
+    each("bergamot_quota_used_bytes", "Bytes used in the period.", |quota| quota.used);
+    each("bergamot_quota_reached", "Whether the quota is reached.", |quota| quota.reached.into());
 }
 
 fn calls(page: &mut Page, status: &Status, requests: &[Requests]) {
@@ -164,6 +168,6 @@ fn process(page: &mut Page, measured: &Measured) {
     page.gauge("process_resident_memory_bytes", "Resident memory.").is(process.resident_bytes);
     page.gauge("process_virtual_memory_bytes", "Virtual memory.").is(process.virtual_bytes);
     page.gauge("process_threads", "Threads.").is(process.threads);
-    page.gauge("process_start_time_seconds", "When it was started, in seconds since 1970.")
+    page.gauge("process_start_time_seconds", "Start time of the process, in seconds since 1970.")
         .is(measured.status.started.0);
 }

@@ -30,28 +30,24 @@ fn status(page: &mut Page, measured: &Measured) {
     };
     is("article_cache_bytes", "Articles in memory.", status.cached);
     is("disk_free_bytes", "Free space for finished jobs.", status.complete_disk.free);
-    is("disk_min_bytes", "What is kept free.", status.complete_disk.reserve);
+    is("disk_min_bytes", "Space that is kept free.", status.complete_disk.reserve);
     is("download_limit", "The limit in bytes per second.", status.limit.unwrap_or(0));
     is("download_paused", "Whether downloads are paused.", status.download_paused.is_some().into());
-    is(
-        "download_time_seconds",
-        "How long something came, since the start.",
-        status.download_seconds,
-    );
-    is("downloaded_total_bytes", "What came since the start.", status.downloaded);
-    is("forced_bytes", "What is left of jobs that run in any case.", status.forced_remaining);
+    is("download_time_seconds", "Download time since the start.", status.download_seconds);
+    is("downloaded_total_bytes", "Bytes downloaded since the start.", status.downloaded);
+    is("forced_bytes", "Bytes left of forced jobs.", status.forced_remaining);
     is("post_job_count", "Jobs in post-processing.", status.jobs_in_post as u64);
     is("post_active", "Whether post-processing is paused.", status.post_paused.is_some().into());
     is("quota_day_bytes", "The quota of a day.", quota("day"));
     is("quota_month_bytes", "The quota of a month.", quota("month"));
     is("quota_reached", "Whether a quota is reached.", status.quota_reached.into());
-    is("queue_remaining_bytes", "What is left in the queue.", status.remaining);
-    is("resume_time", "When a pause ends by itself, in seconds since 1970.", resume_time(status));
+    is("queue_remaining_bytes", "Bytes left in the queue.", status.remaining);
+    is("resume_time", "Time at which a pause ends, in seconds since 1970.", resume_time(status));
     is("scan_active", "Whether the watch folder is paused.", status.scan_paused.is_some().into());
     is("standby", "Whether nothing is being downloaded.", status.standing_by.into());
-    is("start_time_seconds", "When it was started.", seconds(status.started.0));
+    is("start_time_seconds", "Start time, in seconds since 1970.", seconds(status.started.0));
     is("thread_count", "Connections.", status.connections as u64);
-    is("url_count", "Addresses whose NZB is being fetched.", status.urls as u64);
+    is("url_count", "URLs whose NZB is being fetched.", status.urls as u64);
 }
 
 fn resume_time(status: &Status) -> u64 {
@@ -67,10 +63,14 @@ fn seconds(time: i64) -> u64 {
 fn servers(page: &mut Page, measured: &Measured) {
     type Value = fn(&bergamot_api::view::Server) -> u64;
     let families: [(&str, &str, Value); 4] = [
-        ("active", "Whether it is switched on.", |server| server.active.into()),
-        ("total_bytes", "What ever came from it.", |server| server.downloaded),
-        ("total_article_success", "Articles that came from it.", |server| server.good_articles),
-        ("total_article_failed", "Articles it did not give.", |server| server.failed_articles),
+        ("active", "Whether the server is active.", |server| server.active.into()),
+        ("total_bytes", "Bytes downloaded from the server.", |server| server.downloaded),
+        ("total_article_success", "Articles downloaded from the server.", |server| {
+            server.good_articles
+        }),
+        ("total_article_failed", "Articles that the server did not have.", |server| {
+            server.failed_articles
+        }),
     ];
     for (name, help, value) in families {
         let mut family = page.gauge(&format!("nzbget_news_server_{name}"), help);
@@ -87,36 +87,24 @@ fn history(page: &mut Page, past: &PastSums) {
         page.gauge(&format!("nzbget_history_{name}"), help).is(value);
     };
     is("file_size_total_bytes", "The size of all jobs.", past.bytes);
-    is("file_count", "Their files.", past.files);
+    is("file_count", "Files of all jobs.", past.files);
     is("file_remaining_count", "Files that are left.", past.remaining_files);
-    is("article_count", "Their articles.", past.articles);
-    is("article_success_count", "Articles that came.", past.good_articles);
-    is("article_failed_count", "Articles that did not.", past.failed_articles);
-    is("download_time_seconds", "How long they were downloaded.", past.download_seconds);
-    is("download_size_bytes", "What came of them.", past.downloaded);
-    is("post_process_time_seconds", "How long they were in post-processing.", past.post_seconds);
-    is("par_time_seconds", "How long they were verified.", 0);
-    is("par_repair_time_seconds", "How long they were repaired.", 0);
-    is("unpack_time_seconds", "How long they were unpacked.", 0);
+    is("article_count", "Articles of all jobs.", past.articles);
+    is("article_success_count", "Articles that were downloaded.", past.good_articles);
+    is("article_failed_count", "Articles that could not be downloaded.", past.failed_articles);
+    is("download_time_seconds", "Download time of all jobs.", past.download_seconds);
+    is("download_size_bytes", "Bytes downloaded of all jobs.", past.downloaded);
+    is("post_process_time_seconds", "Post-processing time of all jobs.", past.post_seconds);
+    is("par_time_seconds", "Verification time of all jobs.", 0);
+    is("par_repair_time_seconds", "Repair time of all jobs.", 0);
+    is("unpack_time_seconds", "Unpacking time of all jobs.", 0);
     let counts = StatusCounts::of(past);
-    let mut family = page.gauge("nzbget_history_status_count", "Jobs by how they ended.");
+    let mut family = page.gauge("nzbget_history_status_count", "Jobs by result.");
     for ((status, reason), count) in &counts.statuses {
         family.of(&[("reason", reason), ("status", status)], count);
     }
-    counted(
-        page,
-        "par_status_count",
-        "status",
-        "Jobs by what became of their repair.",
-        &counts.par,
-    );
-    counted(
-        page,
-        "unpack_status_count",
-        "status",
-        "Jobs by what became of their archives.",
-        &counts.unpack,
-    );
+    counted(page, "par_status_count", "status", "Jobs by result of the repair.", &counts.par);
+    counted(page, "unpack_status_count", "status", "Jobs by result of unpacking.", &counts.unpack);
 }
 
 /// Jobs of the history by NZBGet's words for how they ended.

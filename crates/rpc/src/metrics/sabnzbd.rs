@@ -13,7 +13,7 @@ pub(super) fn write(page: &mut Page, measured: &Measured) {
         (false, 0) => "Idle",
         (false, _) => "Downloading",
     };
-    page.gauge("sabnzbd_info", "Always 1; what it is about is in its labels.")
+    page.gauge("sabnzbd_info", "Always 1; the values are its labels.")
         .of(&[TARGET, ("version", VERSION), ("status", word)], 1);
     queue(page, measured, word);
     folders(page, measured);
@@ -35,31 +35,35 @@ fn queue(page: &mut Page, measured: &Measured, word: &str) {
     };
     is(
         "downloaded_bytes",
-        "What ever came.",
+        "Bytes downloaded.",
         measured.servers.iter().map(|it| it.downloaded).sum(),
     );
     is("paused", "Whether downloads are paused.", paused.into());
-    is("paused_all", "Whether everything is.", (paused && status.post_paused.is_some()).into());
-    is("pause_duration_seconds", "How long the pause lasts yet.", pause_left(measured));
-    is("remaining_quota_bytes", "What is left of the quota.", left);
+    is(
+        "paused_all",
+        "Whether everything is paused.",
+        (paused && status.post_paused.is_some()).into(),
+    );
+    is("pause_duration_seconds", "Time until the pause ends.", pause_left(measured));
+    is("remaining_quota_bytes", "Bytes left of the quota.", left);
     is("quota_bytes", "The quota.", quota.map_or(0, |quota| quota.limit));
     is(
         "article_cache_articles",
-        "Articles in memory, as far as their bytes tell.",
+        "Articles in memory, estimated from their bytes.",
         status.cached / USUAL_ARTICLE,
     );
-    is("article_cache_bytes", "Their bytes.", status.cached);
+    is("article_cache_bytes", "Bytes of articles in memory.", status.cached);
     is("speed_bps", "Bytes per second.", status.rate);
-    is("remaining_bytes", "What is left in the queue.", status.remaining);
+    is("remaining_bytes", "Bytes left in the queue.", status.remaining);
     is("total_bytes", "The size of the queue.", measured.queue.bytes);
-    is("queue_length", "Jobs in it.", status.jobs as u64);
+    is("queue_length", "Jobs in the queue.", status.jobs as u64);
     is("status", "0 unknown, 1 idle, 2 paused, 3 downloading.", number);
     is(
         "time_estimate_seconds",
-        "How long it will take.",
+        "Estimated time for the queue.",
         status.remaining.checked_div(status.rate).unwrap_or(0),
     );
-    is("warnings", "How many things are wrong.", status.warnings.len() as u64);
+    is("warnings", "Current warnings.", status.warnings.len() as u64);
 }
 
 fn pause_left(measured: &Measured) -> u64 {
@@ -71,11 +75,11 @@ fn pause_left(measured: &Measured) -> u64 {
 fn folders(page: &mut Page, measured: &Measured) {
     let status = &measured.status;
     let disks = [("complete", &status.complete_disk), ("download", &status.incomplete_disk)];
-    let mut family = page.gauge("sabnzbd_disk_used_bytes", "Space that is taken, by folder.");
+    let mut family = page.gauge("sabnzbd_disk_used_bytes", "Used space, by folder.");
     for (folder, disk) in disks {
         family.of(&[TARGET, ("folder", folder)], disk.total.saturating_sub(disk.free));
     }
-    let mut family = page.gauge("sabnzbd_disk_total_bytes", "All space, by folder.");
+    let mut family = page.gauge("sabnzbd_disk_total_bytes", "Size of the volume, by folder.");
     for (folder, disk) in disks {
         family.of(&[TARGET, ("folder", folder)], disk.total);
     }
@@ -88,11 +92,11 @@ fn servers(page: &mut Page, servers: &[Server]) {
             family.of(&[TARGET, ("server", &server.name)], value(server));
         }
     };
-    each("downloaded_bytes", "What ever came from it.", |server| server.downloaded);
-    each("articles_total", "Articles it was asked for.", |server| {
+    each("downloaded_bytes", "Bytes downloaded from the server.", |server| server.downloaded);
+    each("articles_total", "Articles requested from the server.", |server| {
         server.good_articles + server.failed_articles
     });
-    each("articles_success", "Articles that came.", |server| server.good_articles);
+    each("articles_success", "Articles that were downloaded.", |server| server.good_articles);
 }
 
 /// Its dashboards distinguish instances by this label; here there is one.

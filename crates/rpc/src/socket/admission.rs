@@ -101,7 +101,7 @@ impl Connection {
 
 /// A new connection has a slot.
 #[derive(Debug, Eq, PartialEq)]
-pub(crate) struct Seat {
+pub(crate) struct Admitted {
     pub(crate) number: u64,
     /// Which connection has to be closed for it.
     pub(crate) evicted: Option<u64>,
@@ -113,7 +113,7 @@ impl Admission {
     }
 
     /// A slot for a new connection; none if all connections that could be evicted are held.
-    pub(crate) fn connect(&mut self, source: Option<IpAddr>) -> Option<Seat> {
+    pub(crate) fn connect(&mut self, source: Option<IpAddr>) -> Option<Admitted> {
         let source = source.map(client_network);
         let evicted = match self.needed_room(source) {
             Room::Free => None,
@@ -127,7 +127,7 @@ impl Admission {
         let connection =
             Connection { source, last_sign: number, phase: Phase::Quiet, is_admitted: false };
         self.connections.insert(number, connection);
-        Some(Seat { number, evicted })
+        Some(Admitted { number, evicted })
     }
 
     /// The head of a request is there and its body is going to be read. False if there is no room for
@@ -291,7 +291,7 @@ mod tests {
         Some(IpAddr::from([192, 0, 2, last]))
     }
 
-    fn admit(admission: &mut Admission, source: u8) -> Seat {
+    fn admit(admission: &mut Admission, source: u8) -> Admitted {
         admission.connect(address(source)).expect("a connection can be evicted")
     }
 

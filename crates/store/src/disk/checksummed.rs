@@ -1,6 +1,6 @@
 //! [`seal`], [`unseal`]: small text files with kind, version and checksum in their first line.
 //!
-//! A first line with what it is, version and checksum, then text that a person can read:
+//! The first line has the kind, the version and the checksum; the rest is readable text:
 //!
 //! ```text
 //! bergamot-job 2 5f3a0c11

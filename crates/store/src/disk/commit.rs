@@ -1,7 +1,7 @@
 //! [`Draft`]: a file to be made durable together with others, with one fsync of the directory for all.
 //!
-//! A disk waits as long for one sync as for many that are asked for at the same time, so all drafts
-//! are written first, then synced side by side, then named, and one sync of the directory holds for all.
+//! Many concurrent fsyncs take about as long as one, so all drafts are written first, then fsynced in
+//! parallel, then renamed, and one fsync of the directory covers all renames.
 
 use std::io::{self, Read};
 use std::sync::Mutex;

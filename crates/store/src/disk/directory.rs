@@ -1,6 +1,6 @@
 //! [`Directory`]: the file operations that a spool needs of its directory; [`Folder`] does them on a disk.
 //!
-//! A trait, so that the same spool runs on a disk whose power is cut at every step.
+//! It is a trait so that tests can run the spool on a disk whose power fails at every step.
 
 use std::fmt;
 use std::fs::File;
@@ -199,7 +199,7 @@ impl Directory for Folder {
         let mut file = self.file(name, OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND)?;
         let length = file.metadata()?.len();
         file.write_all(bytes).inspect_err(|_| {
-            // A torn end can be told from what is whole, but it need not lie in the middle some day.
+            // A torn frame at the end can be detected, but would be in the middle after the next append.
             let _ = file.set_len(length);
         })
     }

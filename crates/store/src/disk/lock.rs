@@ -13,7 +13,7 @@ use crate::error::StoreError;
 #[derive(Debug)]
 pub(crate) struct Lock(File);
 
-/// The inner error is why there is none where nothing can be written: nobody else can write there
+/// The inner error is why there is no lock on a read-only file system: no other daemon can write there
 /// either.
 pub(crate) fn lock(folder: &Folder) -> Result<Result<Lock, StoreError>, StoreError> {
     let path = folder.path().join(NAME);

@@ -1,7 +1,7 @@
 //! Encoding and decoding of the entries in a journal frame.
 //!
-//! Articles come nearly in order, so of each only what differs from the one before is told: usually
-//! two bytes, and far fewer than ten on average.
+//! Articles arrive nearly in order, so each entry stores only the difference to the one before: usually two
+//! bytes, and far fewer than ten on average.
 
 use bergamot_queue::Part;
 use bergamot_types::{ByteCount, FileIdentity, FileStatus};

@@ -91,7 +91,7 @@ impl<'a> Frame<'a> {
         Some(Self { owner, sequence, kind, payload })
     }
 
-    /// Up to which sequence it vouches, if it does.
+    /// The sequence up to which everything is fsynced, if this is a mark.
     pub(crate) fn vouched(&self) -> Option<u64> {
         let sequence = self.payload.try_into().ok().map(u64::from_le_bytes);
         sequence.filter(|_| self.kind == Kind::Vouch)

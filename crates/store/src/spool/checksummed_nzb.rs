@@ -1,8 +1,8 @@
 //! The checksum at the end of an NZB in the spool: [`Sealing`] appends it while the NZB is written,
 //! [`NzbReader`] takes it off and compares it while the NZB is read.
 //!
-//! It is a comment of XML and has always the same length, so a person can still open the file with other
-//! programs. It comes last because NZBs are streamed to the disk. NZBs of older versions have none.
+//! It is a comment of XML and has always the same length, so other programs can still open the file. It is at
+//! the end because NZBs are streamed to the disk. NZBs of older versions have none.
 
 use std::fmt;
 use std::io::{self, Read};

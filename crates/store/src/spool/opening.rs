@@ -1,7 +1,7 @@
 //! The scan of a spool at the start: reads records, removes leftovers, sets damaged files aside.
 //!
-//! First everything is read, and only then anything changed: a spool of a newer bergamot is left as
-//! it is. What cannot be used is kept for a person to look at; it never keeps the rest from starting.
+//! First everything is read, and only then anything changed: a spool of a newer bergamot is left as it is.
+//! Files that cannot be used are set aside for the user; they never prevent a start.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use bergamot_storage::{Ground, MountError, Mounts, Verdict, judge, promised_mounts};
+use bergamot_storage::{MountCheck, MountError, MountRecord, Mounts, check_mount, fstab_mounts};
 use serde::{Deserialize, Serialize};
 
 use crate::state::state_file::{Kept, StateFile, StateFileError};
@@ -14,7 +14,7 @@ use crate::state::state_file::{Kept, StateFile, StateFileError};
 /// where something is mounted on demand.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(transparent)]
-pub struct KnownMounts(BTreeMap<PathBuf, Ground>);
+pub struct KnownMounts(BTreeMap<PathBuf, MountRecord>);
 
 impl KnownMounts {
     /// Reads the state file without changing it.
@@ -22,40 +22,40 @@ impl KnownMounts {
         StateFile::peek(state)
     }
 
-    /// Whether the directory still stands on the disk it was used with.
+    /// Whether the directory is still on the disk it was first used with.
     pub fn check(&self, directory: &Path) -> Result<(), MountError> {
-        self.judge(directory).map(drop)
+        self.new_record(directory).map(drop)
     }
 
-    /// The same, and what is to be remembered of the directory, if that is news.
-    pub fn judge(&self, directory: &Path) -> Result<Option<Ground>, MountError> {
+    /// The same, and the record to store, if the directory has none or is on a nearer mount.
+    pub fn new_record(&self, directory: &Path) -> Result<Option<MountRecord>, MountError> {
         let known = self.0.get(directory);
-        let promised = if known.is_some() { Vec::new() } else { promised() };
+        let in_fstab = if known.is_some() { Vec::new() } else { in_fstab() };
         let path = directory.to_owned();
-        match judge(&real(directory), known, &mounts(), &promised) {
-            Verdict::Firm => Ok(None),
-            Verdict::New(new) => Ok(Some(new)),
-            Verdict::Replaced { was, is } => {
+        match check_mount(&real(directory), known, &mounts(), &in_fstab) {
+            MountCheck::Unchanged => Ok(None),
+            MountCheck::New(new) => Ok(Some(new)),
+            MountCheck::Replaced { was, is } => {
                 Err(MountError::OtherDisk { path, was: was.into(), is: is.into() })
             }
-            Verdict::Unmounted(mount) => Err(MountError::Unmounted { path, mount }),
+            MountCheck::Unmounted(mount) => Err(MountError::Unmounted { path, mount }),
         }
     }
 
-    pub fn remember(&mut self, directory: &Path, new: Ground) {
+    pub fn remember(&mut self, directory: &Path, new: MountRecord) {
         self.0.insert(directory.to_owned(), new);
     }
 
-    /// What the directory stands on now, if it is mounted.
-    pub fn current(directory: &Path) -> Option<Ground> {
-        match judge(&real(directory), None, &mounts(), &[]) {
-            Verdict::New(new) => Some(new),
-            Verdict::Firm | Verdict::Replaced { .. } | Verdict::Unmounted(_) => None,
+    /// The current mount of the directory.
+    pub fn current(directory: &Path) -> Option<MountRecord> {
+        match check_mount(&real(directory), None, &mounts(), &[]) {
+            MountCheck::New(new) => Some(new),
+            MountCheck::Unchanged | MountCheck::Replaced { .. } | MountCheck::Unmounted(_) => None,
         }
     }
 
-    /// The directory belongs to what it stands on now; without that it is as if it was never used.
-    pub fn accept(&mut self, directory: &Path, current: Option<Ground>) {
+    /// Replaces the record of the directory by its current mount; without one the record is removed.
+    pub fn accept(&mut self, directory: &Path, current: Option<MountRecord>) {
         self.0.remove(directory);
         if let Some(current) = current {
             self.remember(directory, current);
@@ -92,8 +92,8 @@ fn mounts() -> Mounts {
     Mounts::parse(&read("/proc/self/mountinfo"))
 }
 
-fn promised() -> Vec<PathBuf> {
-    promised_mounts(&read("/etc/fstab"))
+fn in_fstab() -> Vec<PathBuf> {
+    fstab_mounts(&read("/etc/fstab"))
 }
 
 /// What cannot be read says nothing.

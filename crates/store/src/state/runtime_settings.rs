@@ -22,7 +22,7 @@ pub struct RuntimeSettings {
     pub servers: BTreeMap<String, bool>,
 }
 
-/// Every pause knows its author and what ends it.
+/// A pause, with its author and what ends it.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Pause {
     pub by: String,

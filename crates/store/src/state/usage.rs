@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::state::state_file::Kept;
 
-/// All that is used. What it means, `limit` knows.
+/// The use of all quotas; `limit` interprets the records.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Usage {
     /// Of all servers together.

@@ -12,7 +12,7 @@ use crate::files::folder::FOLDER;
 
 /// As configured, whatever the umask; none is what the umask leaves.
 ///
-/// Shares may have their own rules and refuse: that is told once for each volume, and fails nothing.
+/// A share may refuse to set modes: that is reported once for each volume and is no error.
 #[derive(Clone, Debug, Default)]
 pub struct Modes {
     file: Option<u32>,

@@ -18,9 +18,9 @@ use crate::files::tree;
 /// One rename where it can be; between disks a copy under a hidden name, checked, renamed, and only
 /// then is the source removed.
 ///
-/// A mark lies in the source before anything happens and goes along with the tree. So a later run
-/// knows a tree in the destination for its own and does not bring the job there twice. A tree with the
-/// mark under its final name is complete: the rename comes after the copy was checked and synced.
+/// A mark file is written into the source first and moves along with the tree. So a later run recognises its
+/// own tree in the destination and does not move the job there twice. A tree with the mark under its final
+/// name is complete: the rename comes after the copy was checked and synced.
 pub(crate) struct Move<'a> {
     pub(crate) dir: &'a JobDir,
     pub(crate) destination: &'a Root,
@@ -81,15 +81,16 @@ impl Move<'_> {
             Ok(()) => {}
             Err(error @ DiskError::Stopped { .. }) => return Err(error),
             Err(error) => {
-                // Half a copy only makes a full disk fuller; the next run would clear it as well.
+                // Remove a partial copy now, because the disk may be full; the next run would remove it as
+                // well.
                 let _ = tree::remove(target, &temporary, None);
                 return Err(error);
             }
         }
         let numbered = SafeName::numbered_directory;
         let Some(name) = names.place((target, &temporary), target, self.wanted, numbered)? else {
-            // A file system that renames no directory; a copy under its final name could not be told from
-            // a complete one.
+            // A file system that cannot rename directories; a copy under its final name could not be
+            // distinguished from a complete one.
             let _ = tree::remove(target, &temporary, None);
             return Err(target.error(Errno::XDEV, &temporary));
         };
@@ -107,9 +108,9 @@ impl Move<'_> {
 }
 
 impl JobDir {
-    /// Where an earlier run has copied the job that lies here, wholly or what is left of it. What is
-    /// left is removed. `finished` are the names of the files that were complete here.
-    pub fn take_up_delivery(
+    /// Where an earlier run has moved this job to, if it has. What is left of the source is removed.
+    /// `finished` are the names of the files that were complete here.
+    pub fn resume_move(
         &self,
         destination: &Root,
         job: JobId,
@@ -259,11 +260,11 @@ mod tests {
 
     /// Two disks, between which nothing can be renamed, and a death after so many calls.
     #[derive(Debug)]
-    struct Mortal {
+    struct KilledKernel {
         left: AtomicU32,
     }
 
-    impl Mortal {
+    impl KilledKernel {
         fn dying_after(calls: u32) -> Arc<Self> {
             Arc::new(Self { left: AtomicU32::new(calls) })
         }
@@ -276,7 +277,7 @@ mod tests {
         }
     }
 
-    impl Kernel for Mortal {
+    impl Kernel for KilledKernel {
         fn pwrite(&self, file: BorrowedFd<'_>, bytes: &[u8], offset: u64) -> Result<usize> {
             self.live()?;
             Linux.pwrite(file, bytes, offset)
@@ -340,15 +341,15 @@ mod tests {
         let (mut deaths, mut taken_up) = (0, 0);
         for calls in 0.. {
             let temp = TempDir::new().unwrap();
-            let (from, to) = roots(&temp, Mortal::dying_after(calls));
+            let (from, to) = roots(&temp, KilledKernel::dying_after(calls));
             let dir = from.job_dir(&name("Job")).unwrap();
             fill(dir.path());
             let first = dir.move_to(&to, &name("Job"), JobId(1), &RUNNING);
             deaths += u32::from(first.is_err());
 
-            let (from, to) = roots(&temp, Mortal::dying_after(u32::MAX));
+            let (from, to) = roots(&temp, KilledKernel::dying_after(u32::MAX));
             let at = match from.reopen(&name("Job")) {
-                Ok(dir) => match dir.take_up_delivery(&to, JobId(1), &["a.bin"]).unwrap() {
+                Ok(dir) => match dir.resume_move(&to, JobId(1), &["a.bin"]).unwrap() {
                     Some(at) => {
                         taken_up += 1;
                         at
@@ -414,7 +415,7 @@ mod tests {
     fn links_and_specials_in_the_source_are_refused() {
         for (plant, code) in [("link", "disk.obstructed"), ("pipe", "disk.obstructed")] {
             let temp = TempDir::new().unwrap();
-            let (from, to) = roots(&temp, Mortal::dying_after(u32::MAX));
+            let (from, to) = roots(&temp, KilledKernel::dying_after(u32::MAX));
             let dir = from.job_dir(&name("Job")).unwrap();
             fill(dir.path());
             let planted = dir.path().join("sub/planted");
@@ -439,7 +440,7 @@ mod tests {
     fn links_planted_in_the_destination_are_not_followed() {
         let temp = TempDir::new().unwrap();
         let elsewhere = TempDir::new().unwrap();
-        let (from, to) = roots(&temp, Mortal::dying_after(u32::MAX));
+        let (from, to) = roots(&temp, KilledKernel::dying_after(u32::MAX));
         let dir = from.job_dir(&name("Job")).unwrap();
         fill(dir.path());
         std::os::unix::fs::symlink(elsewhere.path(), to.path().join("Job")).unwrap();
@@ -457,12 +458,12 @@ mod tests {
 
     /// Cuts a file of the source while another is copied.
     #[derive(Debug)]
-    struct Meddling {
-        disks: Arc<Mortal>,
+    struct Interference {
+        disks: Arc<KilledKernel>,
         victim: std::path::PathBuf,
     }
 
-    impl Kernel for Meddling {
+    impl Kernel for Interference {
         fn pwrite(&self, file: BorrowedFd<'_>, bytes: &[u8], offset: u64) -> Result<usize> {
             let victim = fs::File::options().write(true).open(&self.victim).unwrap();
             victim.set_len(1).unwrap();
@@ -482,8 +483,8 @@ mod tests {
     fn a_file_that_changes_during_the_copy_is_not_delivered() {
         let temp = TempDir::new().unwrap();
         let victim = temp.path().join("from/Job/a.bin");
-        let disks = Mortal::dying_after(u32::MAX);
-        let (from, to) = roots(&temp, Arc::new(Meddling { disks, victim }));
+        let disks = KilledKernel::dying_after(u32::MAX);
+        let (from, to) = roots(&temp, Arc::new(Interference { disks, victim }));
         let dir = from.job_dir(&name("Job")).unwrap();
         fill(dir.path());
         for (index, (file, status)) in (0..).zip(dir.finished().unwrap()) {
@@ -498,7 +499,7 @@ mod tests {
     #[test]
     fn a_copy_stops_when_told_and_its_remains_are_swept() {
         let temp = TempDir::new().unwrap();
-        let (from, to) = roots(&temp, Mortal::dying_after(u32::MAX));
+        let (from, to) = roots(&temp, KilledKernel::dying_after(u32::MAX));
         let dir = from.job_dir(&name("Job")).unwrap();
         fill(dir.path());
         let stopped = dir.move_to(&to, &name("Job"), JobId(1), &AtomicBool::new(true)).unwrap_err();

@@ -16,7 +16,7 @@ use crate::files::kernel::Kernel;
 use crate::threads::disk_speed::MEASURABLE;
 use crate::threads::work_queue::lock;
 
-/// Named by its index in the job, as `0007.part`; its own name comes with its last byte.
+/// Named by its index in the job, as `0007.part`; it is renamed when it is complete.
 #[derive(Debug)]
 pub struct PartFile {
     index: u32,
@@ -26,7 +26,7 @@ pub struct PartFile {
     history: Arc<PartHistory>,
     unflushed: AtomicU64,
     awaits_flush: AtomicBool,
-    /// A second handle, for writes past the page cache; none if it cannot be had.
+    /// A second handle with `O_DIRECT`; `None` if the file system does not support it.
     direct: OnceLock<Option<OwnedFd>>,
 }
 
@@ -99,7 +99,7 @@ impl PartFile {
         self.history.expect_size(size);
     }
 
-    /// Whether that run of bytes is what it has to be.
+    /// Whether that range has the right checksum.
     pub(crate) fn agrees_with(&self, sum: &Sum) -> Result<bool, DiskError> {
         let mut buffer = vec![0; sum.length.min(COPIED_AT_ONCE as u64) as usize];
         let (mut hash, mut done) = (crc32fast::Hasher::new(), 0);
@@ -119,7 +119,7 @@ impl PartFile {
         Ok(hash.finalize() == sum.crc32)
     }
 
-    /// What is read next comes from the disk. It is only advice.
+    /// Drops the pages of the file from the page cache; advisory only.
     pub(crate) fn drop_cache(&self) {
         let _ = fs::fadvise(&self.file, 0, None, fs::Advice::DontNeed);
     }
@@ -190,9 +190,9 @@ impl PartFile {
         self.sync()
     }
 
-    /// Sets the space aside, where the file system can; a sparse file is as good as none elsewhere.
+    /// Allocates the space of the file, if the file system supports it.
     ///
-    /// Never shrinks the file. Whether the space is its own now.
+    /// Never shrinks the file. Returns whether the space is allocated.
     pub fn reserve(&self, size: u64) -> Result<bool, DiskError> {
         // A file that was cut must not grow again: the cut could not be found any more.
         let stat = self.whole_status()?;
@@ -421,7 +421,7 @@ mod tests {
     use crate::Root;
     use crate::files::kernel::Linux;
 
-    /// Answers each call from a script, then does as it is told.
+    /// Answers each call from a script, then performs it.
     #[derive(Debug, Default)]
     struct Faulty {
         writes: Mutex<Vec<Result<usize>>>, // last first; a number is how many bytes it takes

@@ -72,38 +72,38 @@ impl Root {
         &self.path
     }
 
-    /// A new directory for a job, under this name or, where it is taken, a numbered one. It outlives
-    /// the power after a `sync`.
+    /// A new directory for a job, under this name or, where it is taken, a numbered one. It is durable after
+    /// a `sync`.
     pub fn job_dir(&self, wanted: &SafeName) -> Result<JobDir, DiskError> {
         let folder = self.folder()?;
         let name = Names::of(&folder)?.make_folder(&folder, wanted)?;
         JobDir::open(self.clone(), &folder, name)
     }
 
-    /// Takes a directory away that nothing is in; anything else of that name stays.
+    /// Removes an empty directory; anything else of that name stays.
     pub fn remove_if_empty(&self, name: &SafeName) -> Result<(), DiskError> {
-        // Whatever is in the way is not ours to judge.
+        // Errors are ignored: anything else of that name stays.
         let _ = self.folder()?.remove_folder(OsStr::new(name.as_str()));
         Ok(())
     }
 
-    /// Removes directories of these names that nothing is in; anything else of such a name stays.
+    /// Removes the empty directories of these names; anything else of such a name stays.
     pub fn remove_empty(&self, is_meant: impl Fn(&str) -> bool) -> Result<(), DiskError> {
         let folder = self.folder()?;
         for (name, kind) in folder.entries()? {
             let is_meant = name.to_str().is_some_and(&is_meant);
             if kind == FileType::Directory && is_meant {
-                // Most are not empty, and whatever else is in the way is not ours to judge.
+                // Errors are ignored: most are not empty, and anything else of that name stays.
                 let _ = folder.remove_folder(&name);
             }
         }
         Ok(())
     }
 
-    /// All directories that were made in it are on the disk.
+    /// Fsyncs the directory, so that new directories in it are durable.
     pub fn sync(&self) -> Result<(), DiskError> {
         match self.folder()?.sync() {
-            // A share that was mounted anew meanwhile: no job is to blame for that.
+            // The share was remounted meanwhile, which is no failure of a job.
             Err(DiskError::Vanished { path }) => Err(DiskError::DestinationMissing { path }),
             synced => synced,
         }

@@ -11,7 +11,7 @@ use crate::error::{DiskError, Obstacle};
 use crate::files::folder::Folder;
 use crate::files::part_file::Target;
 
-/// Refuses a tree in which anything but plain files and directories lies.
+/// Refuses a tree that contains anything but regular files and directories.
 pub(crate) fn check(folder: &Folder) -> Result<(), DiskError> {
     walk(folder, 0, &mut |parent, name, kind| match kind {
         FileType::Directory => Ok(()),

@@ -460,9 +460,9 @@ mod tests {
     }
 
     /// What is done to files, what it is called, and the code of what comes of it.
-    type Meddling = (&'static str, fn(&std::path::Path), &'static str);
+    type Interference = (&'static str, fn(&std::path::Path), &'static str);
 
-    const MEDDLINGS: [Meddling; 5] = [
+    const INTERFERENCES: [Interference; 5] = [
         ("removed", |dir| std::fs::remove_file(dir.join("0000.part")).unwrap(), "disk.vanished"),
         ("cut", |dir| cut(&dir.join("0000.part")), "file.changed"),
         ("replaced", |dir| replace(&dir.join("0000.part")), "file.changed"),
@@ -493,10 +493,10 @@ mod tests {
 
     #[test]
     fn no_file_gets_its_name_that_is_not_the_one_that_was_written() {
-        for (what, meddle, code) in MEDDLINGS {
+        for (what, interfere, code) in INTERFERENCES {
             let place = Fixture::new(Linux);
             (0..2).for_each(|file| place.write(file));
-            meddle(place.dir.path());
+            interfere(place.dir.path());
             // What has other bytes and is else the same is only found by reading it.
             let sum = Sum { from: 0, length: 10, crc32: crc32fast::hash(&[7; 10]) };
             let (size, pieces, sums) = (ByteCount(10), Vec::new(), vec![sum]);
@@ -536,16 +536,16 @@ mod tests {
 
     #[test]
     fn no_job_is_moved_of_which_a_finished_file_is_not_as_it_was() {
-        let meddlings: [Meddling; 3] = [
+        let meddlings: [Interference; 3] = [
             ("removed", |path| std::fs::remove_file(path).unwrap(), "disk.vanished"),
             ("cut", cut, "file.changed"),
             ("replaced", replace, "file.changed"),
         ];
-        for (what, meddle, code) in meddlings {
+        for (what, interfere, code) in meddlings {
             let (place, there) = (Fixture::new(Linux), TempDir::new().unwrap());
             place.write(0);
             place.finish(0).unwrap();
-            meddle(&place.dir.path().join("a.bin"));
+            interfere(&place.dir.path().join("a.bin"));
             let destination = Arc::new(Root::open(there.path()).unwrap());
             let job = bergamot_types::JobId(1);
             place.submit(Task::FinishJob { job, destination, name: name("job") });

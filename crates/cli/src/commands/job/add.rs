@@ -20,7 +20,7 @@ use crate::terminal::format;
 
 pub(crate) fn add(session: &mut Session, add: &Add) -> Result<(), Failure> {
     if add.name.is_some() && add.sources.len() > 1 {
-        return Err(Failure::Usage("one name does not fit several jobs".to_owned()));
+        return Err(Failure::Usage("--name can be used with one job only".to_owned()));
     }
     let mut jobs = Vec::new();
     let mut worst = Exit::Ok;

@@ -1,4 +1,4 @@
-//! Edits of the queue: `pause`, `resume`, `mv`, `retry`, `rm`.
+//! `pause`, `resume`, `mv`, `retry`, `rm`: edits of the queue.
 
 use std::time::Duration;
 
@@ -38,8 +38,8 @@ pub(crate) fn resume(session: &mut Session, jobs: &[u32]) -> Result<(), Failure>
     let hindrance = explain::hindrance(session)?;
     session.out.answer(&answer, |_| {
         Ok(match hindrance {
-            None => "Downloads go on.\n".to_owned(),
-            Some(why) => format!("They are no longer paused as a whole. {why}\n"),
+            None => "Downloads are resumed.\n".to_owned(),
+            Some(why) => format!("The pause of all downloads has ended. {why}\n"),
         })
     })
 }
@@ -64,10 +64,12 @@ fn place_of(place: MoveTarget, other: Option<u32>) -> Result<Value, Failure> {
         (MoveTarget::Before, Some(other)) => json!({ "before": other }),
         (MoveTarget::After, Some(other)) => json!({ "after": other }),
         (MoveTarget::Before | MoveTarget::After, None) => {
-            return Err(Failure::Usage("before or after which job?".to_owned()));
+            return Err(Failure::Usage("give the job before or after which to move it".to_owned()));
         }
         (_, Some(_)) => {
-            return Err(Failure::Usage("a second job goes with before and after".to_owned()));
+            return Err(Failure::Usage(
+                "a second job is only used with before and after".to_owned(),
+            ));
         }
     })
 }

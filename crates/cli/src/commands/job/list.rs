@@ -19,7 +19,7 @@ pub(crate) fn queue(session: &mut Session, list: &List) -> Result<(), Failure> {
         _ => None,
     };
     told(session, &answer, list, |jobs, list, style| {
-        let why = hindrance.map(|why| format!("{}\n", style.tint(Tint::Uneasy, &why)));
+        let why = hindrance.map(|why| format!("{}\n", style.tint(Tint::Warning, &why)));
         why.unwrap_or_default() + &queue_page(jobs, list, style)
     })
 }
@@ -106,12 +106,12 @@ fn nothing(total: usize, list: &List, usual: &str) -> String {
     let is_narrowed = list.search.is_some() || list.category.is_some();
     match (total, is_narrowed) {
         (0, false) => format!("{usual}\n"),
-        (0, true) => "No job is like that.\n".to_owned(),
+        (0, true) => "No job matches.\n".to_owned(),
         _ => format!("There are only {total}.\n"),
     }
 }
 
-/// What to ask for to see the rest.
+/// The option that shows the rest of the list.
 fn more(jobs: &Page<Job>, list: &List, style: Style) -> String {
     let shown = list.offset + jobs.items.len();
     match shown < jobs.total {
@@ -139,16 +139,16 @@ pub(crate) fn state(job: &Job) -> Cell {
 
 pub(crate) fn state_words(state: &State, paused: bool) -> (Tint, String) {
     match state {
-        State::Queued | State::Downloading if paused => (Tint::Uneasy, "paused".to_owned()),
+        State::Queued | State::Downloading if paused => (Tint::Warning, "paused".to_owned()),
         State::Queued => (Tint::Plain, "queued".to_owned()),
         State::Downloading => (Tint::Busy, "downloading".to_owned()),
         State::Fetching => (Tint::Busy, "fetching its NZB".to_owned()),
         State::Post(stage) => (Tint::Busy, words_of(stage)),
         State::Completed { verified: true } => (Tint::Good, "complete".to_owned()),
-        State::Completed { verified: false } => (Tint::Uneasy, "complete, unverified".to_owned()),
+        State::Completed { verified: false } => (Tint::Warning, "complete, unverified".to_owned()),
         State::Failed(cause) => (Tint::Bad, format!("failed: {}", words_of(cause))),
         State::Deleted(why) if why == "by-person" => (Tint::Faint, "deleted".to_owned()),
-        State::Deleted(why) => (Tint::Uneasy, format!("deleted: {}", words_of(why))),
+        State::Deleted(why) => (Tint::Warning, format!("deleted: {}", words_of(why))),
     }
 }
 
@@ -218,7 +218,7 @@ pub(crate) mod tests {
         let none = Page { total: 0, items: Vec::new() };
         assert_eq!(queue_page(&none, &list(0), Style::plain(80)), "The queue is empty.\n");
         let searched = List { search: Some("x".to_owned()), ..list(0) };
-        assert_eq!(queue_page(&none, &searched, Style::plain(80)), "No job is like that.\n");
+        assert_eq!(queue_page(&none, &searched, Style::plain(80)), "No job matches.\n");
         let beyond = Page { total: 4, items: Vec::new() };
         assert_eq!(history_page(&beyond, &list(9), Style::plain(80)), "There are only 4.\n");
     }

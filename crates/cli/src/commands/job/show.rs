@@ -32,7 +32,10 @@ fn job_page(job: &Job, style: Style) -> String {
         fields.push_if_any("why", ended.reason.as_deref().map(text));
         fields.push("ended", when(ended.at.0, style));
         if ended.can_retry {
-            fields.push("retry", format!("bergamot retry {} tries for what is missing", job.id));
+            fields.push(
+                "retry",
+                format!("bergamot retry {} downloads the missing articles again", job.id),
+            );
         }
     }
     fields.push_if_any("category", job.category.as_deref().map(text));
@@ -65,7 +68,7 @@ fn job_page(job: &Job, style: Style) -> String {
 fn articles(job: &Job) -> Cell {
     match job.failed_articles {
         0 => job.articles.to_string().into(),
-        lost => Cell::tinted(Tint::Uneasy, format!("{}, {lost} of them lost", job.articles)),
+        lost => Cell::tinted(Tint::Warning, format!("{}, {lost} of them lost", job.articles)),
     }
 }
 
@@ -75,7 +78,7 @@ fn outlook(probe: &Probe) -> Cell {
     match outlook.as_str() {
         "complete" => text.into(),
         "hopeless" => Cell::tinted(Tint::Bad, text),
-        _ => Cell::tinted(Tint::Uneasy, text),
+        _ => Cell::tinted(Tint::Warning, text),
     }
 }
 
@@ -84,7 +87,7 @@ fn health(job: &Job) -> Cell {
     let tint = match job.health {
         1000.. => return share(1000).into(),
         health if health < job.critical_health => Tint::Bad,
-        _ => Tint::Uneasy,
+        _ => Tint::Warning,
     };
     let text = format!("{}; {} is needed", share(job.health), share(job.critical_health));
     Cell::tinted(tint, text)
@@ -128,7 +131,7 @@ mod tests {
              state          failed: incomplete\n\
              why            two are missing\n\
              ended          2027-01-15 07:58, 2 min ago\n\
-             retry          bergamot retry 9 tries for what is missing\n\
+             retry          bergamot retry 9 downloads the missing articles again\n\
              size           1.0 MB\n\
              files          3\n\
              articles       10, 2 of them lost\n\

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 
 /// Returns when all have ended; the failure is that of the first that did not do well.
 pub(crate) fn wait(session: &mut Session, jobs: &[u32]) -> Result<(), Failure> {
-    // Before the first look, so that nothing happens unseen between the two.
+    // Subscribe before the first request, so that no event between the two is missed.
     let events = session.events()?;
     let mut waiting: BTreeSet<u32> = jobs.iter().copied().collect();
     let mut worst = Exit::Ok;

@@ -96,7 +96,7 @@ impl Screen {
         let event = &delivery["event"];
         let text = |name: &str| Shown(event[name].as_str().unwrap_or_default()).to_string();
         Some(match event["is"].as_str() {
-            None if delivery.get("gap").is_some() => "some of what happened was missed".to_owned(),
+            None if delivery.get("gap").is_some() => "some events were missed".to_owned(),
             Some("job-added") => format!("{} {}: added", event["job"], text("name")),
             Some("job-state") => self.state_line(event, style)?,
             Some("job-removed") => format!("{} {}: removed", event["job"], self.name(event)),
@@ -159,7 +159,7 @@ impl Screen {
     fn headline(&self, style: Style) -> String {
         let paused = self.status.download_paused.as_ref().map(|paused| {
             let by = format!("  paused by {}", Shown(&paused.by));
-            style.tint(Tint::Uneasy, &by)
+            style.tint(Tint::Warning, &by)
         });
         let paused = paused.unwrap_or_default();
         // What came last is still in the rate for a while.

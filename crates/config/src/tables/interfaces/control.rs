@@ -1,4 +1,4 @@
-//! How the daemon is controlled.
+//! `[control]`: [`Control`], the socket, the HTTP address, logins and keys.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -13,13 +13,13 @@ use crate::reading::kind::Kind;
 pub(crate) static CONTROL: Table = Table {
     name: "control",
     repeated: false,
-    about: "How the daemon is controlled: a Unix socket for this machine, and HTTP for programs that \
-            speak NZBGet's or SABnzbd's language.",
+    about: "How the daemon is controlled: over a Unix socket on this machine, and over HTTP for clients of \
+            the NZBGet and SABnzbd APIs.",
     keys: &[
         Key {
             name: "socket",
             kind: Kind::Path("a path of at most 100 bytes, or \"\" for none"),
-            default: Fallback::Told {
+            default: Fallback::Described {
                 words: "`$BERGAMOT_SOCKET`, or `/run/bergamot/bergamot.sock` where there is such a \
                         directory, or `bergamot.sock` in `$XDG_RUNTIME_DIR`, or in the state directory",
                 example: "\"/run/bergamot/bergamot.sock\"",
@@ -29,106 +29,109 @@ pub(crate) static CONTROL: Table = Table {
         Key {
             name: "socket_group",
             kind: Kind::Number { least: 0, most: 4_294_967_294 },
-            default: Fallback::Told { words: "none", example: "100" },
-            about: "The number of a group whose members may use the socket, beside the same user and root.",
+            default: Fallback::Described { words: "none", example: "100" },
+            about: "The id of a group whose members may use the socket, in addition to the daemon's user and \
+                    root.",
         },
         Key {
             name: "address",
             kind: Kind::Text("an IP address, or \"\" for no HTTP"),
             default: Fallback::Is("\"127.0.0.1\""),
-            about: "Where HTTP listens. An address that others can reach needs a password.",
+            about: "The address on which HTTP listens. An address that other machines can reach requires a \
+                    password.",
         },
         Key {
             name: "port",
             kind: Kind::Number { least: 0, most: 65_535 },
             default: Fallback::Is("6789"),
-            about: "The port of HTTP; 0 takes any that is free.",
+            about: "The port of HTTP; 0 is any free port.",
         },
         Key {
             name: "username",
             kind: Kind::Secret(CREDENTIAL),
-            default: Fallback::Told { words: "any name", example: "\"bergamot\"" },
-            about: "The name that goes with the password.",
+            default: Fallback::Described { words: "any name", example: "\"bergamot\"" },
+            about: "The user name of that login.",
         },
         Key {
             name: "password",
             kind: Kind::Secret(CREDENTIAL),
-            default: Fallback::Told { words: "none", example: "\"secret\"" },
-            about: "Gives full control over HTTP. Without one, every client that reaches the port has it.",
+            default: Fallback::Described { words: "none", example: "\"secret\"" },
+            about: "The password for full control over HTTP. If none is set, every client that reaches the \
+                    port has full control.",
         },
         Key {
             name: "password_file",
             kind: Kind::Path("the path of a file that holds the password and nothing else"),
-            default: Fallback::Told { words: "none", example: "\"control.password\"" },
+            default: Fallback::Described { words: "none", example: "\"control.password\"" },
             about: "Read the password from this file instead.",
         },
         Key {
             name: "restricted_username",
             kind: Kind::Secret(CREDENTIAL),
-            default: Fallback::Told { words: "any name", example: "\"guest\"" },
-            about: "The name for everything but the configuration.",
+            default: Fallback::Described { words: "any name", example: "\"guest\"" },
+            about: "The user name of the login that may do everything except change the configuration.",
         },
         Key {
             name: "restricted_password",
             kind: Kind::Secret(CREDENTIAL),
-            default: Fallback::Told {
-                words: "none: no login has that right",
+            default: Fallback::Described {
+                words: "none: there is no such login",
                 example: "\"secret\"",
             },
-            about: "Gives the right to everything but the configuration.",
+            about: "The password of that login.",
         },
         Key {
             name: "add_username",
             kind: Kind::Secret(CREDENTIAL),
-            default: Fallback::Told { words: "any name", example: "\"indexer\"" },
-            about: "The name for nothing but adding NZBs.",
+            default: Fallback::Described { words: "any name", example: "\"indexer\"" },
+            about: "The user name of the login that may only add NZBs.",
         },
         Key {
             name: "add_password",
             kind: Kind::Secret(CREDENTIAL),
-            default: Fallback::Told {
-                words: "none: no login has that right",
+            default: Fallback::Described {
+                words: "none: there is no such login",
                 example: "\"secret\"",
             },
-            about: "Gives the right to add NZBs and nothing else.",
+            about: "The password of that login.",
         },
         Key {
             name: "api_key",
             kind: Kind::Secret(CREDENTIAL),
-            default: Fallback::Told { words: "none", example: "\"secret\"" },
-            about: "The API key for programs that speak SABnzbd's language; it gives full control, also as a \
-                    bearer token.",
+            default: Fallback::Described { words: "none", example: "\"secret\"" },
+            about: "The API key for clients of the SABnzbd API; it gives full control, also as a bearer \
+                    token.",
         },
         Key {
             name: "api_key_file",
             kind: Kind::Path("the path of a file that holds the key and nothing else"),
-            default: Fallback::Told { words: "none", example: "\"control.api_key\"" },
-            about: "Read that key from this file instead.",
+            default: Fallback::Described { words: "none", example: "\"control.api_key\"" },
+            about: "Read the API key from this file instead.",
         },
         Key {
             name: "nzb_key",
             kind: Kind::Secret(CREDENTIAL),
-            default: Fallback::Told { words: "none", example: "\"secret\"" },
-            about: "A key of the same kind that gives the right to add NZBs and nothing else.",
+            default: Fallback::Described { words: "none", example: "\"secret\"" },
+            about: "An API key that may only add NZBs.",
         },
         Key {
             name: "local_directories",
             kind: Kind::Texts("a list of paths"),
             default: Fallback::Is("[]"),
-            about: "Directories, beside the watch folder, from which programs may add NZBs by their path.",
+            about: "Directories, in addition to the watch folder, from which clients may add NZBs by path.",
         },
         Key {
             name: "allowed_hosts",
             kind: Kind::Texts("a list of host names"),
             default: Fallback::Is("[]"),
-            about: "Names with dots in them by which browsers and programs may call this machine; IP \
-                    addresses, localhost and names without dots always may.",
+            about: "Host names with a dot that requests may use for this machine; IP addresses, localhost \
+                    and names without a dot are always accepted.",
         },
         Key {
             name: "allowed_origins",
             kind: Kind::Texts("a list of origins, like \"https://panel.example.com\""),
             default: Fallback::Is("[]"),
-            about: "Web pages whose scripts may call; they still need the password.",
+            about: "Origins of web pages whose scripts may send requests; they still need the password.",
         },
     ],
 };
@@ -159,8 +162,8 @@ pub enum Socket {
     Usual,
 }
 
-/// What somebody has to know. Without a password nobody has the right, except to full control from
-/// this machine.
+/// The credentials of one access level. Without a password the level has no login; full control is then given
+/// to every client of this machine.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Access {
     /// Any name will do, if there is none.

@@ -1,4 +1,4 @@
-//! How long ended jobs are remembered.
+//! `[history]`: [`History`], how long ended jobs are kept.
 
 use crate::catalogue::{Fallback, Key, Table};
 use crate::reading::fields::Fields;
@@ -7,23 +7,23 @@ use crate::reading::kind::Kind;
 pub(crate) static HISTORY: Table = Table {
     name: "history",
     repeated: false,
-    about: "How long ended jobs are remembered, with their NZBs for another try.",
+    about: "How long ended jobs are kept, with their NZBs so that they can be retried.",
     keys: &[
         Key {
             name: "keep",
             kind: Kind::Days { most: 25_000 },
             default: Fallback::Is("30"),
-            about: "How many days a job stays in the history. Then it is removed, and what was downloaded of a \
-                    job that failed is deleted with it, which the log says. Nothing is removed by age in the first \
-                    hour after a start or after the clock jumped by more than a day, nor while the clock is before \
-                    the newest date on record.",
+            about: "How many days a job stays in the history. Then it is removed, together with the files of \
+                    a failed job, and the log says so. Nothing is removed by age in the first hour after a \
+                    start or after the clock jumped by more than a day, nor while the clock is before the \
+                    newest date on record.",
         },
         Key {
             name: "most",
             kind: Kind::Number { least: 1, most: 1_000_000 },
             default: Fallback::Is("5000"),
-            about: "The most jobs in it; the oldest go first, with what was downloaded of those that failed. This \
-                    does not depend on the clock.",
+            about: "The most jobs in the history; the oldest are removed first, together with the files of \
+                    failed jobs. This does not depend on the clock.",
         },
     ],
 };

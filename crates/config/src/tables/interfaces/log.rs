@@ -1,4 +1,4 @@
-//! What is written down, and where.
+//! `[log]`: [`Log`], level, file and rotation of the log.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use crate::reading::kind::Kind;
 pub(crate) static LOG: Table = Table {
     name: "log",
     repeated: false,
-    about: "What is written down, and where.",
+    about: "The log.",
     keys: &[
         Key {
             name: "level",
@@ -21,12 +21,12 @@ pub(crate) static LOG: Table = Table {
                  as \"info,bergamot_net=debug\"",
             ),
             default: Fallback::Is("\"info\""),
-            about: "How much is logged, for everything or for each part of the program.",
+            about: "The log level, for everything or for each module.",
         },
         Key {
             name: "file",
             kind: Kind::Path("a path"),
-            default: Fallback::Told { words: "standard error", example: "\"bergamot.log\"" },
+            default: Fallback::Described { words: "standard error", example: "\"bergamot.log\"" },
             about: "The file for the log; a relative path starts at the directory of the configuration \
                     file.",
         },
@@ -34,13 +34,13 @@ pub(crate) static LOG: Table = Table {
             name: "rotate_at",
             kind: Kind::Size { least: 64 << 10, most: 64 << 30 },
             default: Fallback::Is("\"10 MiB\""),
-            about: "A log file of this size is put aside and a new one begun.",
+            about: "A log file of this size is rotated.",
         },
         Key {
             name: "keep",
             kind: Kind::Number { least: 0, most: 1000 },
             default: Fallback::Is("5"),
-            about: "Log files kept beside the one being written.",
+            about: "How many rotated log files are kept.",
         },
     ],
 };
@@ -71,8 +71,8 @@ impl Log {
     }
 }
 
-/// The filter takes a lone word that is no level for the name of a module, and then logs nothing
-/// else; here it is a slip of the pen.
+/// The filter reads a single word that is no level as the name of a module, and then logs nothing else; here
+/// such a word is an error.
 fn is_filter(text: &str) -> bool {
     let is_level = |word: &str| LEVELS.iter().any(|level| level.eq_ignore_ascii_case(word));
     let is_known = |part: &str| part.contains(['=', '[']) || is_level(part.trim());

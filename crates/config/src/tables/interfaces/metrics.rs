@@ -1,4 +1,4 @@
-//! What is told to those who measure.
+//! `[metrics]`: access to `/metrics`, and the exporters it is compatible with.
 
 use bergamot_rpc::metrics::{Compat, MetricsAccess, MetricsSettings};
 
@@ -9,20 +9,21 @@ use crate::reading::kind::Kind;
 pub(crate) static METRICS: Table = Table {
     name: "metrics",
     repeated: false,
-    about: "What `/metrics` on the control port tells Prometheus and the like; see docs/metrics.md.",
+    about: "The metrics at `/metrics` on the control port, for Prometheus and compatible programs; see \
+            docs/metrics.md.",
     keys: &[
         Key {
             name: "access",
             kind: Kind::Choice(&["login", "open", "off"]),
             default: Fallback::Is("\"login\""),
-            about: "Which clients may read it: those that may see the queue, all that reach the port, or none.",
+            about: "Which clients may read them: those that may see the queue, all that reach the port, or \
+                    none.",
         },
         Key {
             name: "compat",
             kind: Kind::Texts("a list of \"nzbget\" and \"sabnzbd\""),
             default: Fallback::Is("[\"nzbget\"]"),
-            about: "Exporters of other programs whose names are there beside our own, for dashboards that \
-                    know them.",
+            about: "Exporters whose metric names are added to our own, for existing dashboards.",
         },
     ],
 };

@@ -1,4 +1,4 @@
-//! Tables for who may look at the daemon and steer it.
+//! Tables for control, metrics, history and the log.
 
 pub(crate) mod control;
 pub(crate) mod history;

@@ -1,4 +1,4 @@
-//! Categories: where a kind of downloads goes, and what else it is called.
+//! `[[category]]`: [`Category`], the directory, aliases and priority of a category.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -13,25 +13,26 @@ use crate::tables::transfer::directories::{Directories, is_inside, plain};
 pub(crate) static CATEGORY: Table = Table {
     name: "category",
     repeated: true,
-    about: "A category of downloads. Repeat the table for each one; without any there are tv, Movies, Music and Readarr, as other programs expect.",
+    about: "A category of downloads. Repeat the table for each one; if there is none, the categories are tv, \
+            Movies, Music and Readarr, the defaults of Sonarr and the like.",
     keys: &[
         Key {
             name: "name",
             kind: Kind::Text("a name that no other category or alias has"),
             default: Fallback::Required { example: "\"tv\"" },
-            about: "What the category is called; case does not matter when it is looked up.",
+            about: "The name of the category; case does not matter when it is looked up.",
         },
         Key {
             name: "directory",
             kind: Kind::Path("a path without \"..\""),
-            default: Fallback::Told { words: "the name", example: "\"tv\"" },
-            about: "Where its downloads go; a relative path starts at directories.complete.",
+            default: Fallback::Described { words: "the name", example: "\"tv\"" },
+            about: "The directory of its finished downloads; a relative path starts at directories.complete.",
         },
         Key {
             name: "aliases",
             kind: Kind::Texts("a list of names that no other category or alias has"),
             default: Fallback::Is("[]"),
-            about: "Other names for it, such as those that indexers use.",
+            about: "Other names of the category, such as those that indexers use.",
         },
         Key {
             name: "priority",
@@ -42,7 +43,7 @@ pub(crate) static CATEGORY: Table = Table {
     ],
 };
 
-/// What the programs that people use beside this one ask for, unless they are told otherwise.
+/// The default categories of Sonarr, Radarr, Lidarr and Readarr.
 pub(crate) fn usual_categories(directories: &Directories) -> Vec<Category> {
     let usual = |name: &str| Category {
         name: name.to_owned(),
@@ -97,7 +98,7 @@ fn read_directory(fields: &mut Fields<'_, '_>, name: &str, directories: &Directo
     }
     let path = directories.complete.join(path);
     if is_inside(&path, &directories.watch) || plain(&path) == plain(&directories.watch) {
-        fields.unfit("directory", "it lies inside directories.watch");
+        fields.unfit("directory", "it is inside directories.watch");
     }
     path
 }
@@ -183,7 +184,7 @@ aliases = \"tv\"
         let text = |path| format!("[[category]]\nname = \"a\"\ndirectory = \"{path}\"");
         assert_eq!(
             problems(&text("/srv/watch/tv")),
-            ["line 3, column 13: category.directory: expected a path without \"..\", but it lies \
+            ["line 3, column 13: category.directory: expected a path without \"..\", but it is \
               inside directories.watch"]
         );
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The feeds of the file.
+//! `[feeds]` and `[[feed]]`: [`Feeds`], [`Feed`] and their reader.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,31 +19,31 @@ use crate::tables::transfer::server::is_label;
 pub(crate) static FEEDS: Table = Table {
     name: "feeds",
     repeated: false,
-    about: "How feeds are followed, and the one that bergamot writes itself.",
+    about: "How feeds are polled, and the feed that bergamot writes.",
     keys: &[
         Key {
             name: "concurrency",
             kind: Kind::Number { least: 1, most: 50 },
             default: Fallback::Is("5"),
-            about: "How many feeds are read at once; one host is never asked twice at the same time.",
+            about: "How many feeds are read at once; a host gets one request at a time.",
         },
         Key {
             name: "output",
             kind: Kind::Path("a path"),
-            default: Fallback::Told { words: "none", example: "\"finished.xml\"" },
-            about: "A file for an RSS feed of what was downloaded; it is served as `/rss` in any case.",
+            default: Fallback::Described { words: "none", example: "\"finished.xml\"" },
+            about: "A file for an RSS feed of finished downloads; it is served as `/rss` in any case.",
         },
         Key {
             name: "output_items",
             kind: Kind::Number { least: 1, most: 10_000 },
             default: Fallback::Is("100"),
-            about: "How many of the last downloads that feed has.",
+            about: "How many of the latest downloads are in that feed.",
         },
         Key {
             name: "output_link",
             kind: Kind::Text("an address"),
             default: Fallback::Is("\"http://localhost/\""),
-            about: "The page that the feed is said to belong to.",
+            about: "The `link` of that feed: the page it belongs to.",
         },
     ],
 };
@@ -51,93 +51,96 @@ pub(crate) static FEEDS: Table = Table {
 pub(crate) static FEED: Table = Table {
     name: "feed",
     repeated: true,
-    about: "A feed of an indexer: RSS, Atom or Newznab. Repeat the table for each one; what its rules \
-            accept is downloaded.",
+    about: "A feed of an indexer: RSS, Atom or Newznab. Repeat the table for each one; the items that its \
+            rules accept are downloaded.",
     keys: &[
         Key {
             name: "name",
             kind: Kind::Text("a name of at most 64 characters that no other feed has"),
             default: Fallback::Required { example: "\"indexer\"" },
-            about: "What the feed is called in logs and records; under another name it begins anew.",
+            about: "The name of the feed in logs and records. Under a new name it counts as a new feed.",
         },
         Key {
             name: "url",
             kind: Kind::Secret("an http or https address"),
             default: Fallback::Required { example: "\"https://indexer.example/api?t=search\"" },
-            about: "Where it is; `{api_key}` stands for the key, which else is added as `apikey`.",
+            about: "The URL of the feed. `{api_key}` in it is replaced by the key; without it the key is \
+                    added as `apikey`.",
         },
         Key {
             name: "api_key",
             kind: Kind::Secret("a key"),
-            default: Fallback::Told { words: "none", example: "\"secret\"" },
-            about: "The key of the account. BERGAMOT_FEED_<NAME>_API_KEY in the environment stands in \
-                    for it.",
+            default: Fallback::Described { words: "none", example: "\"secret\"" },
+            about: "The API key of the account. The environment variable BERGAMOT_FEED_<NAME>_API_KEY \
+                    overrides it.",
         },
         Key {
             name: "api_key_file",
             kind: Kind::Path("the path of a file that holds the key and nothing else"),
-            default: Fallback::Told { words: "none", example: "\"indexer.key\"" },
-            about: "A file with the key, instead of the key itself.",
+            default: Fallback::Described { words: "none", example: "\"indexer.key\"" },
+            about: "Read the key from this file instead.",
         },
         Key {
             name: "active",
             kind: Kind::Flag,
             default: Fallback::Is("true"),
-            about: "Whether the feed is read at all.",
+            about: "Whether the feed is read.",
         },
         Key {
             name: "rules",
             kind: Kind::Text("rules, one a line"),
-            default: Fallback::Told {
-                words: "everything is taken",
+            default: Fallback::Described {
+                words: "all items are accepted",
                 example: "\"Accept: debian -beta size:<5GB\"",
             },
-            about: "Which items are taken, and what becomes of them; see docs/feeds.md.",
+            about: "Which items are accepted, and the options of their jobs; see docs/feeds.md.",
         },
         Key {
             name: "category",
             kind: Kind::Text("the name or an alias of a category"),
-            default: Fallback::Told { words: "none", example: "\"tv\"" },
-            about: "The category of its jobs, unless a rule says otherwise.",
+            default: Fallback::Described { words: "none", example: "\"tv\"" },
+            about: "The category of its jobs, unless a rule sets another.",
         },
         Key {
             name: "priority",
             kind: Kind::Number { least: -1000, most: 1000 },
-            default: Fallback::Told { words: "that of the category", example: "50" },
-            about: "The priority of its jobs, unless a rule says otherwise.",
+            default: Fallback::Described { words: "that of the category", example: "50" },
+            about: "The priority of its jobs, unless a rule sets another.",
         },
         Key {
             name: "pause",
             kind: Kind::Flag,
             default: Fallback::Is("false"),
-            about: "Queue its jobs paused, unless a rule says otherwise.",
+            about: "Add its jobs paused, unless a rule sets otherwise.",
         },
         Key {
             name: "backlog",
             kind: Kind::Flag,
             default: Fallback::Is("false"),
-            about: "Also take what is in the feed when it is read for the first time.",
+            about: "Also accept the items that are in the feed when it is read for the first time.",
         },
         Key {
             name: "interval",
             kind: Kind::Time { least: MINUTE, most: WEEK },
-            default: Fallback::Told {
-                words: "as often as it brings something",
+            default: Fallback::Described {
+                words: "by how often the feed has new items",
                 example: "\"1 h\"",
             },
-            about: "The pause between two looks, instead of one that follows the pace of the feed.",
+            about: "The time between two polls, instead of one that follows how often the feed has new \
+                    items.",
         },
         Key {
             name: "pages",
             kind: Kind::Number { least: 1, most: 100 },
             default: Fallback::Is("5"),
-            about: "How many pages of a Newznab feed are read to catch up.",
+            about: "The most pages of a Newznab feed that are read to catch up.",
         },
         Key {
             name: "allow_private",
             kind: Kind::Flag,
             default: Fallback::Is("false"),
-            about: "Whether what it leads to may be in a private network; its own address always may.",
+            about: "Whether redirects and links of this feed may lead to a private network; its own host is \
+                    always allowed.",
         },
     ],
 };
@@ -157,7 +160,7 @@ pub struct Feed {
     pub active: bool,
     /// With its key; none only where a problem was reported.
     pub url: Option<Url>,
-    /// As people wrote them; they have been parsed once.
+    /// As written in the file; they have been parsed once to check them.
     pub rules: String,
     pub category: Option<String>,
     pub priority: Option<i32>,
@@ -285,7 +288,7 @@ impl<'a> FeedReader<'a> {
             && self.environment.value(&variable).is_some()
         {
             let (one, two) = (Shown(&other), Shown(name));
-            let reason = format!("both \"{one}\" and \"{two}\" go by that name; rename one");
+            let reason = format!("both \"{one}\" and \"{two}\" have that variable; rename one");
             fields.unfit_variable(&variable, "api_key", reason);
         }
         let written = fields.text("api_key").filter(|key| !key.is_empty()).map(Secret::new);
@@ -439,7 +442,7 @@ mod tests {
         let config = read_with("", &variables).unwrap();
         let told: Vec<_> = config.warnings.iter().map(ToString::to_string).collect();
         assert!(told.contains(
-            &"BERGAMOT_FEED_OTHER_API_KEY is set, but no feed goes by that name".to_owned()
+            &"BERGAMOT_FEED_OTHER_API_KEY is set, but there is no feed of that name".to_owned()
         ));
     }
 

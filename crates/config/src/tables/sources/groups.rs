@@ -1,4 +1,4 @@
-//! How newsgroups are read.
+//! `[groups]`: [`Groups`], how newsgroups are read.
 
 use bergamot_types::ByteCount;
 
@@ -9,32 +9,33 @@ use crate::reading::kind::Kind;
 pub(crate) static GROUPS: Table = Table {
     name: "groups",
     repeated: false,
-    about: "How newsgroups are read. Nothing is read unless somebody asks for a group.",
+    about: "How newsgroups are read. A group is read only when a client requests it.",
     keys: &[
         Key {
             name: "headers",
             kind: Kind::Number { least: 100, most: 100_000 },
             default: Fallback::Is("5000"),
-            about: "How many of its newest headers are read when a group is first asked for.",
+            about: "How many of its newest headers are read when a group is first requested.",
         },
         Key {
             name: "memory",
             kind: Kind::Size { least: MIB, most: 4 << 30 },
             default: Fallback::Is("\"16 MiB\""),
-            about: "What the headers of all groups may take; those nobody used for the longest time go first.",
+            about: "The memory for the headers of all groups; the least recently used group is dropped \
+                    first.",
         },
         Key {
             name: "compress",
             kind: Kind::Flag,
             default: Fallback::Is("true"),
-            about: "Let servers that can compress what they say of newsgroups.",
+            about: "Read headers compressed from servers that offer it.",
         },
         Key {
             name: "reserved_connections",
             kind: Kind::Number { least: 0, most: 10 },
             default: Fallback::Is("0"),
-            about: "Connections of each server that downloads leave to headers. Without one, headers wait \
-                    until no download wants a connection.",
+            about: "Connections of each server that are reserved for headers. If it is 0, headers wait until \
+                    no download needs a connection.",
         },
     ],
 };

@@ -1,4 +1,5 @@
-//! Tables for where jobs come from, and what they are given.
+//! Tables for the sources of jobs: watch folder, URLs, feeds, newsgroups, categories, and the work that
+//! recurs.
 
 pub(crate) mod category;
 pub(crate) mod feed;

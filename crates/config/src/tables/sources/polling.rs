@@ -1,4 +1,4 @@
-//! How the scheduler of recurring work runs its targets.
+//! `[polling]`: [`Polling`], how the scheduler of recurring work runs its targets.
 
 use std::time::Duration;
 
@@ -11,32 +11,31 @@ use crate::reading::kind::Kind;
 pub(crate) static POLLING: Table = Table {
     name: "polling",
     repeated: false,
-    about: "The scheduler of everything that is done again and again (docs/polling.md). `bergamot \
-            targets` lists what it has to do.",
+    about: "The scheduler of recurring work (docs/polling.md). `bergamot targets` lists its targets.",
     keys: &[
         Key {
             name: "active_interval",
             kind: Kind::Time { least: MOMENT, most: DAY },
             default: Fallback::Is("\"200 ms\""),
-            about: "How often the progress of the current job is told to those who watch.",
+            about: "How often the progress of the current job is published to subscribers.",
         },
         Key {
             name: "idle_interval",
             kind: Kind::Time { least: MOMENT, most: DAY },
             default: Fallback::Is("\"5 s\""),
-            about: "How often that of other jobs.",
+            about: "How often the progress of other jobs is published.",
         },
         Key {
             name: "burst",
             kind: Kind::Number { least: 1, most: 1000 },
             default: Fallback::Is("2"),
-            about: "The most targets that are taken at once; more follow while there is room.",
+            about: "The most targets that are started at once; more follow while there is room.",
         },
         Key {
             name: "jitter",
             kind: Kind::Time { least: Duration::ZERO, most: SECOND },
             default: Fallback::Is("\"150 ms\""),
-            about: "The most that is added to an interval by chance; never more than a tenth of it.",
+            about: "The most random delay added to an interval; never more than a tenth of it.",
         },
         Key {
             name: "concurrency",
@@ -49,12 +48,12 @@ pub(crate) static POLLING: Table = Table {
             name: "active_check",
             kind: Kind::Time { least: SECOND, most: DAY },
             default: Fallback::Is("\"5 s\""),
-            about: "How often it is checked, while there are jobs, that the current job still is.",
+            about: "How often the choice of the current job is checked while there are jobs.",
         },
     ],
 };
 
-/// More often than anybody can read it.
+/// Faster than a display can show.
 const MOMENT: Duration = Duration::from_millis(50);
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -1,4 +1,4 @@
-//! Whether jobs that wait are looked after.
+//! `[probes]`: [`Probes`], whether and how often waiting jobs are probed.
 
 use std::time::Duration;
 
@@ -9,21 +9,21 @@ use crate::reading::kind::Kind;
 pub(crate) static PROBES: Table = Table {
     name: "probes",
     repeated: false,
-    about: "Jobs that wait are looked after: a few of their articles are asked about, without fetching \
-            them, so that a post that is gone is known before its turn. Servers with a quota are \
+    about: "Probes of waiting jobs: a sample of their articles is checked with STAT, without downloading \
+            them, so that a post that was taken down is detected before its turn. Servers with a quota are \
             never asked.",
     keys: &[
         Key {
             name: "enabled",
             kind: Kind::Flag,
             default: Fallback::Is("true"),
-            about: "Whether that is done at all.",
+            about: "Whether waiting jobs are probed.",
         },
         Key {
             name: "interval",
             kind: Kind::Time { least: SECOND, most: DAY },
             default: Fallback::Is("\"15 min\""),
-            about: "How often for each of the next jobs.",
+            about: "The time between two probes of each of the next jobs.",
         },
     ],
 };

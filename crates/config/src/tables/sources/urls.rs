@@ -1,4 +1,4 @@
-//! NZBs that are given by their address.
+//! `[urls]`: [`Urls`], the private hosts from which NZBs may be fetched.
 
 use std::net::Ipv6Addr;
 
@@ -11,14 +11,14 @@ use crate::reading::kind::Kind;
 pub(crate) static URLS: Table = Table {
     name: "urls",
     repeated: false,
-    about: "NZBs that are given by their address, instead of being sent.",
+    about: "NZBs that are added by URL.",
     keys: &[Key {
         name: "private_hosts",
         kind: Kind::Texts("a list of hosts, with or without a port"),
         default: Fallback::Is("[]"),
-        about: "Hosts in private networks, such as a Prowlarr beside bergamot, from which NZBs may be \
-                fetched; \"*\" is any of them. All others have to have public addresses, so that \
-                nobody who may add NZBs can reach into the network here.",
+        about: "Hosts in private networks, such as a local Prowlarr, from which NZBs may be fetched; \"*\" \
+                is any of them. All other hosts must have public addresses: otherwise a client that may only \
+                add NZBs could send requests into the local network.",
     }],
 };
 
@@ -52,7 +52,7 @@ fn comparable(text: &str) -> Option<String> {
         return None;
     }
     let url = Url::parse(&format!("http://{text}/")).ok()?;
-    // As a number: whoever writes 080 does not mean every port.
+    // Compared as a number, so that 080 is refused and does not mean any port.
     let behind_host = text.rsplit_once(']').map_or(text.as_str(), |(_, behind)| behind);
     match behind_host.split_once(':').map(|(_, port)| port) {
         None => Some(url.host().to_owned()),
@@ -65,7 +65,7 @@ fn objection(host: &str) -> String {
     let shown = Shown(host);
     match host.contains(['*', '?', '/']) {
         true => {
-            format!("\"{shown}\" would match nothing: a host is named in full, or \"*\" is all")
+            format!("\"{shown}\" matches no host: write the full name, or \"*\" for all hosts")
         }
         false => format!("\"{shown}\" is no host, with or without a port"),
     }
@@ -85,10 +85,10 @@ mod tests {
         let read = config("[urls]\nprivate_hosts = ['nas:080', 'nas:00443', '[::1]:080']");
         assert_eq!(read.urls.private_hosts, ["nas:80", "nas:443", "::1:80"]);
         for (odd, why) in [
-            ("http://prowlarr/", "would match nothing"),
-            ("192.168.0.0/16", "would match nothing"),
-            ("*.local", "would match nothing"),
-            ("10.0.0.*", "would match nothing"),
+            ("http://prowlarr/", "matches no host"),
+            ("192.168.0.0/16", "matches no host"),
+            ("*.local", "matches no host"),
+            ("10.0.0.*", "matches no host"),
             ("", "no host"),
             ("me@nas", "no host"),
             ("nas:99999", "no host"),

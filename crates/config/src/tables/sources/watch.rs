@@ -1,4 +1,4 @@
-//! How the watch folder is looked after.
+//! `[watch]`: [`Watch`], how the watch folder is scanned.
 
 use std::time::Duration;
 
@@ -9,26 +9,27 @@ use crate::reading::kind::Kind;
 pub(crate) static WATCH: Table = Table {
     name: "watch",
     repeated: false,
-    about: "How the watch folder is looked after.",
+    about: "How the watch folder is scanned.",
     keys: &[
         Key {
             name: "scan_interval",
             kind: Kind::Time { least: SECOND, most: HOUR },
             default: Fallback::Is("\"5 s\""),
-            about: "The pause between two looks into the folder, where the kernel does not tell of new files. It grows to a minute while none come.",
+            about: "The time between two scans of the folder, where inotify is not available. It grows to a \
+                    minute while no files appear.",
         },
         Key {
             name: "inotify",
             kind: Kind::Flag,
             default: Fallback::Is("true"),
-            about: "Let the kernel tell of new files as well; network shares do not, so they are \
-                    still looked for.",
+            about: "Also detect new files by inotify. Network shares do not report them, so the folder is \
+                    still scanned.",
         },
         Key {
             name: "duplicates",
             kind: Kind::Choice(&["refuse", "accept"]),
             default: Fallback::Is("\"refuse\""),
-            about: "Whether an NZB that was queued before is refused, or downloaded again.",
+            about: "Whether an NZB that was queued before is refused or downloaded again.",
         },
     ],
 };

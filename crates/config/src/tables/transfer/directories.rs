@@ -1,4 +1,4 @@
-//! Where things lie.
+//! `[directories]`: [`Directories`], the four directories of the daemon.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -9,7 +9,7 @@ use crate::reading::kind::Kind;
 pub(crate) static DIRECTORIES: Table = Table {
     name: "directories",
     repeated: false,
-    about: "Where things lie. A relative path starts at the directory of the configuration file.",
+    about: "The directories. A relative path starts at the directory of the configuration file.",
     keys: &[
         Key {
             name: "watch",
@@ -33,8 +33,8 @@ pub(crate) static DIRECTORIES: Table = Table {
             name: "state",
             kind: Kind::Path("a path"),
             default: Fallback::Is("\"state\""),
-            about: "The queue, which outlives a restart, which files of each job are finished, and what is \
-                    used of quotas.",
+            about: "The queue, the finished files of each job and the use of quotas, all kept across \
+                    restarts.",
         },
     ],
 };
@@ -60,8 +60,8 @@ impl Directories {
         read
     }
 
-    /// What is downloaded must not come to lie in the watch folder, where it would be taken for the
-    /// user's own NZB files; and the four must not be mixed.
+    /// Downloads must not be inside the watch folder, where NZB files among them would be queued; and the
+    /// four directories must differ.
     fn keep_apart(&self, fields: &mut Fields<'_, '_>) {
         let named = [
             ("watch", &self.watch),
@@ -74,9 +74,9 @@ impl Directories {
                 if plain(path) == plain(other_path) {
                     fields.unfit(name, format!("directories.{other} is the same"));
                 } else if *other == "watch" && is_inside(path, other_path) {
-                    fields.unfit(name, "it lies inside directories.watch");
+                    fields.unfit(name, "it is inside directories.watch");
                 } else if *other == "watch" && *name != "state" && is_inside(other_path, path) {
-                    fields.unfit("watch", format!("it lies inside directories.{name}"));
+                    fields.unfit("watch", format!("it is inside directories.{name}"));
                 }
             }
         }
@@ -122,17 +122,17 @@ mod tests {
             ),
             (
                 "watch = 'a/b'\ncomplete = 'a'",
-                "line 2, column 9: directories.watch: expected a path, but it lies inside \
+                "line 2, column 9: directories.watch: expected a path, but it is inside \
                  directories.complete",
             ),
             (
                 "watch = 'incomplete/b'",
-                "line 2, column 9: directories.watch: expected a path, but it lies inside \
+                "line 2, column 9: directories.watch: expected a path, but it is inside \
                  directories.incomplete",
             ),
             (
                 "complete = 'watch/done'",
-                "line 2, column 12: directories.complete: expected a path, but it lies inside \
+                "line 2, column 12: directories.complete: expected a path, but it is inside \
                  directories.watch",
             ),
             (

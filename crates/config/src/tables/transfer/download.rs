@@ -1,4 +1,4 @@
-//! How articles are fetched, whatever the server.
+//! `[download]`: [`Download`], how articles are fetched, for all servers.
 
 use std::time::Duration;
 
@@ -15,91 +15,92 @@ use crate::reading::kind::Kind;
 pub(crate) static DOWNLOAD: Table = Table {
     name: "download",
     repeated: false,
-    about: "How articles are fetched, whatever the server.",
+    about: "How articles are fetched, for all servers.",
     keys: &[
         Key {
             name: "article_retries",
             kind: Kind::Number { least: 0, most: 99 },
             default: Fallback::Is("3"),
-            about: "New connections that one article may cost a server before another is asked.",
+            about: "How often an article whose connection broke is requested again from the same server, on \
+                    a new connection each time, before the next server is asked.",
         },
         Key {
             name: "memory",
             kind: Kind::Size { least: 4 * MIB, most: 64 << 30 },
             default: Fallback::Is("\"40 MiB\""),
-            about: "The memory for all that is under way: connections, and articles until they are on the \
-                    disk. Where a control group limits the process, at most a third of that.",
+            about: "The memory for connections, and for articles until they are written to disk. If a \
+                    control group limits the process, at most a third of that limit is used.",
         },
         Key {
             name: "rate",
             kind: Kind::Size { least: 0, most: 1 << 40 },
             default: Fallback::Is("\"0 B\""),
-            about: "How much all connections together may read in a second; 0 B is no limit.",
+            about: "Bytes per second that all connections together may read; 0 B is no limit.",
         },
         Key {
             name: "propagation_delay",
             kind: Kind::Time { least: Duration::ZERO, most: DAY },
             default: Fallback::Is("\"0 s\""),
-            about: "How old a post must be before it is downloaded: the articles of a fresh one may not \
-                    have reached every server. Forced jobs do not wait.",
+            about: "How old a post must be before it is downloaded: the articles of a recent post may not \
+                    have reached every server yet. Forced jobs do not wait.",
         },
         Key {
             name: "propagation_age",
             kind: Kind::Time { least: Duration::ZERO, most: DAY },
             default: Fallback::Is("\"1 h\""),
-            about: "A download that lacks articles on every server is not given up at once while its post is \
-                    younger than this, for they may still arrive, whatever `health_check` says.",
+            about: "If articles are missing on every server, a job whose post is younger than this does not \
+                    fail at once, whatever `health_check` is, because they may still arrive.",
         },
         Key {
             name: "propagation_hold",
             kind: Kind::Time { least: Duration::ZERO, most: DAY },
             default: Fallback::Is("\"10 min\""),
-            about: "How long such a download is held in all before it fails as `job.propagating`. It is asked \
-                    for again four times meanwhile.",
+            about: "How long such a job is held in total before it fails as `job.propagating`. Its missing \
+                    articles are requested four more times in that time.",
         },
         Key {
             name: "pipeline",
             kind: Kind::Number { least: 1, most: 128 },
             default: Fallback::Is("128"),
-            about: "The most articles asked for at once on each connection. How many are follows from \
-                    how fast and how far away a server is; 1 waits for each answer.",
+            about: "The most articles requested at once on each connection. The actual number follows the \
+                    speed and the round-trip time of the server; 1 waits for each answer.",
         },
         Key {
             name: "par2_volumes",
             kind: Kind::Choice(&["needed", "always"]),
             default: Fallback::Is("\"needed\""),
-            about: "Fetch recovery volumes only when a download is damaged, or always.",
+            about: "Download recovery volumes only if a job is damaged, or always.",
         },
         Key {
             name: "health_check",
             kind: Kind::Choice(&["park", "delete", "pause", "none"]),
             default: Fallback::Is("\"park\""),
-            about: "When so much is lost that nothing can repair a download: give it up and keep \
-                    what there is, give it up and delete it, pause it, or go on.",
+            about: "What to do with a job that is damaged beyond repair: fail it and keep its files, fail it \
+                    and delete its files, pause it, or continue.",
         },
         Key {
             name: "verify",
             kind: Kind::Choice(&["crc", "read"]),
             default: Fallback::Is("\"crc\""),
             about: "What is checked before a file counts as verified: the checksum of each article as it \
-                    comes, or also the whole file, read from the disk before it gets its name. Reading \
-                    finds what other programs or the disk have changed meanwhile, and costs the disk as \
-                    much again.",
+                    arrives, or also the whole file, read back from disk before it is renamed to its final \
+                    name. Reading back finds changes by other programs or by the disk, and reads as much as \
+                    was written.",
         },
         Key {
             name: "idle",
             kind: Kind::Time { least: SECOND, most: HOUR },
             default: Fallback::Is("\"30 s\""),
-            about: "A connection with nothing to do is kept this long.",
+            about: "How long an idle connection is kept open.",
         },
         Key {
             name: "time_zone",
             kind: Kind::Text("a time zone like \"Europe/Berlin\" or \"UTC\""),
-            default: Fallback::Told {
+            default: Fallback::Described {
                 words: "the variable TZ, else the zone of the machine (/etc/localtime), else UTC",
                 example: "\"Europe/Berlin\"",
             },
-            about: "The zone in which schedules and quotas count their days.",
+            about: "The time zone of schedules and quotas.",
         },
     ],
 };

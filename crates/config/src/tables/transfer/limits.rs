@@ -1,4 +1,4 @@
-//! How long a server may take.
+//! `[limits]`: [`Limits`], the timeouts of connections to servers.
 
 use std::time::Duration;
 
@@ -13,25 +13,25 @@ use crate::reading::kind::Kind;
 pub(crate) static LIMITS: Table = Table {
     name: "limits",
     repeated: false,
-    about: "How long a server may take before its connection is given up.",
+    about: "Timeouts of connections to servers.",
     keys: &[
         Key {
             name: "connect",
             kind: Kind::Time { least: SECOND, most: TEN_MINUTES },
             default: Fallback::Is("\"15 s\""),
-            about: "To look up the host and reach it.",
+            about: "For the DNS lookup and the TCP connection.",
         },
         Key {
             name: "handshake",
             kind: Kind::Time { least: SECOND, most: TEN_MINUTES },
             default: Fallback::Is("\"15 s\""),
-            about: "To agree on TLS.",
+            about: "For the TLS handshake.",
         },
         Key {
             name: "first_byte",
             kind: Kind::Time { least: SECOND, most: TEN_MINUTES },
             default: Fallback::Is("\"30 s\""),
-            about: "To begin an answer.",
+            about: "For the first byte of an answer.",
         },
         Key {
             name: "silence",
@@ -43,14 +43,14 @@ pub(crate) static LIMITS: Table = Table {
             name: "slowest_bytes",
             kind: Kind::Size { least: 0, most: 1 << 30 },
             default: Fallback::Is("\"30 KiB\""),
-            about: "An article has to bring this much in every slowest_window; \"0 B\" lets it \
-                    crawl.",
+            about: "The least that an article must bring in every slowest_window before its connection is \
+                    closed; \"0 B\" is no minimum.",
         },
         Key {
             name: "slowest_window",
             kind: Kind::Time { least: SECOND, most: HOUR },
             default: Fallback::Is("\"30 s\""),
-            about: "The time for slowest_bytes.",
+            about: "The time in which slowest_bytes must arrive.",
         },
     ],
 };

@@ -1,4 +1,4 @@
-//! How much may be fetched.
+//! `[quota]` and the `quota_` keys of a server: [`Quota`] and [`ServerQuota`].
 
 use bergamot_limit::{Allowance, Calendar, Period, QuotaSettings, TimeOfDay, Weekday, Zone};
 use bergamot_types::ByteCount;
@@ -10,32 +10,32 @@ use crate::reading::kind::Kind;
 pub(crate) static QUOTA: Table = Table {
     name: "quota",
     repeated: false,
-    about: "How much all servers together may give. When a quota is reached, downloads pause until it \
-            begins anew; several hold together.",
+    about: "Limits on what is downloaded from all servers together. When one of them is reached, downloads \
+            pause until its next period begins; several can be set at the same time.",
     keys: &[
         Key {
             name: "daily",
             kind: Kind::Size { least: 0, most: MOST_QUOTA },
             default: Fallback::Is("\"0 GB\""),
-            about: "How much in a day; 0 is no limit.",
+            about: "Bytes per day; 0 is no limit.",
         },
         Key {
             name: "weekly",
             kind: Kind::Size { least: 0, most: MOST_QUOTA },
             default: Fallback::Is("\"0 GB\""),
-            about: "How much in a week; 0 is no limit.",
+            about: "Bytes per week; 0 is no limit.",
         },
         Key {
             name: "monthly",
             kind: Kind::Size { least: 0, most: MOST_QUOTA },
             default: Fallback::Is("\"0 GB\""),
-            about: "How much in a month; 0 is no limit.",
+            about: "Bytes per month; 0 is no limit.",
         },
         Key {
             name: "reset_time",
             kind: Kind::Text(TIME_OF_DAY),
             default: Fallback::Is("\"00:00\""),
-            about: "When a day of a quota begins, here and for the quotas of servers.",
+            about: "The time at which a day of a quota begins, here and for the quotas of servers.",
         },
         Key {
             name: "reset_weekday",
@@ -110,7 +110,7 @@ impl ServerQuota {
         }
     }
 
-    /// `all` says when days begin, and months unless the server knows better.
+    /// `all` defines when days begin, and months unless the server has a day of its own.
     pub(crate) fn settings(&self, all: &Quota, zone: Zone) -> QuotaSettings {
         let first = self.reset_day.unwrap_or(all.reset_day);
         let allowances = [

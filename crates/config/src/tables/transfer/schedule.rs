@@ -1,4 +1,4 @@
-//! When another rate holds, or nothing is fetched.
+//! `[[schedule]]`: [`Schedule`], a time of the week with its own rate limit or a pause.
 
 use bergamot_limit::{Effect, Rule, TimeOfDay, Weekdays};
 use bergamot_types::ByteRate;
@@ -10,8 +10,8 @@ use crate::reading::kind::Kind;
 pub(crate) static SCHEDULE: Table = Table {
     name: "schedule",
     repeated: true,
-    about: "A time of the week with a rate of its own, or without downloads. Repeat the table for each \
-            one; where they overlap the later one holds.",
+    about: "A time of the week with its own rate limit, or without downloads. Repeat the table for each one; \
+            where they overlap, the later table applies.",
     keys: &[
         Key {
             name: "days",
@@ -23,27 +23,27 @@ pub(crate) static SCHEDULE: Table = Table {
             name: "from",
             kind: Kind::Text(TIME_OF_DAY),
             default: Fallback::Required { example: "\"08:00\"" },
-            about: "When it begins, by clocks in download.time_zone.",
+            about: "The time at which it begins, in download.time_zone.",
         },
         Key {
             name: "to",
             kind: Kind::Text(TIME_OF_DAY),
             default: Fallback::Required { example: "\"22:30\"" },
-            about: "When it ends; on the next day, if that is not later than its begin.",
+            about: "The time at which it ends; on the next day if that is not later than `from`.",
         },
         Key {
             name: "rate",
             kind: Kind::Size { least: 0, most: 1 << 40 },
-            default: Fallback::Told { words: "none", example: "\"2 MB\"" },
-            about: "How much all connections together may read in a second, instead of download.rate; \
-                    0 B is no limit.",
+            default: Fallback::Described { words: "none", example: "\"2 MB\"" },
+            about: "Bytes per second that all connections together may read, instead of download.rate; 0 B \
+                    is no limit.",
         },
         Key {
             name: "pause",
             kind: Kind::Flag,
             default: Fallback::Is("false"),
-            about: "Fetch nothing; articles that were asked for still come. It stands in place of a \
-                    rate.",
+            about: "Pause downloads; articles that were requested already still arrive. It is used instead \
+                    of `rate`.",
         },
     ],
 };

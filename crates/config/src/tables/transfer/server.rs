@@ -1,4 +1,4 @@
-//! The servers of the file.
+//! [`Server`]: one `[[server]]` of the file, and the reader of these tables.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -21,7 +21,7 @@ pub struct Server {
     pub active: bool,
     pub address: Address,
     pub login: Option<bergamot_nntp::Login>,
-    /// Servers that name the same one share what the provider allows it.
+    /// Servers with the same account share its connections.
     pub account: Option<String>,
     pub security: Security,
     pub role: Role,
@@ -203,7 +203,7 @@ impl<'a> Servers<'a> {
             let other = self.variables.insert(variable.to_owned(), name.to_owned());
             if let Some(other) = other.filter(|_| self.environment.value(variable).is_some()) {
                 let (one, two) = (Shown(&other), Shown(name));
-                let reason = format!("both \"{one}\" and \"{two}\" go by that name; rename one");
+                let reason = format!("both \"{one}\" and \"{two}\" have that variable; rename one");
                 fields.unfit_variable(variable, key, reason);
             }
         }
@@ -256,7 +256,8 @@ fn read_roots(fields: &mut Fields<'_, '_>, base: &Path) -> Option<Vec<u8>> {
         .ok()
 }
 
-/// Looks at ciphers and certificates even where they have no effect yet: one day they will.
+/// Checks ciphers and certificates even where they have no effect, so that a later change of `encryption`
+/// does not reveal an error.
 fn check_tls(fields: &mut Fields<'_, '_>, mut settings: bergamot_net::ServerSettings) {
     settings.encryption = Encryption::Tls;
     settings.tls.verify = true;
@@ -529,16 +530,19 @@ mod tests {
         };
         assert_eq!(
             warnings("cert_verification = false"),
-            ["server a: CERTIFICATE VERIFICATION IS OFF, so anyone on the way can pose as the \
-              server and read the login"]
+            [
+                "server a: CERTIFICATE VERIFICATION IS OFF, so an attacker on the network can pose as the \
+              server and read the login"
+            ]
         );
         assert_eq!(
             warnings("encryption = 'none'\nusername = 'ann'\npassword = 'hunter2'"),
-            ["server a: the login is sent without encryption, for anyone on the way to read"]
+            ["server a: the login is sent without encryption and can be read on the network; set \
+              encryption = \"tls\""]
         );
         assert_eq!(
             warnings("encryption = 'none'\ncipher = 'TLS13_AES_128_GCM_SHA256'"),
-            ["server a: cipher has no effect, for there is no encryption"]
+            ["server a: cipher has no effect, because there is no encryption"]
         );
         assert_eq!(
             warnings("active = false\ncert_verification = false"),

@@ -1,4 +1,4 @@
-//! Room on the volumes, and the modes of what is made there.
+//! `[storage]`: [`Storage`], free space on the volumes, and the modes of new files and directories.
 
 use std::str::FromStr;
 
@@ -12,36 +12,36 @@ use crate::reading::kind::Kind;
 pub(crate) static STORAGE: Table = Table {
     name: "storage",
     repeated: false,
-    about: "Room on the volumes, and the modes of what is made there.",
+    about: "Free space on the volumes, and the modes of new files and directories.",
     keys: &[
         Key {
             name: "reserve",
             kind: Kind::Size { least: 0, most: 1 << 50 },
-            default: Fallback::Told {
+            default: Fallback::Described {
                 words: "a fiftieth of the volume, at most 1 GiB",
                 example: "\"5 GiB\"",
             },
-            about: "What is kept free on each volume that jobs are written to. A job that does not fit \
-                    beside that waits, and the next that fits runs.",
+            about: "The space that is kept free on each volume that jobs are written to. A job that does not \
+                    fit in the rest waits, and the next one that fits runs.",
         },
         Key {
             name: "umask",
             kind: Kind::Text("permissions in octal, like \"022\""),
-            default: Fallback::Told { words: "that of the process", example: "\"002\"" },
-            about: "The permissions that new files and directories do not get.",
+            default: Fallback::Described { words: "that of the process", example: "\"002\"" },
+            about: "The permission bits that are removed from new files and directories.",
         },
         Key {
             name: "file_mode",
             kind: Kind::Text("permissions in octal, like \"0644\""),
-            default: Fallback::Told { words: "what the umask leaves of 0666", example: "\"0664\"" },
-            about: "The permissions of downloaded files, whatever the umask. Where a share refuses to \
-                    set them, that is told once.",
+            default: Fallback::Described { words: "0666 without the umask", example: "\"0664\"" },
+            about: "The permissions of downloaded files, whatever the umask. If a share refuses to set them, \
+                    the log says so once.",
         },
         Key {
             name: "directory_mode",
             kind: Kind::Text("permissions in octal, like \"0755\""),
-            default: Fallback::Told { words: "what the umask leaves of 0777", example: "\"0775\"" },
-            about: "The same for their directories.",
+            default: Fallback::Described { words: "0777 without the umask", example: "\"0775\"" },
+            about: "The permissions of their directories, whatever the umask.",
         },
     ],
 };
@@ -55,7 +55,7 @@ pub struct Storage {
     pub directory_mode: Option<Mode>,
 }
 
-/// The permissions of owner, group and others, as people write them: in octal.
+/// Permissions of owner, group and others, in octal.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Mode(pub u32);
 
@@ -83,7 +83,7 @@ impl Storage {
             file_mode: fields.parsed("file_mode"),
             directory_mode: fields.parsed("directory_mode"),
         };
-        // Whoever cannot enter and write what it makes cannot download.
+        // Without these bits the daemon could not enter and write its own directories.
         if storage.file_mode.take_if(|mode| mode.0 & 0o600 != 0o600).is_some() {
             fields.unfit("file_mode", "the owner could not read and write");
         }

@@ -167,7 +167,7 @@ pub(crate) async fn remove<C: Control>(mut call: Call<'_, C>) -> Result<Reply, F
         (true, false) => Delete::Park,
         (false, true) => Delete::Finally,
         (true, true) => {
-            return Err(Fault::parameter("files that are kept need a job that is remembered"));
+            return Err(Fault::parameter("`keep_files` cannot be combined with `without_trace`"));
         }
     };
     edit_all(call, jobs, vec![Edit::Delete(delete)]).await

@@ -68,7 +68,7 @@ pub(crate) async fn edit_server<C: Control>(mut call: Call<'_, C>) -> Result<Rep
     let mut switches = Vec::new();
     while !arguments.is_empty() {
         let id = u16::try_from(arguments.integer("ID")?);
-        let id = id.map_err(|_| Fault::parameter("ID is no number of a server"))?;
+        let id = id.map_err(|_| Fault::parameter("ID is not the id of a server"))?;
         switches.push((ServerId(id), arguments.bool("Active")?));
     }
     if switches.is_empty() {
@@ -96,7 +96,7 @@ pub(crate) async fn test_server<C: Control>(mut call: Call<'_, C>) -> Result<Rep
     let seconds = u64::try_from(seconds).ok().filter(|seconds| *seconds > 0);
     let probe = ServerProbe {
         host,
-        port: port.map_err(|_| Fault::parameter("Port is no port"))?,
+        port: port.map_err(|_| Fault::parameter("Port is not a port number"))?,
         tls,
         username,
         password,

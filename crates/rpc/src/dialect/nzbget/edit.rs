@@ -85,7 +85,7 @@ impl Command {
         let (name, value) = self
             .parameter
             .split_once('=')
-            .ok_or_else(|| Fault::parameter("a parameter is written name=value"))?;
+            .ok_or_else(|| Fault::parameter("expected a parameter as name=value"))?;
         let parameter = Parameter { name: name.trim().to_owned(), value: value.to_owned() };
         bounds::parameters(vec![parameter.clone()])?;
         Ok(parameter)

@@ -123,7 +123,7 @@ fn shown(mut items: Vec<FeedItem>, all: bool) -> Vec<FeedItem> {
 }
 
 fn feed_of(id: i64) -> Result<FeedChoice, Fault> {
-    let id = u16::try_from(id).map_err(|_| Fault::parameter("ID is no feed"))?;
+    let id = u16::try_from(id).map_err(|_| Fault::parameter("ID is not the id of a feed"))?;
     Ok(FeedChoice::Id(id))
 }
 

@@ -84,7 +84,7 @@ impl Wanted {
             to = arguments.integer_or("IDTo", 0)?;
         }
         let job = u32::try_from(arguments.integer_or("NZBID", 0)?);
-        let job = job.map_err(|_| Fault::parameter("NZBID is no id"))?;
+        let job = job.map_err(|_| Fault::parameter("NZBID is not an id"))?;
         Ok(Self { from, to, job: Some(JobId(job)).filter(|job| job.0 != 0) })
     }
 }

@@ -38,7 +38,7 @@ pub(crate) async fn log<C: Control>(mut call: Call<'_, C>) -> Result<Reply, Faul
 pub(crate) async fn load_log<C: Control>(mut call: Call<'_, C>) -> Result<Reply, Fault> {
     let mut arguments = call.arguments()?;
     let job = u32::try_from(arguments.integer("NZBID")?);
-    let job = JobId(job.map_err(|_| Fault::parameter("NZBID is no id"))?);
+    let job = JobId(job.map_err(|_| Fault::parameter("NZBID is not an id"))?);
     let lines = lines(&mut arguments)?;
     let lines = call.control.log(LogQuery { job: Some(job), lines }).await?;
     call.answer(&each(&lines, Line))

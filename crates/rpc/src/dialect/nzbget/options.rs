@@ -92,8 +92,8 @@ impl Known {
         }
         let (key, meaning) = match self.kept {
             Kept::At(key, meaning) => (key, meaning),
-            Kept::InFile => return Err(self.not_settable("it is changed in the file alone")),
-            Kept::Nowhere => return Err(self.not_settable("bergamot has no such choice")),
+            Kept::InFile => return Err(self.not_settable("it can only be changed in the file")),
+            Kept::Nowhere => return Err(self.not_settable("bergamot does not have this option")),
         };
         let value = meaning
             .read(value)
@@ -102,7 +102,7 @@ impl Known {
         let (table, number, key) = match (self.table, key.split_once('.')) {
             (None, Some((table, key))) => (table, None, key),
             (Some((table, number)), _) => (table, Some(number), key),
-            (None, None) => return Err(self.not_settable("bergamot has no such choice")),
+            (None, None) => return Err(self.not_settable("bergamot does not have this option")),
         };
         Ok(Some(Setting { option: self.name.clone(), table, number, key, value }))
     }

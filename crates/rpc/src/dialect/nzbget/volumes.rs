@@ -87,7 +87,9 @@ pub(crate) async fn reset_server_volume<C: Control>(mut call: Call<'_, C>) -> Re
     let mut arguments = call.arguments()?;
     let server = match arguments.integer("ServerID")? {
         -1 => None,
-        id => Some(ServerId(u16::try_from(id).map_err(|_| Fault::parameter("ServerID is no id"))?)),
+        id => Some(ServerId(
+            u16::try_from(id).map_err(|_| Fault::parameter("ServerID is not an id"))?,
+        )),
     };
     let only_custom = match arguments.optional_text().unwrap_or_default().as_ref() {
         "" => false,

@@ -120,7 +120,7 @@ impl<C: Control> Http<C> {
         let (mut held, mut admitted) = (Held::default(), admitted);
         if admitted.is_err() {
             slot.on_body(false);
-            self.unauthenticated.read_up_to(&mut held, &mut body, TELLING, limit).await?;
+            self.unauthenticated.read_up_to(&mut held, &mut body, KEY_WITHIN, limit).await?;
             let so_far = params.with_fields(&form, &held.bytes);
             admitted = self.admitted_sab(connection, None, headers, &so_far).await;
         }
@@ -267,7 +267,7 @@ impl From<SabError> for Refused {
 }
 
 /// The fields that clients put before a file are well within it.
-const TELLING: usize = 64 << 10;
+const KEY_WITHIN: usize = 64 << 10;
 /// Room for all ids that a call may name; each value is copied more than once while it is decoded.
 const LARGEST_URLENCODED: usize = 1 << 20;
 /// An NZB of some 100,000 articles.

@@ -5,7 +5,7 @@ use bergamot_api::view::{Job, JobState, Mark};
 use bergamot_api::wire::without_keys;
 use bergamot_api::{Control, Refusal};
 use bergamot_queue::{Cause, Deletion};
-use bergamot_types::{JobId, print32};
+use bergamot_types::{JobId, fnv32};
 use serde::Serialize;
 use serde_json::json;
 
@@ -251,7 +251,7 @@ fn fingerprint(before: u32, job: &Job) -> u32 {
         past_status(job).len() as u64 + u64::from(job.stage_progress),
         u64::from(ended.is_some_and(|ended| ended.hidden)),
     ];
-    print32(numbers.into_iter().flat_map(u64::to_le_bytes))
+    fnv32(numbers.into_iter().flat_map(u64::to_le_bytes))
 }
 
 pub(super) async fn delete<C: Control>(call: Call<'_, C>) -> Answer {

@@ -78,83 +78,91 @@ macro_rules! modes {
 
 modes! {
     AddFile "addfile" "" Add Changes
-        "Takes the NZB in the field `name` or `nzbfile` of a form; `nzbname`, `cat`, `priority`, `pp`, `password`."
+        "Adds the NZB in the field `name` or `nzbfile` of a form; `nzbname`, `cat`, `priority`, `pp`, \
+         `password`."
         => add::add_file;
     AddLocalFile "addlocalfile" "" Add Changes
-        "Takes the NZB at the path `name`, which has to be in the watch folder or in one of `control.local_directories`." => add::add_local_file;
-    AddUrl "addurl" "" Add Changes "Fetches the NZB from the address `name`." => add::add_url;
-    ChangeCat "change_cat" "" Restricted Changes "Gives the job `value` the category `value2`."
+        "Adds the NZB at the path `name`, which must be in the watch folder or in one of \
+         `control.local_directories`." => add::add_local_file;
+    AddUrl "addurl" "" Add Changes "Adds the NZB at the URL `name`." => add::add_url;
+    ChangeCat "change_cat" "" Restricted Changes "Sets the category of the job `value` to `value2`."
         => queue_edit::change_category;
     ChangeOpts "change_opts" "" Restricted Changes
-        "Remembers `value2`, 0 to 3, as the post-processing of the job `value`."
+        "Stores `value2`, 0 to 3, as the post-processing of the job `value`."
         => queue_edit::change_options;
-    ChangeScript "change_script" "" Restricted Changes "There are no scripts, so only `None` is taken."
+    ChangeScript "change_script" "" Restricted Changes "There are no scripts, so only `None` is accepted."
         => queue_edit::change_script;
     ConfigPause "config" "set_pause" Restricted Changes "Pauses for `value` minutes; 0 resumes."
         => daemon_control::pause_for;
     ConfigSpeed "config" "speedlimit" Restricted Changes
-        "`value` is a percentage of `download.rate`, or a rate like `400K` or `4M`; 0 lifts it."
+        "`value` is a percentage of `download.rate`, or a rate like `400K` or `4M`; 0 removes the limit."
         => daemon_control::limit_speed;
-    Config "config" "" Control Changes "Keys and backups are made elsewhere: *not implemented*."
+    Config "config" "" Control Changes "Keys and backups: *not implemented*."
         => config::not_implemented;
-    DelConfig "del_config" "" Control Changes "The configuration is changed in its file: an error."
+    DelConfig "del_config" "" Control Changes "Always an error: the configuration is changed in its file \
+                                               only."
         => config::not_settable;
     FullStatus "fullstatus" "" Restricted Reads "The daemon, its directories and servers." => status::full;
     GetCats "get_cats" "" Restricted Reads "The categories, with `*` for none." => config::categories;
     GetConfig "get_config" "" Restricted Reads
-        "What clients want to know of it, without secrets; `section` and `keyword` narrow it down."
+        "The configuration as far as clients use it, without secrets; `section` and `keyword` select a part."
         => config::config;
     GetFiles "get_files" "" Restricted Reads "The files of the job `value`." => files::files;
     GetScripts "get_scripts" "" Restricted Reads "`None`." => config::scripts;
     HistoryDelete "history" "delete" Restricted Changes
-        "Hides jobs, or forgets them and their files with `archive=0` and `del_files=1`; `value` is a list of ids, `all`, `failed` or `completed`."
+        "Hides jobs, or removes them and their files with `archive=0` and `del_files=1`; `value` is a list \
+         of ids, `all`, `failed` or `completed`."
         => history::delete;
     HistoryMark "history" "mark_as_completed" Restricted Changes "Marks failed jobs as successes."
         => history::mark_as_completed;
     History "history" "" Restricted Reads
-        "Jobs that ended, behind those in post-processing; `start`, `limit`, `search`, `cat`, `status`, `nzo_ids`, `failed_only`, `archive`, `last_history_update`."
+        "Jobs in post-processing, then jobs that ended; `start`, `limit`, `search`, `cat`, `status`, \
+         `nzo_ids`, `failed_only`, `archive`, `last_history_update`."
         => history::history;
     Pause "pause" "" Restricted Changes "Pauses downloads." => daemon_control::pause;
     PausePp "pause_pp" "" Restricted Changes "Pauses post-processing." => daemon_control::pause_post;
     QueueAction "queue" "change_complete_action" Restricted Changes
-        "Nothing is done at the end, so only that is taken." => queue_edit::change_complete_action;
+        "There are no actions at the end, so only `none` is accepted." => queue_edit::change_complete_action;
     QueueDelete "queue" "delete" Restricted Changes
-        "Deletes jobs without a trace, or keeps what has come with `del_files=0`; `value` is a list of ids or `all`."
+        "Deletes jobs and their files without a history entry, or keeps the files with `del_files=0`; `value` is a list of ids or \
+         `all`."
         => queue_edit::delete;
-    QueueDeleteFile "queue" "delete_nzf" Restricted Changes "Takes the files `value2` out of the job `value`."
+    QueueDeleteFile "queue" "delete_nzf" Restricted Changes "Removes the files `value2` from the job `value`."
         => queue_edit::delete_files;
     QueuePause "queue" "pause" Restricted Changes "Pauses jobs." => queue_edit::pause;
-    QueuePriority "queue" "priority" Restricted Changes "Gives jobs the priority `value2`, -1 to 2."
+    QueuePriority "queue" "priority" Restricted Changes "Sets the priority of jobs to `value2`, -1 to 2."
         => queue_edit::set_priority;
-    QueuePurge "queue" "purge" Restricted Changes "Deletes all jobs, or those that `search` finds."
+    QueuePurge "queue" "purge" Restricted Changes "Deletes all jobs, or those that match `search`."
         => queue_edit::purge;
     QueueRename "queue" "rename" Restricted Changes
-        "Calls the job `value2`, with `value3` as the password of its archives." => queue_edit::rename;
-    QueueResume "queue" "resume" Restricted Changes "Ends the pause of jobs." => queue_edit::resume;
+        "Renames the job to `value2`, with `value3` as the password of its archives." => queue_edit::rename;
+    QueueResume "queue" "resume" Restricted Changes "Resumes jobs." => queue_edit::resume;
     QueueSort "queue" "sort" Restricted Changes
         "By `name`, `size`, `remaining`, `priority` or `cat`; `dir` is `asc` or `desc`." => queue_edit::sort;
     Queue "queue" "" Restricted Reads
         "The queue; `start`, `limit`, `search`, `cat`, `priority`, `status`, `nzo_ids`." => queue::queue;
-    Restart "restart" "" Restricted Changes "Reads the configuration again, as `reload` does."
+    Restart "restart" "" Restricted Changes "Reloads the configuration."
         => daemon_control::restart;
-    Resume "resume" "" Restricted Changes "Ends the pause of downloads." => daemon_control::resume;
-    ResumePp "resume_pp" "" Restricted Changes "Ends the pause of post-processing." => daemon_control::resume_post;
-    Retry "retry" "" Restricted Changes "Tries the job `value` again, under the same id." => history::retry;
-    RetryAll "retry_all" "" Restricted Changes "Tries all failed jobs again." => history::retry_all;
+    Resume "resume" "" Restricted Changes "Resumes downloads." => daemon_control::resume;
+    ResumePp "resume_pp" "" Restricted Changes "Resumes post-processing." => daemon_control::resume_post;
+    Retry "retry" "" Restricted Changes "Retries the job `value`, under the same id." => history::retry;
+    RetryAll "retry_all" "" Restricted Changes "Retries all failed jobs." => history::retry_all;
     RssNow "rss_now" "" Restricted Changes "Reads all feeds now." => daemon_control::read_feeds;
-    ServerStats "server_stats" "" Restricted Reads "What came from each server, and when." => volumes::volumes;
-    SetConfig "set_config" "" Control Changes "The configuration is changed in its file: an error."
+    ServerStats "server_stats" "" Restricted Reads "Bytes downloaded from each server, by day." => volumes::volumes;
+    SetConfig "set_config" "" Control Changes "Always an error: the configuration is changed in its file \
+                                               only."
         => config::not_settable;
-    Shutdown "shutdown" "" Restricted Changes "Ends the daemon." => daemon_control::shut_down;
-    StatusName "status" "unblock_server" Restricted Changes "Switches the server `value` on."
+    Shutdown "shutdown" "" Restricted Changes "Stops the daemon." => daemon_control::shut_down;
+    StatusName "status" "unblock_server" Restricted Changes "Activates the server `value`."
         => daemon_control::unblock_server;
     Status "status" "" Restricted Reads "As `fullstatus`." => status::full;
     Switch "switch" "" Restricted Changes
-        "Moves the job `value` to the place of `value2`, which is an id or a number." => queue_edit::switch;
-    WarningsClear "warnings" "clear" Restricted Changes "Warnings go by themselves: *not implemented*."
+        "Moves the job `value` to the position of `value2`, which is an id or a number." => queue_edit::switch;
+    WarningsClear "warnings" "clear" Restricted Changes "Warnings are removed automatically: *not \
+                                                         implemented*."
         => config::not_implemented;
-    Warnings "warnings" "" Restricted Reads "What was wrong lately." => status::warnings;
-    WatchedNow "watched_now" "" Restricted Changes "Looks into the watch folder now." => daemon_control::scan;
+    Warnings "warnings" "" Restricted Reads "Recent warnings." => status::warnings;
+    WatchedNow "watched_now" "" Restricted Changes "Scans the watch folder now." => daemon_control::scan;
 }
 
 /// Of each row, in the order of the table.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::amount::ByteRate;
 
-/// What a server that owes an article may allow itself before it counts as dead.
+/// The timeouts of one article request; past them the connection counts as dead.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Patience {
     /// Without a single byte.

@@ -1,5 +1,8 @@
 //! [`JobDir`]: the directory of one job while it is downloaded; shared by the writer's threads.
 
+mod compare;
+mod working_name;
+
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
@@ -12,8 +15,13 @@ use rustix::fs::{self, FileType, OFlags};
 use rustix::io::Errno;
 use tracing::debug;
 
+pub use compare::{Compared, Sum};
+
 use crate::error::DiskError;
 use crate::files::folder::{Folder, Renamed, Stamp, status_of};
+use crate::files::job_dir::working_name::{
+    JOINING, is_working_name, part_index, part_name, unlike_working_names,
+};
 use crate::files::moving::Move;
 use crate::files::names::Names;
 use crate::files::part_file::{PartFile, PartHistory};
@@ -29,7 +37,7 @@ pub struct JobDir {
     identity: (u64, u64),
     parts: Mutex<HashMap<u32, KnownPart>>, // another file of such a name is not ours; locked while one is opened
     identities: Mutex<HashMap<u32, FileIdentity>>, // of those, for a caller that does not wait for the disk
-    finished: Mutex<BTreeMap<u32, Promised>>,      // what the job consists of when it is moved
+    finished: Mutex<BTreeMap<u32, Finished>>,      // what the job consists of when it is moved
     names: Mutex<Option<Names>>,                   // read when the first file is finished
     unflushed: Mutex<HashMap<u32, u64>>, // parts that were written to since they were flushed, and how much
     unsynced: Mutex<HashMap<u32, DiskError>>, // parts that could not be brought to the disk
@@ -37,12 +45,12 @@ pub struct JobDir {
     renumbers_inodes: bool,              // a file may come to have another identity
 }
 
-/// An unfinished file that lies here.
+/// An unfinished file of this directory.
 #[derive(Debug)]
 struct KnownPart {
     identity: FileIdentity,
     history: Arc<PartHistory>,
-    is_lost: bool, // it is not what was written: nothing more is written under its name
+    is_lost: bool, // the file was replaced or truncated: nothing more is written to it
 }
 
 impl KnownPart {
@@ -53,27 +61,10 @@ impl KnownPart {
 
 /// A finished file, as it was when it got its name.
 #[derive(Clone, Debug)]
-struct Promised {
+struct Finished {
     name: OsString,
     status: FileStatus,
     stamp: Option<Stamp>, // where inode numbers may change
-}
-
-/// What was found in a file that was read.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Compared {
-    /// Which runs of bytes are there as they should be.
-    pub agrees: Vec<bool>,
-    /// Of the very file that was read, after that; none if there is no such file.
-    pub status: Option<FileStatus>,
-}
-
-/// What a run of bytes of a file has to be.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Sum {
-    pub from: u64,
-    pub length: u64,
-    pub crc32: u32,
 }
 
 /// A run of bytes that was written to a provisional place.
@@ -133,11 +124,11 @@ impl JobDir {
         self.listing(|name| !is_working_name(name))
     }
 
-    /// The file of that index lies here, finished. [`Self::move_to`] fails if it is not there as it is now.
+    /// The file of that index is finished. [`Self::move_to`] fails if it is not the same file by then.
     pub fn expect_finished(&self, index: u32, name: &str, status: FileStatus) {
         let name = OsString::from(name);
         let stamp = if self.renumbers_inodes { self.stamp_of(&name, status) } else { None };
-        lock(&self.finished).insert(index, Promised { name, status, stamp });
+        lock(&self.finished).insert(index, Finished { name, status, stamp });
     }
 
     /// If it is that file now.
@@ -153,48 +144,7 @@ impl JobDir {
 
     /// What the finished file of that index was when it got its name. It never waits for the disk.
     pub fn finished_status(&self, index: u32) -> Option<FileStatus> {
-        lock(&self.finished).get(&index).map(|promised| promised.status)
-    }
-
-    /// Which of these runs of bytes lie in the unfinished file as they should. The file that was read is
-    /// the one that is gone on with.
-    ///
-    /// An error says nothing of what lies there, and is never `Vanished` nor `Changed`.
-    pub fn compare_part(&self, index: u32, sums: &[Option<Sum>]) -> Result<Compared, DiskError> {
-        let compared = self.compare(&part_name(index), sums)?;
-        if let Some(status) = compared.status {
-            self.know_part(&mut lock(&self.parts), index, KnownPart::new(status));
-        }
-        Ok(compared)
-    }
-
-    /// The same of a finished file.
-    pub fn compare_finished(
-        &self,
-        name: &str,
-        sums: &[Option<Sum>],
-    ) -> Result<Compared, DiskError> {
-        self.compare(OsStr::new(name), sums)
-    }
-
-    fn compare(&self, name: &OsStr, sums: &[Option<Sum>]) -> Result<Compared, DiskError> {
-        self.read_and_compare(name, sums).map_err(|error| match error {
-            // A share does not know the handle any more, which does not mean that the file is gone.
-            DiskError::Vanished { path } => DiskError::Broken { path, errno: Errno::STALE },
-            error => error,
-        })
-    }
-
-    /// Those without a sum are not as they should be.
-    fn read_and_compare(&self, name: &OsStr, sums: &[Option<Sum>]) -> Result<Compared, DiskError> {
-        if self.folder.stat(name)?.is_none() {
-            return Ok(Compared { agrees: vec![false; sums.len()], status: None });
-        }
-        let (file, _) = self.folder.open(name, OFlags::RDONLY)?;
-        let part = PartFile::new(0, file, self.folder.path().join(name), &self.folder);
-        let agrees = |sum: &Option<Sum>| sum.map_or(Ok(false), |sum| part.agrees_with(&sum));
-        let agrees = sums.iter().map(agrees).collect::<Result<_, _>>()?;
-        Ok(Compared { agrees, status: Some(part.status()?) })
+        lock(&self.finished).get(&index).map(|finished| finished.status)
     }
 
     /// Makes an unfinished file of a finished one, of which not all is as it should be.
@@ -212,11 +162,11 @@ impl JobDir {
         }
     }
 
-    /// Removes finished files that are in no record: the daemon was killed between a name and its
-    /// record, and will fetch that file anew. Kept, it would come to lie there twice.
+    /// Removes finished files that are in no record: the daemon was killed between the rename and the record,
+    /// and will download that file again. If it were kept, there would be two copies.
     pub fn remove_all_but(&self, known: &[&str]) -> Result<(), DiskError> {
         for (name, _) in self.finished()? {
-            // What is hidden is a mark of ours that tells how far a move had got.
+            // Hidden files are our marks of a move.
             let is_mark = name.as_encoded_bytes().starts_with(b".");
             if !is_mark && !known.iter().any(|known| name == **known) {
                 debug!(file = %Shown(&name.to_string_lossy()), "not on record, removed");
@@ -269,7 +219,7 @@ impl JobDir {
         Ok(part.with_history(history))
     }
 
-    /// What bears the name must be what was written, not a file put in its place, and none that was cut.
+    /// The file under that name must be the one that was written, not replaced and not truncated.
     fn open_known(&self, index: u32, known: &KnownPart) -> Result<PartFile, DiskError> {
         let name = part_name(index);
         let (file, status) = self.folder.open(&name, OFlags::RDWR)?;
@@ -283,12 +233,12 @@ impl JobDir {
         Ok(self.part_file(index, file).with_history(known.history.clone()))
     }
 
-    /// Whether the files here may come to have other identities.
+    /// Whether inode numbers may change on this file system.
     pub fn renumbers_inodes(&self) -> bool {
         self.renumbers_inodes
     }
 
-    /// Whether the same file may have had one identity and have the other now.
+    /// Whether both identities may belong to the same file.
     fn is_renumbered(&self, before: FileIdentity, now: FileIdentity) -> bool {
         self.renumbers_inodes && before.device == now.device
     }
@@ -300,7 +250,7 @@ impl JobDir {
         }
     }
 
-    /// It is not what was written, and stays so.
+    /// Marks the part as replaced or truncated, for as long as the directory is open.
     pub(crate) fn lose_part(&self, index: u32) {
         if let Some(known) = lock(&self.parts).get_mut(&index) {
             known.is_lost = true;
@@ -308,8 +258,7 @@ impl JobDir {
         self.note_flushed(index);
     }
 
-    /// A second handle of an unfinished file, to write to it past the page cache; many file systems
-    /// have none to give.
+    /// A second handle of an unfinished file, with `O_DIRECT`; many file systems do not support it.
     pub(crate) fn open_directly(&self, part: &PartFile) -> Result<OwnedFd, DiskError> {
         let name = part_name(part.index());
         let direct = self.folder.kernel().direct();
@@ -338,7 +287,7 @@ impl JobDir {
         self.note_flushed(index);
     }
 
-    /// So much lies in the page cache; nothing, of what went past it.
+    /// Adds bytes that are in the page cache only; direct writes do not count.
     pub(crate) fn note_unflushed(&self, index: u32, bytes: u64) {
         *lock(&self.unflushed).entry(index).or_default() += bytes;
     }
@@ -347,17 +296,18 @@ impl JobDir {
         lock(&self.unflushed).get(&index).copied().unwrap_or(0)
     }
 
-    /// Before it is: what is written meanwhile may come too late. Gives how much there was.
+    /// To be called before the flush: bytes that are written during it may not be included. Returns how many
+    /// there were.
     pub(crate) fn note_flushed(&self, index: u32) -> u64 {
         lock(&self.unflushed).remove(&index).unwrap_or(0)
     }
 
-    /// Brings all unfinished files to the disk; the first failure, be it of an earlier flush.
+    /// Fsyncs all unfinished files; returns the first failure, also one of an earlier flush.
     pub(crate) fn sync_parts(&self) -> Result<(), DiskError> {
         let unflushed = std::mem::take(&mut *lock(&self.unflushed));
         let mut result = Ok(());
         for (index, bytes) in unflushed {
-            // Not by `part`, which tells of a file that vanished only once: a write has to know.
+            // Not by `part`, which reports a vanished file only once: a write has to receive that error.
             let synced = self.open_part(index).and_then(|part| part.sync());
             match &synced {
                 Ok(()) => {}
@@ -378,7 +328,7 @@ impl JobDir {
         result.and(earlier.map_or(Ok(()), Err))
     }
 
-    /// The kernel tells of a failed flush once and forgets it; finishing the file must fail.
+    /// The kernel reports a failed flush only once, so it is remembered: finishing the file must fail.
     pub(crate) fn remember_unsynced(&self, index: u32, error: DiskError) {
         lock(&self.unsynced).insert(index, error);
     }
@@ -396,7 +346,8 @@ impl JobDir {
         self.finish_by(part, &Whole { size, pieces, sums: &[] }, wanted, || part.sync())
     }
 
-    /// The same for a caller that has its own way to sync it. What differs from its sums is `Changed`.
+    /// The same for a caller that fsyncs the file itself. A file that differs from its checksums is
+    /// `Changed`.
     pub(crate) fn finish_by(
         &self,
         part: &PartFile,
@@ -436,7 +387,7 @@ impl JobDir {
         Ok(name)
     }
 
-    /// From the disk, not from what the kernel still has of it.
+    /// Compares the file as read from the disk, not from the page cache.
     fn read_back(&self, part: &PartFile, sums: &[Sum]) -> Result<(), DiskError> {
         if !sums.is_empty() {
             part.drop_cache();
@@ -462,7 +413,7 @@ impl JobDir {
         }
     }
 
-    /// What bears the name must be what we wrote, not a file put in its place.
+    /// The file under that name must be the one that was written, not a replacement.
     fn check_in_place(&self, part: &PartFile, working: &OsStr) -> Result<(), DiskError> {
         let there = self.folder.stat(working)?.map(|stat| status_of(&stat).identity);
         let checked = match there == Some(part.identity()?) {
@@ -532,26 +483,26 @@ impl JobDir {
 
     /// All finished files are there as they were when they got their names.
     pub(crate) fn check_promised(&self) -> Result<(), DiskError> {
-        let promised: Vec<_> = lock(&self.finished).values().cloned().collect();
-        for promised in promised {
-            let path = || self.folder.path().join(&promised.name);
-            match self.folder.stat(&promised.name)? {
+        let finished: Vec<_> = lock(&self.finished).values().cloned().collect();
+        for finished in finished {
+            let path = || self.folder.path().join(&finished.name);
+            match self.folder.stat(&finished.name)? {
                 None => return Err(DiskError::Vanished { path: path() }),
-                Some(stat) if self.is_promised(&promised, &stat) => {}
+                Some(stat) if self.is_unchanged(&finished, &stat) => {}
                 Some(_) => return Err(DiskError::Changed { path: path() }),
             }
         }
         Ok(())
     }
 
-    fn is_promised(&self, Promised { status, stamp, .. }: &Promised, stat: &fs::Stat) -> bool {
+    fn is_unchanged(&self, Finished { status, stamp, .. }: &Finished, stat: &fs::Stat) -> bool {
         let there = status_of(stat);
         there == *status
             || self.is_renumbered(status.identity, there.identity)
                 && *stamp == Some(Stamp::of(stat))
     }
 
-    /// What is left unfinished when the job is done is of no use to anyone.
+    /// Removes the unfinished files of a job that has ended.
     pub(crate) fn remove_parts(&self) -> Result<(), DiskError> {
         for (name, kind) in self.folder.entries()? {
             if is_working_name(&name) && kind != FileType::Directory {
@@ -590,34 +541,9 @@ pub(crate) struct Whole<'a> {
     pub(crate) sums: &'a [Sum],
 }
 
-/// What was written is not to be had any more.
+/// Whether the error means that written data is lost.
 pub(crate) fn is_lost(error: &DiskError) -> bool {
     matches!(error, DiskError::Changed { .. } | DiskError::Vanished { .. })
-}
-
-fn part_name(index: u32) -> OsString {
-    OsString::from(format!("{index:04}{UNFINISHED}"))
-}
-
-fn part_index(name: &OsStr) -> Option<u32> {
-    let index = name.to_str()?.strip_suffix(UNFINISHED)?.parse().ok()?;
-    (part_name(index) == name).then_some(index)
-}
-
-/// Also of names that are ours only to a file system that ignores case.
-fn is_working_name(name: &OsStr) -> bool {
-    let Some(name) = name.to_str().map(str::to_ascii_lowercase) else { return false };
-    let stem = name.strip_suffix(JOINING).or_else(|| name.strip_suffix(UNFINISHED));
-    stem.is_some_and(|stem| !stem.is_empty() && stem.bytes().all(|b| b.is_ascii_digit()))
-}
-
-/// A file of the NZB may well be called `0007.part`.
-fn unlike_working_names(wanted: &SafeName) -> SafeName {
-    if is_working_name(OsStr::new(wanted.as_str())) {
-        SafeName::from_raw(&format!("_{wanted}"))
-    } else {
-        wanted.clone()
-    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -625,109 +551,5 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-const UNFINISHED: &str = ".part";
-const JOINING: &str = ".join.part";
-
 #[cfg(test)]
-mod tests {
-    use std::os::fd::BorrowedFd;
-
-    use tempfile::TempDir;
-
-    use super::*;
-    use crate::files::kernel::Kernel;
-
-    /// Reads nothing but this error.
-    #[derive(Debug)]
-    struct Unreadable(Errno);
-
-    impl Kernel for Unreadable {
-        fn pread(&self, _: BorrowedFd<'_>, _: &mut [u8], _: u64) -> rustix::io::Result<usize> {
-            Err(self.0)
-        }
-    }
-
-    #[test]
-    fn what_cannot_be_read_is_not_taken_for_changed() {
-        let sums = [Some(Sum { from: 0, length: 3, crc32: 0 }), None];
-        for errno in [Errno::IO, Errno::STALE, Errno::MFILE] {
-            let temp = TempDir::new().unwrap();
-            let root = Root::with_kernel(temp.path(), Arc::new(Unreadable(errno))).unwrap();
-            let dir = root.job_dir(&SafeName::from_raw("job")).unwrap();
-            let gone = Compared { agrees: vec![false, false], status: None };
-            assert_eq!(dir.compare_part(7, &sums).unwrap(), gone);
-            dir.part(7).unwrap().write_at(0, b"abc").unwrap();
-            let error = dir.compare_part(7, &sums).unwrap_err();
-            assert!(!is_lost(&error), "{error}");
-        }
-    }
-
-    #[test]
-    fn what_is_shorter_than_it_should_be_differs() {
-        let temp = TempDir::new().unwrap();
-        let dir = Root::open(temp.path()).unwrap().job_dir(&SafeName::from_raw("job")).unwrap();
-        dir.part(7).unwrap().write_at(0, b"abc").unwrap();
-        let crc32 = crc32fast::hash(b"abc");
-        let sums = [3, 4].map(|length| Some(Sum { from: 0, length, crc32 }));
-        assert_eq!(dir.compare_part(7, &sums).unwrap().agrees, [true, false]);
-    }
-
-    /// A file system whose inode numbers cannot be relied on.
-    #[derive(Debug)]
-    struct Renumbering(bool);
-
-    impl Kernel for Renumbering {
-        fn renumbers_inodes(&self, _: BorrowedFd<'_>) -> bool {
-            self.0
-        }
-    }
-
-    /// A directory with one unfinished and one finished file, of which the inodes were others before.
-    fn renumbered(renumbers: bool) -> (TempDir, JobDir) {
-        let temp = TempDir::new().unwrap();
-        let root = Root::with_kernel(temp.path(), Arc::new(Renumbering(renumbers))).unwrap();
-        let dir = root.job_dir(&SafeName::from_raw("job")).unwrap();
-        for index in [0, 1] {
-            dir.part(index).unwrap().write_at(0, b"abc").unwrap();
-        }
-        let part = dir.part(1).unwrap();
-        dir.finish(&part, ByteCount(3), &[], &SafeName::from_raw("b")).unwrap();
-        lock(&dir.parts).get_mut(&0).unwrap().identity.inode += 1000;
-        lock(&dir.finished).get_mut(&1).unwrap().status.identity.inode += 1000;
-        (temp, dir)
-    }
-
-    #[test]
-    fn a_file_that_only_has_another_inode_is_the_same_where_inodes_change() {
-        let (_temp, dir) = renumbered(true);
-        dir.check_promised().unwrap();
-        dir.part(0).unwrap().write_at(3, b"def").unwrap();
-        dir.part(0).unwrap().write_at(6, b"ghi").unwrap();
-        let (_temp, dir) = renumbered(false);
-        assert_eq!(dir.check_promised().unwrap_err().code(), "file.changed");
-        assert_eq!(dir.part(0).unwrap_err().code(), "file.changed");
-    }
-
-    #[test]
-    fn another_file_in_its_place_is_found_where_inodes_change_too() {
-        let (_temp, dir) = renumbered(true);
-        for (name, times) in [("0000.part", "other"), ("b", "another")] {
-            let [old, new] = [name, times].map(|name| dir.path().join(name));
-            std::fs::write(&new, b"xyz").unwrap();
-            let modified = std::fs::metadata(&old).unwrap().modified().unwrap();
-            let later = modified + std::time::Duration::from_secs(1);
-            std::fs::File::options().write(true).open(&new).unwrap().set_modified(later).unwrap();
-            std::fs::rename(new, old).unwrap();
-        }
-        assert_eq!(dir.check_promised().unwrap_err().code(), "file.changed");
-        assert_eq!(dir.part(0).unwrap_err().code(), "file.changed");
-    }
-
-    #[test]
-    fn the_file_that_was_read_is_the_one_that_is_gone_on_with() {
-        let (_temp, dir) = renumbered(false);
-        let sums = [Some(Sum { from: 0, length: 3, crc32: crc32fast::hash(b"abc") })];
-        assert_eq!(dir.compare_part(0, &sums).unwrap().agrees, [true]);
-        dir.part(0).unwrap().write_at(3, b"def").unwrap();
-    }
-}
+mod tests;

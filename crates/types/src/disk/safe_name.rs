@@ -4,7 +4,7 @@ use std::fmt;
 
 use unicode_normalization::UnicodeNormalization;
 
-use crate::fnv::print32;
+use crate::fnv::fnv32;
 use crate::printable;
 
 /// One path component that is safe on every platform.
@@ -121,7 +121,7 @@ fn fit(name: &str, limit: usize) -> String {
         return name.to_owned();
     }
     let (stem, extension) = split_extension(name);
-    let hash = format!("~{:08x}", print32(stem.bytes()));
+    let hash = format!("~{:08x}", fnv32(stem.bytes()));
     let mut cut = limit - hash.len() - extension.len();
     while !stem.is_char_boundary(cut) {
         cut -= 1;

@@ -1,6 +1,6 @@
 //! [`MessageIdList`]: many message-ids in one allocation.
 
-use crate::message_id::{self, InvalidMessageId, MessageId};
+use crate::news::message_id::{self, InvalidMessageId, MessageId};
 
 /// Message-ids packed end to end in one buffer.
 ///
