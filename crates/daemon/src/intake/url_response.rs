@@ -1,16 +1,17 @@
 //! What the address of an NZB answered: an NZB, an archive of them, or something else; read on a blocking thread.
 
-use std::io::{Cursor, Read};
+use std::io::{self, Cursor, Read};
 use std::time::Duration;
 
 use bergamot_jobs::engine_job::contents;
 use bergamot_jobs::{Contents, Dupe, Fingerprint, Record};
 use bergamot_net::http::Response;
-use bergamot_nzb::{Limits, Member, Nzb, NzbError, Zip};
+use bergamot_nzb::{Limits, Member, Nzb, NzbError, Zip, ZipError};
 use bergamot_queue::Cause;
 use bergamot_store::StoreError;
 use bergamot_types::{JobId, Secret, Shown, Url};
 use flate2::bufread::MultiGzDecoder;
+use thiserror::Error;
 use tracing::warn;
 
 use crate::intake::new_job::{NewJobs, Wishes, explained, job_name};
@@ -107,11 +108,11 @@ impl NewJobs {
     fn refuse_members(
         &self,
         record: &Record,
-        members: &[(&Member, String)],
+        members: &[(&Member, MemberError)],
         accept: &dyn Fn(Record),
     ) {
         for (member, why) in members {
-            match self.refuse(&wishes_of(record, member), &[], why) {
+            match self.refuse(&wishes_of(record, member), &[], &why.to_string()) {
                 Ok(refused) => accept(refused),
                 Err(error) => {
                     warn!(job = %record.id, member = %Shown(&member.name), "{why}; {error}")
@@ -168,11 +169,22 @@ fn nzbs_of<'z>(zip: &'z Zip<'_>) -> Result<Vec<&'z Member>, FetchError> {
     Err(FetchError::never(Cause::Refused, why))
 }
 
-fn read(content: Vec<u8>) -> Result<(Nzb, Vec<u8>), String> {
-    match bergamot_nzb::read(content.as_slice(), &Limits::default()) {
-        Ok(nzb) => Ok((nzb, content)),
-        Err(error) => Err(explained(&error)),
-    }
+/// Why a member of a ZIP archive cannot be used.
+#[derive(Debug, Error)]
+enum MemberError {
+    #[error("{code}: {0}", code = .0.code())]
+    Archive(ZipError),
+    #[error("zip.damaged: {0}")]
+    Damaged(io::Error),
+    #[error("{}", explained(.0))]
+    Nzb(NzbError),
+    #[error("zip.too_large: it has more than {0} bytes")]
+    TooLarge(u64),
+}
+
+fn read(content: Vec<u8>) -> Result<(Nzb, Vec<u8>), MemberError> {
+    let nzb = bergamot_nzb::read(content.as_slice(), &Limits::default());
+    Ok((nzb.map_err(MemberError::Nzb)?, content))
 }
 
 /// What the headers tell of an NZB.
@@ -247,16 +259,16 @@ fn out_of_gzip(body: Vec<u8>) -> Result<Vec<u8>, FetchError> {
 }
 
 /// What is in a member. `left` bytes may come of all members together.
-fn content(zip: &Zip<'_>, member: &Member, left: &mut u64) -> Result<Vec<u8>, String> {
-    let unpacked = zip.read(member).map_err(|error| format!("{}: {error}", error.code()))?;
+fn content(zip: &Zip<'_>, member: &Member, left: &mut u64) -> Result<Vec<u8>, MemberError> {
+    let unpacked = zip.read(member).map_err(MemberError::Archive)?;
     let most = LARGEST_MEMBER.min(*left);
     let mut bytes = Vec::new();
     let read = unpacked.take(most + 1).read_to_end(&mut bytes);
     let length = bytes.len() as u64;
     *left = left.saturating_sub(length);
-    read.map_err(|error| format!("zip.damaged: {error}"))?;
+    read.map_err(MemberError::Damaged)?;
     match length > most {
-        true => Err(format!("zip.too_large: it has more than {most} bytes")),
+        true => Err(MemberError::TooLarge(most)),
         false => Ok(bytes),
     }
 }
