@@ -302,12 +302,13 @@ impl<W> Core<W> {
         }
         self.act(Action::StopFetching(job));
         self.list.step(job, Step::End);
-        let Some(record) = self.list.record_mut(job) else { return };
-        if let Ending::Completed { .. } = outcome.ending {
+        if let Ending::Completed { .. } = outcome.ending
+            && let Some(record) = self.list.record_mut(job)
+        {
             // It has left it, and another job may come to have one of that name.
             record.directory = None;
         }
-        record.end(outcome);
+        self.list.end(job, outcome);
         self.list.end_loading(job); // the result of a load that is under way is not wanted any more
         self.write(job);
     }
