@@ -350,7 +350,9 @@ impl<W> Core<W> {
 
     /// Removes ended jobs that the history need not keep, with the files of those that failed.
     pub(super) fn prune(&mut self, now: Now) {
-        let records = self.list.history().chain(self.list.queued());
+        // One whose end is not on disk yet is still in the queue, and leaves that first.
+        let queued = self.list.queued().filter(|record| record.outcome.is_none());
+        let records = self.list.history().chain(queued);
         let Expired { by_number, by_age, postponed } =
             self.retention.check(now.instant, now.date, records);
         if let Some(Postponed { jobs, doubt, until }) = postponed {

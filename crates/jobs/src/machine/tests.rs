@@ -1,0 +1,202 @@
+//! Tests of [`Jobs`] that need no driver: events in, actions out.
+
+use std::sync::Mutex;
+
+use bergamot_engine::Settings as EngineSettings;
+use bergamot_nzb::Nzb;
+use bergamot_queue::Propagation;
+use bergamot_storage::{Reserve, Space};
+use bergamot_types::{ByteCount, UnixTime};
+
+use super::*;
+use crate::admission::Survey;
+use crate::record::fingerprint::Fingerprint;
+use crate::record::outcome::Outcome;
+
+const GB: u64 = 1 << 30;
+
+/// Every NZB is there, and no two jobs have the same articles.
+#[derive(Debug, Default)]
+struct PlainSpool(Mutex<i64>);
+
+impl PlainSpool {
+    fn next(&self) -> i64 {
+        let mut last = self.0.lock().unwrap();
+        *last += 1;
+        *last
+    }
+}
+
+impl SpoolView for PlainSpool {
+    fn next_id(&self) -> JobId {
+        JobId(100 + self.next() as u32)
+    }
+
+    fn next_sequence(&self) -> u64 {
+        self.next() as u64
+    }
+
+    fn next_rank(&self) -> i64 {
+        self.next() << 20
+    }
+
+    fn stay_below(&self, _: i64) {}
+
+    fn copies(&self, _: Fingerprint) -> Vec<JobId> {
+        Vec::new()
+    }
+
+    fn has_nzb(&self, _: JobId) -> bool {
+        true
+    }
+}
+
+/// The machine with an engine that is told all that the machine tells it. Callers are numbers.
+struct World {
+    jobs: Jobs<u32>,
+    engine: Engine,
+    now: Now,
+}
+
+impl World {
+    /// With jobs of these numbers in the queue; the volumes have room.
+    fn new(jobs: &[u32]) -> Self {
+        Self::with(settings(), jobs.iter().map(|id| Box::new(record(*id))).collect())
+    }
+
+    fn with(settings: Settings, records: Records) -> Self {
+        let now = Now { instant: Instant::now(), date: UnixTime(1_800_000_000) };
+        let engine = Engine::new(now.instant, EngineSettings::default());
+        let jobs = Jobs::new(now, settings, Arc::new(PlainSpool::default()), records);
+        let mut world = Self { jobs, engine, now };
+        world.jobs.resume_queue(now, &world.engine, &[]);
+        world
+    }
+
+    /// Tells the machine, and returns what it orders then.
+    fn tell(&mut self, event: Event) -> Vec<Action<u32>> {
+        self.jobs.handle(self.now, &self.engine, event);
+        self.actions()
+    }
+
+    fn edit(&mut self, job: u32, edit: &Edit) -> Vec<Action<u32>> {
+        for edited in self.jobs.edit(self.now, &self.engine, &[JobId(job)], edit) {
+            edited.unwrap();
+        }
+        self.actions()
+    }
+
+    fn actions(&mut self) -> Vec<Action<u32>> {
+        let mut actions = Vec::new();
+        while let Some(action) = self.jobs.poll_action() {
+            match action {
+                Action::Tell(event) => {
+                    self.engine.handle(self.now, event);
+                    while self.engine.poll_order().is_some() {}
+                }
+                other => actions.push(other),
+            }
+        }
+        self.jobs.list().check();
+        actions
+    }
+
+    fn survey(&mut self) -> Vec<Action<u32>> {
+        let space = Space { free: ByteCount(GB), total: ByteCount(GB) };
+        let volumes = vec![("/i".into(), Ok((VolumeId(1), space)))];
+        let volumes = volumes.into_iter().chain([("/c".into(), Ok((VolumeId(1), space)))]);
+        let survey = Survey { volumes: volumes.collect(), ..Survey::default() };
+        self.tell(Event::Surveyed(Box::new(survey)))
+    }
+
+    /// Its write has ended well.
+    fn written(&mut self, job: u32, is_over: bool) -> Vec<Action<u32>> {
+        self.tell(Event::Written { job: JobId(job), is_over, result: Ok(()) })
+    }
+
+    /// All that may be loaded is, and is in the engine.
+    fn load_all(&mut self) {
+        self.actions();
+        for action in self.survey() {
+            if let Action::Load { job, number, .. } = action {
+                let loaded = self.ready(job.0);
+                self.tell(Event::Loaded { job, number, loaded });
+            }
+        }
+    }
+
+    fn ready(&self, job: u32) -> Loaded {
+        let mut record = self.jobs.list().record(JobId(job)).unwrap().clone();
+        record.directory.get_or_insert(format!("directory {job}").into());
+        let (finished, written) = (Vec::new(), Vec::new());
+        let ready = Ready { record, nzb: nzb(job), finished, written, is_proven: false };
+        Loaded::Ready(Box::new(ready))
+    }
+}
+
+fn settings() -> Settings {
+    Settings {
+        directories: JobDirectories {
+            incomplete: "/i".into(),
+            complete: "/c".into(),
+            categories: Vec::new(),
+        },
+        accept_duplicates: false,
+        wants_par2_volumes: false,
+        propagation_delay: Duration::ZERO,
+        propagation: Propagation { age: Duration::ZERO, hold: Duration::ZERO },
+        reserve: Reserve::Bytes(ByteCount(0)),
+        keep: Duration::from_secs(86_400),
+        most_kept: 1000,
+        feeds_only: false,
+        server_names: Default::default(),
+    }
+}
+
+fn record(id: u32) -> Record {
+    let print = Fingerprint([id as u8; 16]);
+    let mut record = Record::new(JobId(id), "a", UnixTime(0), "", print);
+    record.contents.files = 2;
+    record.rank = i64::from(id) << 20;
+    record
+}
+
+/// In the history.
+fn ended(id: u32, ending: Ending) -> Record {
+    let mut record = record(id);
+    let outcome = Outcome::new(ending, UnixTime(1_799_999_999), "");
+    record.end(Outcome { sequence: id.into(), ..outcome });
+    record
+}
+
+/// Two files of an article each.
+fn nzb(job: u32) -> Nzb {
+    let file = |index| {
+        format!(
+            "<file subject='\"{index}.bin\"'><segments>\
+             <segment bytes='1000' number='1'>{index}@{job}</segment></segments></file>"
+        )
+    };
+    let text = format!("<nzb>{}{}</nzb>", file(0), file(1));
+    bergamot_nzb::read(text.as_bytes(), &Default::default()).unwrap()
+}
+
+fn closes(actions: &[Action<u32>], job: u32) -> bool {
+    actions.iter().any(|action| matches!(action, Action::Close(other) if other.0 == job))
+}
+
+#[test]
+fn a_job_leaves_the_queue_before_the_history_may_forget_it() {
+    let mut world = World::with(
+        Settings { most_kept: 0, ..settings() },
+        vec![Box::new(record(1)), Box::new(record(2))],
+    );
+    world.load_all();
+    for job in [1, 2] {
+        world.edit(job, &Edit::Delete(Delete::Park));
+    }
+    assert!(closes(&world.written(2, true), 2));
+    assert!(world.jobs.list().is_queued(JobId(1)), "its end is not on disk");
+    assert!(closes(&world.written(1, true), 1));
+    assert!(world.jobs.list().record(JobId(1)).is_none());
+}
