@@ -98,8 +98,11 @@ impl Loading {
         if core.list.end_loading(job) {
             self.use_loaded(core, at, job, loaded, leaving);
         } else if let Loaded::Ready(ready) = loaded {
-            if core.list.record(job).is_none_or(|record| record.directory.is_none()) {
+            let known = core.list.record(job);
+            if known.is_none_or(|record| record.directory != ready.record.directory) {
                 core.act(Action::DeleteFiles(Box::new(ready.record)));
+                // The disk has a record that names the directory, which another job may have next.
+                core.write(job);
             }
             core.act(Action::DropLoaded(job));
         }

@@ -200,3 +200,19 @@ fn a_job_leaves_the_queue_before_the_history_may_forget_it() {
     assert!(closes(&world.written(1, true), 1));
     assert!(world.jobs.list().record(JobId(1)).is_none());
 }
+
+#[test]
+fn a_job_that_ends_while_it_is_loaded_does_not_keep_the_directory_on_record() {
+    let mut world = World::new(&[1]);
+    world.actions();
+    let loads = world.survey();
+    let [Action::Load { job, number, .. }, ..] = loads[..] else { panic!("{loads:?}") };
+    world.edit(1, &Edit::Delete(Delete::Park));
+    let loaded = world.ready(1);
+    let actions = world.tell(Event::Loaded { job, number, loaded });
+    assert!(matches!(actions[..], [Action::DeleteFiles(_), Action::DropLoaded(_)]), "{actions:?}");
+    let written = world.written(1, true);
+    let writes =
+        |action: &Action<u32>| matches!(action, Action::Write(it) if it.directory.is_none());
+    assert!(written.iter().any(writes), "behind the one that names the directory: {written:?}");
+}
