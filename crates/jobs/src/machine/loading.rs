@@ -98,10 +98,15 @@ impl Loading {
         if core.list.end_loading(job) {
             self.use_loaded(core, at, job, loaded, leaving);
         } else if let Loaded::Ready(ready) = loaded {
-            let known = core.list.record(job);
-            if known.is_none_or(|record| record.directory != ready.record.directory) {
+            // Where its files are deleted already, that is done behind the load, and another job may have a
+            // directory of that name since.
+            let is_left = |record: &Record| {
+                let discards = record.outcome.as_ref().is_some_and(|outcome| outcome.discard);
+                record.directory != ready.record.directory && !discards
+            };
+            if core.list.record(job).is_some_and(is_left) {
                 core.act(Action::DeleteFiles(Box::new(ready.record)));
-                // The disk has a record that names the directory, which another job may have next.
+                // The disk has a record that names the directory.
                 core.write(job);
             }
             core.act(Action::DropLoaded(job));

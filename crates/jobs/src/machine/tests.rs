@@ -202,6 +202,20 @@ fn a_job_leaves_the_queue_before_the_history_may_forget_it() {
 }
 
 #[test]
+fn files_of_an_unwanted_load_are_deleted_once() {
+    for delete in [Delete::ToHistory, Delete::Finally] {
+        let mut world = World::new(&[1]);
+        world.actions();
+        let loads = world.survey();
+        let [Action::Load { job, number, .. }, ..] = loads[..] else { panic!("{loads:?}") };
+        let loaded = world.ready(1);
+        world.edit(1, &Edit::Delete(delete));
+        let actions = world.tell(Event::Loaded { job, number, loaded });
+        assert!(matches!(actions[..], [Action::DropLoaded(_)]), "{actions:?}");
+    }
+}
+
+#[test]
 fn a_job_that_ends_while_it_is_loaded_does_not_keep_the_directory_on_record() {
     let mut world = World::new(&[1]);
     world.actions();
