@@ -49,7 +49,10 @@ impl Loading {
                 Err(why) => core.hold_back(job, &why.to_string()),
             }
         }
-        plan_survey(core, at);
+        // One that is under way is waited for, however long a share takes to answer.
+        if !self.is_surveying {
+            plan_survey(core, at);
+        }
     }
 
     fn begin<W>(&mut self, core: &mut Core<W>, job: JobId) {

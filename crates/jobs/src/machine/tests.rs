@@ -230,3 +230,15 @@ fn a_job_that_ends_while_it_is_loaded_does_not_keep_the_directory_on_record() {
         |action: &Action<u32>| matches!(action, Action::Write(it) if it.directory.is_none());
     assert!(written.iter().any(writes), "behind the one that names the directory: {written:?}");
 }
+
+#[test]
+fn nothing_is_due_while_a_survey_is_waited_for() {
+    let mut world = World::new(&[1]);
+    world.load_all();
+    world.now.instant = world.jobs.poll_timeout().unwrap();
+    let actions = world.tell(Event::Timeout);
+    assert!(matches!(actions[..], [Action::Survey(_)]), "{actions:?}");
+    assert_eq!(world.jobs.poll_timeout(), None);
+    world.survey();
+    assert!(world.jobs.poll_timeout().is_some());
+}
