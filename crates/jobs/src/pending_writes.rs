@@ -7,7 +7,7 @@ use bergamot_types::JobId;
 /// A record that changes while it is being written is written once more, however often it changed.
 ///
 /// `W` is the waiter of a caller that wants to know when its change is on disk. Each waiter is handed back
-/// exactly once, by [`written`](Self::written), unless its job is [forgotten](Self::forget).
+/// exactly once, by [`written`](Self::written) or by [`forget`](Self::forget).
 #[derive(Debug)]
 pub struct PendingWrites<W>(HashMap<JobId, Pending<W>>);
 
@@ -98,9 +98,13 @@ impl<W> PendingWrites<W> {
         }
     }
 
-    /// The job is gone, and its record with it.
-    pub fn forget(&mut self, job: JobId) {
-        self.0.remove(&job);
+    /// The job is gone, and its record with it. Returns all that wait for it.
+    pub fn forget(&mut self, job: JobId) -> Vec<W> {
+        let Some(Pending { mut waiting, waiting_on, .. }) = self.0.remove(&job) else {
+            return Vec::new();
+        };
+        waiting.extend(waiting_on);
+        waiting
     }
 
     /// Those that could not be written.
@@ -146,5 +150,16 @@ mod tests {
         assert!(writes.changed(JOB));
         assert_eq!(writes.written(JOB, true), (Next::Nothing, vec![]));
         assert!(writes.failed().is_empty());
+    }
+
+    #[test]
+    fn who_waits_for_a_job_that_is_gone_is_handed_back() {
+        let mut writes = PendingWrites::default();
+        writes.changed(JOB);
+        writes.wait(JOB, "first");
+        writes.changed(JOB);
+        writes.wait(JOB, "second");
+        assert_eq!(writes.forget(JOB), ["first", "second"]);
+        assert_eq!(writes.written(JOB, true), (Next::Nothing, vec![]));
     }
 }

@@ -121,8 +121,13 @@ impl<W> Core<W> {
         self.writes.changed(job);
     }
 
-    pub(super) fn forget_writes(&mut self, job: JobId) {
-        self.writes.forget(job);
+    /// `job` has become part of `whole`: so has what callers wait for.
+    pub(super) fn wait_for_whole(&mut self, job: JobId, whole: JobId) {
+        for waiter in self.writes.forget(job) {
+            if let Some(waiter) = self.writes.wait(whole, waiter) {
+                self.answer(waiter, &Ok(()), whole);
+            }
+        }
     }
 
     /// Returns the waiter if the record is on disk as it is.
@@ -166,27 +171,39 @@ impl<W> Core<W> {
         if let Err(why) = result {
             warn!(%job, "not removed: {why}");
         }
-        self.end_write(job, result);
-        self.writes.forget(job);
+        for waiter in self.writes.forget(job) {
+            self.answer(waiter, result, job);
+        }
     }
 
     fn end_write(&mut self, job: JobId, result: &Result<(), StoreFailure>) -> Next {
         let (next, waiters) = self.writes.written(job, result.is_ok());
         for waiter in waiters {
-            match (waiter, result) {
-                (Waiter::Caller(waiter), result) => {
-                    self.act(Action::Answer { waiter, result: result.clone() });
-                }
-                (Waiter::Joined(joined), Ok(())) => self.act(Action::RemoveAll(joined)),
-                (Waiter::Joined(joined), Err(_)) => self.remove_joined(job, joined),
-            }
+            self.answer(waiter, result, job);
         }
         next
     }
 
+    fn answer(&mut self, waiter: Waiter<W>, result: &Result<(), StoreFailure>, job: JobId) {
+        match (waiter, result) {
+            (Waiter::Caller(waiter), result) => {
+                self.act(Action::Answer { waiter, result: result.clone() });
+            }
+            (Waiter::Joined(joined), Ok(())) => self.act(Action::RemoveAll(joined)),
+            (Waiter::Joined(joined), Err(_)) => self.remove_joined(job, joined),
+        }
+    }
+
     pub(super) fn write_failed_again(&mut self) {
         for job in self.writes.failed() {
-            self.write(job);
+            if self.list.record(job).is_some() {
+                self.write(job);
+                continue;
+            }
+            // The history has forgotten it meanwhile: there is nothing left to be written.
+            for waiter in self.writes.forget(job) {
+                self.answer(waiter, &Ok(()), job);
+            }
         }
     }
 

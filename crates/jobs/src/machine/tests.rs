@@ -101,6 +101,16 @@ impl World {
         actions
     }
 
+    /// Makes the others part of the first.
+    fn merge(&mut self, jobs: &[u32]) -> Vec<Action<u32>> {
+        let jobs: Vec<_> = jobs.iter().copied().map(JobId).collect();
+        self.jobs.merge(self.now, &self.engine, &jobs).unwrap();
+        let files = jobs[1..].iter().map(|job| crate::engine_job::new_files(nzb(job.0)));
+        let merged = Ok::<_, EditRefusal>(MergedFiles { listed: 2, files: files.collect() });
+        self.jobs.end_merge(self.now, &self.engine, &jobs, merged).unwrap();
+        self.actions()
+    }
+
     fn survey(&mut self) -> Vec<Action<u32>> {
         let space = Space { free: ByteCount(GB), total: ByteCount(GB) };
         let volumes = vec![("/i".into(), Ok((VolumeId(1), space)))];
@@ -241,4 +251,16 @@ fn nothing_is_due_while_a_survey_is_waited_for() {
     assert_eq!(world.jobs.poll_timeout(), None);
     world.survey();
     assert!(world.jobs.poll_timeout().is_some());
+}
+
+#[test]
+fn a_caller_that_waits_for_a_job_is_answered_when_another_has_taken_it_in() {
+    let mut world = World::new(&[1, 2]);
+    world.edit(2, &Edit::SetName("b".to_owned()));
+    assert_eq!(world.jobs.await_write(JobId(2), 7), None);
+    world.merge(&[1, 2]);
+    assert!(world.written(2, false).is_empty(), "it is of no use any more");
+    let actions = world.written(1, false);
+    let is_answer = |it: &Action<u32>| matches!(it, Action::Answer { waiter: 7, result: Ok(()) });
+    assert_eq!(actions.iter().filter(|action| is_answer(action)).count(), 1, "{actions:?}");
 }
