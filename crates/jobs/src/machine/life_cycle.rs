@@ -87,8 +87,18 @@ impl<W> Core<W> {
             return None;
         }
         let stands = |job: &JobId| self.list.record(*job).is_some_and(stands_for_its_articles);
-        let mut copies = self.spool.copies(new.fingerprint).into_iter();
+        let copies = self.spool.copies(new.fingerprint).into_iter();
+        let mut copies = copies.map(|job| self.whole_of(job).unwrap_or(job));
         copies.find(|job| *job != new.id && stands(job))
+    }
+
+    /// The job that another has become part of, while the spool does not know that yet.
+    fn whole_of(&self, job: JobId) -> Option<JobId> {
+        if self.list.record(job).is_some() {
+            return None;
+        }
+        let has = |record: &&Record| record.joined().iter().any(|joined| joined.job == job);
+        self.list.queued().find(has).map(|record| record.id)
     }
 
     fn end_as_copy(&mut self, at: Moment<'_>, job: JobId, twin: JobId) {

@@ -15,7 +15,7 @@ use crate::record::outcome::Outcome;
 
 const GB: u64 = 1 << 30;
 
-/// Every NZB is there, and no two jobs have the same articles.
+/// Every NZB is there, and a fingerprint has the number of its job in each byte.
 #[derive(Debug, Default)]
 struct PlainSpool(Mutex<i64>);
 
@@ -42,8 +42,8 @@ impl SpoolView for PlainSpool {
 
     fn stay_below(&self, _: i64) {}
 
-    fn copies(&self, _: Fingerprint) -> Vec<JobId> {
-        Vec::new()
+    fn copies(&self, print: Fingerprint) -> Vec<JobId> {
+        vec![JobId(print.0[0].into())]
     }
 
     fn has_nzb(&self, _: JobId) -> bool {
@@ -263,4 +263,13 @@ fn a_caller_that_waits_for_a_job_is_answered_when_another_has_taken_it_in() {
     let actions = world.written(1, false);
     let is_answer = |it: &Action<u32>| matches!(it, Action::Answer { waiter: 7, result: Ok(()) });
     assert_eq!(actions.iter().filter(|action| is_answer(action)).count(), 1, "{actions:?}");
+}
+
+#[test]
+fn a_copy_of_a_job_that_was_just_joined_is_refused() {
+    let mut world = World::new(&[1, 2]);
+    world.merge(&[1, 2]);
+    let copy = Record { fingerprint: Fingerprint([2; 16]), ..record(3) };
+    let useless = world.jobs.add(world.now, &world.engine, copy);
+    assert_eq!(useless, [JobId(3)], "the spool has no record of the merge yet");
 }
