@@ -64,6 +64,11 @@ impl<W> PendingWrites<W> {
         }
     }
 
+    /// Whether the record is on its way to the disk, or could not be written.
+    pub fn is_pending(&self, job: JobId) -> bool {
+        self.0.contains_key(&job)
+    }
+
     /// Waits for what was changed last. Returns the waiter if that is on disk already.
     pub fn wait(&mut self, job: JobId, waiter: W) -> Option<W> {
         let Some(pending) = self.0.get_mut(&job) else { return Some(waiter) };

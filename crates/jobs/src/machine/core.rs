@@ -116,6 +116,10 @@ impl<W> Core<W> {
         }
     }
 
+    pub(super) fn is_being_written(&self, job: JobId) -> bool {
+        self.writes.is_pending(job)
+    }
+
     /// The record will not be written again, but removed.
     pub(super) fn expect_removal(&mut self, job: JobId) {
         self.writes.changed(job);

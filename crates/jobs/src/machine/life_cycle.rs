@@ -211,10 +211,10 @@ impl<W> Core<W> {
         let Some(known) = self.list.record_mut(job) else { return };
         (known.life, known.outcome) = (record.life, record.outcome.clone());
         (known.directory, known.finished) = (record.directory.clone(), record.finished.clone());
-        // A change while it was loaded has overwritten that.
+        // A change while it was loaded has overwritten that, or will.
         let has_changed = *known != record;
         self.list.retire(job);
-        if has_changed {
+        if has_changed || self.is_being_written(job) {
             self.write(job);
         }
         self.close(job);

@@ -273,3 +273,17 @@ fn a_copy_of_a_job_that_was_just_joined_is_refused() {
     let useless = world.jobs.add(world.now, &world.engine, copy);
     assert_eq!(useless, [JobId(3)], "the spool has no record of the merge yet");
 }
+
+#[test]
+fn an_older_record_that_is_being_written_does_not_undo_an_end_that_loading_found() {
+    let mut world = World::new(&[1]);
+    world.edit(1, &Edit::SetName("b".to_owned()));
+    let loads = world.survey();
+    let [Action::Load { job, number, .. }, ..] = loads[..] else { panic!("{loads:?}") };
+    let mut done = world.jobs.list().record(job).unwrap().clone();
+    done.end(Outcome::new(Ending::Completed { verified: true }, UnixTime(0), ""));
+    world.tell(Event::Loaded { job, number, loaded: Loaded::Done(Box::new(done)) });
+    let actions = world.written(1, false);
+    let ends = |action: &Action<u32>| matches!(action, Action::Write(it) if it.outcome.is_some());
+    assert!(actions.iter().any(ends), "{actions:?}");
+}
