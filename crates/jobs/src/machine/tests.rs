@@ -23,13 +23,13 @@ impl PlainSpool {
     fn next(&self) -> i64 {
         let mut last = self.0.lock().unwrap();
         *last += 1;
-        *last
+        1000 + *last
     }
 }
 
 impl SpoolView for PlainSpool {
     fn next_id(&self) -> JobId {
-        JobId(100 + self.next() as u32)
+        JobId(self.next() as u32)
     }
 
     fn next_sequence(&self) -> u64 {
@@ -286,4 +286,21 @@ fn an_older_record_that_is_being_written_does_not_undo_an_end_that_loading_found
     let actions = world.written(1, false);
     let ends = |action: &Action<u32>| matches!(action, Action::Write(it) if it.outcome.is_some());
     assert!(actions.iter().any(ends), "{actions:?}");
+}
+
+#[test]
+fn a_caller_that_waits_for_a_job_is_answered_when_the_history_forgets_it() {
+    for result in [Ok(()), Err(StoreFailure { code: "state.full", message: String::new() })] {
+        let old = ended(1, Ending::Failed(bergamot_queue::Cause::Incomplete));
+        let records = vec![Box::new(old), Box::new(record(2))];
+        let mut world = World::with(Settings { most_kept: 1, ..settings() }, records);
+        world.edit(2, &Edit::Delete(Delete::Park));
+        world.edit(1, &Edit::SetName("b".to_owned()));
+        world.edit(1, &Edit::SetName("c".to_owned()));
+        assert_eq!(world.jobs.await_write(JobId(1), 7), None);
+        world.written(2, true);
+        assert!(world.jobs.list().record(JobId(1)).is_none(), "one is kept");
+        let actions = world.tell(Event::Written { job: JobId(1), is_over: true, result });
+        assert!(matches!(actions[..], [Action::Answer { waiter: 7, .. }]), "{actions:?}");
+    }
 }
