@@ -170,7 +170,9 @@ impl JobList {
     pub fn with_directory(&self, name: Option<&str>) -> Vec<JobId> {
         let named = self.records.values().filter(|record| record.directory.is_some());
         let same = named.filter(|record| record.directory.as_deref() == name);
-        same.map(|record| record.id).collect()
+        let mut jobs: Vec<_> = same.map(|record| record.id).collect();
+        jobs.sort_unstable();
+        jobs
     }
 
     /// A rank below all others, of any priority.

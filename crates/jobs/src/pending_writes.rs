@@ -122,8 +122,12 @@ impl<W> PendingWrites<W> {
         self.those(|state| state != State::Writing)
     }
 
+    /// By their numbers: the same events lead to the same writes in the same order.
     fn those(&self, is_meant: impl Fn(State) -> bool) -> Vec<JobId> {
-        self.0.iter().filter(|(_, it)| is_meant(it.state)).map(|(job, _)| *job).collect()
+        let those = self.0.iter().filter(|(_, it)| is_meant(it.state));
+        let mut jobs: Vec<_> = those.map(|(job, _)| *job).collect();
+        jobs.sort_unstable();
+        jobs
     }
 }
 
@@ -155,6 +159,17 @@ mod tests {
         assert!(writes.changed(JOB));
         assert_eq!(writes.written(JOB, true), (Next::Nothing, vec![]));
         assert!(writes.failed().is_empty());
+    }
+
+    #[test]
+    fn what_could_not_be_written_is_in_order() {
+        let mut writes = PendingWrites::<()>::default();
+        let jobs: Vec<_> = (1..50).map(JobId).collect();
+        for &job in &jobs {
+            writes.changed(job);
+            writes.written(job, false);
+        }
+        assert_eq!((&writes.failed(), &writes.unsent()), (&jobs, &jobs));
     }
 
     #[test]
