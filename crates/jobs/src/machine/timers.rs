@@ -1,5 +1,6 @@
 //! [`Timers`]: what [`Jobs`](super::Jobs) does at an instant. Pure.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
@@ -29,8 +30,8 @@ pub(super) struct Timers {
 impl Timers {
     /// If it is set already, it stays as it is.
     pub(super) fn set(&mut self, timer: Timer, at: Instant) {
-        if !self.instants.contains_key(&timer) {
-            self.instants.insert(timer, at);
+        if let Entry::Vacant(entry) = self.instants.entry(timer) {
+            entry.insert(at);
             self.order.insert((at, timer));
         }
     }
