@@ -46,7 +46,7 @@ const EXCEPTIONS: [(&str, &str, &str); 4] = [
 ];
 
 /// Shells that read the clock, beside the whole of `daemon`; everywhere else time is an argument.
-const CLOCKS: [(&str, &str); 16] = [
+const CLOCKS: [(&str, &str); 17] = [
     ("cli/src/clock.rs", "the only clock of the command line"),
     ("cli/src/demo.rs", "shows how long the demo took"),
     ("net/src/connection.rs", "drives the NNTP machine of a connection"),
@@ -59,6 +59,7 @@ const CLOCKS: [(&str, &str); 16] = [
     ("testkit/src/fixtures/manual.rs", "any instant to count from"),
     ("testkit/src/fixtures/quotas.rs", "any instant to count from"),
     ("testkit/src/fixtures/rules.rs", "any instant to count from"),
+    ("testkit/src/job_days/world.rs", "any instant to count from"),
     ("testkit/src/sim/campaign.rs", "says how long a campaign of simulated days took"),
     ("testkit/src/sim/world.rs", "any instant to count from"),
     ("writer/src/threads/direct_io.rs", "measures the speed of a disk"),

@@ -25,8 +25,10 @@ pub fn rivals(jobs: &JobList, new: &Record, is_being_moved: impl Fn(JobId) -> bo
     };
     let is_better = |other: &Record| other.dupe.score >= new.dupe.score;
     let succeeded = |other: &Record| matches!(other.ending(), Some(Ending::Completed { .. }));
-    let mut past = jobs.history().filter(is_same);
-    let queued: Vec<_> = jobs.queued().filter(is_same).collect();
+    // One that has ended stays in the queue until that is on disk.
+    let mut past = jobs.history().chain(jobs.queued()).filter(is_same);
+    let goes_on = |other: &&Record| other.outcome.is_none();
+    let queued: Vec<_> = jobs.queued().filter(is_same).filter(goes_on).collect();
     let a_better = queued.iter().any(|other| is_better(other))
         || past.any(|other| succeeded(other) && is_better(other));
     match a_better {
@@ -78,6 +80,18 @@ mod tests {
         assert_eq!(judge(&forced), Rivals::Worse(vec![]));
         let moving = rivals(&jobs, &record(9, "show", 8), |job| job == JobId(3));
         assert_eq!(moving, Rivals::Worse(vec![JobId(1)]));
+    }
+
+    #[test]
+    fn a_job_whose_end_is_not_on_disk_yet_counts_as_ended() {
+        for (ending, judged) in [
+            (Ending::Completed { verified: true }, Rivals::Better),
+            (Ending::Deleted(Deletion::ByPerson), Rivals::Worse(vec![])),
+        ] {
+            let mut jobs = list([record(1, "show", 5)]);
+            jobs.end(JobId(1), Outcome::new(ending, UnixTime(1), ""));
+            assert_eq!(rivals(&jobs, &record(9, "show", 5), |_| false), judged, "{ending:?}");
+        }
     }
 
     #[test]

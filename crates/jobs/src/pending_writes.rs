@@ -7,7 +7,7 @@ use bergamot_types::JobId;
 /// A record that changes while it is being written is written once more, however often it changed.
 ///
 /// `W` is the waiter of a caller that wants to know when its change is on disk. Each waiter is handed back
-/// exactly once, by [`written`](Self::written), unless its job is [forgotten](Self::forget).
+/// exactly once, by [`written`](Self::written) or by [`forget`](Self::forget).
 #[derive(Debug)]
 pub struct PendingWrites<W>(HashMap<JobId, Pending<W>>);
 
@@ -64,6 +64,11 @@ impl<W> PendingWrites<W> {
         }
     }
 
+    /// Whether the record is on its way to the disk, or could not be written.
+    pub fn is_pending(&self, job: JobId) -> bool {
+        self.0.contains_key(&job)
+    }
+
     /// Waits for what was changed last. Returns the waiter if that is on disk already.
     pub fn wait(&mut self, job: JobId, waiter: W) -> Option<W> {
         let Some(pending) = self.0.get_mut(&job) else { return Some(waiter) };
@@ -98,9 +103,13 @@ impl<W> PendingWrites<W> {
         }
     }
 
-    /// The job is gone, and its record with it.
-    pub fn forget(&mut self, job: JobId) {
-        self.0.remove(&job);
+    /// The job is gone, and its record with it. Returns all that wait for it.
+    pub fn forget(&mut self, job: JobId) -> Vec<W> {
+        let Some(Pending { mut waiting, waiting_on, .. }) = self.0.remove(&job) else {
+            return Vec::new();
+        };
+        waiting.extend(waiting_on);
+        waiting
     }
 
     /// Those that could not be written.
@@ -113,8 +122,12 @@ impl<W> PendingWrites<W> {
         self.those(|state| state != State::Writing)
     }
 
+    /// By their numbers: the same events lead to the same writes in the same order.
     fn those(&self, is_meant: impl Fn(State) -> bool) -> Vec<JobId> {
-        self.0.iter().filter(|(_, it)| is_meant(it.state)).map(|(job, _)| *job).collect()
+        let those = self.0.iter().filter(|(_, it)| is_meant(it.state));
+        let mut jobs: Vec<_> = those.map(|(job, _)| *job).collect();
+        jobs.sort_unstable();
+        jobs
     }
 }
 
@@ -146,5 +159,27 @@ mod tests {
         assert!(writes.changed(JOB));
         assert_eq!(writes.written(JOB, true), (Next::Nothing, vec![]));
         assert!(writes.failed().is_empty());
+    }
+
+    #[test]
+    fn what_could_not_be_written_is_in_order() {
+        let mut writes = PendingWrites::<()>::default();
+        let jobs: Vec<_> = (1..50).map(JobId).collect();
+        for &job in &jobs {
+            writes.changed(job);
+            writes.written(job, false);
+        }
+        assert_eq!((&writes.failed(), &writes.unsent()), (&jobs, &jobs));
+    }
+
+    #[test]
+    fn who_waits_for_a_job_that_is_gone_is_handed_back() {
+        let mut writes = PendingWrites::default();
+        writes.changed(JOB);
+        writes.wait(JOB, "first");
+        writes.changed(JOB);
+        writes.wait(JOB, "second");
+        assert_eq!(writes.forget(JOB), ["first", "second"]);
+        assert_eq!(writes.written(JOB, true), (Next::Nothing, vec![]));
     }
 }

@@ -62,11 +62,11 @@ impl Edits<'_> {
         }
     }
 
-    /// These jobs have other positions: they are written, and the engine hears of the active ones.
+    /// These jobs have other positions: they are written, and the engine hears of those that it has.
     pub fn on_placed(&mut self, changed: &[JobId]) {
         for &job in changed {
             if self.jobs.active(job).is_some()
-                && let Some(Record { priority, rank, .. }) = self.jobs.record(job)
+                && let Some(Record { priority, rank, outcome: None, .. }) = self.jobs.record(job)
             {
                 let event = Event::JobPlaced { job, priority: *priority, rank: *rank };
                 self.effects.engine.push(event);
@@ -118,9 +118,14 @@ impl Edits<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
+    use bergamot_queue::Ending;
+    use bergamot_types::UnixTime;
+
     use super::super::tests::{engine, list};
     use super::*;
-    use crate::JobList;
+    use crate::{Active, JobList, Outcome};
 
     fn order(jobs: &JobList) -> Vec<u32> {
         jobs.queued().map(|record| record.id.0).collect()
@@ -143,6 +148,21 @@ mod tests {
             assert!(edits.move_jobs(&named, place).iter().all(Result::is_ok));
             assert_eq!(order(&jobs), expected, "{place:?}");
             jobs.check();
+        }
+    }
+
+    #[test]
+    fn the_engine_hears_nothing_of_a_job_that_has_ended() {
+        let (mut jobs, engine) = (list(1), engine());
+        jobs.start(JobId(1), Active { started: Instant::now(), segments: 1 });
+        for has_ended in [false, true] {
+            if has_ended {
+                let ending = Ending::Completed { verified: true };
+                jobs.end(JobId(1), Outcome::new(ending, UnixTime(0), ""));
+            }
+            let mut edits = Edits::new(&mut jobs, &engine);
+            edits.move_jobs(&[JobId(1)], Place::Top);
+            assert_eq!(edits.into_effects().engine.is_empty(), has_ended);
         }
     }
 

@@ -12,6 +12,7 @@ use bergamot_queue::{Cause, JobState, Step};
 use bergamot_types::JobId;
 
 use crate::list::queue_order::{self, Position, Target};
+use crate::record::outcome::Outcome;
 use crate::record::{ITEM, Record};
 
 /// All jobs. [`State`] is the one place that says what a job is doing; `queue`, `loadable`, `history` and
@@ -169,7 +170,9 @@ impl JobList {
     pub fn with_directory(&self, name: Option<&str>) -> Vec<JobId> {
         let named = self.records.values().filter(|record| record.directory.is_some());
         let same = named.filter(|record| record.directory.as_deref() == name);
-        same.map(|record| record.id).collect()
+        let mut jobs: Vec<_> = same.map(|record| record.id).collect();
+        jobs.sort_unstable();
+        jobs
     }
 
     /// A rank below all others, of any priority.
@@ -226,6 +229,13 @@ impl JobList {
     pub fn set_paused(&mut self, job: JobId, paused: bool) {
         let Some(record) = self.records.get_mut(&job) else { return };
         record.paused = paused;
+        self.index(job);
+    }
+
+    /// It has ended, and is not loaded any more. It stays in the queue until that is on disk.
+    pub fn end(&mut self, job: JobId, outcome: Outcome) {
+        let Some(record) = self.records.get_mut(&job) else { return };
+        record.end(outcome);
         self.index(job);
     }
 
@@ -488,6 +498,7 @@ impl JobList {
 
 #[cfg(test)]
 mod tests {
+    use bergamot_queue::{Deletion, Ending};
     use bergamot_types::UnixTime;
 
     use super::*;
@@ -517,6 +528,17 @@ mod tests {
         assert!(!jobs.end_loading(job));
         jobs.end_merging(job);
         assert_eq!(jobs.loadable().next().map(|record| record.id), Some(job));
+        jobs.check();
+    }
+
+    #[test]
+    fn a_job_that_has_ended_is_not_loaded_until_that_is_on_disk() {
+        let (mut jobs, job) = (JobList::default(), JobId(1));
+        let record = Record::new(job, "a", UnixTime(0), "a.nzb", Fingerprint::default());
+        jobs.insert(Box::new(record));
+        let ending = Ending::Deleted(Deletion::Copy);
+        jobs.end(job, Outcome::new(ending, UnixTime(0), ""));
+        assert_eq!((jobs.loadable().count(), jobs.is_queued(job)), (0, true));
         jobs.check();
     }
 

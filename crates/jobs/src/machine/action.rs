@@ -21,7 +21,8 @@ pub enum Action<W> {
     /// The job is not active any more: what the driver holds for it (its directories, its journal) is
     /// closed behind what is still being written.
     Close(JobId),
-    /// Deletes the files of a job that is not active. Answered by [`FilesDeleted`](super::Event::FilesDeleted).
+    /// Deletes the files of a job that is not active, also in a directory that a load under way has given it.
+    /// Answered by [`FilesDeleted`](super::Event::FilesDeleted).
     DeleteFiles(Box<Record>),
     /// The same for an active one, behind all that is still being written to them; then it is closed.
     DeleteOpenFiles(Box<Record>),
@@ -44,7 +45,8 @@ pub enum Action<W> {
     },
     /// What was loaded for a job is used from here on. The engine gets the job next.
     Open(JobId),
-    /// Removes a job with its files and its record. Answered by [`Removed`](super::Event::Removed).
+    /// Removes a job with its record and its files, also in a directory that a load under way has given it.
+    /// Answered by [`Removed`](super::Event::Removed).
     Remove(Box<Record>),
     /// The same for an active one, behind all that is still being written to its files.
     RemoveOpen(Box<Record>),

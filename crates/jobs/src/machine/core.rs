@@ -1,7 +1,7 @@
 //! [`Core`]: the list of jobs with what every decision about them needs: writes that are under way, timers,
 //! settings, and the actions for the driver. Pure.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,6 +31,8 @@ pub(super) struct Core<W> {
     pub(super) settings: Settings,
     pub(super) spool: Arc<dyn SpoolView>,
     writes: PendingWrites<Waiter<W>>,
+    /// Jobs whose removal will be answered.
+    removing: HashSet<JobId>,
     actions: VecDeque<Action<W>>,
     /// It was logged that jobs wait for room.
     waits_for_room: bool,
@@ -62,6 +64,7 @@ impl<W> Core<W> {
             settings,
             spool,
             writes: PendingWrites::default(),
+            removing: HashSet::new(),
             actions: VecDeque::new(),
             waits_for_room: false,
         }
@@ -116,13 +119,23 @@ impl<W> Core<W> {
         }
     }
 
+    pub(super) fn is_being_written(&self, job: JobId) -> bool {
+        self.writes.is_pending(job)
+    }
+
     /// The record will not be written again, but removed.
     pub(super) fn expect_removal(&mut self, job: JobId) {
         self.writes.changed(job);
+        self.removing.insert(job);
     }
 
-    pub(super) fn forget_writes(&mut self, job: JobId) {
-        self.writes.forget(job);
+    /// `job` has become part of `whole`: so has what callers wait for.
+    pub(super) fn wait_for_whole(&mut self, job: JobId, whole: JobId) {
+        for waiter in self.writes.forget(job) {
+            if let Some(waiter) = self.writes.wait(whole, waiter) {
+                self.answer(waiter, &Ok(()), whole);
+            }
+        }
     }
 
     /// Returns the waiter if the record is on disk as it is.
@@ -151,12 +164,13 @@ impl<W> Core<W> {
         }
         match self.end_write(job, result) {
             Next::Later => self.timers.set(Timer::Records, now.instant + DISK_PAUSE),
-            Next::Again => {
-                if let Some(record) = self.list.record(job) {
+            Next::Again => match self.list.record(job) {
+                Some(record) => {
                     let record = Box::new(record.clone());
                     self.act(Action::Write(record));
                 }
-            }
+                None => self.answer_if_pruned(job),
+            },
             Next::Nothing => {}
         }
     }
@@ -166,27 +180,46 @@ impl<W> Core<W> {
         if let Err(why) = result {
             warn!(%job, "not removed: {why}");
         }
-        self.end_write(job, result);
-        self.writes.forget(job);
+        self.removing.remove(&job);
+        for waiter in self.writes.forget(job) {
+            self.answer(waiter, result, job);
+        }
+    }
+
+    /// The history has forgotten the job meanwhile: there is nothing left to be written.
+    fn answer_if_pruned(&mut self, job: JobId) {
+        if self.removing.contains(&job) {
+            return;
+        }
+        for waiter in self.writes.forget(job) {
+            self.answer(waiter, &Ok(()), job);
+        }
     }
 
     fn end_write(&mut self, job: JobId, result: &Result<(), StoreFailure>) -> Next {
         let (next, waiters) = self.writes.written(job, result.is_ok());
         for waiter in waiters {
-            match (waiter, result) {
-                (Waiter::Caller(waiter), result) => {
-                    self.act(Action::Answer { waiter, result: result.clone() });
-                }
-                (Waiter::Joined(joined), Ok(())) => self.act(Action::RemoveAll(joined)),
-                (Waiter::Joined(joined), Err(_)) => self.remove_joined(job, joined),
-            }
+            self.answer(waiter, result, job);
         }
         next
     }
 
+    fn answer(&mut self, waiter: Waiter<W>, result: &Result<(), StoreFailure>, job: JobId) {
+        match (waiter, result) {
+            (Waiter::Caller(waiter), result) => {
+                self.act(Action::Answer { waiter, result: result.clone() });
+            }
+            (Waiter::Joined(joined), Ok(())) => self.act(Action::RemoveAll(joined)),
+            (Waiter::Joined(joined), Err(_)) => self.remove_joined(job, joined),
+        }
+    }
+
     pub(super) fn write_failed_again(&mut self) {
         for job in self.writes.failed() {
-            self.write(job);
+            match self.list.record(job).is_some() {
+                true => self.write(job),
+                false => self.answer_if_pruned(job),
+            }
         }
     }
 

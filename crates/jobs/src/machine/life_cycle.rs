@@ -88,8 +88,18 @@ impl<W> Core<W> {
             return None;
         }
         let stands = |job: &JobId| self.list.record(*job).is_some_and(stands_for_its_articles);
-        let mut copies = self.spool.copies(new.fingerprint).into_iter();
+        let copies = self.spool.copies(new.fingerprint).into_iter();
+        let mut copies = copies.map(|job| self.whole_of(job).unwrap_or(job));
         copies.find(|job| *job != new.id && stands(job))
+    }
+
+    /// The job that another has become part of, while the spool does not know that yet.
+    fn whole_of(&self, job: JobId) -> Option<JobId> {
+        if self.list.record(job).is_some() {
+            return None;
+        }
+        let has = |record: &&Record| record.joined().iter().any(|joined| joined.job == job);
+        self.list.queued().find(has).map(|record| record.id)
     }
 
     fn end_as_copy(&mut self, at: Moment<'_>, job: JobId, twin: JobId) {
@@ -202,10 +212,10 @@ impl<W> Core<W> {
         let Some(known) = self.list.record_mut(job) else { return };
         (known.life, known.outcome) = (record.life, record.outcome.clone());
         (known.directory, known.finished) = (record.directory.clone(), record.finished.clone());
-        // A change while it was loaded has overwritten that.
+        // A change while it was loaded has overwritten that, or will.
         let has_changed = *known != record;
         self.list.retire(job);
-        if has_changed {
+        if has_changed || self.is_being_written(job) {
             self.write(job);
         }
         self.close(job);
@@ -303,12 +313,13 @@ impl<W> Core<W> {
         }
         self.act(Action::StopFetching(job));
         self.list.step(job, Step::End);
-        let Some(record) = self.list.record_mut(job) else { return };
-        if let Ending::Completed { .. } = outcome.ending {
+        if let Ending::Completed { .. } = outcome.ending
+            && let Some(record) = self.list.record_mut(job)
+        {
             // It has left it, and another job may come to have one of that name.
             record.directory = None;
         }
-        record.end(outcome);
+        self.list.end(job, outcome);
         self.list.end_loading(job); // the result of a load that is under way is not wanted any more
         self.write(job);
     }
@@ -350,7 +361,9 @@ impl<W> Core<W> {
 
     /// Removes ended jobs that the history need not keep, with the files of those that failed.
     pub(super) fn prune(&mut self, now: Now) {
-        let records = self.list.history().chain(self.list.queued());
+        // One whose end is not on disk yet is still in the queue, and leaves that first.
+        let queued = self.list.queued().filter(|record| record.outcome.is_none());
+        let records = self.list.history().chain(queued);
         let Expired { by_number, by_age, postponed } =
             self.retention.check(now.instant, now.date, records);
         if let Some(Postponed { jobs, doubt, until }) = postponed {

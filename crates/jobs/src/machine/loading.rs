@@ -49,7 +49,10 @@ impl Loading {
                 Err(why) => core.hold_back(job, &why.to_string()),
             }
         }
-        plan_survey(core, at);
+        // One that is under way is waited for, however long a share takes to answer.
+        if !self.is_surveying {
+            plan_survey(core, at);
+        }
     }
 
     pub(super) fn trouble(&self) -> Option<&str> {
@@ -102,8 +105,16 @@ impl Loading {
         if core.list.end_loading(job) {
             self.use_loaded(core, at, job, loaded, leaving);
         } else if let Loaded::Ready(ready) = loaded {
-            if core.list.record(job).is_none_or(|record| record.directory.is_none()) {
+            // Where its files are deleted already, that is done behind the load, and another job may have a
+            // directory of that name since.
+            let is_left = |record: &Record| {
+                let discards = record.outcome.as_ref().is_some_and(|outcome| outcome.discard);
+                record.directory != ready.record.directory && !discards
+            };
+            if core.list.record(job).is_some_and(is_left) {
                 core.act(Action::DeleteFiles(Box::new(ready.record)));
+                // The disk has a record that names the directory.
+                core.write(job);
             }
             core.act(Action::DropLoaded(job));
         }

@@ -280,7 +280,6 @@ fn take_in<W>(
         files.append(&mut new);
         info!(job = %donor, %into, name = %Shown(&other.name), "joined");
         core.list.forget(*donor);
-        core.forget_writes(*donor);
         core.close(*donor);
         core.changed(Change::Removed(*donor));
         joined.push(other);
@@ -288,6 +287,7 @@ fn take_in<W>(
     tell_engine(core, at, into, files);
     core.changed(Change::Edited(into));
     core.write(into);
+    donors.iter().for_each(|donor| core.wait_for_whole(*donor, into));
     core.remove_joined(into, joined);
 }
 

@@ -13,6 +13,8 @@ mod loading;
 mod merge_split;
 mod settings;
 mod spool_view;
+#[cfg(test)]
+mod tests;
 mod timers;
 
 use std::sync::Arc;

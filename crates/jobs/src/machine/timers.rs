@@ -1,5 +1,6 @@
 //! [`Timers`]: what [`Jobs`](super::Jobs) does at an instant. Pure.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
@@ -29,8 +30,10 @@ pub(super) struct Timers {
 impl Timers {
     /// If it is set already, it stays as it is.
     pub(super) fn set(&mut self, timer: Timer, at: Instant) {
-        let at = *self.instants.entry(timer).or_insert(at);
-        self.order.insert((at, timer));
+        if let Entry::Vacant(entry) = self.instants.entry(timer) {
+            entry.insert(at);
+            self.order.insert((at, timer));
+        }
     }
 
     /// If it is set for later, it is set for then.

@@ -76,7 +76,9 @@ impl Record {
         let choices = other.file_choices.as_deref().cloned().unwrap_or_default();
         self.choose(|own| own.append(listed, &choices, behind));
         if other.paused && !self.paused {
-            self.choose(|own| (listed..listed + behind).for_each(|file| own.pause(file)));
+            let is_own = |file: &u32| choices.given_away().binary_search(file).is_err();
+            let files = (0..behind).filter(is_own).map(|file| listed + file);
+            self.choose(|own| files.for_each(|file| own.pause(file)));
         }
         if self.password.is_none() {
             self.password.clone_from(&other.password);
@@ -232,6 +234,22 @@ mod tests {
         let choices = first.file_choices.unwrap();
         assert_eq!((choices.paused(), choices.dropped()), (&[0, 5][..], &[6][..]));
         assert_eq!(choices.order(), [2, 0, 1, 4]);
+    }
+
+    #[test]
+    fn a_paused_job_that_is_joined_pauses_only_files_of_its_own() {
+        let (mut whole, mut donor) = (record(1, 1), record(2, 4));
+        donor.give_away_to(&Record {
+            kin: Some(Box::new(Kin {
+                origin: Some(Origin { job: JobId(2), files: vec![1] }),
+                ..Kin::default()
+            })),
+            ..record(3, 1)
+        });
+        donor.paused = true;
+        whole.join(&donor, 1, 4);
+        let choices = whole.file_choices.unwrap();
+        assert_eq!((choices.paused(), choices.given_away()), (&[1, 3, 4][..], &[2][..]));
     }
 
     #[test]

@@ -15,10 +15,10 @@
 //! - `invariants`, `header_reader`: what is checked after every event
 //! - `log`, `campaign`, `report`: what is recorded, and many days
 
-mod campaign;
+pub(crate) mod campaign;
 mod day;
 mod disk;
-mod event_queue;
+pub(crate) mod event_queue;
 mod header_reader;
 mod invariants;
 mod journal;
