@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use bergamot_engine::{DiskTrouble, Engine, Event as EngineEvent, Order};
-use bergamot_jobs::Jobs;
 use bergamot_jobs::machine::{Change, Event as JobEvent, StoreFailure};
+use bergamot_jobs::{Jobs, Record};
 use bergamot_net::{Buffer, BufferPool, Report};
 use bergamot_post::Post;
 use bergamot_queue::Ending;
@@ -626,15 +626,16 @@ impl Daemon {
 
     pub(crate) fn publish(&mut self, change: Change) {
         match change {
-            Change::Added { job, is_refused } => {
-                self.observers.counters_mut().on_arrival(is_refused);
+            Change::Added(job) => {
                 if let Some(record) = self.jobs.list().record(job) {
                     self.observers.publish_added(record);
                 }
             }
-            Change::Ended(job) => {
-                self.count_end(job);
-                self.publish_state(job);
+            Change::Ended(record) => {
+                let category = self.settings.measured_category(record.category.as_deref());
+                let state = self.view().state_of(&record);
+                self.observers.counters_mut().on_end(category, state);
+                self.publish_state(&record);
             }
             Change::Edited(job) => self.observers.publish_changed(job),
             Change::PauseEnded => drop(self.obey_pauses()),
@@ -642,24 +643,21 @@ impl Daemon {
                 self.probes.forget(job);
                 self.observers.publish_removed(job);
             }
-            Change::State(job) => self.publish_state(job),
+            Change::State(job) => {
+                if let Some(record) = self.jobs.list().record(job) {
+                    self.publish_state(record);
+                }
+            }
             Change::Room(trouble) => self.publish_disk(trouble),
         }
     }
 
-    fn count_end(&mut self, job: JobId) {
-        let Some(record) = self.jobs.list().record(job) else { return };
-        let category = self.settings.measured_category(record.category.as_deref());
-        let state = self.view().state_of(record);
-        self.observers.counters_mut().on_end(category, state);
-    }
-
-    fn publish_state(&self, job: JobId) {
-        let Some(record) = self.jobs.list().record(job) else { return };
+    fn publish_state(&self, record: &Record) {
         if matches!(record.ending(), Some(Ending::Completed { .. })) {
             self.write_rss();
         }
-        self.observers.publish_state(record, self.view().state_of(record));
+        let reason = record.reason().or_else(|| self.jobs.list().held_for(record.id));
+        self.observers.publish_state(record.id, self.view().state_of(record), reason);
     }
 
     pub(crate) fn publish_disk(&mut self, trouble: Option<String>) {

@@ -8,7 +8,7 @@ use crate::record::Record;
 
 /// Jobs of the dupe key of a new one.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Rivals {
+pub(crate) enum Rivals {
     /// One of them is at least as good, so the new one is of no use.
     Better,
     /// The new one is better; these are of no use.
@@ -16,7 +16,11 @@ pub enum Rivals {
 }
 
 /// By dupe key and score. A job that `is_being_moved` cannot be ended any more.
-pub fn rivals(jobs: &JobList, new: &Record, is_being_moved: impl Fn(JobId) -> bool) -> Rivals {
+pub(crate) fn rivals(
+    jobs: &JobList,
+    new: &Record,
+    is_being_moved: impl Fn(JobId) -> bool,
+) -> Rivals {
     if new.dupe.key.is_empty() || new.dupe.mode != DupeMode::Score || new.outcome.is_some() {
         return Rivals::Worse(Vec::new());
     }
@@ -38,7 +42,7 @@ pub fn rivals(jobs: &JobList, new: &Record, is_being_moved: impl Fn(JobId) -> bo
 }
 
 /// A job of the same articles is a duplicate as long as it can still end well, or has.
-pub fn stands_for_its_articles(record: &Record) -> bool {
+pub(crate) fn stands_for_its_articles(record: &Record) -> bool {
     matches!(record.ending(), None | Some(Ending::Completed { .. }))
 }
 

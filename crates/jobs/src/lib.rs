@@ -4,18 +4,18 @@
 //!   actions and settings
 //! - [`Record`]: what is kept of a job across restarts; [`Outcome`]: how it ended
 //! - [`JobList`]: all records, the [`State`] of each job, and the indexes of both; [`queue_order`]: positions
-//! - [`next_to_load`], [`admission`], [`duplicates`]: which job begins, and which is of no use
+//! - `load_window`, [`admission`], `duplicates`: which job begins, and which is of no use
 //! - [`edit`]: what a user may do to jobs; [`Pauses`]: what a user has paused
 //! - [`failure`], [`retry`]: why a job fails, and whether it is tried again; [`Retention`]: which ended jobs
 //!   the history need not keep
-//! - [`pending_writes`]: which records are on their way to the disk
+//! - `pending_writes`: which records are on their way to the disk
 //! - [`engine_job`]: a job as the engine takes it
 //! - [`probes`], [`current_job`], [`Remaining`], [`explain`]: what is known and shown of the queue
 
 #![forbid(unsafe_code)]
 
 pub mod admission;
-pub mod duplicates;
+mod duplicates;
 pub mod edit;
 mod ending;
 pub mod engine_job;
@@ -23,16 +23,15 @@ pub mod explain;
 mod list;
 pub mod machine;
 mod pauses;
-pub mod pending_writes;
+mod pending_writes;
 pub mod probes;
 mod record;
 
-pub use ending::plausible_clock::{Doubt, PlausibleClock};
+pub use ending::plausible_clock::Doubt;
 pub use ending::retention::{Expired, Postponed, Retention};
 pub use ending::{failure, retry};
 pub use list::current_job::current_job;
 pub use list::job_list::{Active, Held, JobList, Loading, Rest, State};
-pub use list::load_window::next_to_load;
 pub use list::queue_order;
 pub use list::remaining::Remaining;
 pub use machine::Jobs;

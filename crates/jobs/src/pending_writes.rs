@@ -9,7 +9,7 @@ use bergamot_types::JobId;
 /// `W` is the waiter of a caller that wants to know when its change is on disk. Each waiter is handed back
 /// exactly once, by [`written`](Self::written) or by [`forget`](Self::forget).
 #[derive(Debug)]
-pub struct PendingWrites<W>(HashMap<JobId, Pending<W>>);
+pub(crate) struct PendingWrites<W>(HashMap<JobId, Pending<W>>);
 
 #[derive(Debug)]
 struct Pending<W> {
@@ -28,7 +28,7 @@ enum State {
 
 /// What is to be done when a record was written.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Next {
+pub(crate) enum Next {
     /// It could not be; try later.
     Later,
     /// It has changed since: write it again.
@@ -45,7 +45,7 @@ impl<W> Default for PendingWrites<W> {
 
 impl<W> PendingWrites<W> {
     /// The record has changed; returns whether it has to be sent to the disk now.
-    pub fn changed(&mut self, job: JobId) -> bool {
+    pub(crate) fn changed(&mut self, job: JobId) -> bool {
         match self.0.get_mut(&job) {
             None => {
                 let (waiting, waiting_on) = (Vec::new(), Vec::new());
@@ -65,12 +65,12 @@ impl<W> PendingWrites<W> {
     }
 
     /// Whether the record is on its way to the disk, or could not be written.
-    pub fn is_pending(&self, job: JobId) -> bool {
+    pub(crate) fn is_pending(&self, job: JobId) -> bool {
         self.0.contains_key(&job)
     }
 
     /// Waits for what was changed last. Returns the waiter if that is on disk already.
-    pub fn wait(&mut self, job: JobId, waiter: W) -> Option<W> {
+    pub(crate) fn wait(&mut self, job: JobId, waiter: W) -> Option<W> {
         let Some(pending) = self.0.get_mut(&job) else { return Some(waiter) };
         match pending.state {
             State::Writing => pending.waiting.push(waiter),
@@ -80,7 +80,7 @@ impl<W> PendingWrites<W> {
     }
 
     /// A write has ended. Returns what is to be done, and the waiters that its result is for.
-    pub fn written(&mut self, job: JobId, succeeded: bool) -> (Next, Vec<W>) {
+    pub(crate) fn written(&mut self, job: JobId, succeeded: bool) -> (Next, Vec<W>) {
         let Some(pending) = self.0.get_mut(&job) else { return (Next::Nothing, Vec::new()) };
         let mut waiters = std::mem::take(&mut pending.waiting);
         match (succeeded, pending.state) {
@@ -104,7 +104,7 @@ impl<W> PendingWrites<W> {
     }
 
     /// The job is gone, and its record with it. Returns all that wait for it.
-    pub fn forget(&mut self, job: JobId) -> Vec<W> {
+    pub(crate) fn forget(&mut self, job: JobId) -> Vec<W> {
         let Some(Pending { mut waiting, waiting_on, .. }) = self.0.remove(&job) else {
             return Vec::new();
         };
@@ -113,12 +113,12 @@ impl<W> PendingWrites<W> {
     }
 
     /// Those that could not be written.
-    pub fn failed(&self) -> Vec<JobId> {
+    pub(crate) fn failed(&self) -> Vec<JobId> {
         self.those(|state| state == State::Failed)
     }
 
     /// Those whose last change was not sent to the disk.
-    pub fn unsent(&self) -> Vec<JobId> {
+    pub(crate) fn unsent(&self) -> Vec<JobId> {
         self.those(|state| state != State::Writing)
     }
 

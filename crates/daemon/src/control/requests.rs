@@ -39,6 +39,7 @@ impl Daemon {
     /// A new job is in the spool. Returns what is to be waited for.
     pub(crate) fn add_job(&mut self, record: Record, at_top: bool) -> Vec<Promise> {
         let job = record.id;
+        self.observers.counters_mut().on_arrival(record.outcome.is_some());
         let useless = self.jobs.add(clock::now(), &self.engine, record);
         let mut promises: Vec<_> =
             useless.into_iter().filter_map(|job| self.written_promise(job)).collect();

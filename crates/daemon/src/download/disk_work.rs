@@ -52,7 +52,7 @@ pub(crate) enum DiskTask {
     },
     Reserve(FileKey),
     Settle {
-        job: JobId,
+        record: Box<Record>,
         summary: Option<Summary>,
     },
     Write {
@@ -250,10 +250,11 @@ impl DiskWork {
 
     /// Takes the writer's mark off a job that is on record as complete, under that name, and closes it.
     /// `false` if it is not open.
-    pub(crate) fn settle(&mut self, job: JobId, name: SafeName) -> bool {
+    pub(crate) fn settle(&mut self, record: Box<Record>, name: SafeName) -> bool {
+        let job = record.id;
         let Some(open) = self.open_jobs.remove(&job) else { return false };
         let task = Task::Settle { job, destination: open.destination, name };
-        self.submit(open.directory, DiskTask::Settle { job, summary: open.summary }, task);
+        self.submit(open.directory, DiskTask::Settle { record, summary: open.summary }, task);
         true
     }
 

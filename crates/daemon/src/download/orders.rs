@@ -175,7 +175,7 @@ impl Daemon {
             Action::Remove(record) => keeper.remove(*record),
             Action::RemoveOpen(record) => self.delete_open_files(record, true),
             Action::RemoveAll(records) => keeper.remove_all(records),
-            Action::Settle(job) => self.settle(job),
+            Action::Settle(record) => self.settle(record),
             Action::StopFetching(job) => {
                 let (fetches, mut context) = self.fetches();
                 fetches.stop(&mut context, job);
@@ -205,11 +205,11 @@ impl Daemon {
     }
 
     /// Takes the writer's mark off a job that is on record as complete; then its journal is not needed.
-    fn settle(&mut self, job: JobId) {
-        let name = self.jobs.list().record(job).and_then(|record| record.destination());
-        let name = name.and_then(|path| std::path::Path::new(path).file_name()?.to_str());
+    fn settle(&mut self, record: Box<Record>) {
+        let (job, path) = (record.id, record.destination());
+        let name = path.and_then(|path| std::path::Path::new(path).file_name()?.to_str());
         let name = name.and_then(SafeName::recorded);
-        if !name.is_some_and(|name| self.disk.settle(job, name)) {
+        if !name.is_some_and(|name| self.disk.settle(record, name)) {
             self.state.record_thread.forget_journal(job);
         }
     }
@@ -238,7 +238,10 @@ impl Daemon {
         if !self.jobs.expects_load(job, number) {
             return;
         }
-        self.state.record_thread.directory_known(job);
+        // That of a job that became part of another is deleted with its record.
+        if self.jobs.list().record(job).is_some() {
+            self.state.record_thread.directory_known(job);
+        }
         let loaded = match loaded {
             load::Loaded::Done(record) => Loaded::Done(record),
             load::Loaded::Failed(record) => Loaded::Failed(record),
@@ -321,12 +324,12 @@ impl Daemon {
             }
             (DiskTask::Sync { job, number }, Ok(_)) => self.state.on_synced(job, number),
             (DiskTask::Sync { .. }, Err(_)) => {}
-            (DiskTask::Settle { job, summary }, settled) => {
+            (DiskTask::Settle { record, summary }, settled) => {
                 if settled.is_ok() {
-                    self.on_settled(&[job]);
+                    self.on_settled(&[record.id]);
                 }
-                if let (Some(record), Some(summary)) = (self.jobs.list().record(job), summary) {
-                    summary.log(record);
+                if let Some(summary) = summary {
+                    summary.log(&record);
                 }
             }
         }
@@ -357,6 +360,7 @@ impl Daemon {
                 self.engine_events.push_back(EngineEvent::JobProcessed { job, result });
             }
             post::Order::Postponed { job, stage, again_in } => {
+                self.report_to_jobs(JobEvent::StepTask { job, is_in_task: false });
                 let why = self.disk.last_error().unwrap_or("the disk is in trouble");
                 match stage {
                     Stage::Moving => warn!(%job, ?again_in, "cannot be moved yet: {why}"),
@@ -364,10 +368,13 @@ impl Daemon {
                 }
             }
             post::Order::Stage { job, stage, progress } => self.on_stage(job, stage, progress),
-            post::Order::Start { ticket, job, task } => match task {
-                post::Task::Move { verified } => return self.start_move(ticket, job, verified),
-                post::Task::WriteJournal => self.state.report_journal(job, ticket),
-            },
+            post::Order::Start { ticket, job, task } => {
+                self.report_to_jobs(JobEvent::StepTask { job, is_in_task: true });
+                match task {
+                    post::Task::Move { verified } => return self.start_move(ticket, job, verified),
+                    post::Task::WriteJournal => self.state.report_journal(job, ticket),
+                }
+            }
         }
         Vec::new()
     }

@@ -19,10 +19,10 @@ impl Observers {
         });
     }
 
-    pub(crate) fn publish_state(&self, record: &Record, state: JobState) {
+    pub(crate) fn publish_state(&self, job: JobId, state: JobState, reason: Option<&str>) {
         self.published.on_queue_changed();
-        let reason = record.reason().filter(|reason| !reason.is_empty()).map(str::to_owned);
-        self.hub().publish(News::JobState { job: record.id, state, reason });
+        let reason = reason.filter(|reason| !reason.is_empty()).map(str::to_owned);
+        self.hub().publish(News::JobState { job, state, reason });
     }
 
     pub(crate) fn publish_changed(&self, job: JobId) {

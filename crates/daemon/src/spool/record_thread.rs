@@ -136,7 +136,7 @@ struct Worker {
     itself: mpsc::Sender<Command>,
 }
 
-/// Directories that jobs were given and of which the main loop has not directory_known yet. Records that it sends
+/// Directories that jobs were given and of which the main loop does not know yet. Records that it sends
 /// meanwhile do not name them; without this, a kill would leave a directory that no record names.
 #[derive(Debug, Default)]
 struct Given(HashMap<JobId, Box<str>>);

@@ -11,7 +11,7 @@ use bergamot_types::UnixTime;
 
 /// Follows the date of one run of the daemon.
 #[derive(Clone, Copy, Debug)]
-pub struct PlausibleClock {
+pub(crate) struct PlausibleClock {
     /// The reading that later ones are compared with: that of the start, or the first after a jump. Not
     /// the last one, or many small steps would add up to any jump.
     date: UnixTime,
@@ -30,12 +30,12 @@ pub enum Doubt {
 }
 
 impl PlausibleClock {
-    pub fn new(instant: Instant, date: UnixTime) -> Self {
+    pub(crate) fn new(instant: Instant, date: UnixTime) -> Self {
         Self { date, instant }
     }
 
     /// Takes a reading. `newest_record` is the latest date found in the records on disk.
-    pub fn check(
+    pub(crate) fn check(
         &mut self,
         instant: Instant,
         date: UnixTime,

@@ -9,7 +9,7 @@ use bergamot_types::{JobId, UnixTime};
 use crate::ending::plausible_clock::{CONFIRMATION, Doubt, PlausibleClock};
 use crate::record::Record;
 
-/// How long history lasts. Ages are computed only from a date that a [`PlausibleClock`] confirms; the limit
+/// How long history lasts. Ages are computed only from a date that a `PlausibleClock` confirms; the limit
 /// by number does not depend on any date and holds from the start.
 #[derive(Clone, Copy, Debug)]
 pub struct Retention {

@@ -6,6 +6,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 use std::time::Instant;
 
 use bergamot_queue::{Cause, JobState, Step};
@@ -277,16 +278,16 @@ impl JobList {
         }
     }
 
-    /// It begins to be loaded; returns its record as it is now.
-    pub fn begin_to_load(&mut self, job: JobId) -> Option<Record> {
-        let record = self.records.get(&job)?.clone();
+    /// It begins to be loaded; returns its category as it is now.
+    pub fn begin_to_load(&mut self, job: JobId) -> Option<Option<Arc<str>>> {
+        let category = self.records.get(&job)?.category.clone();
         let held = match self.states.remove(&job) {
             Some(State::Held(held)) => Some(held.why),
             Some(State::Loading(loading)) => loading.held,
             _ => None,
         };
         self.set_state(job, State::Loading(Loading { held, is_merging: false }));
-        Some(*record)
+        Some(category)
     }
 
     /// Loading it has ended, or is of no use any more. Returns whether the result is wanted: a job that is

@@ -5,7 +5,7 @@ use bergamot_types::JobId;
 use crate::list::job_list::JobList;
 
 /// The first job that may be loaded, unless the jobs before it are enough to keep every connection busy.
-pub fn next_to_load(jobs: &JobList) -> Option<JobId> {
+pub(crate) fn next_to_load(jobs: &JobList) -> Option<JobId> {
     let next = jobs.loadable().next()?;
     let is_before = |priority: i32| priority >= next.priority;
     let active = || jobs.active_jobs().filter_map(|(id, active)| Some((jobs.record(id)?, active)));

@@ -24,7 +24,7 @@ pub enum Action<W> {
     /// Deletes the files of a job that is not active, also in a directory that a load under way has given it.
     /// Answered by [`FilesDeleted`](super::Event::FilesDeleted).
     DeleteFiles(Box<Record>),
-    /// The same for an active one, behind all that is still being written to them; then it is closed.
+    /// The same for an active one, behind all that is still being written to them.
     DeleteOpenFiles(Box<Record>),
     /// What the journal of a job says does not hold any more.
     DropJournal(JobId),
@@ -54,7 +54,7 @@ pub enum Action<W> {
     /// Removes jobs; there is no answer.
     RemoveAll(Vec<Record>),
     /// A completed job is on record: the marks of its delivery are removed, then its journal.
-    Settle(JobId),
+    Settle(Box<Record>),
     /// The NZB of a job is not wanted any more.
     StopFetching(JobId),
     /// Asks for the free space of the volumes. Answered by [`Surveyed`](super::Event::Surveyed).
@@ -67,13 +67,9 @@ pub enum Action<W> {
 /// What views and watchers may want to know.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Change {
-    /// Refused: it is in the history from the beginning.
-    Added {
-        job: JobId,
-        is_refused: bool,
-    },
-    /// It is in the history.
-    Ended(JobId),
+    Added(JobId),
+    /// It is in the history, as the record says; the history may have forgotten it by now.
+    Ended(Box<Record>),
     Edited(JobId),
     /// A pause has ended by itself.
     PauseEnded,

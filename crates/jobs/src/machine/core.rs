@@ -34,6 +34,8 @@ pub(super) struct Core<W> {
     /// Jobs whose removal will be answered.
     removing: HashSet<JobId>,
     actions: VecDeque<Action<W>>,
+    /// Jobs whose files a task of post-processing works on.
+    in_task: HashSet<JobId>,
     /// It was logged that jobs wait for room.
     waits_for_room: bool,
 }
@@ -66,13 +68,16 @@ impl<W> Core<W> {
             writes: PendingWrites::default(),
             removing: HashSet::new(),
             actions: VecDeque::new(),
+            in_task: HashSet::new(),
             waits_for_room: false,
         }
     }
 
     pub(super) fn set(&mut self, settings: Settings) {
         self.retention.set(settings.keep, settings.most_kept);
-        if self.settings.reserve != settings.reserve {
+        // Other directories have to be surveyed before a job may go there.
+        let is_same = self.settings.directories == settings.directories;
+        if !is_same || self.settings.reserve != settings.reserve {
             self.admission.set_reserve(settings.reserve);
         }
         self.settings = settings;
@@ -97,13 +102,23 @@ impl<W> Core<W> {
     /// The job leaves the engine, or has left it.
     pub(super) fn close(&mut self, job: JobId) {
         self.admission.forget_files_of(job);
+        self.in_task.remove(&job);
         self.act(Action::Close(job));
     }
 
-    /// Its files are on their way to the destination, or will be as soon as the journal is written.
+    /// Its files are on their way to the destination, or will be as soon as the journal is written. Not
+    /// while a move that failed waits to be tried again.
     pub(super) fn is_being_moved(&self, job: JobId) -> bool {
         let life = self.list.record(job).map(|record| record.life);
-        life == Some(JobState::Post(Stage::Moving))
+        life == Some(JobState::Post(Stage::Moving)) && self.in_task.contains(&job)
+    }
+
+    /// A task of post-processing works on the files of the job, or none does any more.
+    pub(super) fn set_in_task(&mut self, job: JobId, is_in_task: bool) {
+        match is_in_task {
+            true => self.in_task.insert(job),
+            false => self.in_task.remove(&job),
+        };
     }
 
     pub(super) fn has_ended(&self, job: JobId) -> bool {
@@ -182,7 +197,11 @@ impl<W> Core<W> {
         }
         self.removing.remove(&job);
         for waiter in self.writes.forget(job) {
-            self.answer(waiter, result, job);
+            match (&waiter, result) {
+                // Whether the disk has it that they are part of this one shows at the next start.
+                (Waiter::Joined(_), Err(_)) => {}
+                _ => self.answer(waiter, result, job),
+            }
         }
     }
 

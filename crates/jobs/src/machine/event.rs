@@ -18,7 +18,8 @@ use crate::record::outcome::Check;
 pub enum Event {
     /// The engine wants the files of a job deleted that has failed.
     FilesUnwanted(JobId),
-    /// Answers [`Action::DeleteFiles`](super::Action::DeleteFiles).
+    /// Answers [`Action::DeleteFiles`](super::Action::DeleteFiles) and
+    /// [`Action::DeleteOpenFiles`](super::Action::DeleteOpenFiles).
     FilesDeleted {
         job: JobId,
         result: Result<(), StoreFailure>,
@@ -59,7 +60,8 @@ pub enum Event {
         record: Box<Record>,
         priority: Option<i32>,
     },
-    /// Answers [`Action::Remove`](super::Action::Remove).
+    /// Answers [`Action::Remove`](super::Action::Remove) and
+    /// [`Action::RemoveOpen`](super::Action::RemoveOpen).
     Removed {
         job: JobId,
         result: Result<(), StoreFailure>,
@@ -67,6 +69,12 @@ pub enum Event {
     /// A server delivers again after an outage.
     ServerWorks,
     SettingsChanged(Box<Settings>),
+    /// A task of post-processing works on the files of a job (`is_in_task`), or the step waits to be tried
+    /// again.
+    StepTask {
+        job: JobId,
+        is_in_task: bool,
+    },
     /// A step of post-processing has begun, or has got on.
     Stage {
         job: JobId,

@@ -61,10 +61,9 @@ impl<W> Core<W> {
         let rivals = rivals(&self.list, &record, |job| self.is_being_moved(job));
         let twin = record.outcome.is_none().then(|| self.twin(&record)).flatten();
         let is_to_come = record.life == JobState::Fetching;
-        let is_refused = record.outcome.is_some();
         self.list.insert(Box::new(record));
         self.let_propagate(at.now, id);
-        self.changed(Change::Added { job: id, is_refused });
+        self.changed(Change::Added(id));
         if is_to_come && !self.settings.feeds_only {
             self.act(Action::Fetch(id));
         }
@@ -222,7 +221,10 @@ impl<W> Core<W> {
         if matches!(record.ending(), Some(Ending::Completed { .. })) {
             self.act(Action::ForgetJournal(job));
         }
-        self.changed(Change::Ended(job));
+        if let Some(record) = self.list.record(job) {
+            let record = Box::new(record.clone());
+            self.changed(Change::Ended(record));
+        }
         self.prune(now);
     }
 
@@ -335,28 +337,25 @@ impl<W> Core<W> {
     fn let_go(&mut self, now: Now, job: JobId) {
         self.list.retire(job);
         self.check_room();
-        self.changed(Change::Ended(job));
-        match self.list.record(job).and_then(Record::ending) {
-            Some(Ending::Failed(_)) => self.log_failure(job),
-            Some(Ending::Deleted(_)) => {
-                let name = self.list.record(job).map(|record| Shown(&record.name).to_string());
-                info!(%job, name, "deleted");
-            }
+        let Some(record) = self.list.record(job).cloned().map(Box::new) else { return };
+        self.changed(Change::Ended(record.clone()));
+        match record.ending() {
+            Some(Ending::Failed(_)) => self.log_failure(&record),
+            Some(Ending::Deleted(_)) => info!(%job, name = %Shown(&record.name), "deleted"),
             // The journal stays until the job is settled, to tell the next process if it is not.
-            _ => self.act(Action::Settle(job)),
+            _ => self.act(Action::Settle(record)),
         }
         self.close(job);
         self.prune(now);
     }
 
     /// Only now may its NZB be added again: before, it would have been a duplicate.
-    pub(super) fn log_failure(&self, job: JobId) {
-        let Some(record) = self.list.record(job) else { return };
+    pub(super) fn log_failure(&self, record: &Record) {
         let incomplete = &self.settings.directories.incomplete;
         let path = record.directory.as_deref().map(|name| incomplete.join(name));
         let path = path.unwrap_or_default().to_string_lossy().into_owned();
         let (name, reason) = (Shown(&record.name), record.reason().unwrap_or("?"));
-        warn!(%job, %name, path = %Shown(&path), "failed: {reason}");
+        warn!(job = %record.id, %name, path = %Shown(&path), "failed: {reason}");
     }
 
     /// Removes ended jobs that the history need not keep, with the files of those that failed.
@@ -474,7 +473,7 @@ impl<W> Core<W> {
 
     pub(super) fn on_files_deleted(&mut self, job: JobId, result: &Result<(), StoreFailure>) {
         if let Err(why) = result {
-            return warn!(%job, "its files were not deleted: {why}"); // once more at the next start
+            return debug!(%job, "its files were not deleted: {why}"); // once more at the next start
         }
         let Some(record) = self.list.record_mut(job) else { return };
         let Some(outcome) = record.outcome.as_mut().filter(|outcome| outcome.discard) else {

@@ -60,10 +60,14 @@ impl Loading {
     }
 
     fn begin<W>(&mut self, core: &mut Core<W>, job: JobId) {
-        let Some(record) = core.list.begin_to_load(job) else { return };
+        let Some(category) = core.list.begin_to_load(job) else { return };
+        // A load whose result is of no use may not be answered at all.
+        if self.attempts.len() > MOST_ATTEMPTS {
+            self.attempts.retain(|job, _| core.list.is_loading(*job));
+        }
         self.last += 1;
         self.attempts.insert(job, self.last);
-        core.act(Action::Load { job, number: self.last, category: record.category });
+        core.act(Action::Load { job, number: self.last, category });
     }
 
     /// The last process was killed before their ends were on record: they are loaded now, though they may
@@ -138,8 +142,8 @@ impl Loading {
                 core.note_ended_elsewhere(at.now, *record);
             }
             Loaded::Failed(record) => {
+                core.log_failure(&record);
                 core.note_ended_elsewhere(at.now, *record);
-                core.log_failure(job);
             }
             Loaded::Outdated => {}
             Loaded::Held { why } => core.hold_back(job, &why),
@@ -246,6 +250,9 @@ fn plan_survey<W>(core: &mut Core<W>, at: Moment<'_>) {
         None => core.timers.remove(Timer::Survey),
     }
 }
+
+/// Far more than are loaded at once.
+const MOST_ATTEMPTS: usize = 1024;
 
 /// Jobs whose files are measured: as many as may be begun at once.
 const MOST_MEASURED: usize = 64;

@@ -14,6 +14,7 @@ use tracing::info;
 
 use super::action::Change;
 use super::core::{Core, Moment};
+use super::timers::Timer;
 use crate::edit::{EditRefusal, is_wanted};
 use crate::list::queue_order::Target;
 use crate::record::file_choices::FileChoices;
@@ -229,7 +230,7 @@ fn part<W>(core: &mut Core<W>, at: Moment<'_>, job: JobId, files: &[u32], new: R
         core.change(at, |edits| edits.on_placed(&changed));
     }
     core.let_propagate(at.now, id);
-    core.changed(Change::Added { job: id, is_refused: false });
+    core.changed(Change::Added(id));
     core.write(job);
     if at.engine.job(job).is_some() {
         for &file in files {
@@ -280,6 +281,7 @@ fn take_in<W>(
         files.append(&mut new);
         info!(job = %donor, %into, name = %Shown(&other.name), "joined");
         core.list.forget(*donor);
+        core.timers.remove(Timer::Rest(*donor));
         core.close(*donor);
         core.changed(Change::Removed(*donor));
         joined.push(other);

@@ -37,7 +37,7 @@ use crate::record::{Record, Records};
 pub use self::action::{Action, Change, SurveyRequest};
 pub use self::event::{Disk, Event, Loaded, Ready, StoreFailure};
 pub use self::merge_split::{MergeRequest, MergedFiles, SplitRequest};
-pub use self::settings::{Category, JobDirectories, Settings, folded};
+pub use self::settings::{Category, JobDirectories, Settings};
 pub use self::spool_view::SpoolView;
 pub use self::timers::Timer;
 
@@ -124,6 +124,7 @@ impl<W> Jobs<W> {
             Event::ServerWorks => core.retry_after_outage(),
             Event::SettingsChanged(settings) => core.set(*settings),
             Event::Stage { job, stage } => core.enter(job, stage),
+            Event::StepTask { job, is_in_task } => core.set_in_task(job, is_in_task),
             Event::Surveyed(survey) => self.loading.on_surveyed(core, at, *survey),
             Event::SurveyWanted => self.loading.survey(core),
             Event::Timeout => self.on_timeout(at),

@@ -55,7 +55,7 @@ impl Category {
 }
 
 /// Two names of a category are the same if these are.
-pub fn folded(name: &str) -> String {
+fn folded(name: &str) -> String {
     SafeName::collision_key_of(name.trim())
 }
 

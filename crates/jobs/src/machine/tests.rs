@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use bergamot_engine::Settings as EngineSettings;
 use bergamot_nzb::Nzb;
-use bergamot_queue::Propagation;
+use bergamot_queue::{Propagation, Stage};
 use bergamot_storage::{Reserve, Space};
 use bergamot_types::{ByteCount, UnixTime};
 
@@ -303,4 +303,52 @@ fn a_caller_that_waits_for_a_job_is_answered_when_the_history_forgets_it() {
         let actions = world.tell(Event::Written { job: JobId(1), is_over: true, result });
         assert!(matches!(actions[..], [Action::Answer { waiter: 7, .. }]), "{actions:?}");
     }
+}
+
+#[test]
+fn a_job_is_deleted_while_its_move_waits_to_be_tried_again_and_not_during_the_move() {
+    let mut world = World::new(&[1]);
+    world.load_all();
+    let job = JobId(1);
+    world.tell(Event::Stage { job, stage: Stage::Moving });
+    world.tell(Event::StepTask { job, is_in_task: true });
+    let delete = Edit::Delete(Delete::ToHistory);
+    let refused = world.jobs.edit(world.now, &world.engine, &[job], &delete);
+    assert_eq!(refused, [Err(EditRefusal::BeingMoved(job))]);
+    world.tell(Event::StepTask { job, is_in_task: false });
+    let actions = world.edit(1, &delete);
+    assert!(actions.iter().any(|action| matches!(action, Action::DeleteOpenFiles(_))));
+}
+
+#[test]
+fn directories_of_other_settings_are_surveyed_before_a_job_goes_there() {
+    let mut world = World::new(&[1]);
+    world.load_all();
+    let mut other = settings();
+    other.directories.complete = "/other".into();
+    world.tell(Event::SettingsChanged(Box::new(other)));
+    world.jobs.add(world.now, &world.engine, record(2));
+    let actions = world.actions();
+    let surveyed = |action: &Action<u32>| match action {
+        Action::Survey(request) => request.directories.contains(&"/other".into()),
+        _ => false,
+    };
+    assert!(actions.iter().any(surveyed), "{actions:?}");
+}
+
+#[test]
+fn a_job_that_the_history_forgets_at_once_is_settled_all_the_same() {
+    let settings = Settings { most_kept: 0, ..settings() };
+    let mut world = World::with(settings, vec![Box::new(record(1))]);
+    world.load_all();
+    let (check, volume) = (crate::Check::Crc, VolumeId(1));
+    let destination = "/c/a".to_owned();
+    world.tell(Event::Moved { job: JobId(1), check, destination, volume });
+    let actions = world.written(1, true);
+    let settled = |action: &Action<u32>| match action {
+        Action::Settle(record) => record.destination() == Some("/c/a"),
+        _ => false,
+    };
+    assert!(actions.iter().any(settled), "{actions:?}");
+    assert!(world.jobs.list().record(JobId(1)).is_none());
 }

@@ -115,8 +115,8 @@ impl World {
                 site.spool.push(&mut site.timeline, Op::RemoveAll(records));
                 Ok(())
             }
-            Action::Settle(job) => {
-                site.disk.begin(&mut site.timeline, DiskTask::Settle(job));
+            Action::Settle(record) => {
+                site.disk.begin(&mut site.timeline, DiskTask::Settle(record.id));
                 Ok(())
             }
             Action::StopFetching(job) => {
@@ -279,17 +279,14 @@ fn begin_open(site: &mut Site, record: Box<Record>, and_record: bool) -> Checked
 
 fn note_change(site: &mut Site, change: &Change) -> Checked {
     match change {
-        Change::Ended(job) => {
-            let ending = site.jobs.list().record(*job).and_then(Record::ending);
-            match ending {
-                Some(Ending::Completed { .. }) => site.timeline.fire(Kind::Completed),
-                Some(Ending::Failed(Cause::Propagating)) => {
-                    site.timeline.fire(Kind::FailedPropagating);
-                }
-                Some(Ending::Deleted(Deletion::Copy)) => site.timeline.fire(Kind::CopyRefused),
-                _ => {}
+        Change::Ended(record) => match record.ending() {
+            Some(Ending::Completed { .. }) => site.timeline.fire(Kind::Completed),
+            Some(Ending::Failed(Cause::Propagating)) => {
+                site.timeline.fire(Kind::FailedPropagating);
             }
-        }
+            Some(Ending::Deleted(Deletion::Copy)) => site.timeline.fire(Kind::CopyRefused),
+            _ => {}
+        },
         Change::PauseEnded => {
             site.timeline.fire(Kind::PauseEnded);
             site.spool.pauses = site.jobs.pauses().all().map(|(_, paused)| paused.cloned());
@@ -305,7 +302,7 @@ fn note_change(site: &mut Site, change: &Change) -> Checked {
                 site.timeline.fire(Kind::HeldForRoom);
             }
         }
-        Change::Added { .. } | Change::Edited(_) | Change::Removed(_) | Change::Room(_) => {}
+        Change::Added(_) | Change::Edited(_) | Change::Removed(_) | Change::Room(_) => {}
     }
     Ok(())
 }

@@ -88,19 +88,26 @@ impl Site {
                     StepOrder::JobProcessed { job, result } => {
                         answers.push(EngineEvent::JobProcessed { job, result });
                     }
-                    StepOrder::Postponed { .. } => {}
+                    StepOrder::Postponed { job, .. } => {
+                        self.tell_jobs(engine, Event::StepTask { job, is_in_task: false });
+                    }
                     StepOrder::Stage { job, stage, .. } => {
                         self.tell_jobs(engine, Event::Stage { job, stage });
                     }
-                    StepOrder::Start { ticket, job, task } => match task {
-                        Task::Move { .. } => events.extend(self.start_move(engine, ticket, job)),
-                        Task::WriteJournal => {
-                            self.spool.journal(job).sync();
-                            let done = StepEvent::TaskEnded { ticket, result: Ok(()) };
-                            let time = self.timeline.millis(0, self.day.state.latency);
-                            self.timeline.plan_in(time, Planned::Post(done));
+                    StepOrder::Start { ticket, job, task } => {
+                        self.tell_jobs(engine, Event::StepTask { job, is_in_task: true });
+                        match task {
+                            Task::Move { .. } => {
+                                events.extend(self.start_move(engine, ticket, job));
+                            }
+                            Task::WriteJournal => {
+                                self.spool.journal(job).sync();
+                                let done = StepEvent::TaskEnded { ticket, result: Ok(()) };
+                                let time = self.timeline.millis(0, self.day.state.latency);
+                                self.timeline.plan_in(time, Planned::Post(done));
+                            }
                         }
-                    },
+                    }
                 }
             }
         }
