@@ -67,7 +67,7 @@ use crate::views::servers::quota_views;
 use crate::views::view::View;
 use bergamot_config::Verify;
 
-/// Runs until it is told to stop, or until no feed is due where that is all it does. Returns the names
+/// Runs until a signal or a request stops it, or, if it only polls feeds, until none is due. Returns the names
 /// of the feeds whose servers have refused the login.
 pub async fn run(settings: Settings, log: LogBook) -> anyhow::Result<Vec<String>> {
     let (events, received) = EventSender::new();
@@ -272,7 +272,7 @@ impl Daemon {
         }
     }
 
-    /// What cannot be written down is not taken: it can be asked, and that is all.
+    /// With a state directory that is not writable the daemon accepts no jobs; it only answers queries.
     fn log_ready(&self) {
         let (version, servers) = (env!("CARGO_PKG_VERSION"), self.network.servers().len());
         let state = &self.settings.config().directories.state;
@@ -285,7 +285,7 @@ impl Daemon {
         }
     }
 
-    /// One line for those who ask what started it.
+    /// The status line for systemd.
     pub(crate) fn status_line(&self) -> &'static str {
         match self.network.servers().len() {
             0 => "Waiting for a news server to be added",
@@ -524,7 +524,7 @@ impl Daemon {
         if let Some(error) = report.error {
             self.network.note_error(report.server, error);
         }
-        // The engine first: a server that rests after that is not asked again.
+        // The engine first: a server that backs off after that gets no further request.
         report.engine_events.into_iter().for_each(|event| self.notify_engine(event));
         let (newsgroups, mut with) = self.newsgroups();
         newsgroups.on_returned(&mut with, report.server, report.over);
@@ -671,11 +671,11 @@ impl Daemon {
         self.observers.publish_quotas(quota_views(&mut self.engine, &self.network));
     }
 
-    /// What is on disk and on record is kept; what is under way is dropped and asked for again.
+    /// What is recorded on disk is kept; articles in flight are dropped, and fetched again after the next start.
     async fn stop(&mut self, mut received: EventReceiver, listeners: Server) {
         info!("stopping");
         self.service_manager.stopping();
-        // Requests under way are answered while the connections say goodbye. After a panic the listeners stay
+        // Requests under way are answered while the connections close. After a panic the listeners stay
         // open for as long as the stop takes, so that `/readyz` can say what happened.
         let (closing, open) = match self.handle.events.died() {
             None => (Some(tokio::spawn(listeners.stop())), None),

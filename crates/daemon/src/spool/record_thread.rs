@@ -21,7 +21,7 @@ use crate::spool::load_error::LoadError;
 
 enum Command {
     ForgetCrashes(JobId),
-    /// Deletes a job that is gone: what lies in its directory, and, if so, its record.
+    /// Deletes the files of a job that is gone, and, if so, its record.
     Clear {
         record: Box<Record>,
         and_record: bool,
@@ -179,7 +179,7 @@ impl Reading {
 struct Round {
     loads: Vec<Load>,
     updates: Vec<Record>,
-    forgotten: Vec<JobId>, // whose journals are not needed: jobs end in the midst of others that begin
+    forgotten: Vec<JobId>, // their journals are deleted; jobs end while others are loaded
 }
 
 impl Round {
@@ -404,7 +404,7 @@ impl Worker {
         }
     }
 
-    /// Only what lies in the job's own directory.
+    /// Only files in the job's own directory.
     fn delete(&self, record: &Record) -> Result<(), DiskError> {
         let Some(name) = record.directory.as_deref().and_then(SafeName::recorded) else {
             return Ok(());
