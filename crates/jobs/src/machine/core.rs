@@ -38,7 +38,7 @@ pub(super) struct Core<W> {
     waits_for_room: bool,
 }
 
-/// Who waits until a record is on disk.
+/// A caller or a step that waits until a record is on disk.
 #[derive(Debug)]
 enum Waiter<W> {
     Caller(W),

@@ -1,4 +1,4 @@
-//! The life cycle of jobs: added, started, put back, ended, removed, tried again. Methods of [`Core`].
+//! The life cycle of jobs: added, started, put back, ended, removed, retried. Methods of [`Core`]. Pure.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -342,7 +342,7 @@ impl<W> Core<W> {
                 let name = self.list.record(job).map(|record| Shown(&record.name).to_string());
                 info!(%job, name, "deleted");
             }
-            // The journal stays until the job is settled, to tell the next process if it is not.
+            // The journal stays until the job is settled: the next process settles the jobs that have one.
             _ => self.act(Action::Settle(job)),
         }
         self.close(job);
