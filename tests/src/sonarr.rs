@@ -10,11 +10,11 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::home::sha256;
-use crate::steered::Steered;
+use crate::http_daemon::HttpDaemon;
 
 #[derive(Debug)]
 pub struct Sonarr<'a> {
-    daemon: &'a Steered,
+    daemon: &'a HttpDaemon,
     category: &'a str,
 }
 
@@ -41,7 +41,7 @@ pub enum Shown {
 }
 
 impl<'a> Sonarr<'a> {
-    pub fn new(daemon: &'a Steered, category: &'a str) -> Self {
+    pub fn new(daemon: &'a HttpDaemon, category: &'a str) -> Self {
         Self { daemon, category }
     }
 
@@ -266,7 +266,7 @@ fn size(item: &Value, field: &str) -> u64 {
 
 /// It writes logins in Latin-1.
 fn latin_login() -> String {
-    let login = format!("{}:{}", Steered::USER, Steered::PASSWORD);
+    let login = format!("{}:{}", HttpDaemon::USER, HttpDaemon::PASSWORD);
     STANDARD.encode(login.chars().map(|letter| letter as u8).collect::<Vec<_>>())
 }
 

@@ -46,7 +46,7 @@ pub struct Change {
 
 /// All that was acknowledged. A change that was asked for and not answered may be done or not.
 #[derive(Debug, Default)]
-pub struct Promises {
+pub struct AcknowledgedState {
     queue: Vec<Entry>,
     past: BTreeSet<String>,
     parked: BTreeMap<String, Entry>,
@@ -102,7 +102,7 @@ impl Listing {
     }
 }
 
-impl Promises {
+impl AcknowledgedState {
     pub fn queue(&self) -> &[Entry] {
         &self.queue
     }

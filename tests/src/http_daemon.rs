@@ -11,15 +11,15 @@ use bergamot_newsd::{Articles, Generated};
 use serde_json::Value;
 
 use crate::daemon::{Daemon, PATIENCE};
+use crate::faulty_server_test::post;
 use crate::home::Home;
 use crate::news::News;
 use crate::nzb::{file, nzb};
-use crate::trial::post;
 
-/// A daemon with one server, which has the articles of [`Steered::JOBS`]; their NZBs lie beside its
+/// A daemon with one server, which has the articles of [`HttpDaemon::JOBS`]; their NZBs lie beside its
 /// configuration, and with them `missing.nzb`, of which nobody has anything.
 #[derive(Debug)]
-pub struct Steered {
+pub struct HttpDaemon {
     pub home: Home,
     pub news: News,
     pub daemon: Daemon,
@@ -35,7 +35,7 @@ pub struct Answer {
     pub body: String,
 }
 
-impl Steered {
+impl HttpDaemon {
     pub const JOBS: [&str; 3] = ["first", "second", "third"];
     pub const USER: &str = "ann";
     /// Clients write it into headers and URLs, and each in its own way.

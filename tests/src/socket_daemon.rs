@@ -11,14 +11,14 @@ use crate::home::Home;
 use crate::news::News;
 
 #[derive(Debug)]
-pub struct Helm {
+pub struct SocketDaemon {
     pub home: Home,
     pub config: String,
     pub daemon: Daemon,
     client: Client,
 }
 
-impl Helm {
+impl SocketDaemon {
     /// With one server.
     pub fn start(news: &News, connections: u32) -> Self {
         Self::start_in(Home::new(), news.section(0, &format!("connections = {connections}")))
