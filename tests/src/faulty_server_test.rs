@@ -1,4 +1,4 @@
-//! A job that meets a hostile server, and a good one afterwards in the same process.
+//! [`FaultyServerTest`]: a daemon with servers that misbehave, and the checks that hold at the end of every such test.
 
 use std::fs;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use crate::daemon::Daemon;
 use crate::home::Home;
 use crate::news::{News, content_of};
 
-/// One daemon and the servers it is to survive.
+/// Use it for tests with hostile, broken or unreachable servers.
 ///
-/// Every server wants a login, so that each test also shows that no password reaches the log; and
-/// every server has the articles of a control job, which [`FaultyServerTest::end`] downloads.
+/// Every server requires a login, so that each test also shows that no password reaches the log. Every server has
+/// the articles of a control job, which [`FaultyServerTest::end`] downloads to show that the daemon still works.
 #[derive(Debug)]
 pub struct FaultyServerTest {
     pub home: Home,
@@ -23,7 +23,7 @@ pub struct FaultyServerTest {
     control: Arc<Generated>,
 }
 
-/// What is left to look at when all is over.
+/// The log, the files and the transcripts of a test after the daemon has stopped.
 #[derive(Debug)]
 pub struct FinishedTest {
     pub home: Home,
@@ -80,7 +80,7 @@ impl FaultyServerTest {
         line
     }
 
-    /// A job that nobody can complete: it fails, and leaves nothing where finished jobs lie.
+    /// A job that cannot be completed: it fails, and leaves nothing in the directory of finished jobs.
     pub fn fails(&mut self, name: &str, nzb: &str) -> String {
         self.home.drop_nzb(&format!("{name}.nzb"), nzb);
         let line = self.daemon.wait_failed(name);
@@ -122,7 +122,7 @@ impl FinishedTest {
     }
 
     /// # Panics
-    /// When the daemon thought that an article was lost.
+    /// When the daemon logged that no server has an article.
     pub fn assert_nothing_lost(&self) {
         assert!(!self.said(&["no server has"]), "{}", self.log.join("\n"));
     }

@@ -1,5 +1,5 @@
-//! [`HeldPost`]: a generated post of which each file is held up at one of its articles until a test lets it
-//! pass, for tests that pause a file in its midst.
+//! [`HeldPost`]: a generated post whose articles from a given part on are held back, file by file, until the test
+//! releases them.
 
 use std::collections::BTreeSet;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -8,6 +8,7 @@ use bergamot_newsd::{Articles, Generated};
 
 use crate::daemon::PATIENCE;
 
+/// Use it for tests that stop a download at a known article, such as those that pause a half-written file.
 #[derive(Debug)]
 pub struct HeldPost {
     post: Generated,

@@ -1,4 +1,4 @@
-//! A daemon that programs talk to, behind a password.
+//! [`HttpDaemon`]: a running daemon with an HTTP port, a password and three posts ready to be downloaded.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -16,8 +16,10 @@ use crate::home::Home;
 use crate::news::News;
 use crate::nzb::{file, nzb};
 
-/// A daemon with one server, which has the articles of [`HttpDaemon::JOBS`]; their NZBs lie beside its
-/// configuration, and with them `missing.nzb`, of which nobody has anything.
+/// Use it for tests of clients and dialects over HTTP: NZBGet's and SABnzbd's interfaces, Sonarr, events and metrics.
+///
+/// It has one server with the articles of [`HttpDaemon::JOBS`]. Their NZBs are in its home, and with them
+/// `missing.nzb`, none of whose articles exist.
 #[derive(Debug)]
 pub struct HttpDaemon {
     pub home: Home,
@@ -27,7 +29,7 @@ pub struct HttpDaemon {
     posts: Vec<Arc<Generated>>,
 }
 
-/// What came over HTTP.
+/// An HTTP response.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
@@ -110,7 +112,7 @@ impl HttpDaemon {
     }
 }
 
-/// Asks by HTTP, in so many words.
+/// Sends one HTTP request, with the start line and the headers as given.
 ///
 /// # Panics
 /// When there is no answer.

@@ -1,8 +1,15 @@
-//! What the tests of the whole share: the real binary in a sealed directory of its own, and news
-//! servers on loopback to feed it.
+//! Fixtures of the end-to-end tests: the real binary in a directory of its own, and news servers on loopback.
 //!
-//! Nothing here sleeps. The daemon's log lines are its events: a test waits for the line that says
-//! what it waits for, and fails with the whole log if it does not come.
+//! Which one to use:
+//! - [`Daemon`] with [`Home`] and [`News`]: a test that needs only the watch folder and the log
+//! - [`SocketDaemon`]: calls over the control socket, and restarts after a kill
+//! - [`HttpDaemon`]: clients over HTTP with a password, such as [`Sonarr`]
+//! - [`FaultyServerTest`]: servers that misbehave, and the checks that hold after every such test
+//! - [`HeldPost`]: a download that stops at a known article; [`ServedPosts`]: a list of every article served
+//! - [`AcknowledgedState`]: a model of the queue, compared with the daemon's after a kill
+//!
+//! Nothing here sleeps. The daemon's log lines are its events: a test waits for a line, and fails with the
+//! whole log if it does not come.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Posts that are added while servers run, and what was asked of them when.
+//! [`ServedPosts`]: the posts of a news server, which grow while it runs, with a record of every article served.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,13 +6,14 @@ use std::time::Instant;
 
 use bergamot_newsd::{Articles, Generated};
 
-/// The posts behind a server, with a list of every article that was handed out.
+/// Use it for tests that add posts while the server runs, or that check which articles were fetched when, and
+/// which of them twice.
 #[derive(Debug, Default)]
 pub struct ServedPosts {
     state: Mutex<State>,
 }
 
-/// One article, once.
+/// One response with an article.
 #[derive(Clone, Copy, Debug)]
 pub struct ServedArticle {
     pub at: Instant,
@@ -31,7 +32,7 @@ struct State {
 }
 
 impl ServedPosts {
-    /// Adds a post and gives its number.
+    /// Adds a post and returns its number.
     pub fn add(&self, post: Generated) -> usize {
         let mut state = self.state();
         let number = state.posts.len();
@@ -40,7 +41,7 @@ impl ServedPosts {
         number
     }
 
-    /// What was handed out since the last time this was asked.
+    /// The articles served since the last call.
     pub fn take_served(&self) -> Vec<ServedArticle> {
         std::mem::take(&mut self.state().served)
     }

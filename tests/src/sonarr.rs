@@ -63,7 +63,7 @@ impl<'a> Sonarr<'a> {
         answer["result"].take()
     }
 
-    /// What it says when somebody presses "Test".
+    /// The result of its button "Test".
     pub fn test(&self) -> Result<(), String> {
         let version = self.call("version", json!([]));
         let version = version.as_str().and_then(|text| text.split('-').next()).expect("a version");
@@ -186,7 +186,7 @@ fn queued(item: &Value, all_paused: bool) -> (String, Item) {
     (text(item, "Category").to_owned(), queued)
 }
 
-/// None for what people have deleted themselves.
+/// None for jobs that users have deleted themselves.
 fn ended(item: &Value) -> Option<(String, Item)> {
     let status = status_of(item)?;
     let directory = Some(text(item, "FinalDir")).filter(|path| !path.trim().is_empty());
