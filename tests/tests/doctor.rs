@@ -116,7 +116,7 @@ fn all_is_well_where_it_is() {
         ("server s0 (IPv4)", "connects within"),
         ("server s0 (clock)", "says it is 2026-01-01T00:00:"),
         ("server", "accepts the login"),
-        ("server", "there and back"),
+        ("server", "round trip"),
         ("processor", "decoded with"),
         ("memory", ""),
         ("open files", ""),
@@ -143,7 +143,7 @@ fn what_is_wrong_has_a_remedy_and_no_secret() {
     let (output, findings) = examined(command(&home, &config).uid(NOBODY).gid(NOBODY));
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     assert_eq!(grade(&findings, "complete", "cannot make a file"), Some("problem"));
-    assert_eq!(grade(&findings, "state", "cannot be made"), Some("problem"));
+    assert_eq!(grade(&findings, "state", "cannot be created"), Some("problem"));
     let is_refused = |it: &Value| it["about"] == "server s0" && it["grade"] == "problem";
     assert!(findings.iter().any(is_refused), "{findings:#?}");
     for finding in findings.iter().filter(|it| it["grade"] == "problem") {

@@ -49,7 +49,7 @@ fn calls_are_answered_while_it_hangs(call: &str, path: &str) {
     end_delays(&daemon);
     for (name, post) in ["first", "second"].into_iter().zip(&posts) {
         daemon.expect(&["INFO complete", &format!("name={name}")]);
-        let whole = fs::read(home.join(&format!("complete/{name}/x.bin"))).unwrap();
+        let whole = fs::read(home.join(format!("complete/{name}/x.bin"))).unwrap();
         assert_eq!(sha256(&whole), sha256(&content_of(post)));
     }
     assert_eq!(daemon.stop().code, Some(0));

@@ -226,7 +226,10 @@ fn what_would_be_dangerous_or_wrong_here_is_told() {
         (fs::read_to_string(home.join(output)).expect("a file"), said(&written.stdout))
     };
     let (config, report) = import("nzbget.conf", "a.toml");
-    assert!(!config.contains("tegbzn6789") && report.contains("ControlPassword: everybody knows"));
+    assert!(
+        !config.contains("tegbzn6789")
+            && report.contains("ControlPassword: it is NZBGet's default")
+    );
     assert!(!config.contains("0.0.0.0") && config.contains("active = false"), "{config}");
     assert!(config.contains("time_zone = \"Europe/Berlin\""), "{config}");
     let (config, _) = import("sab.ini", "b.toml");

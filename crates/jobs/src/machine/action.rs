@@ -36,7 +36,8 @@ pub enum Action<W> {
     ForgetCrashes(JobId),
     /// The journal of an ended job is not needed.
     ForgetJournal(JobId),
-    /// Opens the directories of a job and reads its NZB and journal. Answered by
+    /// Opens the directories of a job and reads its NZB and journal, behind all that is still being written
+    /// to its files: it may have been active a moment ago. Answered by
     /// [`Loaded`](super::Event::Loaded) with the same number, unless another attempt for the job follows.
     Load {
         job: JobId,

@@ -135,9 +135,9 @@ impl World {
             Action::Tell(_) => Ok(()),
             Action::Write(record) => {
                 site.checks.begin_write(record.id)?;
-                if let Some(current) = site.jobs.list().record(record.id) {
-                    site.checks.versions.observe(current);
-                }
+                // The history may have forgotten it since; then this is the last of it.
+                let current = site.jobs.list().record(record.id);
+                site.checks.versions.observe(current.unwrap_or(&record));
                 let version = site.checks.versions.of(&record);
                 site.spool.push(&mut site.timeline, Op::Write { record, version });
                 Ok(())
@@ -175,13 +175,24 @@ impl World {
         &mut self,
         job: JobId,
         number: u64,
-        _category: &Option<Arc<str>>,
+        category: &Option<Arc<str>>,
     ) -> Checked {
         let record = {
             let site = &*self.site.get();
             let list = site.jobs.list();
             list.record(job).filter(|_| list.is_loading(job)).cloned()
         };
+        let busy = {
+            let site = &*self.site.get();
+            site.disk.busy_until(job).filter(|busy| *busy > site.timeline.now)
+        };
+        if let Some(busy) = busy {
+            // A job that was active a moment ago is loaded behind what is still written to its files.
+            let category = category.clone();
+            let timeline = &mut self.site.get().timeline;
+            timeline.plan_at(busy, Planned::Opened { job, number, category });
+            return Ok(());
+        }
         let is_expected = self.site.get().jobs.expects_load(job, number);
         if !is_expected {
             self.site.get().timeline.fire(Kind::LoadSuperseded);
@@ -312,7 +323,8 @@ fn check_pruned(site: &mut Site, records: &[Record]) -> Checked {
         let Some(outcome) = &record.outcome else {
             return violated!("job {} is removed, which has not ended", record.id);
         };
-        let ended = list.history().chain(list.queued()).filter_map(|it| it.outcome.as_ref());
+        let ended = list.history().chain(list.queued()).chain(records);
+        let ended = ended.filter_map(|it| it.outcome.as_ref());
         let newer = ended.filter(|it| it.sequence > outcome.sequence).count();
         let age = now.date.0 - outcome.ended.0;
         let is_old = age > settings.keep.as_secs() as i64;

@@ -102,6 +102,11 @@ impl Disk {
         timeline.plan_at(*busy, Planned::DiskDone(task));
     }
 
+    /// When all that was ordered for the job is done.
+    pub(crate) fn busy_until(&self, job: JobId) -> Option<Duration> {
+        self.busy.get(&job).copied()
+    }
+
     /// All tasks of the process are gone, and things may vanish while none runs.
     pub(crate) fn forget_process(&mut self, timeline: &mut Timeline) {
         self.busy.clear();

@@ -389,9 +389,13 @@ impl Expected {
         };
         let stands =
             |other: &Record| matches!(other.ending(), None | Some(Ending::Completed { .. }));
-        // The spool knows of a copy as soon as its record is there.
+        // The spool knows of a copy as soon as a record is there that says so, its own or that of a part.
+        let says_so = |job: JobId| {
+            let record = site.spool.stored(job).map(|stored| &stored.record);
+            record.is_some_and(|it| it.stands_in_the_way() && has_articles(&it))
+        };
         let is_known = |other: &Record| {
-            site.spool.stored(other.id).is_some_and(|it| it.record.stands_in_the_way())
+            says_so(other.id) || other.joined().iter().any(|part| says_so(part.job))
         };
         let is_accepted =
             site.jobs.settings().accept_duplicates || new.dupe.mode == DupeMode::Force;
