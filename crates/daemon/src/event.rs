@@ -98,7 +98,7 @@ pub(crate) enum Event {
     },
     /// Nothing is left to be done for these jobs, which had been completed.
     Settled(Vec<JobId>),
-    /// Files of a job are one of their own, or could not become so.
+    /// Files of a job were split off into a new one, or could not be.
     Split(Box<Splitting>),
     Stop,
     /// The volumes were surveyed.

@@ -249,7 +249,7 @@ impl Daemon {
                 },
                 () = wait_until(self.next_deadline()) => {}
             }
-            // What has piled up is dealt with before the clock is looked at again.
+            // Queued events are handled in a batch before the deadlines are checked again.
             for _ in 0..LONGEST_BATCH {
                 match received.try_recv() {
                     Ok(Event::Stop) => {
@@ -453,7 +453,7 @@ impl Daemon {
             }
             Event::Settled(jobs) => self.on_settled(&jobs),
             Event::Split(splitting) => self.on_split(*splitting),
-            Event::Stop | Event::ThreadDied => {} // looked at by the loop
+            Event::Stop | Event::ThreadDied => {} // handled by the loop itself
             Event::Surveyed(survey) => self.tell_jobs(JobEvent::Surveyed(survey)),
             Event::WatchFolderTouched => {
                 self.targets.due_now(clock::now().instant, Poll::WatchFolder);
@@ -702,7 +702,7 @@ impl Daemon {
                 self.on_disk_at_the_end(done);
             }
         }
-        // No event comes any more that a record is written and has to be written once more.
+        // The loop has ended, so records that changed during their last write are written here.
         for record in self.jobs.unwritten() {
             self.state.record_thread.update(record.clone());
         }

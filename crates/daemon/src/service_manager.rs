@@ -89,8 +89,8 @@ pub(crate) fn inherited(variable: impl Fn(&str) -> Option<String>) -> InheritedS
     doors
 }
 
-/// A second descriptor of the same socket: one that is ours from the beginning needs no trust in the
-/// number that was passed on.
+/// Duplicates the descriptor with pidfd_getfd(2): the result is owned without `unsafe`, and an invalid number is an
+/// error.
 fn take(descriptor: i32, doors: &mut InheritedSockets) -> std::io::Result<()> {
     let this = pidfd_open(getpid(), PidfdFlags::empty())?;
     let socket = pidfd_getfd(this, descriptor, PidfdGetfdFlags::empty())?;

@@ -453,7 +453,7 @@ fn unavailable(error: StoreError) -> Refusal {
     Refusal::Unavailable(format!("{}: {error}", error.code()))
 }
 
-/// What became of an edit, when that is on disk.
+/// The result of an edit, after it is on disk.
 async fn settled(edited: Edited) -> Result<(), Refusal> {
     match edited? {
         Some(promise) => kept(promise).await,

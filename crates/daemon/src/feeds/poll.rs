@@ -68,7 +68,7 @@ pub(crate) enum FeedEvent {
         feed: FeedId,
         result: Result<(), StoreFailure>,
     },
-    /// What became of each item that was to become a job.
+    /// The result of each item that was to be added as a job.
     Taken {
         feed: FeedId,
         results: Vec<(ItemKey, Result<(), Failure>)>,

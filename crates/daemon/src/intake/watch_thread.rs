@@ -53,7 +53,7 @@ enum Decision {
     Refuse(String),
     /// It breaks off, and may still be growing.
     Truncated(String),
-    /// Our own disk is in the way.
+    /// The state directory cannot be written to at present.
     Hold(String),
 }
 

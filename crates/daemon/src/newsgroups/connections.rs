@@ -68,7 +68,7 @@ pub(crate) struct SessionResult {
     /// For the engine.
     pub(crate) engine_events: Vec<EngineEvent>,
     pub(crate) received: u64,
-    /// Why the connection ended, if not by our will.
+    /// Why the connection ended, if the daemon did not close it.
     pub(crate) error: Option<String>,
     /// The request that is over.
     pub(crate) over: Option<(ErrandId, SessionRequest, Result<Answer, RequestError>)>,

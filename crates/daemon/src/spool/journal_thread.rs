@@ -187,7 +187,7 @@ impl Worker {
         }
     }
 
-    /// Downloads stop while something cannot be noted: after a crash it would be downloaded once more.
+    /// Downloads stop while a journal cannot be written: after a crash the articles would be downloaded again.
     fn write(
         &mut self,
         job: JobId,

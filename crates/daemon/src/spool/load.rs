@@ -347,7 +347,7 @@ pub(crate) fn clear_up(record: &Record, incomplete: &Root, destination: &Root) -
 fn lying(directory: &JobDir) -> Result<Lying, DiskError> {
     let parts = directory.parts()?.into_iter();
     let named = directory.finished()?.into_iter().filter_map(|(name, status)| {
-        // What is hidden is a mark of ours, and what is no UTF-8 has another owner.
+        // Hidden files are marks of the daemon; names that are not UTF-8 are not from the daemon.
         let name = name.into_string().ok().filter(|name| !name.starts_with('.'))?;
         Some((name, status))
     });

@@ -46,7 +46,7 @@ struct Load {
     opened: Result<Opened, LoadError>,
 }
 
-/// Sends the record thread on commands; what comes of them happens to the daemon.
+/// Sends commands to the record thread; their results are sent to the main loop as events.
 #[derive(Debug)]
 pub(crate) struct RecordThread(mpsc::Sender<Command>);
 
@@ -97,7 +97,7 @@ impl RecordThread {
         self.send(Command::ForgetCrashes(job));
     }
 
-    /// A job is to be downloaded once more: what its journal says does not hold any more.
+    /// A job is to be downloaded again from the beginning: the entries of its journal are void.
     pub(crate) fn drop_journal(&self, job: JobId) {
         self.send(Command::DropJournal(job));
     }
@@ -150,8 +150,8 @@ impl Given {
     }
 }
 
-/// Attempts to load jobs of which the files are being read back. What comes of one does not count once the
-/// job has ended, lost its journal or files, or is loaded anew: its journal and record are another's by then.
+/// Loads of jobs whose files are being read back. The result of one is discarded once the job has ended, lost its
+/// journal or files, or is loaded anew: its journal and record have changed by then.
 #[derive(Debug, Default)]
 struct Reading(HashMap<JobId, u64>);
 
@@ -223,7 +223,7 @@ impl Worker {
         while let Some(command) = next.take().or_else(|| commands.recv().ok()) {
             match command {
                 Command::ForgetCrashes(job) => {
-                    // If that cannot be written, it is parked once more.
+                    // If that cannot be written, the job is parked again.
                     let _ = self.spool.ended(job);
                 }
                 Command::Clear { record, and_record } => self.clear(record, and_record),

@@ -271,5 +271,5 @@ impl<W> Core<W> {
     }
 }
 
-/// How long a disk that did not take a record or load a job is left alone.
+/// The retry interval after a record could not be written or a job not be loaded.
 pub(super) const DISK_PAUSE: Duration = Duration::from_secs(5);

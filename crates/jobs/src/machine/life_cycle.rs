@@ -391,7 +391,7 @@ impl<W> Core<W> {
         }
     }
 
-    /// What is deleted is named, so that a user can find out what became of a download.
+    /// Logs the names of deleted jobs, so that a user can find out why a download is gone.
     fn log_pruned(&self, record: &Record, why: &str) {
         let (job, name) = (record.id, Shown(&record.name));
         match record.directory.as_deref() {
@@ -474,7 +474,7 @@ impl<W> Core<W> {
 
     pub(super) fn on_files_deleted(&mut self, job: JobId, result: &Result<(), StoreFailure>) {
         if let Err(why) = result {
-            return warn!(%job, "its files were not deleted: {why}"); // once more at the next start
+            return warn!(%job, "its files were not deleted: {why}"); // tried again at the next start
         }
         let Some(record) = self.list.record_mut(job) else { return };
         let Some(outcome) = record.outcome.as_mut().filter(|outcome| outcome.discard) else {

@@ -57,7 +57,7 @@ pub(crate) enum Planned {
         job: JobId,
         new: Result<Box<Record>, EditRefusal>,
     },
-    /// The volumes were looked at.
+    /// The free space of the volumes was read.
     SurveyDone(machine::SurveyRequest),
     // Of the world.
     Act,

@@ -39,8 +39,8 @@ pub(crate) struct Spool {
     known: BTreeSet<Box<str>>,
     /// Directories assigned to jobs and not yet reported to the machine.
     given: ById<Box<str>>,
-    /// Loads whose files are read beside the queue, by their numbers. What comes of one does not count once
-    /// something else was done with the job.
+    /// Loads whose files are read beside the queue, by their numbers. The result of one is discarded once another
+    /// operation has changed the job.
     reading: ById<u64>,
     last_answer: Duration,
 }
