@@ -1,4 +1,4 @@
-//! What comes to lie in a directory, for daemons that say nothing.
+//! [`Arrivals`]: waits for files in a directory (inotify), for daemons that log nothing.
 
 use std::ffi::OsStr;
 use std::mem::MaybeUninit;

@@ -1,4 +1,4 @@
-//! The real binary.
+//! [`Daemon`]: a process of the real binary, with all lines of its log.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -346,7 +346,7 @@ fn number_in(status: &str, field: &str) -> u64 {
     line.trim().trim_end_matches(" kB").parse().expect("a number")
 }
 
-/// Tests lie in `target/*/deps`, the program one level above, unless the environment names another.
+/// Tests are in `target/*/deps`, the program one level above, unless the environment names another.
 pub fn program() -> PathBuf {
     if let Some(program) = std::env::var_os("BERGAMOT_PROGRAM") {
         return program.into();

@@ -1,4 +1,4 @@
-//! A directory of its own for each test.
+//! [`Home`]: a temporary directory for each test.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -42,7 +42,7 @@ impl Home {
         Self { root }
     }
 
-    /// The directory of the configuration; `watch`, `incomplete`, `complete` and `state` lie in it.
+    /// The directory of the configuration, with `watch`, `incomplete`, `complete` and `state`.
     pub fn path(&self) -> PathBuf {
         self.root.path().join("daemon")
     }

@@ -1,4 +1,4 @@
-//! Small disks for tests, which nobody else on the machine sees.
+//! [`Mounted`]: small disks for tests, in a mount namespace of their own.
 
 use std::cell::Cell;
 use std::fs;
@@ -64,20 +64,20 @@ impl Mounted {
         assert!(self.try_to_remount(option), "remount,{option}");
     }
 
-    /// False while somebody who writes there keeps it from being closed.
+    /// False while a process has a file open for writing there.
     pub fn try_to_remount(&self, option: &str) -> bool {
         let mut mount = Command::new("mount");
         mount.args(["-o", &format!("remount,{option}")]).arg(&self.place);
         mount.output().is_ok_and(|output| output.status.success())
     }
 
-    /// What is below comes to light; whoever has something open there keeps it.
+    /// The directory below becomes visible; open files on the disk stay open.
     pub fn take_away(&self) {
         // The daemon may hold it for another moment.
         let _ = Command::new("umount").arg("-l").arg(&self.place).status();
     }
 
-    /// Leaves so many bytes free, in a file of somebody else.
+    /// Fills the disk with a file that is not the daemon's, down to so many free bytes.
     ///
     /// # Panics
     /// When they are not to be had.
@@ -86,7 +86,7 @@ impl Mounted {
         let filler = self.place.join("filler");
         let taken = (space.f_bavail * space.f_frsize).saturating_sub(free);
         if let Err(error) = fs::write(&filler, vec![7; taken as usize]) {
-            // Somebody was quicker, and it is full all the same.
+            // Another process has filled the disk meanwhile.
             assert_eq!(error.kind(), ErrorKind::StorageFull, "{error}");
         }
         filler

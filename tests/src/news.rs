@@ -1,4 +1,4 @@
-//! News servers on loopback.
+//! [`News`]: news servers on loopback, in threads of the test.
 
 use std::io::Read;
 use std::net::SocketAddr;

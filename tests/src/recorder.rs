@@ -1,11 +1,11 @@
-//! A way to a server on which everything said to it is written down.
+//! [`Recorder`]: a TCP proxy in front of one server that records what clients send.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// Passes bytes on between whoever connects and one server.
+/// Use it for tests that check the bytes sent to a server.
 #[derive(Debug)]
 pub struct Recorder {
     port: u16,
@@ -23,7 +23,7 @@ impl Recorder {
         thread::spawn(move || {
             for (number, stream) in listener.incoming().enumerate() {
                 let Ok(stream) = stream else { return };
-                heard.lock().expect("nobody panicked").push(Vec::new());
+                heard.lock().expect("no thread panicked").push(Vec::new());
                 pass_on(stream, server, number, heard.clone());
             }
         });
@@ -34,12 +34,12 @@ impl Recorder {
         self.port
     }
 
-    /// What was said to the server so far, for each connection.
+    /// What clients have sent so far, by connection.
     ///
     /// # Panics
-    /// When a thread of it did.
+    /// When a thread of the recorder did.
     pub fn said(&self) -> Vec<String> {
-        let said = self.said.lock().expect("nobody panicked");
+        let said = self.said.lock().expect("no thread panicked");
         said.iter().map(|bytes| String::from_utf8_lossy(bytes).into_owned()).collect()
     }
 }
@@ -49,7 +49,7 @@ fn pass_on(client: TcpStream, server: u16, number: usize, said: Arc<Mutex<Vec<Ve
     let halves = (client.try_clone().expect("a handle"), server.try_clone().expect("a handle"));
     thread::spawn(move || {
         copy(client, server, |bytes| {
-            said.lock().expect("nobody panicked")[number].extend_from_slice(bytes);
+            said.lock().expect("no thread panicked")[number].extend_from_slice(bytes);
         });
     });
     thread::spawn(move || copy(halves.1, halves.0, |_| {}));

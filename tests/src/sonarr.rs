@@ -10,11 +10,11 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::home::sha256;
-use crate::steered::Steered;
+use crate::http_daemon::HttpDaemon;
 
 #[derive(Debug)]
 pub struct Sonarr<'a> {
-    daemon: &'a Steered,
+    daemon: &'a HttpDaemon,
     category: &'a str,
 }
 
@@ -41,7 +41,7 @@ pub enum Shown {
 }
 
 impl<'a> Sonarr<'a> {
-    pub fn new(daemon: &'a Steered, category: &'a str) -> Self {
+    pub fn new(daemon: &'a HttpDaemon, category: &'a str) -> Self {
         Self { daemon, category }
     }
 
@@ -63,7 +63,7 @@ impl<'a> Sonarr<'a> {
         answer["result"].take()
     }
 
-    /// What it says when somebody presses "Test".
+    /// The result of its button "Test".
     pub fn test(&self) -> Result<(), String> {
         let version = self.call("version", json!([]));
         let version = version.as_str().and_then(|text| text.split('-').next()).expect("a version");
@@ -186,7 +186,7 @@ fn queued(item: &Value, all_paused: bool) -> (String, Item) {
     (text(item, "Category").to_owned(), queued)
 }
 
-/// None for what people have deleted themselves.
+/// None for jobs that users have deleted themselves.
 fn ended(item: &Value) -> Option<(String, Item)> {
     let status = status_of(item)?;
     let directory = Some(text(item, "FinalDir")).filter(|path| !path.trim().is_empty());
@@ -266,7 +266,7 @@ fn size(item: &Value, field: &str) -> u64 {
 
 /// It writes logins in Latin-1.
 fn latin_login() -> String {
-    let login = format!("{}:{}", Steered::USER, Steered::PASSWORD);
+    let login = format!("{}:{}", HttpDaemon::USER, HttpDaemon::PASSWORD);
     STANDARD.encode(login.chars().map(|letter| letter as u8).collect::<Vec<_>>())
 }
 

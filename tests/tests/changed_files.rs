@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bergamot_newsd::{Generated, Options};
-use bergamot_tests::{Gated, Helm, Home, News};
+use bergamot_tests::{HeldPost, Home, News, SocketDaemon};
 use bergamot_types::ByteCount;
 use serde_json::{Value, json};
 
@@ -19,38 +19,38 @@ use serde_json::{Value, json};
 #[test]
 fn a_part_file_that_is_removed_is_fetched_again() {
     let remove = |job: &Path| fs::remove_file(job.join(PART)).unwrap();
-    Trial::start("").completes_after(remove);
-    let trial = Trial::start("").restart_after(remove).complete("crc");
-    assert_eq!(trial.fetched_again(), [(1, trial.written[1])]);
+    ChangedFilesTest::start("").completes_after(remove);
+    let test = ChangedFilesTest::start("").restart_after(remove).complete("crc");
+    assert_eq!(test.fetched_again(), [(1, test.written[1])]);
 }
 
 #[test]
 fn a_part_file_that_is_cut_is_fetched_again_from_there() {
     let cut = |job: &Path| cut(&job.join(PART), 2 * ARTICLE + 1);
-    Trial::start("").completes_after(cut);
-    let trial = Trial::start("").restart_after(cut).complete("crc");
-    assert_eq!(trial.fetched_again(), [(1, trial.written[1] - 2)]);
+    ChangedFilesTest::start("").completes_after(cut);
+    let test = ChangedFilesTest::start("").restart_after(cut).complete("crc");
+    assert_eq!(test.fetched_again(), [(1, test.written[1] - 2)]);
 }
 
 /// The write that finds the cut is the only witness of it.
 #[test]
 fn a_part_file_that_was_found_cut_is_read_though_it_is_as_long_again() {
-    let mut trial = Trial::start("");
-    let part = trial.job().join(PART);
+    let mut test = ChangedFilesTest::start("");
+    let part = test.job().join(PART);
     let size = fs::metadata(&part).unwrap().len();
     cut(&part, 0);
-    trial.resume();
-    trial.helm.daemon.wait_for(&["put back", "file.changed"]);
+    test.resume();
+    test.socket_daemon.daemon.wait_for(&["put back", "file.changed"]);
     cut(&part, size);
-    trial.complete("crc");
+    test.complete("crc");
 }
 
 #[test]
 fn a_part_file_that_is_replaced_by_another_of_its_size_is_fetched_again() {
     let replace = |job: &Path| replace(&job.join(PART), |bytes| bytes.fill(7));
-    Trial::start("").completes_after(replace);
-    let trial = Trial::start("").restart_after(replace).complete("crc");
-    assert_eq!(trial.fetched_again(), [(1, trial.written[1])]);
+    ChangedFilesTest::start("").completes_after(replace);
+    let test = ChangedFilesTest::start("").restart_after(replace).complete("crc");
+    assert_eq!(test.fetched_again(), [(1, test.written[1])]);
 }
 
 #[test]
@@ -61,25 +61,25 @@ fn part_files_that_are_swapped_are_fetched_again() {
         fs::rename(&other, &one).unwrap();
         fs::rename(&aside, &other).unwrap();
     };
-    Trial::start("").completes_after(swap);
-    let trial = Trial::start("").restart_after(swap).complete("crc");
-    assert_eq!(trial.fetched_again(), [(1, trial.written[1]), (2, trial.written[2])]);
+    ChangedFilesTest::start("").completes_after(swap);
+    let test = ChangedFilesTest::start("").restart_after(swap).complete("crc");
+    assert_eq!(test.fetched_again(), [(1, test.written[1]), (2, test.written[2])]);
 }
 
 #[test]
 fn a_finished_file_that_is_not_there_at_the_move_is_fetched_again() {
     let remove = |job: &Path| fs::remove_file(job.join(FINISHED)).unwrap();
-    Trial::start("").completes_after(remove);
-    let trial = Trial::start("").restart_after(remove).complete("crc");
-    assert_eq!(trial.fetched_again(), [(0, 5)]);
+    ChangedFilesTest::start("").completes_after(remove);
+    let test = ChangedFilesTest::start("").restart_after(remove).complete("crc");
+    assert_eq!(test.fetched_again(), [(0, 5)]);
 }
 
 #[test]
 fn a_finished_file_that_was_cut_is_fetched_again_from_there() {
     let cut = |job: &Path| cut(&job.join(FINISHED), 3 * ARTICLE);
-    Trial::start("").completes_after(cut);
-    let trial = Trial::start("").restart_after(cut).complete("crc");
-    assert_eq!(trial.fetched_again(), [(0, 2)]);
+    ChangedFilesTest::start("").completes_after(cut);
+    let test = ChangedFilesTest::start("").restart_after(cut).complete("crc");
+    assert_eq!(test.fetched_again(), [(0, 2)]);
 }
 
 /// As a remount or a network share may do.
@@ -90,10 +90,10 @@ fn files_with_other_inodes_and_the_same_content_are_not_fetched_again() {
             replace(&entry.unwrap().path(), |_| ());
         }
     };
-    let trial = Trial::start("").restart_after(renumber).complete("crc");
-    assert_eq!(trial.fetched_again(), []);
-    let trial = Trial::start("").restart_after(|_| ()).complete("crc");
-    assert_eq!(trial.fetched_again(), []);
+    let test = ChangedFilesTest::start("").restart_after(renumber).complete("crc");
+    assert_eq!(test.fetched_again(), []);
+    let test = ChangedFilesTest::start("").restart_after(|_| ()).complete("crc");
+    assert_eq!(test.fetched_again(), []);
 }
 
 // F-13
@@ -104,59 +104,59 @@ fn bytes_that_are_changed_before_a_file_is_finished_are_found_by_reading_it() {
         let file = File::options().write(true).open(job.join(PART)).unwrap();
         file.write_all_at(b"changed", ARTICLE + 100).unwrap();
     };
-    let mut trial = Trial::start("[download]\nverify = \"read\"\n");
-    overwrite(&trial.job());
-    trial.resume();
-    trial.helm.daemon.wait_for(&["put back", "file.changed"]);
-    let trial = trial.complete("read");
-    let again = trial.fetched_again();
+    let mut test = ChangedFilesTest::start("[download]\nverify = \"read\"\n");
+    overwrite(&test.job());
+    test.resume();
+    test.socket_daemon.daemon.wait_for(&["put back", "file.changed"]);
+    let test = test.complete("read");
+    let again = test.fetched_again();
     assert!(again.iter().all(|(file, _)| *file > 0), "the finished file is as it was: {again:?}");
 }
 
 /// A job of which one file is finished and two are begun, and that stands still.
-struct Trial {
-    helm: Helm,
+struct ChangedFilesTest {
+    socket_daemon: SocketDaemon,
     news: News,
     post: Generated,
     /// Of each file.
     written: [u32; 3],
 }
 
-impl Trial {
+impl ChangedFilesTest {
     fn start(head: &str) -> Self {
         let post = Generated::new(3, ByteCount(ARTICLE))
             .file(FINISHED, ByteCount(5 * ARTICLE))
             .file("b.bin", ByteCount(60 * ARTICLE))
             .file("c.bin", ByteCount(60 * ARTICLE));
-        let articles = Arc::new(Gated::new(post.clone(), HELD_FROM));
+        let articles = Arc::new(HeldPost::new(post.clone(), HELD_FROM));
         let news = News::start([Options { articles: articles.clone(), ..Options::default() }]);
         let config = format!("{head}{}", news.section(0, "connections = 2"));
-        let mut helm = Helm::start_in(Home::new(), config);
-        helm.add("job", &post, json!({}));
+        let mut socket_daemon = SocketDaemon::start_in(Home::new(), config);
+        socket_daemon.add("job", &post, json!({}));
         articles.wait_until_reached(1);
-        helm.call("file.pause", json!({ "job": 1, "files": [1] }));
+        socket_daemon.call("file.pause", json!({ "job": 1, "files": [1] }));
         articles.open(1);
         articles.wait_until_reached(2);
-        helm.call("job.pause", json!({ "jobs": [1] }));
+        socket_daemon.call("job.pause", json!({ "jobs": [1] }));
         articles.open(2);
-        helm.daemon.wait_for(&["file finished", FINISHED]);
-        let mut trial = Self { helm, news, post, written: [0; 3] };
-        trial.wait_until(|trial| trial.listed()["active"] == 0);
-        trial.written = [0, 1, 2].map(|file| trial.served(file).iter().sum());
-        let all: u32 = trial.written.iter().sum();
-        trial.wait_until(|trial| trial.listed()["good_articles"] == all);
+        socket_daemon.daemon.wait_for(&["file finished", FINISHED]);
+        let mut test = Self { socket_daemon, news, post, written: [0; 3] };
+        test.wait_until(|test| test.listed()["active"] == 0);
+        test.written = [0, 1, 2].map(|file| test.served(file).iter().sum());
+        let all: u32 = test.written.iter().sum();
+        test.wait_until(|test| test.listed()["good_articles"] == all);
         for name in [FINISHED, PART, OTHER] {
-            assert!(trial.job().join(name).exists(), "{name} is there");
+            assert!(test.job().join(name).exists(), "{name} is there");
         }
-        trial
+        test
     }
 
     fn job(&self) -> PathBuf {
-        self.helm.home.join("incomplete/job")
+        self.socket_daemon.home.join("incomplete/job")
     }
 
     fn listed(&mut self) -> Value {
-        self.helm.call("queue.list", json!({}))["items"][0].clone()
+        self.socket_daemon.call("queue.list", json!({}))["items"][0].clone()
     }
 
     fn wait_until(&mut self, holds: impl Fn(&mut Self) -> bool) {
@@ -175,37 +175,38 @@ impl Trial {
     }
 
     fn resume(&mut self) {
-        self.helm.call("file.resume", json!({ "job": 1, "files": [1] }));
-        self.helm.call("job.resume", json!({ "jobs": [1] }));
+        self.socket_daemon.call("file.resume", json!({ "job": 1, "files": [1] }));
+        self.socket_daemon.call("job.resume", json!({ "jobs": [1] }));
     }
 
     /// Done while the daemon runs.
     fn completes_after(mut self, meddle: impl Fn(&Path)) {
         meddle(&self.job());
         self.resume();
-        self.helm.daemon.wait_for(&["put back", "job=1"]);
+        self.socket_daemon.daemon.wait_for(&["put back", "job=1"]);
         self.complete("crc");
     }
 
     /// Done while it does not.
     fn restart_after(self, meddle: impl Fn(&Path)) -> Self {
-        let Self { helm, news, post, written } = self;
-        let Helm { home, config, daemon, .. } = helm;
+        let Self { socket_daemon, news, post, written } = self;
+        let SocketDaemon { home, config, daemon, .. } = socket_daemon;
         daemon.stop();
         meddle(&home.join("incomplete/job"));
-        let mut trial = Self { helm: Helm::start_in(home, config), news, post, written };
-        trial.resume();
-        trial
+        let mut test =
+            Self { socket_daemon: SocketDaemon::start_in(home, config), news, post, written };
+        test.resume();
+        test
     }
 
     /// Every byte is there, and that check was made.
     fn complete(mut self, check: &str) -> Self {
-        let line = self.helm.daemon.wait_complete("job");
+        let line = self.socket_daemon.daemon.wait_complete("job");
         assert!(
             line.contains("verified=true") && line.contains(&format!("check=\"{check}\"")),
             "{line}"
         );
-        let ended = &self.helm.call("history.list", json!({}))["items"][0];
+        let ended = &self.socket_daemon.call("history.list", json!({}))["items"][0];
         assert_eq!(
             (&ended["state"]["is"], &ended["ended"]["check"]),
             (&json!("completed"), &json!(check))
@@ -213,12 +214,12 @@ impl Trial {
         for (file, (name, size)) in self.post.files().enumerate() {
             let mut content = vec![0; size.0 as usize];
             self.post.read_at(file, 0, &mut content);
-            let found = fs::read(self.helm.home.join("complete/job").join(name)).unwrap();
+            let found = fs::read(self.socket_daemon.home.join("complete/job").join(name)).unwrap();
             assert!(found == content, "{name} is whole");
         }
-        let found = fs::read_dir(self.helm.home.join("complete/job")).unwrap().count();
+        let found = fs::read_dir(self.socket_daemon.home.join("complete/job")).unwrap().count();
         assert_eq!(found, 3, "nothing else is there");
-        assert!(self.helm.home.inventory("incomplete").is_empty());
+        assert!(self.socket_daemon.home.inventory("incomplete").is_empty());
         self
     }
 

@@ -22,7 +22,8 @@ use base64::engine::general_purpose::STANDARD;
 use bergamot_newsd::{Generated, Manners, Options};
 use bergamot_rpc::ClientError;
 use bergamot_tests::{
-    Change, Daemon, Entry, Home, Library, Listing, Loan, Mounted, News, Promises, sha256,
+    AcknowledgedState, Change, Daemon, Entry, Home, Listing, Mounted, News, ServedArticle,
+    ServedPosts, sha256,
 };
 use bergamot_types::{ByteCount, ByteRate, SplitMix};
 use rustix::process::{Signal, kill_process};
@@ -67,10 +68,10 @@ fn killed_on_two_disks_no_job_that_has_arrived_is_fetched_again() {
 struct Lane {
     home: Home,
     news: News,
-    library: Arc<Library>,
+    served_posts: Arc<ServedPosts>,
     chance: SplitMix,
     seed: u64,
-    promises: Promises,
+    acknowledged: AcknowledgedState,
     posts: Vec<Generated>,
     deleted: BTreeSet<String>, // jobs that somebody wanted to be
     kills: Kills,
@@ -103,16 +104,16 @@ impl Lane {
     /// The disk of one takes its time, that of the other takes none.
     fn new(seed: u64, lane: u64) -> Self {
         let seed = seed * LANES + lane;
-        let library = Arc::new(Library::default());
+        let served_posts = Arc::new(ServedPosts::default());
         let manners = Manners { pace: Some(PACE), ..Manners::default() };
-        let articles = library.clone();
+        let articles = served_posts.clone();
         Self {
             home: if lane == 0 { Home::new() } else { Home::in_memory() },
             news: News::start([Options { articles, manners, ..Options::default() }]),
-            library,
+            served_posts,
             chance: SplitMix::seeded(seed),
             seed,
-            promises: Promises::default(),
+            acknowledged: AcknowledgedState::default(),
             posts: Vec::new(),
             deleted: BTreeSet::new(),
             kills: Kills::at(PACE),
@@ -128,7 +129,7 @@ impl Lane {
     fn on_two_disks(seed: u64, lane: u64) -> Option<Self> {
         let mut lane = Self::new(seed, lane);
         let manners = Manners { pace: Some(QUICK), ..Manners::default() };
-        let articles = lane.library.clone();
+        let articles = lane.served_posts.clone();
         lane.news = News::start([Options { articles, manners, ..Options::default() }]);
         lane.kills = Kills::at(QUICK);
         lane._disk = Some(Mounted::at(&lane.home.join("complete"), "2g")?);
@@ -164,10 +165,10 @@ impl Lane {
         }
         self.last_log = log;
         let sent = self.news.tally(0).sent().0 - sent.0;
-        let loans = self.library.take_loans();
-        self.assert_not_arrived(&loans);
+        let served = self.served_posts.take_served();
+        self.assert_not_arrived(&served);
         self.note_arrived();
-        self.kills.on_kill(killed_at, sent, &loans, &self.posts);
+        self.kills.on_kill(killed_at, sent, &served, &self.posts);
     }
 
     /// What bears the name of a job in the destination is whole.
@@ -178,8 +179,8 @@ impl Lane {
         self.arrived.extend(names.filter_map(number));
     }
 
-    fn assert_not_arrived(&self, loans: &[Loan]) {
-        let again = loans.iter().find(|loan| self.arrived.contains(&loan.post));
+    fn assert_not_arrived(&self, served: &[ServedArticle]) {
+        let again = served.iter().find(|article| self.arrived.contains(&article.post));
         let said = self.last_log.join("\n");
         assert!(again.is_none(), "job-{} had arrived:\n{said}", again.map_or(0, |it| it.post));
     }
@@ -197,37 +198,37 @@ impl Lane {
     /// What people do until the daemon dies under their hands.
     fn steer(&mut self) -> Result<(), Broken> {
         let mut client = self.home.connect()?;
-        self.promises.compare(Listing::ask_all(&mut client)?)?;
+        self.acknowledged.compare(Listing::ask_all(&mut client)?)?;
         for _ in 0..self.chance.up_to(4) {
             let (change, method, params) = self.next_change();
-            self.promises.ask(change);
+            self.acknowledged.ask(change);
             match client.call(method, params) {
-                Ok(answer) if answer["results"][0]["ok"] != false => self.promises.done(),
+                Ok(answer) if answer["results"][0]["ok"] != false => self.acknowledged.done(),
                 // The job has ended meanwhile.
-                Ok(_) => self.promises.refused(),
+                Ok(_) => self.acknowledged.refused(),
                 Err(error) => return Err(error.into()),
             }
             self.changes += 1;
-            self.promises.compare(Listing::ask_all(&mut client)?)?;
+            self.acknowledged.compare(Listing::ask_all(&mut client)?)?;
             thread::sleep(Duration::from_millis(self.chance.up_to(80)));
         }
         Ok(())
     }
 
     fn next_change(&mut self) -> (Change, &'static str, Value) {
-        if let Some(parked) = self.promises.parked() {
+        if let Some(parked) = self.acknowledged.parked() {
             self.parked += 1;
-            let job = self.promises.id(&parked.name);
+            let job = self.acknowledged.id(&parked.name);
             let after = Some(Entry { paused: false, ..parked.clone() });
             let change = Change { name: parked.name, after, leads: false };
             return (change, "job.retry", json!({ "jobs": [job] }));
         }
-        let queue = self.promises.queue().to_vec();
+        let queue = self.acknowledged.queue().to_vec();
         if queue.len() < FEWEST_JOBS {
             return self.addition();
         }
         let entry = queue[self.chance.up_to(queue.len() as u64 - 1) as usize].clone();
-        let jobs = json!([self.promises.id(&entry.name)]);
+        let jobs = json!([self.acknowledged.id(&entry.name)]);
         let mut leads = false;
         let others_run = queue.iter().filter(|it| !it.paused).count() > 2;
         let (after, method, params) = match self.chance.up_to(7) {
@@ -257,7 +258,7 @@ impl Lane {
                 let first = entry.files[self.chance.up_to(entry.files.len() as u64 - 1) as usize];
                 let rest = entry.files.iter().copied().filter(|file| *file != first);
                 let files = std::iter::once(first).chain(rest).collect();
-                let job = self.promises.id(&entry.name);
+                let job = self.acknowledged.id(&entry.name);
                 let after = Entry { files, ..entry.clone() };
                 (Some(after), "file.order", json!({ "job": job, "files": [first] }))
             }
@@ -295,7 +296,7 @@ impl Lane {
             "at_top": leads,
             "parameters": [{ "name": "drone", "value": entry.drone }],
         });
-        self.library.add(post.clone());
+        self.served_posts.add(post.clone());
         self.posts.push(post);
         (Change { name, after: Some(entry), leads }, "queue.add", params)
     }
@@ -305,28 +306,28 @@ impl Lane {
         let mut daemon = Daemon::launch(&self.home, &self.config(40), Daemon::command());
         assert!(daemon.comes_up());
         let mut client = self.home.connect().unwrap();
-        self.promises.compare(Listing::ask_all(&mut client).unwrap()).unwrap();
-        let parked = self.promises.parked().into_iter();
-        let names = self.promises.queue().iter().map(|entry| entry.name.clone());
+        self.acknowledged.compare(Listing::ask_all(&mut client).unwrap()).unwrap();
+        let parked = self.acknowledged.parked().into_iter();
+        let names = self.acknowledged.queue().iter().map(|entry| entry.name.clone());
         let names: Vec<_> = names.chain(parked.clone().map(|entry| entry.name)).collect();
         let ids = |names: &mut dyn Iterator<Item = &String>| -> Vec<_> {
-            names.map(|name| self.promises.id(name)).collect()
+            names.map(|name| self.acknowledged.id(name)).collect()
         };
         let all = ids(&mut names.iter());
         let retried: Vec<_> = parked.map(|entry| entry.name).collect();
         client.call("job.retry", json!({ "jobs": ids(&mut retried.iter()) })).unwrap();
         client.call("job.resume", json!({ "jobs": all })).unwrap();
         for name in &names {
-            daemon.expect_complete(name, self.promises.id(name).unwrap());
+            daemon.expect_complete(name, self.acknowledged.id(name).unwrap());
         }
         let past = Listing::ask_all(&mut client).unwrap().past;
         daemon.stop();
         // A stop right behind the end of a job leaves it to the next start to clear up.
         let config = self.config(40);
         Daemon::start(&self.home, &config).stop();
-        let loans = self.library.take_loans();
-        self.assert_not_arrived(&loans);
-        self.kills.on_end(&loans);
+        let served = self.served_posts.take_served();
+        self.assert_not_arrived(&served);
+        self.kills.on_end(&served);
         self.assert_whole(past.keys().filter(|name| !self.deleted.contains(*name)));
         Report {
             kills: self.kills,
@@ -393,13 +394,14 @@ impl Kills {
         Self { pace, costs: Vec::new(), last: HashMap::new(), parts: HashMap::new() }
     }
 
-    fn on_kill(&mut self, at: Instant, sent: u64, loans: &[Loan], posts: &[Generated]) {
-        self.charge(loans);
-        let handed_out: u64 = loans.iter().map(|loan| loan.bytes).sum();
+    fn on_kill(&mut self, at: Instant, sent: u64, served: &[ServedArticle], posts: &[Generated]) {
+        self.charge(served);
+        let handed_out: u64 = served.iter().map(|article| article.bytes).sum();
         // What the server has sent may be on its way, an article for each connection.
         let on_its_way = CONNECTIONS * (ARTICLE + ARTICLE / 16);
-        let fresh = loans.iter().filter(|loan| at.saturating_duration_since(loan.at) < MOMENT);
-        let fresh: BTreeSet<_> = fresh.map(|loan| (loan.post, loan.file)).collect();
+        let fresh =
+            served.iter().filter(|article| at.saturating_duration_since(article.at) < MOMENT);
+        let fresh: BTreeSet<_> = fresh.map(|article| (article.post, article.file)).collect();
         let is_whole = |(post, file): &&(usize, usize)| {
             self.parts.get(&(*post, *file)) == Some(&posts[*post].parts(*file))
         };
@@ -410,8 +412,8 @@ impl Kills {
         self.costs.push(Cost { again: 0, in_flight, unwritten, finishing });
     }
 
-    fn on_end(&mut self, loans: &[Loan]) {
-        self.charge(loans);
+    fn on_end(&mut self, served: &[ServedArticle]) {
+        self.charge(served);
         for (kill, cost) in self.costs.iter().enumerate() {
             let (again, bound) = (ByteCount(cost.again), ByteCount(cost.bound()));
             assert!(again <= bound, "kill {kill}: {again} fetched again, at most {bound}");
@@ -419,12 +421,12 @@ impl Kills {
     }
 
     /// What was handed out in this life, to those in which it was handed out before.
-    fn charge(&mut self, loans: &[Loan]) {
+    fn charge(&mut self, served: &[ServedArticle]) {
         let life = self.costs.len();
-        for loan in loans {
-            match self.last.insert((loan.post, loan.file, loan.part), life) {
-                None => *self.parts.entry((loan.post, loan.file)).or_default() += 1,
-                Some(before) if before < life => self.costs[before].again += loan.bytes,
+        for article in served {
+            match self.last.insert((article.post, article.file, article.part), life) {
+                None => *self.parts.entry((article.post, article.file)).or_default() += 1,
+                Some(before) if before < life => self.costs[before].again += article.bytes,
                 Some(_) => {}
             }
         }

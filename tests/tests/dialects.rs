@@ -7,7 +7,7 @@
 
 use std::fs;
 
-use bergamot_tests::{Answer, Steered};
+use bergamot_tests::{Answer, HttpDaemon};
 use serde_json::Value;
 
 /// It asks both every five seconds, and has four seconds for that.
@@ -248,9 +248,11 @@ const EXPORTER: &str = "
 
 #[test]
 fn every_program_is_understood_and_finds_its_fields() {
-    let mut steered = Steered::start();
-    steered.home.drop_nzb("tv/first.nzb", fs::read(steered.home.join("first.nzb")).unwrap());
-    steered.daemon.wait_complete("first");
+    let mut http_daemon = HttpDaemon::start();
+    http_daemon
+        .home
+        .drop_nzb("tv/first.nzb", fs::read(http_daemon.home.join("first.nzb")).unwrap());
+    http_daemon.daemon.wait_complete("first");
     for (client, transcript) in [
         ("Home Assistant", HOME_ASSISTANT),
         ("Homepage", HOMEPAGE),
@@ -260,12 +262,12 @@ fn every_program_is_understood_and_finds_its_fields() {
         ("nzbget-exporter", EXPORTER),
         ("the add-on for Chrome", CHROME_ADD_ON),
     ] {
-        play(&steered, client, transcript);
+        play(&http_daemon, client, transcript);
     }
-    steered.daemon.stop();
+    http_daemon.daemon.stop();
 }
 
-fn play(steered: &Steered, client: &str, transcript: &str) {
+fn play(http_daemon: &HttpDaemon, client: &str, transcript: &str) {
     let mut lines = transcript.lines().map(str::trim).skip(1);
     let start = lines.next().expect("a request line").to_owned();
     let headers: Vec<_> = lines.by_ref().take_while(|line| !line.is_empty()).collect();
@@ -275,7 +277,7 @@ fn play(steered: &Steered, client: &str, transcript: &str) {
     for line in lines {
         let line = line.replace("{job}", &job);
         if let Some(call) = line.strip_prefix("> ") {
-            let found = ask(steered, &start, &headers, call);
+            let found = ask(http_daemon, &start, &headers, call);
             assert_eq!(found.status, 200, "{client}: {call}: {found:?}");
             job = number_of(&found, call).unwrap_or(job);
             answer = Some(found);
@@ -286,16 +288,16 @@ fn play(steered: &Steered, client: &str, transcript: &str) {
     }
 }
 
-fn ask(steered: &Steered, start: &str, headers: &str, call: &str) -> Answer {
+fn ask(http_daemon: &HttpDaemon, start: &str, headers: &str, call: &str) -> Answer {
     let encode = |text: &str| text.bytes().map(|byte| format!("%{byte:02X}")).collect::<String>();
-    let path = format!("{}:{}", Steered::USER, encode(Steered::PASSWORD));
+    let path = format!("{}:{}", HttpDaemon::USER, encode(HttpDaemon::PASSWORD));
     let start = start.replace("{path}", &path).replace("{call}", call);
-    let headers = headers.replace("{login}", &Steered::login());
+    let headers = headers.replace("{login}", &HttpDaemon::login());
     let body = match start.starts_with("GET") {
         true => String::new(),
-        false => call.replace("{nzb}", &steered.nzb("third")),
+        false => call.replace("{nzb}", &http_daemon.nzb("third")),
     };
-    steered.http(&start, &headers, &body)
+    http_daemon.http(&start, &headers, &body)
 }
 
 /// What `append` gave.

@@ -5,40 +5,40 @@ use std::os::unix::net::UnixStream;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use bergamot_tests::{Sonarr, Steered};
+use bergamot_tests::{HttpDaemon, Sonarr};
 use serde_json::{Value, json};
 
 #[test]
 fn lines_over_the_socket_tell_of_a_life_and_go_on_after_a_break() {
-    let steered = Steered::start();
-    tell_of_two_lives(&steered, |since| Box::new(lines(&steered, since)));
+    let http_daemon = HttpDaemon::start();
+    tell_of_two_lives(&http_daemon, |since| Box::new(lines(&http_daemon, since)));
 }
 
 #[test]
 #[ignore = "needs curl; ./check installs it"]
 fn curl_hears_the_same_over_http() {
-    let steered = Steered::start();
-    tell_of_two_lives(&steered, |since| Box::new(Curl::over_tcp(&steered, since)));
+    let http_daemon = HttpDaemon::start();
+    tell_of_two_lives(&http_daemon, |since| Box::new(Curl::over_tcp(&http_daemon, since)));
 }
 
 #[test]
 #[ignore = "needs curl; ./check installs it"]
 fn curl_hears_the_same_over_the_socket() {
-    let steered = Steered::start();
-    tell_of_two_lives(&steered, |since| Box::new(Curl::over_socket(&steered, since)));
+    let http_daemon = HttpDaemon::start();
+    tell_of_two_lives(&http_daemon, |since| Box::new(Curl::over_socket(&http_daemon, since)));
 }
 
 /// What comes after a position, or from now on.
 type Stream<'a> = Box<dyn Iterator<Item = Value> + 'a>;
 
-fn tell_of_two_lives<'a>(steered: &Steered, listen: impl Fn(Option<&Value>) -> Stream<'a>) {
-    let sonarr = Sonarr::new(steered, "tv");
+fn tell_of_two_lives<'a>(http_daemon: &HttpDaemon, listen: impl Fn(Option<&Value>) -> Stream<'a>) {
+    let sonarr = Sonarr::new(http_daemon, "tv");
     let stream = listen(None);
-    let heard = a_life(&sonarr, steered, "first", stream);
+    let heard = a_life(&sonarr, http_daemon, "first", stream);
     let last = heard.last().expect("there was something");
 
     // Nobody listens while the second one is added.
-    let added = grab(&sonarr, steered, "second", true);
+    let added = grab(&sonarr, http_daemon, "second", true);
     let heard = until_completed(listen(Some(last)), added, || {
         sonarr.edit("GroupResume", "", added);
     });
@@ -50,7 +50,7 @@ fn tell_of_two_lives<'a>(steered: &Steered, listen: impl Fn(Option<&Value>) -> S
     let begin = json!({ "boot": last["boot"], "sequence": 1 });
     let pause = json!({ "method": "pausedownload" });
     for _ in 0..MORE_THAN_IS_KEPT / 100 {
-        steered.call_json(&json!(vec![&pause; 100]).to_string());
+        http_daemon.call_json(&json!(vec![&pause; 100]).to_string());
     }
     let mut stream = listen(Some(&begin));
     let gap = stream.next().expect("it is told at once");
@@ -67,16 +67,21 @@ fn tell_of_two_lives<'a>(steered: &Steered, listen: impl Fn(Option<&Value>) -> S
 }
 
 /// Grabs a job while somebody listens.
-fn a_life(sonarr: &Sonarr<'_>, steered: &Steered, name: &str, stream: Stream<'_>) -> Vec<Value> {
-    let job = grab(sonarr, steered, name, false);
+fn a_life(
+    sonarr: &Sonarr<'_>,
+    http_daemon: &HttpDaemon,
+    name: &str,
+    stream: Stream<'_>,
+) -> Vec<Value> {
+    let job = grab(sonarr, http_daemon, name, false);
     let heard = until_completed(stream, job, || {});
     assert_consecutive(&heard);
     assert_life(&heard, job);
     heard
 }
 
-fn grab(sonarr: &Sonarr<'_>, steered: &Steered, name: &str, paused: bool) -> i64 {
-    let params = json!([format!("{name}.nzb"), steered.nzb(name), "tv", 0, false, paused]);
+fn grab(sonarr: &Sonarr<'_>, http_daemon: &HttpDaemon, name: &str, paused: bool) -> i64 {
+    let params = json!([format!("{name}.nzb"), http_daemon.nzb(name), "tv", 0, false, paused]);
     sonarr.call("append", params).as_i64().expect("a number")
 }
 
@@ -123,8 +128,9 @@ fn assert_life(heard: &[Value], job: i64) {
 }
 
 /// JSON-RPC by lines.
-fn lines(steered: &Steered, since: Option<&Value>) -> impl Iterator<Item = Value> + use<> {
-    let mut stream = UnixStream::connect(steered.home.join("control.sock")).expect("it listens");
+fn lines(http_daemon: &HttpDaemon, since: Option<&Value>) -> impl Iterator<Item = Value> + use<> {
+    let mut stream =
+        UnixStream::connect(http_daemon.home.join("control.sock")).expect("it listens");
     stream.set_read_timeout(Some(PATIENCE)).expect("it can be set");
     let position = |it: &Value| json!({ "boot": it["boot"], "sequence": it["sequence"] });
     let params = since.map_or(json!({}), |since| json!({ "since": position(since) }));
@@ -150,16 +156,16 @@ struct Curl {
 }
 
 impl Curl {
-    fn over_tcp(steered: &Steered, since: Option<&Value>) -> Self {
+    fn over_tcp(http_daemon: &HttpDaemon, since: Option<&Value>) -> Self {
         let mut command = Command::new("curl");
-        command.args(["--user", &format!("{}:{}", Steered::USER, Steered::PASSWORD)]);
-        command.arg(format!("http://{}/events", steered.address));
+        command.args(["--user", &format!("{}:{}", HttpDaemon::USER, HttpDaemon::PASSWORD)]);
+        command.arg(format!("http://{}/events", http_daemon.address));
         Self::listen(command, since)
     }
 
-    fn over_socket(steered: &Steered, since: Option<&Value>) -> Self {
+    fn over_socket(http_daemon: &HttpDaemon, since: Option<&Value>) -> Self {
         let mut command = Command::new("curl");
-        command.arg("--unix-socket").arg(steered.home.join("control.sock"));
+        command.arg("--unix-socket").arg(http_daemon.home.join("control.sock"));
         command.arg("http://localhost/events");
         Self::listen(command, since)
     }

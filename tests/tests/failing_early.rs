@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 
 use bergamot_newsd::{Fault, Faults, Generated, Options, Rule};
-use bergamot_tests::{Trial, ids, post};
+use bergamot_tests::{FaultyServerTest, ids, post};
 
 /// So many that those which two connections may have asked for ahead hardly count.
 const ARTICLES: u32 = 2000;
@@ -16,27 +16,27 @@ fn half_missing(post: &Arc<Generated>) -> Options {
     Options { articles: post.clone(), faults, ..Options::default() }
 }
 
-fn trial(action: &str, post: &Arc<Generated>) -> Trial {
+fn test(action: &str, post: &Arc<Generated>) -> FaultyServerTest {
     let head = format!("[download]\nhealth_check = \"{action}\"");
-    Trial::start(&head, [(half_missing(post), "connections = 2")])
+    FaultyServerTest::start(&head, [(half_missing(post), "connections = 2")])
 }
 
 /// Far fewer were asked for than there are; a few more than were needed to know were under way.
-fn assert_early(trial: &Trial) {
-    let asked = trial.news.tally(0).commands("BODY");
+fn assert_early(test: &FaultyServerTest) {
+    let asked = test.news.tally(0).commands("BODY");
     assert!(asked < u64::from(ARTICLES) / 2, "{asked} of {ARTICLES} articles were asked for");
 }
 
 #[test]
 fn a_job_that_is_half_missing_fails_early_and_what_there_is_stays() {
     let post = post(1, "job.bin", ARTICLES);
-    let mut trial = trial("park", &post);
-    let line = trial.fails("job", &post.nzb());
+    let mut test = test("park", &post);
+    let line = test.fails("job", &post.nzb());
     assert!(line.contains("job.health: health 84."), "{line}");
     assert!(line.contains("less than 85.0 % cannot be repaired"), "{line}");
-    assert_early(&trial);
-    assert!(!trial.home.inventory("incomplete/job").is_empty());
-    let after = trial.end();
+    assert_early(&test);
+    assert!(!test.home.inventory("incomplete/job").is_empty());
+    let after = test.end();
     assert!(after.news.tally(0).fired(Fault::Missing) > 50);
     let records: String = fs::read_dir(after.home.join("state/spool"))
         .unwrap()
@@ -48,13 +48,13 @@ fn a_job_that_is_half_missing_fails_early_and_what_there_is_stays() {
 #[test]
 fn a_job_that_is_to_be_deleted_takes_its_own_files_with_it_and_no_others() {
     let post = post(1, "job.bin", ARTICLES);
-    let mut trial = trial("delete", &post);
-    fs::create_dir_all(trial.home.join("incomplete/other")).unwrap();
-    fs::write(trial.home.join("incomplete/other/file"), "mine").unwrap();
-    let line = trial.fails("job", &post.nzb());
+    let mut test = test("delete", &post);
+    fs::create_dir_all(test.home.join("incomplete/other")).unwrap();
+    fs::write(test.home.join("incomplete/other/file"), "mine").unwrap();
+    let line = test.fails("job", &post.nzb());
     assert!(line.contains("job.health: "), "{line}");
-    assert_early(&trial);
-    let after = trial.end();
+    assert_early(&test);
+    let after = test.end();
     assert!(!after.home.join("incomplete/job").exists());
     assert_eq!(fs::read(after.home.join("incomplete/other/file")).unwrap(), b"mine");
 }
@@ -62,10 +62,10 @@ fn a_job_that_is_to_be_deleted_takes_its_own_files_with_it_and_no_others() {
 #[test]
 fn a_job_that_is_to_be_paused_waits_while_others_complete() {
     let post = post(1, "job.bin", ARTICLES);
-    let mut trial = trial("pause", &post);
-    trial.home.drop_nzb("job.nzb", post.nzb());
-    trial.daemon.wait_for(&["WARN paused, for it cannot be repaired: health 84."]);
-    let after = trial.end();
+    let mut test = test("pause", &post);
+    test.home.drop_nzb("job.nzb", post.nzb());
+    test.daemon.wait_for(&["WARN paused, for it cannot be repaired: health 84."]);
+    let after = test.end();
     let asked = after.news.tally(0).commands("BODY");
     assert!(asked < u64::from(ARTICLES) / 2, "{asked} of {ARTICLES} articles were asked for");
     assert!(!after.said(&["WARN failed"]));
@@ -75,10 +75,10 @@ fn a_job_that_is_to_be_paused_waits_while_others_complete() {
 #[test]
 fn a_job_that_is_to_go_on_is_asked_for_to_its_last_article() {
     let post = post(1, "job.bin", ARTICLES);
-    let mut trial = trial("none", &post);
-    let line = trial.fails("job", &post.nzb());
+    let mut test = test("none", &post);
+    let line = test.fails("job", &post.nzb());
     assert!(line.contains("job.incomplete") && line.contains("articles lost: 1000"), "{line}");
-    let after = trial.end();
+    let after = test.end();
     after.assert_said(&["WARN cannot be repaired: health 84."]);
     let asked = after.news.tally(0).commands("BODY");
     assert!(asked >= u64::from(ARTICLES), "{asked}");

@@ -6,22 +6,22 @@ use std::path::Path;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use bergamot_tests::{Daemon, Home, News, Steered, http};
+use bergamot_tests::{Daemon, Home, HttpDaemon, News, http};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::Value;
 
-fn reload(steered: &Steered) -> Value {
-    steered.call_json(r#"{"jsonrpc":"2.0","id":1,"method":"config.reload"}"#)
+fn reload(http_daemon: &HttpDaemon) -> Value {
+    http_daemon.call_json(r#"{"jsonrpc":"2.0","id":1,"method":"config.reload"}"#)
 }
 
 // C-13
 #[test]
 fn a_reload_of_what_is_no_file_is_refused_at_once() {
-    let steered = Steered::start();
-    let path = steered.home.join("bergamot.toml");
+    let http_daemon = HttpDaemon::start();
+    let path = http_daemon.home.join("bergamot.toml");
     let text = fs::read(&path).expect("it is there");
     for what in ["a pipe", "a directory", "a device"] {
-        fs::rename(&path, steered.home.join("aside")).expect("it is there");
+        fs::rename(&path, http_daemon.home.join("aside")).expect("it is there");
         match what {
             "a pipe" => {
                 mknodat(CWD, &path, FileType::Fifo, Mode::from_raw_mode(0o600), 0).expect("a pipe");
@@ -29,7 +29,7 @@ fn a_reload_of_what_is_no_file_is_refused_at_once() {
             "a directory" => fs::create_dir(&path).expect("a directory"),
             _ => symlink("/dev/zero", &path).expect("a link"),
         }
-        let answer = reload(&steered);
+        let answer = reload(&http_daemon);
         assert!(answer["error"]["message"].is_string(), "{what}: {answer}");
         assert!(answer["error"].to_string().contains("not a regular file"), "{what}: {answer}");
         let checked = Daemon::command().args(["config", "check"]).arg(&path).output();
@@ -39,10 +39,10 @@ fn a_reload_of_what_is_no_file_is_refused_at_once() {
         if what == "a directory" {
             fs::remove_dir(&path).expect("it is empty");
         }
-        fs::rename(steered.home.join("aside"), &path).expect("it was put aside");
+        fs::rename(http_daemon.home.join("aside"), &path).expect("it was put aside");
     }
     assert_eq!(fs::read(&path).expect("it is there"), text);
-    let answer = reload(&steered);
+    let answer = reload(&http_daemon);
     assert!(answer["error"].is_null(), "{answer}");
 }
 

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-use bergamot_tests::Steered;
+use bergamot_tests::HttpDaemon;
 use bergamot_types::ByteCount;
 
 const SIZE: usize = 31 << 20;
@@ -16,7 +16,7 @@ fn exchange(address: SocketAddr, path: &str, body: &[u8]) -> String {
     let head = format!(
         "POST {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nAuthorization: Basic {}\r\n\
          Content-Length: {}\r\n\r\n",
-        Steered::login(),
+        HttpDaemon::login(),
         body.len()
     );
     let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body));
@@ -33,7 +33,7 @@ fn filled(begin: &str, value: &str, end: &str) -> Vec<u8> {
 
 #[test]
 fn large_requests_of_small_values_stay_within_64_mebibytes() {
-    let steered = Steered::start();
+    let http_daemon = HttpDaemon::start();
     let xml = "<methodCall><methodName>editqueue</methodName><params>";
     let many =
         "<methodCall><methodName>system.multicall</methodName><params><param><value><array><data>";
@@ -53,44 +53,45 @@ fn large_requests_of_small_values_stay_within_64_mebibytes() {
         ("/xmlrpc", filled(many, " ", "</data></array></value></param></params></methodCall>")),
         ("/jsonrpc", filled(r#"{"method":"version"#, " ", r#""}"#)),
     ] {
-        steered.daemon.forget_peak_memory();
+        http_daemon.daemon.forget_peak_memory();
         std::thread::scope(|scope| {
             for _ in 0..AT_ONCE {
-                scope.spawn(|| exchange(steered.address, path, &body));
+                scope.spawn(|| exchange(http_daemon.address, path, &body));
             }
         });
-        let (peak, shown) = (steered.daemon.peak_memory(), String::from_utf8_lossy(&body[..60]));
+        let (peak, shown) =
+            (http_daemon.daemon.peak_memory(), String::from_utf8_lossy(&body[..60]));
         println!("{path} {shown}: {peak}");
         assert!(peak < MOST_MEMORY, "{path} {shown}: {peak}");
     }
-    let version = steered.call_json(r#"{"method":"version"}"#);
+    let version = http_daemon.call_json(r#"{"method":"version"}"#);
     assert!(version["result"].is_string(), "{version}");
 }
 
 #[test]
 fn a_large_nzb_is_still_taken() {
-    let steered = Steered::start();
-    let nzb = steered.nzb("first");
+    let http_daemon = HttpDaemon::start();
+    let nzb = http_daemon.nzb("first");
     // Line breaks in base64 mean nothing.
     let padding = "\\n".repeat((40 << 20) / 2);
     let body = format!(r#"{{"method":"append","params":["first","{padding}{nzb}","",0]}}"#);
-    let answer = exchange(steered.address, "/jsonrpc", body.as_bytes());
+    let answer = exchange(http_daemon.address, "/jsonrpc", body.as_bytes());
     assert!(answer.contains(r#""result":1"#), "{answer}");
 }
 
 /// C-01: 32 MiB for every request, whether or not its beginning names what is called.
 #[test]
 fn a_batch_that_names_its_nzb_late_is_taken() {
-    let steered = Steered::start();
-    let nzb = steered.nzb("first");
+    let http_daemon = HttpDaemon::start();
+    let nzb = http_daemon.nzb("first");
     let blank = " ".repeat(20 << 20);
     let version = r#"{"method":"version","id":1}"#;
     let add = format!(r#"{{"method":"append","params":["first","{nzb}","",0],"id":2}}"#);
     let body = format!("[{version},{blank}{add}]");
-    let answer = exchange(steered.address, "/jsonrpc", body.as_bytes());
+    let answer = exchange(http_daemon.address, "/jsonrpc", body.as_bytes());
     assert!(answer.contains(r#""id":2,"result":1"#), "{answer}");
     // Without an NZB, too.
     let body = format!("[{version},{blank}{version}]");
-    let answer = exchange(steered.address, "/jsonrpc", body.as_bytes());
+    let answer = exchange(http_daemon.address, "/jsonrpc", body.as_bytes());
     assert_eq!(answer.matches("bergamot").count(), 2, "{answer}");
 }

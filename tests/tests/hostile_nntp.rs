@@ -1,14 +1,16 @@
 //! Servers that misbehave, as `hostile.md` lists them in its rows P-01 to P-32.
 //!
 //! Each row has its fault delivered, its outcome, and a good job afterwards in the same process;
-//! what holds for every row is looked after by [`Trial`].
+//! what holds for every row is looked after by [`FaultyServerTest`].
 
 use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bergamot_newsd::{Capabilities, Fault, Faults, Generated, Login, Manners, Options, Rule};
-use bergamot_tests::{Aftermath, Daemon, Home, News, PLANTED, Trial, content_of, ids, post};
+use bergamot_tests::{
+    Daemon, FaultyServerTest, FinishedTest, Home, News, PLANTED, content_of, ids, post,
+};
 use bergamot_types::ByteRate;
 
 #[test]
@@ -72,9 +74,9 @@ fn p11_a_refusal_that_nobody_asked_for_costs_no_article() {
     let rule = Rule::new(Fault::ExtraAnswer).saying("430 no such article").only(ids(&post));
     let faults = Faults::none().with(rule);
     let servers = [(Options { faults, ..serving(&post) }, ""), (serving(&post), "level = 1")];
-    let mut trial = Trial::start(QUICK, servers);
-    trial.completes("job", &post);
-    let after = trial.end();
+    let mut test = FaultyServerTest::start(QUICK, servers);
+    test.completes("job", &post);
+    let after = test.end();
     assert!(after.news.tally(0).fired(Fault::ExtraAnswer) > 0);
     after.assert_nothing_lost();
     assert_one_of(&after, &["nntp.desync", "nntp.wrong_article"]);
@@ -117,9 +119,9 @@ fn p14_a_user_name_may_suffice() {
     let post = post(1, "job.bin", 6);
     let login = Some(Login { user_suffices: true, ..Login::new("ann", PLANTED) });
     let manners = Manners { login, ..Manners::default() };
-    let mut trial = Trial::start("", [(Options { manners, ..serving(&post) }, "")]);
-    trial.completes("job", &post);
-    let after = trial.end();
+    let mut test = FaultyServerTest::start("", [(Options { manners, ..serving(&post) }, "")]);
+    test.completes("job", &post);
+    let after = test.end();
     assert_eq!(after.news.tally(0).commands("AUTHINFO PASS"), 0);
 }
 
@@ -148,9 +150,9 @@ fn p16_too_many_connections_lowers_the_ceiling_and_stops_nothing() {
             ..Manners::default()
         };
         let options = Options { manners, ..serving(&post) };
-        let mut trial = Trial::start("", [(options, "connections = 8")]);
-        trial.completes("job", &post);
-        let after = trial.end();
+        let mut test = FaultyServerTest::start("", [(options, "connections = 8")]);
+        test.completes("job", &post);
+        let after = test.end();
         assert!(after.news.tally(0).fired(Fault::TooManyConnections) > 0, "{text}");
         after.assert_said(&["WARN the server allows fewer connections", "connections=3"]);
         assert!(!after.said(&["WARN", " seconds="]), "it never rests\n{}", after.log.join("\n"));
@@ -170,9 +172,10 @@ fn p17_a_used_up_account_is_left_for_the_next_level_at_once() {
 fn p19_an_idle_connection_that_the_server_closed_costs_only_the_reconnect() {
     let post = post(1, "job.bin", 1);
     let faults = Faults::none().with(Rule::new(Fault::CutAfterBody).only(ids(&post)));
-    let mut trial = Trial::start("", [(Options { faults, ..serving(&post) }, "connections = 1")]);
-    trial.completes("job", &post);
-    let after = trial.end();
+    let mut test =
+        FaultyServerTest::start("", [(Options { faults, ..serving(&post) }, "connections = 1")]);
+    test.completes("job", &post);
+    let after = test.end();
     assert_eq!(after.news.tally(0).fired(Fault::CutAfterBody), 1);
     assert_eq!(after.news.tally(0).connections().accepted, 2);
     assert!(!after.said(&["WARN", " seconds="]), "it never rests\n{}", after.log.join("\n"));
@@ -185,10 +188,10 @@ fn p20_an_article_cut_anywhere_is_never_accepted() {
         let post = post(1, "job.bin", 60);
         let rule = Rule::new(fault).only(ids(&post)).first_asks(1);
         let options = Options { faults: Faults::seeded(20).with(rule), ..serving(&post) };
-        let mut trial = Trial::start("", [(options, "connections = 8")]);
-        let line = trial.completes("job", &post);
+        let mut test = FaultyServerTest::start("", [(options, "connections = 8")]);
+        let line = test.completes("job", &post);
         assert!(line.contains("verified=true"), "{line}");
-        let after = trial.end();
+        let after = test.end();
         assert_eq!(after.news.tally(0).fired(fault), 60);
         ids(&post).iter().for_each(|id| assert_eq!(after.news.tally(0).sound(id), 1, "{id}"));
     }
@@ -208,9 +211,9 @@ fn p22_a_server_that_never_greets_holds_up_nobody() {
     let post = post(1, "job.bin", 80);
     let faults = Faults::none().with(Fault::NeverGreeted);
     let mute = (Options { faults, ..serving(&post) }, "connections = 50");
-    let mut trial = Trial::start(QUICK, [mute, (serving(&post), "connections = 2")]);
-    trial.completes("job", &post);
-    let after = trial.end();
+    let mut test = FaultyServerTest::start(QUICK, [mute, (serving(&post), "connections = 2")]);
+    test.completes("job", &post);
+    let after = test.end();
     let mute = after.news.tally(0);
     assert!(mute.fired(Fault::NeverGreeted) > 0 && mute.connections().peak <= 50);
     assert!(mute.transcript().is_empty(), "nothing is said to a server that does not greet");
@@ -230,9 +233,9 @@ fn p24_capabilities_are_not_believed() {
     for capabilities in claimed.into_iter().chain([Capabilities::Unknown]) {
         let post = post(1, "job.bin", 6);
         let manners = Manners { capabilities, ..Manners::default() };
-        let mut trial = Trial::start("", [(Options { manners, ..serving(&post) }, "")]);
-        trial.completes("job", &post);
-        let after = trial.end();
+        let mut test = FaultyServerTest::start("", [(Options { manners, ..serving(&post) }, "")]);
+        test.completes("job", &post);
+        let after = test.end();
         let tally = after.news.tally(0);
         assert_eq!(tally.commands("CAPABILITIES"), 0, "only for STARTTLS it would matter");
         assert_eq!((tally.commands("unknown"), tally.commands("STARTTLS")), (0, 0));
@@ -258,12 +261,12 @@ fn p29_a_stop_in_mid_article_is_quick_and_the_next_start_goes_on() {
     let post = post(1, "job.bin", 6);
     let rule = Rule::new(Fault::Slow).only([post.id(0, 3)]).first_asks(1).pace(ByteRate(5000));
     let options = Options { faults: Faults::none().with(rule), ..serving(&post) };
-    let trial = Trial::start("", [(options, "connections = 2")]);
-    trial.home.drop_nzb("job.nzb", post.nzb());
-    trial.news.wait_until(|news| news.tally(0).fired(Fault::Slow) > 0);
-    let mut trial = trial.restart();
-    trial.arrives("job", &post);
-    let after = trial.end();
+    let test = FaultyServerTest::start("", [(options, "connections = 2")]);
+    test.home.drop_nzb("job.nzb", post.nzb());
+    test.news.wait_until(|news| news.tally(0).fired(Fault::Slow) > 0);
+    let mut test = test.restart();
+    test.arrives("job", &post);
+    let after = test.end();
     assert_eq!(after.news.tally(0).sound(&post.id(0, 3)), 1);
     after.assert_nothing_lost();
 }
@@ -304,10 +307,10 @@ fn p32_what_is_corrupt_everywhere_is_not_delivered() {
         let rule = Rule::new(Fault::Corrupt).only([post.id(0, 3)]);
         Options { faults: Faults::none().with(rule), ..serving(&post) }
     };
-    let mut trial = Trial::start("", [(corrupt(), ""), (corrupt(), "level = 1")]);
-    let line = trial.fails("job", &post.nzb());
+    let mut test = FaultyServerTest::start("", [(corrupt(), ""), (corrupt(), "level = 1")]);
+    let line = test.fails("job", &post.nzb());
     assert!(line.contains("job.damaged") && line.contains("articles lost: 1"), "{line}");
-    let after = trial.end();
+    let after = test.end();
     for n in 0..2 {
         assert_eq!(after.news.tally(n).fired(Fault::Corrupt), 2, "once more, then no more");
         assert_eq!(after.news.tally(n).commands("STAT"), 0, "which would prove nothing");
@@ -327,9 +330,9 @@ fn connections_stay_below_their_ceiling() {
         (serving(&post), "connections = 4\naccount = \"shared\""),
         (serving(&post), "connections = 2\naccount = \"shared\""),
     ];
-    let mut trial = Trial::start("", servers);
-    trial.completes("job", &post);
-    let after = trial.end();
+    let mut test = FaultyServerTest::start("", servers);
+    test.completes("job", &post);
+    let after = test.end();
     let connections = |n: usize| after.news.tally(n).connections();
     assert!((1..=3).contains(&connections(0).peak), "{:?}", connections(0));
     assert!(connections(2).peak <= 2, "{:?}", connections(2));
@@ -342,9 +345,10 @@ fn a_group_that_is_unknown_here_does_not_keep_the_article_back() {
         let post = post(1, "job.bin", 20);
         let manners = Manners { groups, ..Manners::default() };
         let options = Options { manners, ..serving(&post) };
-        let mut trial = Trial::start("", [(options, "join_group = true\nconnections = 2")]);
-        trial.completes("job", &post);
-        let after = trial.end();
+        let mut test =
+            FaultyServerTest::start("", [(options, "join_group = true\nconnections = 2")]);
+        test.completes("job", &post);
+        let after = test.end();
         let asked = after.news.tally(0).commands("GROUP");
         assert!((1..=2).contains(&asked), "once on each connection: {asked}");
         after.assert_nothing_lost();
@@ -358,15 +362,16 @@ fn a_server_that_wants_a_group_selected_is_named_with_the_remedy() {
         manners: Manners { needs_group: true, ..Manners::default() },
         ..serving(&post)
     };
-    let mut trial = Trial::start("", [(needs_group(), ""), (serving(&post), "level = 1")]);
-    trial.completes("job", &post);
-    let after = trial.end();
+    let mut test =
+        FaultyServerTest::start("", [(needs_group(), ""), (serving(&post), "level = 1")]);
+    test.completes("job", &post);
+    let after = test.end();
     after.assert_said(&["WARN", "412", "join_group = true", "server=\"s0\""]);
     let said = after.log.iter().filter(|line| line.contains("join_group")).count();
     assert_eq!(said, 1, "once for a server, not for each article");
-    let mut trial = Trial::start("", [(needs_group(), "join_group = true")]);
-    trial.completes("job", &post);
-    assert!(!trial.end().said(&["412"]));
+    let mut test = FaultyServerTest::start("", [(needs_group(), "join_group = true")]);
+    test.completes("job", &post);
+    assert!(!test.end().said(&["412"]));
 }
 
 #[test]
@@ -395,9 +400,9 @@ fn an_optional_server_that_is_out_of_order_is_not_waited_for() {
     let post = post(1, "job.bin", 6);
     let faults = Faults::none().with(Fault::NeverGreeted);
     let mute = (Options { faults, ..serving(&post) }, "optional = true");
-    let mut trial = Trial::start(QUICK, [mute, (serving(&post), "level = 1")]);
-    trial.completes("job", &post);
-    let after = trial.end();
+    let mut test = FaultyServerTest::start(QUICK, [mute, (serving(&post), "level = 1")]);
+    test.completes("job", &post);
+    let after = test.end();
     assert!(after.news.tally(0).fired(Fault::NeverGreeted) > 0);
 }
 
@@ -435,24 +440,24 @@ fn addresses_of_either_kind_are_reached_and_the_kind_can_be_chosen() {
 fn an_address_of_the_wrong_kind_is_no_address() {
     let post = post(1, "job.bin", 6);
     let servers = [(serving(&post), "ip_version = \"ipv6\""), (serving(&post), "")];
-    let mut trial = Trial::start("", servers);
-    trial.completes("job", &post);
-    let after = trial.end();
+    let mut test = FaultyServerTest::start("", servers);
+    test.completes("job", &post);
+    let after = test.end();
     assert_eq!(after.news.tally(0).connections().accepted, 0);
     after.assert_said(&["net.connect", "127.0.0.1 has no IPv6 address"]);
 }
 
 /// One server strikes every article the first time it is asked for; the next time brings it. One of
 /// the `codes` is in the log.
-fn once(rule: impl Into<Rule>, codes: &[&str]) -> Aftermath {
+fn once(rule: impl Into<Rule>, codes: &[&str]) -> FinishedTest {
     let (rule, post) = (rule.into(), post(1, "job.bin", 6));
     let fault = rule.fault();
     let faults = Faults::seeded(1).with(rule.only(ids(&post)).first_asks(1));
     let options = Options { faults, ..serving(&post) };
-    let mut trial = Trial::start(QUICK, [(options, "connections = 4")]);
-    let line = trial.completes("job", &post);
+    let mut test = FaultyServerTest::start(QUICK, [(options, "connections = 4")]);
+    let line = test.completes("job", &post);
     assert!(line.contains("verified=true"), "{line}");
-    let after = trial.end();
+    let after = test.end();
     assert_eq!(after.news.tally(0).fired(fault), 6, "{fault:?} was delivered");
     after.assert_nothing_lost();
     assert_one_of(&after, codes);
@@ -460,17 +465,17 @@ fn once(rule: impl Into<Rule>, codes: &[&str]) -> Aftermath {
 }
 
 /// The server of level 0 strikes one article each time; level 1 has it, and is asked for no other.
-fn elsewhere(rule: impl Into<Rule>, codes: &[&str]) -> Aftermath {
+fn elsewhere(rule: impl Into<Rule>, codes: &[&str]) -> FinishedTest {
     let (rule, post) = (rule.into(), post(1, "job.bin", 6));
     let fault = rule.fault();
     let struck = post.id(0, 3);
     let faults = Faults::seeded(1).with(rule.only([&struck]));
     let options = Options { faults, ..serving(&post) };
     let servers = [(options, "connections = 2"), (serving(&post), "level = 1\nconnections = 2")];
-    let mut trial = Trial::start(QUICK, servers);
-    let line = trial.completes("job", &post);
+    let mut test = FaultyServerTest::start(QUICK, servers);
+    let line = test.completes("job", &post);
     assert!(line.contains("verified=true"), "{line}");
-    let after = trial.end();
+    let after = test.end();
     assert!(after.news.tally(0).fired(fault) > 0, "{fault:?} was delivered");
     for id in ids(&post).iter().filter(|id| **id != struck) {
         assert_eq!(after.news.tally(1).asked(id), 0, "level 0 has it:\n{}", after.log.join("\n"));
@@ -488,34 +493,34 @@ fn nowhere(rule: impl Into<Rule>) {
     let struck = post.id(0, 3);
     let options =
         Options { faults: Faults::seeded(1).with(rule.only([&struck])), ..serving(&post) };
-    let mut trial = Trial::start(QUICK, [(options, "connections = 2")]);
-    let line = trial.fails("job", &post.nzb());
+    let mut test = FaultyServerTest::start(QUICK, [(options, "connections = 2")]);
+    let line = test.fails("job", &post.nzb());
     assert!(line.contains("job.incomplete") && line.contains("articles lost: 1"), "{line}");
-    let after = trial.end();
+    let after = test.end();
     assert!((1..=4).contains(&after.news.tally(0).fired(fault)), "retries are bounded");
     after.assert_said(&["no server has", &struck]);
 }
 
 /// Every answer is odd, and good nevertheless.
-fn served_once(fault: Fault) -> (Aftermath, Arc<Generated>) {
+fn served_once(fault: Fault) -> (FinishedTest, Arc<Generated>) {
     let post = post(1, "job.bin", 6);
     let options = Options { faults: Faults::none().with(fault), ..serving(&post) };
-    let mut trial = Trial::start("", [(options, "connections = 2")]);
-    trial.completes("job", &post);
-    let after = trial.end();
+    let mut test = FaultyServerTest::start("", [(options, "connections = 2")]);
+    test.completes("job", &post);
+    let after = test.end();
     assert!(after.news.tally(0).fired(fault) >= 6, "{fault:?} was delivered");
     (after, post)
 }
 
 /// Level 0 refuses every login; level 1 is used at once, and the login is not tried again and again.
-fn at_the_login(rule: impl Into<Rule>) -> Aftermath {
+fn at_the_login(rule: impl Into<Rule>) -> FinishedTest {
     let (rule, post) = (rule.into(), post(1, "job.bin", 6));
     let fault = rule.fault();
     let refusing = Options { faults: Faults::none().with(rule), ..serving(&post) };
-    let mut trial =
-        Trial::start("", [(refusing, "connections = 1"), (serving(&post), "level = 1")]);
-    trial.completes("job", &post);
-    let after = trial.end();
+    let mut test =
+        FaultyServerTest::start("", [(refusing, "connections = 1"), (serving(&post), "level = 1")]);
+    test.completes("job", &post);
+    let after = test.end();
     let tally = after.news.tally(0);
     assert!(tally.fired(fault) > 0, "{fault:?} was delivered");
     assert!(tally.connections().accepted <= 2, "{:?}", tally.connections());
@@ -528,7 +533,7 @@ fn serving(post: &Arc<Generated>) -> Options {
     Options { articles: post.clone(), ..Options::default() }
 }
 
-fn assert_one_of(after: &Aftermath, codes: &[&str]) {
+fn assert_one_of(after: &FinishedTest, codes: &[&str]) {
     let said = codes.is_empty() || codes.iter().any(|code| after.said(&[code]));
     assert!(said, "one of {codes:?}:\n{}", after.log.join("\n"));
 }

@@ -1,7 +1,7 @@
 //! Servers that cannot prove who they are, and wires that cannot be trusted, as `hostile.md` lists
 //! them in its rows T-01 to T-09.
 //!
-//! What holds for every row is looked after by [`Trial`]; here no article is ever counted as tried
+//! What holds for every row is looked after by [`FaultyServerTest`]; here no article is ever counted as tried
 //! because of TLS, and no login leaves the process before the server has proved who it is.
 
 use std::fs;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use bergamot_newsd::certs::{Authority, Identity, Quality};
 use bergamot_newsd::{Capabilities, Fault, Faults, Generated, Manners, Options, Rule, Security};
-use bergamot_tests::{Aftermath, Home, Trial, ids, post};
+use bergamot_tests::{FaultyServerTest, FinishedTest, Home, ids, post};
 
 #[test]
 fn t01_no_login_is_sent_to_a_server_that_cannot_prove_who_it_is() {
@@ -22,9 +22,9 @@ fn t01_no_login_is_sent_to_a_server_that_cannot_prove_who_it_is() {
         };
         let server = |quality| (Options { security: security(quality), ..serving(&post) }, keys);
         let servers = bad().map(server).chain([(serving(&post), "level = 1")]);
-        let mut trial = Trial::start_in(place.home(), "", servers);
-        trial.completes("job", &post);
-        let after = trial.end();
+        let mut test = FaultyServerTest::start_in(place.home(), "", servers);
+        test.completes("job", &post);
+        let after = test.end();
         for (n, quality) in bad().enumerate() {
             let tally = after.news.tally(n);
             assert!(tally.handshakes().failed > 0, "{quality:?} was shown");
@@ -61,9 +61,9 @@ fn t01_a_self_signed_certificate_is_trusted_through_ca_file() {
     let own = Identity::self_signed(Quality::Good).expect("a certificate");
     let home = Home::new();
     fs::write(home.join("ca.pem"), own.pem()).expect("its certificate");
-    let mut trial = Trial::start_in(home, "", [(server(&own), TLS)]);
-    trial.completes("job", &post);
-    assert!(trial.end().news.tally(0).all_served() >= 6);
+    let mut test = FaultyServerTest::start_in(home, "", [(server(&own), TLS)]);
+    test.completes("job", &post);
+    assert!(test.end().news.tally(0).all_served() >= 6);
 
     // Neither one with a flaw, nor another than that in the file.
     for (quality, words) in [
@@ -77,9 +77,9 @@ fn t01_a_self_signed_certificate_is_trusted_through_ca_file() {
         let home = Home::new();
         fs::write(home.join("ca.pem"), copied.pem()).expect("its certificate");
         let servers = [(server(&shown), TLS), (serving(&post), "level = 1")];
-        let mut trial = Trial::start_in(home, QUICK, servers);
-        trial.completes("job", &post);
-        let after = trial.end();
+        let mut test = FaultyServerTest::start_in(home, QUICK, servers);
+        test.completes("job", &post);
+        let after = test.end();
         assert!(after.news.tally(0).handshakes().failed > 0, "{quality:?} was shown");
         assert!(after.news.tally(0).transcript().is_empty(), "{quality:?}");
         after.assert_said(&["WARN not trusted", words]);
@@ -90,13 +90,13 @@ fn t01_a_self_signed_certificate_is_trusted_through_ca_file() {
 fn t02_verification_is_off_for_the_one_server_that_asks_for_it() {
     let (place, post) = (Place::new(), post(1, "job.bin", 6));
     let server = |quality| Options { security: place.tls(quality), ..serving(&post) };
-    let mut trial = Trial::start_in(
+    let mut test = FaultyServerTest::start_in(
         place.home(),
         "",
         [(server(Quality::WrongHost), TLS), (server(Quality::WrongHost), UNVERIFIED)],
     );
-    trial.completes("job", &post);
-    let after = trial.end();
+    test.completes("job", &post);
+    let after = test.end();
     let strict = after.news.tally(0);
     assert!(strict.handshakes().failed > 0 && strict.transcript().is_empty());
     assert!(after.news.tally(1).all_served() >= 6);
@@ -142,9 +142,10 @@ fn t06_handshakes_that_never_succeed_are_tried_ever_more_seldom() {
     let faults = Faults::none().with(Fault::HandshakeGarbled);
     let garbled = Options { security: place.tls(Quality::Good), faults, ..serving(&post) };
     let keys = format!("{TLS}\nconnections = 4");
-    let mut trial = Trial::start_in(place.home(), QUICK, [(garbled, &*keys), (serving(&post), "")]);
-    trial.completes("job", &post);
-    let after = trial.end();
+    let mut test =
+        FaultyServerTest::start_in(place.home(), QUICK, [(garbled, &*keys), (serving(&post), "")]);
+    test.completes("job", &post);
+    let after = test.end();
     assert!((1..=8).contains(&after.news.tally(0).connections().accepted));
     after.assert_nothing_lost();
 }
@@ -176,9 +177,9 @@ fn p24_an_endless_list_of_capabilities_ends_the_conversation() {
     let manners = Manners { capabilities: Capabilities::Claimed(lines), ..Manners::default() };
     let security = place.start_tls(Quality::Good);
     let liar = (Options { manners, security, ..serving(&post) }, START_TLS);
-    let mut trial = Trial::start_in(place.home(), QUICK, [liar, (serving(&post), "")]);
-    trial.completes("job", &post);
-    let after = trial.end();
+    let mut test = FaultyServerTest::start_in(place.home(), QUICK, [liar, (serving(&post), "")]);
+    test.completes("job", &post);
+    let after = test.end();
     assert!(after.news.tally(0).commands("CAPABILITIES") > 0);
     after.assert_said(&["nntp.malformed", "capability list"]);
 }
@@ -187,9 +188,9 @@ fn p24_an_endless_list_of_capabilities_ends_the_conversation() {
 fn t07_capabilities_are_asked_again_under_tls() {
     let (place, post) = (Place::new(), post(1, "job.bin", 1));
     let options = Options { security: place.start_tls(Quality::Good), ..serving(&post) };
-    let mut trial = Trial::start_in(place.home(), "", [(options, START_TLS)]);
-    trial.completes("job", &post);
-    let said: Vec<_> = trial.end().news.tally(0).transcript();
+    let mut test = FaultyServerTest::start_in(place.home(), "", [(options, START_TLS)]);
+    test.completes("job", &post);
+    let said: Vec<_> = test.end().news.tally(0).transcript();
     let said: Vec<_> = said.iter().filter_map(|line| line.strip_prefix("1 ")).take(4).collect();
     assert_eq!(said, ["CAPABILITIES", "STARTTLS", "CAPABILITIES", "AUTHINFO USER ann"]);
 }
@@ -214,22 +215,22 @@ fn t09_names_are_verified_however_they_are_written() {
         let address = address.parse().unwrap();
         let options = Options { security: place.tls(Quality::Good), address, ..serving(&post) };
         let keys = format!("{TLS}\nhost = \"{host}\"");
-        let mut trial = Trial::start_in(place.home(), "", [(options, &*keys)]);
-        trial.completes("job", &post);
-        let after = trial.end();
+        let mut test = FaultyServerTest::start_in(place.home(), "", [(options, &*keys)]);
+        test.completes("job", &post);
+        let after = test.end();
         assert!(after.news.tally(0).handshakes().done > 0, "{host}");
     }
 }
 
 /// One server under TLS is struck, and the job completes nevertheless.
-fn struck(place: &Place, post: &Arc<Generated>, rule: Rule) -> Aftermath {
+fn struck(place: &Place, post: &Arc<Generated>, rule: Rule) -> FinishedTest {
     let faults = Faults::seeded(1).with(rule);
     let options = Options { security: place.tls(Quality::Good), faults, ..serving(post) };
     let keys = format!("{TLS}\nconnections = 4");
-    let mut trial = Trial::start_in(place.home(), QUICK, [(options, &*keys)]);
-    let line = trial.completes("job", post);
+    let mut test = FaultyServerTest::start_in(place.home(), QUICK, [(options, &*keys)]);
+    let line = test.completes("job", post);
     assert!(line.contains("verified=true"), "{line}");
-    let after = trial.end();
+    let after = test.end();
     after.assert_nothing_lost();
     after
 }
@@ -241,11 +242,12 @@ fn shunned(
     security: Security,
     keys: &str,
     faults: Faults,
-) -> (Aftermath, Vec<String>) {
+) -> (FinishedTest, Vec<String>) {
     let options = Options { security, faults, ..serving(post) };
-    let mut trial = Trial::start_in(place.home(), QUICK, [(options, keys), (serving(post), "")]);
-    trial.completes("job", post);
-    let after = trial.end();
+    let mut test =
+        FaultyServerTest::start_in(place.home(), QUICK, [(options, keys), (serving(post), "")]);
+    test.completes("job", post);
+    let after = test.end();
     let said = after.news.tally(0).transcript();
     assert_eq!(after.news.tally(0).all_served(), 0);
     after.assert_nothing_lost();

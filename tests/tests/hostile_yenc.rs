@@ -2,13 +2,13 @@
 //!
 //! Each row spoils the second of a file's three articles, as the wire carries it. Alone, a bad copy
 //! fails the job and a good one completes it; beside a server that has the article whole, every job
-//! completes. What holds for every row is looked after by [`Trial`].
+//! completes. What holds for every row is looked after by [`FaultyServerTest`].
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
 use bergamot_newsd::{Options, Posted};
-use bergamot_tests::{Home, Trial, sample};
+use bergamot_tests::{FaultyServerTest, Home, sample};
 use bergamot_types::MessageId;
 use bergamot_yenc::encode::{Part, write_uu};
 
@@ -147,19 +147,19 @@ fn y12_a_name_is_a_name_and_no_path() {
     let files: Vec<_> = names.iter().enumerate().map(|(n, name)| File::new(n, name)).collect();
     let mut posted = Posted::new();
     files.iter().for_each(|file| file.post(&mut posted, &file.bodies));
-    let mut trial = Trial::start(TO_THE_END, [(Options::new(posted), "")]);
+    let mut test = FaultyServerTest::start(TO_THE_END, [(Options::new(posted), "")]);
     for (n, (file, name)) in files.iter().zip(names).enumerate() {
         let job = format!("y{n}");
-        trial.home.drop_nzb(&format!("{job}.nzb"), file.nzb(OBFUSCATED));
-        settle(&mut trial, &job, name, file, Good);
-        let safe = trial.home.inventory(format!("complete/{job}")).into_keys().next().unwrap();
+        test.home.drop_nzb(&format!("{job}.nzb"), file.nzb(OBFUSCATED));
+        settle(&mut test, &job, name, file, Good);
+        let safe = test.home.inventory(format!("complete/{job}")).into_keys().next().unwrap();
         assert_eq!(safe.components().count(), 1, "{safe:?}");
         let shown = safe.to_str().expect("UTF-8");
         assert!(shown.len() <= 240 && !shown.contains(['\0', '\u{1b}', '\u{202e}']), "{shown:?}");
     }
-    let blanks = trial.home.join("complete/y7/blanks.bin");
-    assert!(blanks.exists() && trial.home.join("complete/y8/quoted.bin").exists());
-    trial.end();
+    let blanks = test.home.join("complete/y7/blanks.bin");
+    assert!(blanks.exists() && test.home.join("complete/y8/quoted.bin").exists());
+    test.end();
 }
 
 #[test]
@@ -231,13 +231,13 @@ fn y16_uu_is_decoded_by_its_rows_and_completes_unverified() {
         file.post(&mut posted, &file.bodies);
         files.push((what, file, fate));
     }
-    let mut trial = Trial::start(TO_THE_END, [(Options::new(posted), "")]);
+    let mut test = FaultyServerTest::start(TO_THE_END, [(Options::new(posted), "")]);
     for (n, (what, file, fate)) in files.iter().enumerate() {
         let name = format!("y{n}");
-        trial.home.drop_nzb(&format!("{name}.nzb"), file.nzb("\"f.bin\" (1/3)"));
-        settle(&mut trial, &name, what, file, *fate);
+        test.home.drop_nzb(&format!("{name}.nzb"), file.nzb("\"f.bin\" (1/3)"));
+        settle(&mut test, &name, what, file, *fate);
     }
-    trial.end();
+    test.end();
 }
 
 #[test]
@@ -269,12 +269,14 @@ fn y19_a_first_article_that_disagrees_with_all_others_names_nothing() {
     bodies[0] = replaced(&bodies[0], b"the real name.bin", b"somethingelse.txt");
     let mut posted = Posted::new();
     file.post(&mut posted, &bodies);
-    let mut trial =
-        Trial::start("[download]\npipeline = 1\n", [(Options::new(posted), "connections = 1")]);
-    trial.home.drop_nzb("job.nzb", file.nzb(OBFUSCATED));
-    trial.daemon.wait_complete("job");
-    assert_eq!(fs::read(trial.home.join("complete/job/the real name.bin")).unwrap(), file.content);
-    trial.end();
+    let mut test = FaultyServerTest::start(
+        "[download]\npipeline = 1\n",
+        [(Options::new(posted), "connections = 1")],
+    );
+    test.home.drop_nzb("job.nzb", file.nzb(OBFUSCATED));
+    test.daemon.wait_complete("job");
+    assert_eq!(fs::read(test.home.join("complete/job/the real name.bin")).unwrap(), file.content);
+    test.end();
 }
 
 #[test]
@@ -286,11 +288,11 @@ fn y19_a_first_article_that_lies_about_the_size_is_outvoted() {
     file.post(&mut liar, &bodies);
     file.post(&mut honest, &file.bodies);
     let servers = [(Options::new(liar), "connections = 1"), (Options::new(honest), "level = 1")];
-    let mut trial = Trial::start("[download]\npipeline = 1\n", servers);
-    trial.home.drop_nzb("job.nzb", file.nzb(SUBJECT));
-    trial.daemon.wait_complete("job");
-    assert_eq!(file.only_file(&trial.home, "job"), file.content);
-    let after = trial.end();
+    let mut test = FaultyServerTest::start("[download]\npipeline = 1\n", servers);
+    test.home.drop_nzb("job.nzb", file.nzb(SUBJECT));
+    test.daemon.wait_complete("job");
+    assert_eq!(file.only_file(&test.home, "job"), file.content);
+    let after = test.end();
     after.assert_said(&["article.identity", file.ids[0].as_str()]);
     assert_eq!(after.news.tally(1).served(file.ids[2].as_str()), 0, "those who agree are believed");
 }
@@ -322,7 +324,7 @@ fn judge(rows: Vec<(&str, Spoil, Fate)>) {
         file.post(&mut spoilt, &[file.bodies[0].clone(), second, file.bodies[2].clone()]);
         file.post(&mut whole, &file.bodies);
     }
-    let mut alone = Trial::start(TO_THE_END, [(Options::new(spoilt.clone()), "")]);
+    let mut alone = FaultyServerTest::start(TO_THE_END, [(Options::new(spoilt.clone()), "")]);
     for (n, (file, (what, _, fate))) in files.iter().zip(&rows).enumerate() {
         let name = format!("y{n}");
         alone.home.drop_nzb(&format!("{name}.nzb"), file.nzb(SUBJECT));
@@ -338,7 +340,7 @@ fn judge(rows: Vec<(&str, Spoil, Fate)>) {
         }
     }
     let servers = [(Options::new(spoilt), ""), (Options::new(whole), "level = 1")];
-    let mut beside = Trial::start("", servers);
+    let mut beside = FaultyServerTest::start("", servers);
     for (n, (file, (what, _, fate))) in files.iter().zip(&rows).enumerate() {
         let name = format!("y{n}");
         beside.home.drop_nzb(&format!("{name}.nzb"), file.nzb(SUBJECT));
@@ -349,8 +351,8 @@ fn judge(rows: Vec<(&str, Spoil, Fate)>) {
 }
 
 /// Waits for what becomes of a job and looks at what lies on the disk.
-fn settle(trial: &mut Trial, name: &str, what: &str, file: &File, fate: Fate) {
-    let line = trial.daemon.wait_settled(name);
+fn settle(test: &mut FaultyServerTest, name: &str, what: &str, file: &File, fate: Fate) {
+    let line = test.daemon.wait_settled(name);
     let complete = line.contains("INFO complete");
     match fate {
         Any => {}
@@ -361,12 +363,12 @@ fn settle(trial: &mut Trial, name: &str, what: &str, file: &File, fate: Fate) {
         }
     }
     if complete {
-        assert_eq!(file.only_file(&trial.home, name), file.content, "{what}");
+        assert_eq!(file.only_file(&test.home, name), file.content, "{what}");
     } else {
         assert!(line.contains("job."), "{what}: {line}");
-        assert!(!trial.home.join("complete").join(name).exists(), "{what} looks finished");
-        for path in trial.home.inventory("incomplete").into_keys() {
-            let metadata = fs::metadata(trial.home.join("incomplete").join(&path));
+        assert!(!test.home.join("complete").join(name).exists(), "{what} looks finished");
+        for path in test.home.inventory("incomplete").into_keys() {
+            let metadata = fs::metadata(test.home.join("incomplete").join(&path));
             let metadata = metadata.expect("it was just listed");
             let most = file.content.len() as u64 + (64 << 10);
             assert!(metadata.blocks() * 512 <= most, "{what}: {path:?} takes no more room");

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use bergamot_newsd::Articles;
-use bergamot_tests::{Daemon, Home, News, Recorder, Steered, Stopped, content_of, post, sha256};
+use bergamot_tests::{Daemon, Home, HttpDaemon, News, Recorder, Stopped, content_of, post, sha256};
 use serde_json::json;
 
 #[test]
@@ -159,8 +159,8 @@ fn feedparser_reads_what_was_downloaded() {
     let config = format!(
         "[feeds]\noutput = \"finished.xml\"\noutput_link = \"https://nas.example/bergamot\"\n\
          [control]\nsocket = \"control.sock\"\nport = 0\nusername = \"{}\"\npassword = \"{}\"\n{}",
-        Steered::USER,
-        Steered::PASSWORD,
+        HttpDaemon::USER,
+        HttpDaemon::PASSWORD,
         news.section(0, "")
     );
     let mut daemon = Daemon::start(&home, &config);
@@ -171,8 +171,8 @@ fn feedparser_reads_what_was_downloaded() {
     }
     let output = client("with_feedparser.py")
         .env("BERGAMOT_PORT", address.port().to_string())
-        .env("BERGAMOT_USER", Steered::USER)
-        .env("BERGAMOT_PASSWORD", Steered::PASSWORD)
+        .env("BERGAMOT_USER", HttpDaemon::USER)
+        .env("BERGAMOT_PASSWORD", HttpDaemon::PASSWORD)
         .env("BERGAMOT_NZBS", home.path())
         .env("BERGAMOT_FEED", home.join("finished.xml"))
         .output()
@@ -184,22 +184,22 @@ fn feedparser_reads_what_was_downloaded() {
 
 /// Runs a script of `clients` against a daemon, which ends by itself if the script asks it to.
 fn serve(script: &str, end: fn(Daemon) -> Stopped) {
-    let steered = Steered::start();
+    let http_daemon = HttpDaemon::start();
     let output = client(script)
-        .env("BERGAMOT_PORT", steered.address.port().to_string())
-        .env("BERGAMOT_USER", Steered::USER)
-        .env("BERGAMOT_PASSWORD", Steered::PASSWORD)
-        .env("BERGAMOT_API_KEY", Steered::API_KEY)
-        .env("BERGAMOT_NZBS", steered.home.path())
+        .env("BERGAMOT_PORT", http_daemon.address.port().to_string())
+        .env("BERGAMOT_USER", HttpDaemon::USER)
+        .env("BERGAMOT_PASSWORD", HttpDaemon::PASSWORD)
+        .env("BERGAMOT_API_KEY", HttpDaemon::API_KEY)
+        .env("BERGAMOT_NZBS", http_daemon.home.path())
         .output()
         .expect("its interpreter is installed");
     let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     println!("{}", said(&output.stdout));
     assert!(output.status.success(), "{script}: {}", said(&output.stderr));
-    let whole = steered.home.join("complete/tv/first/first");
-    let content = content_of(steered.post("first"));
+    let whole = http_daemon.home.join("complete/tv/first/first");
+    let content = content_of(http_daemon.post("first"));
     assert_eq!(fs::read(whole).expect("it was downloaded"), content);
-    assert_eq!(end(steered.daemon).code, Some(0), "it stops in good order");
+    assert_eq!(end(http_daemon.daemon).code, Some(0), "it stops in good order");
 }
 
 /// A script with the interpreter and the packages that `setup` installed for it.

@@ -13,7 +13,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use bergamot_newsd::{Articles, Generated, Manners, Options};
 use bergamot_rpc::Client;
-use bergamot_tests::{Helm, News, sha256};
+use bergamot_tests::{News, SocketDaemon, sha256};
 use bergamot_types::{ByteCount, ByteRate};
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ trait Looks {
     fn assert_complete(&self, expected: &[(&str, &[(&Generated, usize)])]);
 }
 
-impl Looks for Helm {
+impl Looks for SocketDaemon {
     fn edit(&mut self, command: &str, parameter: &str, ids: &[Value]) {
         assert_eq!(self.call("editqueue", json!([command, parameter, ids])), true, "{command}");
     }
@@ -116,7 +116,7 @@ fn assert_served_once(news: &News, posts: &[&Arc<Generated>]) {
 fn files_come_in_the_order_that_people_want() {
     let post = post(1, &["a.r00", "a.rar", "a.r01", "a.sfv"]);
     let news = serving(&[&post], Manners { transcript: true, ..Manners::default() });
-    let mut it = Helm::start(&news, 1);
+    let mut it = SocketDaemon::start(&news, 1);
     // A paused job is not read in.
     let job = it.add("files", &post, json!({ "paused": true }));
     let ids = it.ids(job);
@@ -159,7 +159,7 @@ fn files_come_in_the_order_that_people_want() {
 fn what_was_joined_and_split_holds_after_a_kill() {
     let (first, second) = (post(1, &["a", "b", "c", "d"]), post(2, &["x", "y"]));
     let news = serving(&[&first, &second], Manners::default());
-    let mut it = Helm::start(&news, 4);
+    let mut it = SocketDaemon::start(&news, 4);
     it.call("queue.pause", json!({}));
     let more = json!({
         "category": "tv", "priority": 50, "parameters": [{ "name": "drone", "value": "7" }],
@@ -200,7 +200,7 @@ fn what_was_joined_and_split_holds_after_a_kill() {
     it.daemon.expect(&["INFO complete", "name=one "]);
     it.daemon.expect(&["INFO complete", "name=two "]);
     it.daemon.stop();
-    let it = Helm::start_in(it.home, it.config);
+    let it = SocketDaemon::start_in(it.home, it.config);
     assert_eq!(it.records().len(), 3, "of the two, and of the copy");
     it.assert_complete(&[
         ("tv/one", &[(&first, 0), (&first, 2)]),
@@ -214,7 +214,7 @@ fn a_job_that_is_under_way_takes_others_in_and_what_has_begun_stays_where_it_is(
     let slow = Manners { pace: Some(ByteRate(200_000)), ..Manners::default() };
     let (first, second) = (post(1, &["a", "b", "c", "d", "e", "f"]), post(2, &["x", "y"]));
     let news = serving(&[&first, &second], slow);
-    let mut it = Helm::start(&news, 1);
+    let mut it = SocketDaemon::start(&news, 1);
     let one = it.add("one", &first, json!({ "paused": true }));
     let two = it.add("two", &second, json!({ "paused": true }));
     // So that it is still under way however long the rest takes.
@@ -253,14 +253,14 @@ fn what_was_begun_by_an_earlier_daemon_is_refused_by_name() {
     let slow = Manners { pace: Some(ByteRate(400_000)), ..Manners::default() };
     let (first, second) = (post(1, &["a", "b", "c"]), post(2, &["x", "y"]));
     let news = serving(&[&first, &second], slow);
-    let mut it = Helm::start(&news, 1);
+    let mut it = SocketDaemon::start(&news, 1);
     let one = it.add("one", &first, json!({ "paused": true }));
     it.call("file.pause", json!({ "job": one, "files": [2] }));
     it.call("job.resume", json!({ "jobs": [one] }));
     news.wait_until(|news| news.tally(0).served(&first.id(1, 1)) > 0);
     it.call("job.pause", json!({ "jobs": [one] }));
     it.daemon.stop();
-    let mut it = Helm::start_in(it.home, it.config);
+    let mut it = SocketDaemon::start_in(it.home, it.config);
     let two = it.add("two", &second, json!({ "paused": true }));
     let refused = it.refusal("job.split", json!({ "job": one, "files": [0, 2], "name": "n" }));
     assert!(refused.contains("a of job 1"), "{refused}");
@@ -277,7 +277,7 @@ fn what_was_begun_by_an_earlier_daemon_is_refused_by_name() {
 fn a_kill_at_any_moment_leaves_it_done_or_not_done() {
     let (first, second) = (post(1, &["a", "b", "c", "d"]), post(2, &["x", "y"]));
     let news = serving(&[&first, &second], Manners::default());
-    let mut it = Helm::start(&news, 4);
+    let mut it = SocketDaemon::start(&news, 4);
     it.call("queue.pause", json!({}));
     let one = it.add("one", &first, json!({}));
     let two = it.add("two", &second, json!({}));
@@ -340,11 +340,11 @@ fn sums_of(post: &Generated) -> Vec<String> {
 fn a_deleted_job_may_be_a_backup_or_not() {
     let post = post(1, &["a"]);
     let news = serving(&[&post], Manners::default());
-    let mut it = Helm::start(&news, 1);
+    let mut it = SocketDaemon::start(&news, 1);
     it.call("queue.pause", json!({}));
     let job = it.add("one", &post, json!({}));
     it.call("job.remove", json!({ "jobs": [job] }));
-    let status = |it: &mut Helm| it.call("history", json!([false]))[0]["Status"].clone();
+    let status = |it: &mut SocketDaemon| it.call("history", json!([false]))[0]["Status"].clone();
     assert_eq!(status(&mut it), "DELETED/MANUAL");
     it.edit("HistorySetDupeBackup", "1", &[json!(job)]);
     assert_eq!(status(&mut it), "DELETED/DUPE");

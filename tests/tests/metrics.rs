@@ -4,17 +4,17 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use bergamot_tests::Steered;
+use bergamot_tests::HttpDaemon;
 use serde_json::{Value, json};
 
 #[test]
 fn a_download_is_measured_and_the_dashboard_finds_all_it_asks_for() {
-    let mut steered = Steered::start();
-    let nzb = steered.nzb("first");
-    steered.call_json(&json!({ "method": "append", "params": ["first.nzb", nzb, "tv", 0, false, false, "", 0, "SCORE", []] }).to_string());
-    steered.daemon.wait_complete("first");
-    steered.call_json(&json!({ "method": "append", "params": ["odd.nzb", "PG56Yi8+", "made-up", 0, false, false, "", 0, "SCORE", []] }).to_string());
-    let page = metrics(&steered);
+    let mut http_daemon = HttpDaemon::start();
+    let nzb = http_daemon.nzb("first");
+    http_daemon.call_json(&json!({ "method": "append", "params": ["first.nzb", nzb, "tv", 0, false, false, "", 0, "SCORE", []] }).to_string());
+    http_daemon.daemon.wait_complete("first");
+    http_daemon.call_json(&json!({ "method": "append", "params": ["odd.nzb", "PG56Yi8+", "made-up", 0, false, false, "", 0, "SCORE", []] }).to_string());
+    let page = metrics(&http_daemon);
     for line in [
         r#"bergamot_jobs_total{category="tv",result="completed"} 1"#,
         "bergamot_jobs_added_total 1",
@@ -42,14 +42,14 @@ fn a_download_is_measured_and_the_dashboard_finds_all_it_asks_for() {
     for name in asked {
         assert!(told.contains(name.as_str()), "{name} is asked for and not told");
     }
-    let ready = steered.http("GET /readyz", "", "");
+    let ready = http_daemon.http("GET /readyz", "", "");
     assert_eq!((ready.status, ready.body.as_str()), (200, "ready\n"));
-    steered.daemon.stop();
+    http_daemon.daemon.stop();
 }
 
-fn metrics(steered: &Steered) -> String {
-    let login = format!("Authorization: Bearer {}\r\n", Steered::API_KEY);
-    let answer = steered.http("GET /metrics", &login, "");
+fn metrics(http_daemon: &HttpDaemon) -> String {
+    let login = format!("Authorization: Bearer {}\r\n", HttpDaemon::API_KEY);
+    let answer = http_daemon.http("GET /metrics", &login, "");
     assert_eq!(answer.status, 200, "{answer:?}");
     answer.body
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bergamot_newsd::{Articles, Generated, Options, Tally};
-use bergamot_tests::{Gated, Helm, Home, News, sha256};
+use bergamot_tests::{HeldPost, Home, News, SocketDaemon, sha256};
 use bergamot_types::ByteCount;
 use serde_json::{Value, json};
 
@@ -27,18 +27,18 @@ fn every_job_of_the_old_state_is_as_it_was_and_is_finished() {
     }
     let expected = fs::read_to_string(fixture().join("expected.json")).unwrap();
     let expected: Value = serde_json::from_str(&expected.replace(PLACEHOLDER, &here)).unwrap();
-    let mut helm = Helm::start_in(home, config(&news));
-    let found = view(&mut helm);
+    let mut socket_daemon = SocketDaemon::start_in(home, config(&news));
+    let found = view(&mut socket_daemon);
     assert_includes(&found, &expected, "");
 
     // A paused queue fetches nothing.
     assert_eq!(news.tally(0).all_served(), 0);
     let half = named(&expected["queue"], "half");
     let written = half["good_articles"].as_u64().unwrap();
-    helm.call("limits.set", json!({ "rate": null }));
-    helm.call("queue.resume", json!({}));
+    socket_daemon.call("limits.set", json!({ "rate": null }));
+    socket_daemon.call("queue.resume", json!({}));
     for name in ["half", "split", "new", "merged"] {
-        helm.daemon.expect(&["INFO complete", &format!("name={name} ")]);
+        socket_daemon.daemon.expect(&["INFO complete", &format!("name={name} ")]);
     }
     let served = posts.half_served(news.tally(0));
     assert_eq!(served[0], [0; 3], "the old daemon had finished it");
@@ -47,16 +47,16 @@ fn every_job_of_the_old_state_is_as_it_was_and_is_finished() {
     assert!(fetched.iter().all(|times| *times == 1), "{served:?}");
 
     // What was paused or left out of a job is still so.
-    assert_eq!(helm.names("queue.list"), ["paused", "chosen"]);
-    let jobs = helm.call("queue.list", json!({}));
+    assert_eq!(socket_daemon.names("queue.list"), ["paused", "chosen"]);
+    let jobs = socket_daemon.call("queue.list", json!({}));
     let chosen = named(&jobs["items"], "chosen")["id"].clone();
-    helm.call("file.resume", json!({ "job": chosen, "files": [1] }));
-    helm.call("job.resume", json!({ "jobs": [named(&jobs["items"], "paused")["id"]] }));
+    socket_daemon.call("file.resume", json!({ "job": chosen, "files": [1] }));
+    socket_daemon.call("job.resume", json!({ "jobs": [named(&jobs["items"], "paused")["id"]] }));
     for name in ["paused", "chosen"] {
-        helm.daemon.expect(&["INFO complete", &format!("name={name} ")]);
+        socket_daemon.daemon.expect(&["INFO complete", &format!("name={name} ")]);
     }
-    helm.daemon.stop();
-    let mut complete = helm.home.inventory("complete");
+    socket_daemon.daemon.stop();
+    let mut complete = socket_daemon.home.inventory("complete");
     let delivered: [(&str, &Generated, &[usize]); 8] = [
         ("done", &posts.done, &[0]),
         ("half", &posts.half, &[0, 1]),
@@ -85,55 +85,62 @@ fn every_job_of_the_old_state_is_as_it_was_and_is_finished() {
 fn write_the_fixture() {
     assert!(std::env::var_os("BERGAMOT_PROGRAM").is_some(), "name the old program");
     let posts = Posts::new();
-    let gated = Arc::new(Gated::new(posts.half.clone(), HELD_FROM));
-    let news = posts.serve(gated.clone());
-    let mut helm = Helm::start_in(Home::new(), config(&news));
+    let held = Arc::new(HeldPost::new(posts.half.clone(), HELD_FROM));
+    let news = posts.serve(held.clone());
+    let mut socket_daemon = SocketDaemon::start_in(Home::new(), config(&news));
 
-    helm.add("done", &posts.done, json!({ "priority": 50, "dupe_key": "d", "dupe_score": 7 }));
-    helm.daemon.wait_complete("done");
-    helm.add("failed", &posts.failed, json!({ "password": "not a secret" }));
-    helm.daemon.wait_failed("failed");
+    socket_daemon.add(
+        "done",
+        &posts.done,
+        json!({ "priority": 50, "dupe_key": "d", "dupe_score": 7 }),
+    );
+    socket_daemon.daemon.wait_complete("done");
+    socket_daemon.add("failed", &posts.failed, json!({ "password": "not a secret" }));
+    socket_daemon.daemon.wait_failed("failed");
 
-    let half = helm.add("half", &posts.half, json!({}));
-    gated.wait_until_reached(1);
-    helm.call("queue.pause", json!({}));
-    gated.open(1);
-    helm.daemon.expect(&["file finished", "first.bin"]);
+    let half = socket_daemon.add("half", &posts.half, json!({}));
+    held.wait_until_reached(1);
+    socket_daemon.call("queue.pause", json!({}));
+    held.open(1);
+    socket_daemon.daemon.expect(&["file finished", "first.bin"]);
     let tally = news.tally(0);
     let served = || posts.half_served(tally).iter().flatten().sum::<u32>();
     wait_until(|| {
-        let job = helm.call("job.get", json!({ "job": half }));
+        let job = socket_daemon.call("job.get", json!({ "job": half }));
         job["active"] == 0 && job["good_articles"] == served()
     });
 
-    helm.add("paused", &posts.paused, json!({ "paused": true }));
+    socket_daemon.add("paused", &posts.paused, json!({ "paused": true }));
     let parameters = json!([{ "name": "drone", "value": "7" }]);
-    let chosen =
-        helm.add("chosen", &posts.chosen, json!({ "category": "tv", "parameters": parameters }));
-    helm.call("file.pause", json!({ "job": chosen, "files": [1] }));
-    helm.call("file.remove", json!({ "job": chosen, "files": [2] }));
-    helm.call("file.move", json!({ "job": chosen, "files": [3], "to": "top" }));
-    let split = helm.add("split", &posts.split, json!({}));
-    helm.call("job.split", json!({ "job": split, "files": [1, 3], "name": "new" }));
-    let merged = helm.add("merged", &posts.merged, json!({}));
-    let other = helm.add("other", &posts.into_merged, json!({}));
-    helm.call("job.merge", json!({ "job": merged, "jobs": [other] }));
-    let deleted = helm.add("deleted", &posts.deleted, json!({}));
-    helm.call("job.remove", json!({ "jobs": [deleted] }));
-    helm.call("limits.set", json!({ "rate": 1_500_000 }));
-    helm.daemon.stop();
+    let chosen = socket_daemon.add(
+        "chosen",
+        &posts.chosen,
+        json!({ "category": "tv", "parameters": parameters }),
+    );
+    socket_daemon.call("file.pause", json!({ "job": chosen, "files": [1] }));
+    socket_daemon.call("file.remove", json!({ "job": chosen, "files": [2] }));
+    socket_daemon.call("file.move", json!({ "job": chosen, "files": [3], "to": "top" }));
+    let split = socket_daemon.add("split", &posts.split, json!({}));
+    socket_daemon.call("job.split", json!({ "job": split, "files": [1, 3], "name": "new" }));
+    let merged = socket_daemon.add("merged", &posts.merged, json!({}));
+    let other = socket_daemon.add("other", &posts.into_merged, json!({}));
+    socket_daemon.call("job.merge", json!({ "job": merged, "jobs": [other] }));
+    let deleted = socket_daemon.add("deleted", &posts.deleted, json!({}));
+    socket_daemon.call("job.remove", json!({ "jobs": [deleted] }));
+    socket_daemon.call("limits.set", json!({ "rate": 1_500_000 }));
+    socket_daemon.daemon.stop();
 
     // What the old daemon itself makes of its state after a restart; by then every record is written.
-    let mut helm = Helm::start_in(helm.home, helm.config);
-    let expected = view(&mut helm);
-    helm.daemon.stop();
-    let here = helm.home.path().display().to_string();
+    let mut socket_daemon = SocketDaemon::start_in(socket_daemon.home, socket_daemon.config);
+    let expected = view(&mut socket_daemon);
+    socket_daemon.daemon.stop();
+    let here = socket_daemon.home.path().display().to_string();
     let target = fixture();
     for directory in DIRECTORIES {
         if target.join(directory).exists() {
             fs::remove_dir_all(target.join(directory)).unwrap();
         }
-        copy(&helm.home.join(directory), &target.join(directory), [&here, PLACEHOLDER]);
+        copy(&socket_daemon.home.join(directory), &target.join(directory), [&here, PLACEHOLDER]);
     }
     let expected = format!("{expected:#}\n").replace(&here, PLACEHOLDER);
     fs::write(target.join("expected.json"), expected).unwrap();
@@ -206,34 +213,34 @@ fn config(news: &News) -> String {
 
 /// What a client is told about jobs and settings, as far as it belongs neither to the run nor to the
 /// day.
-fn view(helm: &mut Helm) -> Value {
-    let queue = helm.call("queue.list", json!({}))["items"].clone();
+fn view(socket_daemon: &mut SocketDaemon) -> Value {
+    let queue = socket_daemon.call("queue.list", json!({}))["items"].clone();
     let jobs = || queue.as_array().unwrap().iter();
     // What was downloaded of a job is known once it is read in.
     for job in jobs().filter(|job| job["paused"] == false) {
-        helm.daemon.expect(&["INFO started", &format!("job={} ", job["id"])]);
+        socket_daemon.daemon.expect(&["INFO started", &format!("job={} ", job["id"])]);
     }
-    let queue = helm.call("queue.list", json!({}))["items"].clone();
+    let queue = socket_daemon.call("queue.list", json!({}))["items"].clone();
     let mut files = serde_json::Map::new();
     for job in jobs() {
-        let of_job = helm.call("job.files", json!({ "job": job["id"] }));
+        let of_job = socket_daemon.call("job.files", json!({ "job": job["id"] }));
         files.insert(job["name"].as_str().unwrap().to_owned(), of_job);
     }
-    let quotas = helm.call("quota.get", json!({}));
+    let quotas = socket_daemon.call("quota.get", json!({}));
     let quotas = quotas.as_array().unwrap().iter().map(|quota| match quota["period"] == "ever" {
         true => quota.clone(),
         false => json!({ "period": quota["period"], "limit": quota["limit"] }),
     });
-    let volumes = helm.call("servers.volumes", json!({}));
+    let volumes = socket_daemon.call("servers.volumes", json!({}));
     let volumes = volumes.as_array().unwrap().iter().map(
         |volume| json!({ "server": volume["server"], "total": volume["total"], "custom": volume["custom"] }),
     );
-    let status = helm.call("system.status", json!({}));
+    let status = socket_daemon.call("system.status", json!({}));
     json!({
         "queue": queue,
         "files": files,
-        "history": helm.call("history.list", json!({}))["items"],
-        "rate": helm.call("limits.get", json!({}))["rate"],
+        "history": socket_daemon.call("history.list", json!({}))["items"],
+        "rate": socket_daemon.call("limits.get", json!({}))["rate"],
         "pause": status["download_paused"],
         "quotas": quotas.collect::<Vec<_>>(),
         "volumes": volumes.collect::<Vec<_>>(),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bergamot_newsd::{Articles, Fault, Faults, Generated, Options, Rule};
 use bergamot_store::Spool;
-use bergamot_tests::{Daemon, Home, News, Trial, content_of, ids, post};
+use bergamot_tests::{Daemon, FaultyServerTest, Home, News, content_of, ids, post};
 use bergamot_types::ByteCount;
 
 /// How a server fails behind its greeting.
@@ -27,21 +27,21 @@ fn an_outage_behind_the_greeting_fails_no_job() {
             posts.iter().map(|post| Arc::clone(post) as Arc<dyn Articles>).collect();
         let faults = Faults::none().with(rule.while_on(&outage));
         let options = Options { faults, articles: Arc::new(articles), ..Options::default() };
-        let mut trial = Trial::start(HEAD, [(options, "connections = 4")]);
+        let mut test = FaultyServerTest::start(HEAD, [(options, "connections = 4")]);
         for (n, post) in (1..).zip(&posts) {
-            trial.home.drop_nzb(&format!("job{n}.nzb"), post.nzb());
+            test.home.drop_nzb(&format!("job{n}.nzb"), post.nzb());
         }
-        trial.daemon.wait_for(&["WARN", "does not deliver articles", "server=\"s0\""]);
+        test.daemon.wait_for(&["WARN", "does not deliver articles", "server=\"s0\""]);
         // It is probed again and again.
-        let fired = trial.news.tally(0).fired(fault);
-        trial.news.wait_until(|news| news.tally(0).fired(fault) > fired + 1);
+        let fired = test.news.tally(0).fired(fault);
+        test.news.wait_until(|news| news.tally(0).fired(fault) > fired + 1);
         outage.store(false, Ordering::Relaxed);
         for (n, post) in (1..).zip(&posts) {
-            trial.daemon.expect(&["INFO complete", &format!("name=job{n} "), "verified=true"]);
-            let path = trial.home.join(format!("complete/job{n}/job{n}.bin"));
+            test.daemon.expect(&["INFO complete", &format!("name=job{n} "), "verified=true"]);
+            let path = test.home.join(format!("complete/job{n}/job{n}.bin"));
             assert!(std::fs::read(path).expect("the finished file") == content_of(post));
         }
-        trial.end().assert_nothing_lost();
+        test.end().assert_nothing_lost();
     }
 }
 
@@ -51,11 +51,11 @@ fn a_server_that_never_delivers_is_passed_over_as_a_whole() {
         let post = post(1, "job.bin", 200);
         let broken = Options { faults: Faults::none().with(rule), ..serving(&post) };
         let servers = [(broken, "connections = 2"), (serving(&post), "level = 1")];
-        let mut trial = Trial::start(HEAD, servers);
-        trial.completes("job", &post);
-        let asked: u64 = ids(&post).iter().map(|id| u64::from(trial.news.tally(0).asked(id))).sum();
+        let mut test = FaultyServerTest::start(HEAD, servers);
+        test.completes("job", &post);
+        let asked: u64 = ids(&post).iter().map(|id| u64::from(test.news.tally(0).asked(id))).sum();
         assert!(asked < 60, "{asked} articles were asked of it");
-        trial.daemon.stop();
+        test.daemon.stop();
     }
 }
 
@@ -65,11 +65,12 @@ fn an_unclear_answer_to_a_login_refuses_it_and_the_next_server_is_asked_at_once(
         let post = post(1, "job.bin", 6);
         let faults = Faults::none().with(Rule::new(Fault::LoginRefused).saying(line));
         let refusing = Options { faults, ..serving(&post) };
-        let mut trial = Trial::start(HEAD, [(refusing, ""), (serving(&post), "level = 1")]);
-        trial.completes("job", &post);
-        let logins = trial.news.tally(0).commands("AUTHINFO USER");
+        let mut test =
+            FaultyServerTest::start(HEAD, [(refusing, ""), (serving(&post), "level = 1")]);
+        test.completes("job", &post);
+        let logins = test.news.tally(0).commands("AUTHINFO USER");
         assert!(logins <= 8, "{line}: {logins} logins");
-        trial.end().assert_said(&["WARN the login was refused", "server=\"s0\""]);
+        test.end().assert_said(&["WARN the login was refused", "server=\"s0\""]);
     }
 }
 
@@ -86,15 +87,16 @@ fn a_job_that_failed_by_an_outage_of_an_optional_server_comes_back_when_it_deliv
     };
     let lacking = Faults::none().with(Fault::Missing);
     let first = Options { faults: lacking, ..serving(&job) };
-    let mut trial = Trial::start(HEAD, [(first, ""), (optional, "level = 1\noptional = true")]);
-    trial.home.drop_nzb("job.nzb", job.nzb());
-    trial.daemon.wait_for(&["job.servers_down"]);
+    let mut test =
+        FaultyServerTest::start(HEAD, [(first, ""), (optional, "level = 1\noptional = true")]);
+    test.home.drop_nzb("job.nzb", job.nzb());
+    test.daemon.wait_for(&["job.servers_down"]);
     outage.store(false, Ordering::Relaxed);
-    trial.home.drop_nzb("other.nzb", other.nzb());
+    test.home.drop_nzb("other.nzb", other.nzb());
     for name in ["other", "job"] {
-        trial.daemon.expect(&["INFO complete", &format!("name={name} "), "verified=true"]);
+        test.daemon.expect(&["INFO complete", &format!("name={name} "), "verified=true"]);
     }
-    trial.daemon.stop();
+    test.daemon.stop();
 }
 
 /// With nothing else queued, and in history: nothing is asked of the server but for this job.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bergamot_newsd::{Fault, Faults, Generated, Options, Rule};
-use bergamot_tests::{Trial, ids, post};
+use bergamot_tests::{FaultyServerTest, ids, post};
 
 /// The NZB of a post that was made so many seconds ago.
 fn posted(post: &Generated, seconds_ago: u64) -> String {
@@ -37,12 +37,13 @@ fn head(health_check: &str, hold: &str) -> String {
 fn a_recent_post_is_asked_for_again_and_then_fails_as_propagating_whatever_the_health_check_says() {
     for health_check in ["park", "delete", "pause", "none"] {
         let post = post(1, "job.bin", 40);
-        let mut trial = Trial::start(&head(health_check, "3 s"), [(lacking(&post, None), "")]);
-        let line = trial.fails("job", &posted(&post, 60));
+        let mut test =
+            FaultyServerTest::start(&head(health_check, "3 s"), [(lacking(&post, None), "")]);
+        let line = test.fails("job", &posted(&post, 60));
         assert!(line.contains("job.propagating: "), "{health_check}: {line}");
-        let asked = trial.news.tally(0).asked(&ids(&post)[0]);
+        let asked = test.news.tally(0).asked(&ids(&post)[0]);
         assert!((2..=5).contains(&asked), "{health_check}: asked for {asked} times");
-        trial.end().assert_said(&["WARN put back: job.propagating"]);
+        test.end().assert_said(&["WARN put back: job.propagating"]);
     }
 }
 
@@ -50,10 +51,10 @@ fn a_recent_post_is_asked_for_again_and_then_fails_as_propagating_whatever_the_h
 fn what_arrives_during_the_hold_completes_the_job() {
     let post = post(2, "job.bin", 40);
     // Asked for once more, whatever time the first attempt took.
-    let mut trial = Trial::start(&head("park", "3 s"), [(lacking(&post, Some(1)), "")]);
-    trial.home.drop_nzb("job.nzb", posted(&post, 60));
-    trial.arrives("job", &post);
-    let after = trial.end();
+    let mut test = FaultyServerTest::start(&head("park", "3 s"), [(lacking(&post, Some(1)), "")]);
+    test.home.drop_nzb("job.nzb", posted(&post, 60));
+    test.arrives("job", &post);
+    let after = test.end();
     after.assert_said(&["WARN put back: job.propagating"]);
     assert_eq!(
         after.news.tally(0).asked(&ids(&post)[1]),
@@ -65,24 +66,24 @@ fn what_arrives_during_the_hold_completes_the_job() {
 #[test]
 fn a_hold_does_not_begin_anew_with_the_daemon() {
     let post = post(3, "job.bin", 40);
-    let mut trial = Trial::start(&head("park", "1 h"), [(lacking(&post, None), "")]);
-    trial.home.drop_nzb("job.nzb", posted(&post, 60));
+    let mut test = FaultyServerTest::start(&head("park", "1 h"), [(lacking(&post, None), "")]);
+    test.home.drop_nzb("job.nzb", posted(&post, 60));
     for asks in 1..=4 {
-        trial.daemon.wait_for(&["WARN put back: job.propagating"]);
-        assert_eq!(trial.news.tally(0).asked(&ids(&post)[0]), asks);
-        trial = trial.restart();
+        test.daemon.wait_for(&["WARN put back: job.propagating"]);
+        assert_eq!(test.news.tally(0).asked(&ids(&post)[0]), asks);
+        test = test.restart();
     }
-    let line = trial.daemon.wait_failed("job");
+    let line = test.daemon.wait_failed("job");
     assert!(line.contains("job.propagating: "), "{line}");
-    trial.end();
+    test.end();
 }
 
 #[test]
 fn an_older_post_fails_at_once() {
     let post = post(4, "job.bin", 40);
-    let mut trial = Trial::start(&head("none", "10 min"), [(lacking(&post, None), "")]);
-    let line = trial.fails("job", &posted(&post, 2 * 60 * 60));
+    let mut test = FaultyServerTest::start(&head("none", "10 min"), [(lacking(&post, None), "")]);
+    let line = test.fails("job", &posted(&post, 2 * 60 * 60));
     assert!(line.contains("job.incomplete: "), "{line}");
-    assert_eq!(trial.news.tally(0).asked(&ids(&post)[0]), 1);
-    trial.end();
+    assert_eq!(test.news.tally(0).asked(&ids(&post)[0]), 1);
+    test.end();
 }

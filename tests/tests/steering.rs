@@ -10,7 +10,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use bergamot_newsd::{Articles, Generated, Options};
 use bergamot_rpc::Client;
-use bergamot_tests::{Helm, News, content_of};
+use bergamot_tests::{News, SocketDaemon, content_of};
 use bergamot_types::ByteCount;
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 fn what_was_promised_holds_after_a_kill() {
     let posts: Vec<_> = (1..=5).map(|seed| post(seed, 4)).collect();
     let news = serving(&posts);
-    let mut it = Helm::start(&news, 4);
+    let mut it = SocketDaemon::start(&news, 4);
     it.call("queue.pause", json!({}));
     let jobs: Vec<_> =
         (0..).zip(&posts).map(|(n, post)| it.add(&format!("job {n}"), post, json!({}))).collect();
@@ -65,7 +65,7 @@ fn what_was_promised_holds_after_a_kill() {
 fn history_can_be_tried_again_hidden_and_forgotten() {
     let (whole, gone) = (post(1, 4), post(2, 4));
     let news = serving(std::slice::from_ref(&whole));
-    let mut it = Helm::start(&news, 4);
+    let mut it = SocketDaemon::start(&news, 4);
     let good = it.add("good", &whole, json!({}));
     it.daemon.wait_complete("good");
     let bad = it.add("bad", &gone, json!({}));
@@ -91,7 +91,7 @@ fn history_can_be_tried_again_hidden_and_forgotten() {
 fn the_same_articles_are_a_copy_and_the_better_of_two_with_one_key_wins() {
     let posts: Vec<_> = (1..=3).map(|seed| post(seed, 4)).collect();
     let news = serving(&posts);
-    let mut it = Helm::start(&news, 4);
+    let mut it = SocketDaemon::start(&news, 4);
     it.call("queue.pause", json!({}));
     it.add("one", &posts[0], json!({}));
     let copy = it.add("again", &posts[0], json!({}));
@@ -107,7 +107,7 @@ fn the_same_articles_are_a_copy_and_the_better_of_two_with_one_key_wins() {
 fn one_nzb_added_by_many_at_once_is_one_job() {
     let post = post(1, 4);
     let news = serving(std::slice::from_ref(&post));
-    let mut it = Helm::start(&news, 4);
+    let mut it = SocketDaemon::start(&news, 4);
     it.call("queue.pause", json!({}));
     let params = json!({ "name": "same.nzb", "nzb": BASE64_STANDARD.encode(post.nzb()) });
     let socket = it.home.join("control.sock");
@@ -128,7 +128,7 @@ fn one_nzb_added_by_many_at_once_is_one_job() {
 fn what_is_added_comes_last_whatever_was_sorted_and_moved() {
     let posts: Vec<_> = (1..=5).map(|seed| post(seed, 4)).collect();
     let news = serving(&posts);
-    let mut it = Helm::start(&news, 4);
+    let mut it = SocketDaemon::start(&news, 4);
     it.call("queue.pause", json!({}));
     let jobs: Vec<_> = ["c", "a", "b"]
         .iter()
@@ -167,7 +167,7 @@ fn four_files() -> Arc<Generated> {
 fn files_of_a_job_that_waits_for_its_turn_can_be_chosen() {
     let post = four_files();
     let news = serving(std::slice::from_ref(&post));
-    let mut it = Helm::start(&news, 4);
+    let mut it = SocketDaemon::start(&news, 4);
     // A paused job is not read in.
     let job = it.add("files", &post, json!({ "paused": true }));
     let ids: Vec<_> = {
@@ -195,7 +195,7 @@ fn files_of_a_job_that_waits_for_its_turn_can_be_chosen() {
 fn what_was_said_of_files_holds_after_a_kill() {
     let post = four_files();
     let news = serving(std::slice::from_ref(&post));
-    let mut it = Helm::start(&news, 4);
+    let mut it = SocketDaemon::start(&news, 4);
     it.call("queue.pause", json!({}));
     let job = it.add("files", &post, json!({}));
     it.daemon.wait_for(&["INFO started", &format!("job={job} ")]);

@@ -1,4 +1,5 @@
-//! The clock of the daemon: the only module of the crate that reads it for the machines. Any thread.
+//! [`now`]: the clocks of the daemon; the only module of the crate that reads them for the machines. Called from any
+//! thread.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -20,7 +21,7 @@ pub(crate) fn seed() -> u64 {
     since.as_nanos() as u64 ^ u64::from(std::process::id())
 }
 
-/// Tells this run of the daemon from all others.
+/// A random id of this run of the daemon.
 pub(crate) fn boot() -> String {
     format!("{:016x}", seed())
 }

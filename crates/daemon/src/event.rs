@@ -29,7 +29,7 @@ use bergamot_jobs::probes::JobSample;
 pub(crate) enum Event {
     /// An NZB is in the spool.
     Accepted(Box<Record>),
-    /// A control interface asks something.
+    /// A request of a control interface.
     Called(Call),
     /// A job that is gone has left the disk, or could not.
     Cleared {
@@ -87,7 +87,7 @@ pub(crate) enum Event {
     },
     /// The configuration is to be read again.
     ReloadWanted,
-    /// Some articles of a job that waits, to be asked about.
+    /// A sample of the articles of a waiting job, to be checked on the servers.
     SampleDrawn {
         job: JobId,
         drawn: Result<JobSample, NzbReadError>,
@@ -98,7 +98,7 @@ pub(crate) enum Event {
     },
     /// Nothing is left to be done for these jobs, which had been completed.
     Settled(Vec<JobId>),
-    /// Files of a job are one of their own, or could not become so.
+    /// Files of a job were split off into a new one, or could not be.
     Split(Box<Splitting>),
     Stop,
     /// The volumes were surveyed.
@@ -116,7 +116,7 @@ pub(crate) type EventReceiver = mpsc::UnboundedReceiver<Event>;
 #[derive(Clone, Debug)]
 pub(crate) struct EventSender {
     sender: mpsc::UnboundedSender<Event>,
-    /// The first thread or task that panicked, also for those who ask while the main loop stops.
+    /// The first thread or task that panicked; readable while the main loop stops.
     died: Arc<OnceLock<String>>,
 }
 
@@ -128,7 +128,7 @@ impl EventSender {
 
     /// A thread or a task that the daemon cannot do without has panicked: the main loop ends.
     pub(crate) fn report_death(&self, name: &str) {
-        let _ = self.died.set(name.to_owned()); // the first is told of
+        let _ = self.died.set(name.to_owned()); // only the first is reported
         self.send(Event::ThreadDied);
     }
 

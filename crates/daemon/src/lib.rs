@@ -1,7 +1,7 @@
 //! The daemon: one loop that owns the engine and all state, and the threads and tasks around it that do
 //! the I/O.
 //!
-//! - [`run()`]: starts it and runs the loop; `event`: the closed list of what the loop can hear; `periodic`:
+//! - [`run()`]: starts it and runs the loop; `event`: the closed list of events of the loop; `periodic`:
 //!   what is repeated, and when
 //! - `control/`: calls of the control interfaces into the loop; `views/`: what they are shown; `events/`:
 //!   what subscribers are sent

@@ -25,7 +25,7 @@ pub(crate) enum Poll {
     Rate,
     /// What a person at a terminal sees, or reads in the log.
     Screen,
-    /// Whether a server can be reached that nobody asks.
+    /// Whether an idle server can be reached.
     Server(ServerId),
     /// The NZB of this job is to be fetched.
     Url(JobId),
@@ -38,7 +38,7 @@ pub(crate) enum Lane {
     Feeds,
     Groups,
     Probe,
-    /// What watchers are told.
+    /// What is published to subscribers and the terminal.
     Progress,
     Upkeep,
     Urls,

@@ -67,7 +67,7 @@ use crate::views::servers::quota_views;
 use crate::views::view::View;
 use bergamot_config::Verify;
 
-/// Runs until it is told to stop, or until no feed is due where that is all it does. Returns the names
+/// Runs until a signal or a request stops it, or, if it only polls feeds, until none is due. Returns the names
 /// of the feeds whose servers have refused the login.
 pub async fn run(settings: Settings, log: LogBook) -> anyhow::Result<Vec<String>> {
     let (events, received) = EventSender::new();
@@ -249,7 +249,7 @@ impl Daemon {
                 },
                 () = wait_until(self.next_deadline()) => {}
             }
-            // What has piled up is dealt with before the clock is looked at again.
+            // Queued events are handled in a batch before the deadlines are checked again.
             for _ in 0..LONGEST_BATCH {
                 match received.try_recv() {
                     Ok(Event::Stop) => {
@@ -272,7 +272,7 @@ impl Daemon {
         }
     }
 
-    /// What cannot be written down is not taken: it can be asked, and that is all.
+    /// With a state directory that is not writable the daemon accepts no jobs; it only answers queries.
     fn log_ready(&self) {
         let (version, servers) = (env!("CARGO_PKG_VERSION"), self.network.servers().len());
         let state = &self.settings.config().directories.state;
@@ -285,7 +285,7 @@ impl Daemon {
         }
     }
 
-    /// One line for those who ask what started it.
+    /// The status line for systemd.
     pub(crate) fn status_line(&self) -> &'static str {
         match self.network.servers().len() {
             0 => "Waiting for a news server to be added",
@@ -453,7 +453,7 @@ impl Daemon {
             }
             Event::Settled(jobs) => self.on_settled(&jobs),
             Event::Split(splitting) => self.on_split(*splitting),
-            Event::Stop | Event::ThreadDied => {} // looked at by the loop
+            Event::Stop | Event::ThreadDied => {} // handled by the loop itself
             Event::Surveyed(survey) => self.tell_jobs(JobEvent::Surveyed(survey)),
             Event::WatchFolderTouched => {
                 self.targets.due_now(clock::now().instant, Poll::WatchFolder);
@@ -524,7 +524,7 @@ impl Daemon {
         if let Some(error) = report.error {
             self.network.note_error(report.server, error);
         }
-        // The engine first: a server that rests after that is not asked again.
+        // The engine first: a server that backs off after that gets no further request.
         report.engine_events.into_iter().for_each(|event| self.notify_engine(event));
         let (newsgroups, mut with) = self.newsgroups();
         newsgroups.on_returned(&mut with, report.server, report.over);
@@ -669,11 +669,11 @@ impl Daemon {
         self.observers.publish_quotas(quota_views(&mut self.engine, &self.network));
     }
 
-    /// What is on disk and on record is kept; what is under way is dropped and asked for again.
+    /// What is recorded on disk is kept; articles in flight are dropped, and fetched again after the next start.
     async fn stop(&mut self, mut received: EventReceiver, listeners: Server) {
         info!("stopping");
         self.service_manager.stopping();
-        // Requests under way are answered while the connections say goodbye. After a panic the listeners stay
+        // Requests under way are answered while the connections close. After a panic the listeners stay
         // open for as long as the stop takes, so that `/readyz` can say what happened.
         let (closing, open) = match self.handle.events.died() {
             None => (Some(tokio::spawn(listeners.stop())), None),
@@ -700,7 +700,7 @@ impl Daemon {
                 self.on_disk_at_the_end(done);
             }
         }
-        // No event comes any more that a record is written and has to be written once more.
+        // The loop has ended, so records that changed during their last write are written here.
         for record in self.jobs.unwritten() {
             self.state.record_thread.update(record.clone());
         }

@@ -1,5 +1,5 @@
-//! [`ServiceManager`]: tells systemd how the daemon does and takes over the sockets it has opened (sd_notify(3),
-//! sd_listen_fds(3)). Owned by the main loop.
+//! [`ServiceManager`]: the socket on which the daemon reports its state to systemd (sd_notify(3)), and the listening
+//! sockets that systemd passes (sd_listen_fds(3)). Owned by the main loop.
 
 use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt;
@@ -15,7 +15,7 @@ use tracing::warn;
 #[derive(Debug, Default)]
 pub(crate) struct ServiceManager {
     socket: Option<(UnixDatagram, SocketAddr)>,
-    /// It takes the daemon for dead if it hears nothing for twice that long.
+    /// Half of the watchdog timeout: systemd restarts the daemon without a notification for twice that long.
     interval: Option<Duration>,
     last_sign: Option<Instant>,
 }
@@ -74,8 +74,7 @@ fn address_of(name: &str) -> Option<SocketAddr> {
     }
 }
 
-/// The doors that were opened for this process: `control` and `http`, as they are called, or as what
-/// they are tells.
+/// The listening sockets passed to this process: a Unix socket is `control`, all others are `http`.
 pub(crate) fn inherited(variable: impl Fn(&str) -> Option<String>) -> InheritedSockets {
     let mut doors = InheritedSockets::default();
     if variable("LISTEN_PID").is_none_or(|number| number.parse() != Ok(std::process::id())) {
@@ -90,8 +89,8 @@ pub(crate) fn inherited(variable: impl Fn(&str) -> Option<String>) -> InheritedS
     doors
 }
 
-/// A second descriptor of the same socket: one that is ours from the beginning needs no trust in the
-/// number that was passed on.
+/// Duplicates the descriptor with pidfd_getfd(2): the result is owned without `unsafe`, and an invalid number is an
+/// error.
 fn take(descriptor: i32, doors: &mut InheritedSockets) -> std::io::Result<()> {
     let this = pidfd_open(getpid(), PidfdFlags::empty())?;
     let socket = pidfd_getfd(this, descriptor, PidfdGetfdFlags::empty())?;

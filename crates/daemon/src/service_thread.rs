@@ -95,7 +95,7 @@ mod tests {
     use super::*;
     use crate::event::Event;
 
-    /// Which death the main loop is told of when this is started.
+    /// The name of the thread or task whose panic is reported to the main loop after `start`.
     async fn died(start: impl FnOnce(&EventSender)) -> Option<String> {
         let (events, mut received) = EventSender::new();
         start(&events);

@@ -107,13 +107,13 @@ fn engine_settings(config: &Config, threads: usize) -> bergamot_engine::Settings
     }
 }
 
-/// Half of what is left beside ourselves: files want some as well, and whoever controls us.
+/// Half of the descriptors that the daemon does not need itself: files and control connections use the others.
 fn connections_within(descriptors: u64) -> usize {
     let left = descriptors.saturating_sub(OWN_DESCRIPTORS);
     usize::try_from(left / 2).unwrap_or(usize::MAX).max(1)
 }
 
-/// Whoever configures a feed trusts its host, also with the NZBs it links to.
+/// The host of a configured feed is trusted, also for the NZBs it links to.
 fn private_hosts(config: &Config) -> Vec<String> {
     let urls = config.feeds.iter().filter_map(|feed| feed.url.as_ref());
     let feeds = urls.map(|url| format!("{}:{}", url.host(), url.port()));

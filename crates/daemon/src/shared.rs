@@ -1,4 +1,4 @@
-//! [`Current`]: a value that may be replaced while other threads use it.
+//! [`Current`]: a value that may be replaced while other threads use it. Shared by any threads.
 
 use std::sync::{Arc, PoisonError, RwLock};
 

@@ -48,8 +48,8 @@ pub(crate) fn watch(events: EventSender) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whoever loses its parent in a container becomes a child of the first process, which has to take
-/// note of its end. The daemon has no children of its own that anybody else waits for.
+/// In a container, orphaned processes become children of process 1, which has to reap them (wait(2)). The daemon has
+/// no children of its own that other code waits for.
 fn reap_orphans() -> anyhow::Result<()> {
     let mut ended = signal(SignalKind::child()).context("cannot listen for SIGCHLD")?;
     tokio::spawn(async move {

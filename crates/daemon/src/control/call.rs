@@ -1,5 +1,5 @@
-//! [`Call`]: the closed list of what control interfaces ask of the main loop, each with the way its answer
-//! goes back. Made in the task of a request, answered in the main loop.
+//! [`Call`]: the closed list of requests of control interfaces to the main loop, each with the channel of its
+//! reply. Made in the task of a request, answered in the main loop.
 
 use std::path::PathBuf;
 use std::sync::Arc;

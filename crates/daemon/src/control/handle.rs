@@ -1,7 +1,7 @@
 //! [`Handle`]: implements `Control` for the control interfaces; cloned into the task of each request.
 //!
-//! Questions are answered in the loop, where everything else stands still. What waits for a disk is
-//! done here, beside it.
+//! Requests are answered in the main loop, on a consistent state. What blocks on a disk is done here, in the task
+//! of the request.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -61,7 +61,7 @@ pub(crate) struct Handle {
     pub(crate) log: LogBook,
     /// The configuration file, to be read again.
     pub(crate) config: PathBuf,
-    pub(crate) config_turn: Arc<Mutex<()>>, // of those who change it
+    pub(crate) config_turn: Arc<Mutex<()>>, // held during a change
     pub(crate) readers: Arc<Semaphore>,     // of NZBs at the same time
     pub(crate) mounts: MountGuard,
     pub(crate) disk_info: DiskInfo,
@@ -96,7 +96,7 @@ impl Handle {
         Ok(())
     }
 
-    /// The disks are asked beside the loop.
+    /// The free space is read here, outside the loop.
     async fn with_disks(&self, status: Status) -> Status {
         let settings = self.settings.get();
         let disk = |path| self.disk_info.disk(path, settings.reserve);
@@ -412,7 +412,7 @@ impl Control for Handle {
     }
 
     async fn readiness(&self) -> Result<Readiness, Refusal> {
-        // Asked here: a main loop that stops answers no more questions.
+        // Read here: a main loop that stops answers no more calls.
         if let Some(thread) = self.events.died() {
             return Ok(Readiness::Broken { thread: thread.to_owned() });
         }
@@ -453,7 +453,7 @@ fn unavailable(error: StoreError) -> Refusal {
     Refusal::Unavailable(format!("{}: {error}", error.code()))
 }
 
-/// What became of an edit, when that is on disk.
+/// The result of an edit, after it is on disk.
 async fn settled(edited: Edited) -> Result<(), Refusal> {
     match edited? {
         Some(promise) => kept(promise).await,
@@ -477,7 +477,7 @@ pub(crate) async fn aside<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.map_err(|_| Refusal::Stopping)
 }
 
-/// Connects, logs in, and asks for something: some servers want a login only then.
+/// Connects, logs in, and requests an article: some servers check the login only then.
 async fn try_out(server: Arc<Server>, patience: Duration) -> Result<(), Refusal> {
     let (sender, mut reports) = mpsc::unbounded_channel();
     let mut connection = Connection::start(server, BufferPool::new(0), move |report| {
@@ -535,7 +535,7 @@ fn settings_of(probe: ServerProbe) -> Result<ServerSettings, Refusal> {
     })
 }
 
-/// Nobody has it (RFC 2606).
+/// An id that no server has (`.invalid`, RFC 2606).
 const NO_ARTICLE: &str = "bergamot.test@none.invalid";
 
 /// The caller waits for it.

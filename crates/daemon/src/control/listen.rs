@@ -1,4 +1,4 @@
-//! Opens the control socket and the HTTP port, at the start of the main loop.
+//! [`open`]: opens the control socket and the HTTP port, before the main loop runs.
 
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ fn told(server: Server) -> Server {
     let http = (!addresses.is_empty()).then(|| addresses.join(", "));
     let socket = server.socket().map(tracing::field::debug);
     match http.is_none() && socket.is_none() {
-        true => info!("not listening: it has neither a socket nor an address, and cannot be asked"),
+        true => info!("not listening: neither a control socket nor an HTTP address is configured"),
         false => info!(http, socket, "listening"),
     }
     server

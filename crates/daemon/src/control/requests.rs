@@ -1,5 +1,6 @@
-//! What control interfaces change: jobs, pauses, rates, servers, the configuration, feeds and newsgroups.
-//! `Daemon` gives each change to the parts that it concerns, and promises when it is on disk. Main loop.
+//! The changes that control interfaces request: of jobs, pauses, rates, servers, the configuration, feeds and
+//! newsgroups. Methods of `Daemon`, in the main loop: each change goes to the parts it concerns, and is acknowledged
+//! when it is on disk.
 
 use std::sync::Arc;
 use std::time::Duration;

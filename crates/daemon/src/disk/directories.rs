@@ -29,8 +29,8 @@ pub(crate) struct Directories {
     events: EventSender,
 }
 
-/// What the records said of all jobs when the daemon started: what else lies in the directories was left
-/// by a daemon that was killed.
+/// The jobs and directories in the records when the daemon started: any other directory was left by a daemon that
+/// was killed.
 #[derive(Debug, Default)]
 pub(crate) struct KnownJobs {
     /// That have not ended.
@@ -204,7 +204,7 @@ fn warn_of_sweep(swept: Result<(), DiskError>) {
 struct Swept(Arc<Mutex<HashMap<PathBuf, Arc<Once>>>>);
 
 impl Swept {
-    /// Whoever comes second waits for the first.
+    /// Runs `sweep` once per directory; concurrent callers block until it has ended.
     fn once(&self, root: &Root, sweep: impl FnOnce()) {
         let once = {
             let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! [`DiskInfo`]: free space, volume and errors of a directory, asked in blocking threads behind a [`HangGuard`].
+//! [`DiskInfo`]: free space, volume and errors of a directory, read on blocking threads behind a [`HangGuard`].
 //! Shared by the main loop and the tasks of requests.
 
 use std::collections::BTreeMap;
@@ -67,7 +67,7 @@ impl DiskInfo {
         }
     }
 
-    /// All at once: whoever is silent is waited for together.
+    /// Reads all paths concurrently, so that several hung ones cost one timeout.
     pub(crate) async fn disks(&self, paths: &[&Path], reserve: Reserve) -> Vec<Disk> {
         let look = |path: &&Path| {
             let (disk_info, path) = (self.clone(), path.to_path_buf());
@@ -81,7 +81,7 @@ impl DiskInfo {
         disks
     }
 
-    /// What jobs have on the disk already; nothing is known of a disk that is silent.
+    /// The bytes that jobs have on the disk already; unknown for a disk that does not respond.
     pub(crate) async fn measured(
         &self,
         incomplete: &Path,

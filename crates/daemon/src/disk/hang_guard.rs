@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-/// Of each directory at most one look is under way, however many ask; they share what comes of it.
+/// At most one call per path runs at a time; concurrent callers share its result.
 #[derive(Debug)]
 pub(crate) struct HangGuard<T>(Arc<Mutex<HashMap<PathBuf, Entry<T>>>>);
 

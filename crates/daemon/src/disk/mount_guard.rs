@@ -1,4 +1,5 @@
-//! [`MountGuard`]: checks the disk of a configured directory before anything is made in it.
+//! [`MountGuard`]: the known mounts of the configured directories, each checked before anything is created in it.
+//! Shared by all threads that create directories; its methods block on the disk.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,9 +8,7 @@ use bergamot_storage::MountError;
 use bergamot_store::{KnownMounts, StateFile};
 use bergamot_writer::{DiskError, Modes, Root};
 
-/// The one way in which the daemon makes a directory of the user's.
-///
-/// May be held by as many as need one; its methods block on the disk.
+/// All directories that the user has configured are created through it.
 #[derive(Clone, Debug)]
 pub(crate) struct MountGuard(Arc<Inner>);
 
@@ -21,15 +20,15 @@ struct Inner {
 }
 
 impl MountGuard {
-    /// What cannot be read is set aside, and the reason told; then everything is seen for the first time.
+    /// A state file that cannot be read is set aside and the reason returned; then every mount counts as new.
     pub(crate) fn open(state: &Path, modes: Modes) -> (Self, Option<String>) {
         let (file, known, told) = StateFile::open(state);
         (Self(Arc::new(Inner { file, known: Mutex::new(known), modes })), told)
     }
 
-    /// The directory, which is made if need be. `configured` is the configured one it lies in, or is.
+    /// Opens the directory, and creates it if need be. `configured` is the configured directory, equal to it or above.
     pub(crate) fn root(&self, path: &Path, configured: &Path) -> Result<Root, DiskError> {
-        // A share that is slow to answer must not keep others from theirs.
+        // The lock is not held during the check: a slow share must not block the others.
         let known = self.known().clone();
         let new = known.new_record(configured)?;
         let root = Root::create(path, self.0.modes.clone())?;

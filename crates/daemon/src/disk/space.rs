@@ -1,4 +1,4 @@
-//! Surveys of the volumes: a task beside the main loop asks for their free space, for a share may hang.
+//! [`begin_survey`]: reads the free space of the volumes in a task of its own, since a share may hang.
 
 use bergamot_jobs::admission::Survey;
 use bergamot_jobs::machine::SurveyRequest;

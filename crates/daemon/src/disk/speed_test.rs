@@ -1,8 +1,8 @@
-//! Measures how fast a disk takes what is written, with a file that has no name. Runs in the task of the
-//! request; what blocks, on a thread of tokio's.
+//! [`test_disk`]: measures the write speed of a disk with an unnamed file. Runs in the task of the request;
+//! blocking calls run on a thread of tokio.
 //!
-//! Having none, it is gone whatever becomes of us. It is made only in directories that jobs are written to
-//! anyway, and leaves the room that is kept free there.
+//! Without a name the file disappears even if the process is killed. It is created only in directories that jobs are
+//! written to anyway, and leaves the reserve of free space there.
 
 use std::fs::{self, File};
 use std::io::{self, Write};

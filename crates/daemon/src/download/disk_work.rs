@@ -33,7 +33,7 @@ pub(crate) struct DiskWork {
     retractions: Retractions,
 }
 
-/// What the writer has been told to do.
+/// A task queued for or running on the writer's threads.
 #[derive(Debug)]
 pub(crate) enum DiskTask {
     /// Of a job that is gone, with its record or without.

@@ -95,7 +95,7 @@ impl Network {
         self.errors.get(&server).map(String::as_str)
     }
 
-    /// Why a server is not asked just now: the class of its error, and the error.
+    /// Why a server is not used at present: the class of its error, and the error.
     pub(crate) fn trouble_text(&self, status: &ServerStatus) -> Option<String> {
         let class = loss_text::trouble_text(status.trouble?);
         match self.last_error(status.id) {
@@ -188,7 +188,7 @@ impl Network {
                 EngineEvent::fetched(ticket, outcome)
             }
             Report::Missing { ticket, reply } => {
-                // What was only asked about does not count.
+                // Articles that were only probed (STAT) are not counted.
                 if let Some(id) = engine.article(Ticket(ticket)) {
                     debug!(%id, %reply, "missing");
                     article = Some(CountedArticle { server, bytes: 0, good: false });
@@ -248,7 +248,8 @@ impl Network {
         }
     }
 
-    /// Whether a server that is said to work does so, as far as a greeting tells; if so, that is logged.
+    /// Logs that a server works again, and returns whether it does. A greeting does not prove it if the server requires
+    /// a login and none is configured.
     pub(crate) fn log_recovery(&mut self, server: ServerId) -> bool {
         let configured = self.servers.get(server);
         let logs_in = configured.is_some_and(|known| known.settings().conversation.login.is_some());

@@ -39,7 +39,7 @@ pub(crate) struct Summary {
 }
 
 impl Summary {
-    /// The job lies where it belongs and is on record: other programs may take it.
+    /// The job is in its destination and recorded: other programs may import it.
     pub(crate) fn log(self, record: &Record) {
         let path = record.destination().unwrap_or_default();
         info!(

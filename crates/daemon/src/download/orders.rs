@@ -104,7 +104,7 @@ impl Daemon {
     }
 
     fn finish_file(&mut self, file: FileKey, layout: Layout) {
-        // Should the end come between its name and the note of that, its parts tell whose name it is.
+        // After a crash between the rename and its journal entry, the journaled parts identify the file.
         self.state.write_notes_of(file.job);
         let name = self.name_of(file);
         self.disk.finish_file(file, layout, name);
@@ -336,13 +336,13 @@ impl Daemon {
         self.run();
     }
 
-    /// Tells the machine of post-processing what happened to a job, and the engine what follows from it.
+    /// Passes an event to the machine of post-processing, and what follows from it to the engine.
     pub(crate) fn notify_post(&mut self, event: post::Event) {
         self.drive_post(event);
         self.run();
     }
 
-    /// The same while the engine's orders are carried out: it is told when it has no more of them.
+    /// The same while the engine's orders are carried out: its events are queued until there are no more orders.
     pub(crate) fn drive_post(&mut self, event: post::Event) {
         let mut events = VecDeque::from([event]);
         while let Some(event) = events.pop_front() {
@@ -353,7 +353,7 @@ impl Daemon {
         }
     }
 
-    /// Returns what the machine is to hear of it at once.
+    /// Returns the events for the machine of post-processing that follow at once.
     fn process(&mut self, order: post::Order) -> Vec<post::Event> {
         match order {
             post::Order::JobProcessed { job, result } => {

@@ -1,4 +1,4 @@
-//! [`Outages`]: which rests of servers were logged, so that a server that is away for days does not fill the log.
+//! [`Outages`]: the back-offs of servers that were logged, so that an outage of days does not fill the log.
 //! Part of `Network`, in the main loop.
 
 use std::collections::HashMap;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use bergamot_engine::Trouble;
 use bergamot_types::ServerId;
 
-/// A server that is away for days is tried every few seconds, and need not be told of as often.
+/// A server that is unreachable for days is tried every few seconds, and logged less often.
 #[derive(Debug, Default)]
 pub(crate) struct Outages(HashMap<ServerId, Logged>);
 
@@ -31,7 +31,7 @@ impl Outages {
         is_news
     }
 
-    /// Whether it wants a login that it is not given: then it greets everybody, and that says nothing.
+    /// Whether the server requires a login and none is configured: then its greeting does not mean that it works.
     pub(crate) fn only_greets(&self, server: ServerId, has_login: bool) -> bool {
         let told = self.0.get(&server);
         !has_login && told.is_some_and(|told| told.trouble == Trouble::Login && !told.is_over)

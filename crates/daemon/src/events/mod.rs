@@ -1,4 +1,4 @@
-//! What subscribers of the event stream and the terminal are told, and how often.
+//! What is published to the event stream and the terminal, and how often.
 
 pub(crate) mod progress;
 pub(crate) mod publish;

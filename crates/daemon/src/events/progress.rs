@@ -1,6 +1,6 @@
-//! [`Published`]: what subscribers were told last of the progress of jobs, and how often they are told: of the
-//! current job as often as a person can follow, of the others now and then, and only what changed. Part of
-//! [`Observers`], in the main loop.
+//! [`Published`]: the progress of jobs as it was last published to subscribers, and the intervals of publication: the
+//! current job most often, the others less often, and only what changed. Part of [`Observers`], in the
+//! main loop.
 
 use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
@@ -16,7 +16,7 @@ use crate::clock;
 use crate::periodic::{Lane, Poll, Targets};
 use crate::views::observers::Observers;
 
-/// What was told last, and which job matters now.
+/// What was published last, and which job is the current one.
 #[derive(Debug)]
 pub(crate) struct Published {
     progress: HashMap<JobId, (u64, u16)>,
@@ -75,8 +75,8 @@ impl Observers {
         self.published.queue_changed.take() || others
     }
 
-    /// Determines the current job, and how often which progress is told. Returns the current job. `check` is
-    /// how often that is done without a change, which corrects what a change that was not told of has left.
+    /// Determines the current job, and how often the progress of each job is published. Returns the current job.
+    /// `check` is the interval at which that is repeated without a reported change, to correct for missed ones.
     pub(crate) fn find_current_job(
         &mut self,
         with: &mut ProgressContext<'_>,
@@ -101,7 +101,7 @@ impl Observers {
         current.map(|(_, job)| job)
     }
 
-    /// While there are subscribers, every job whose articles are read in is looked at; none other moves.
+    /// While there are subscribers, every job that is loaded into the engine is checked; no other has progress.
     fn follow_progress(
         &mut self,
         with: &mut ProgressContext<'_>,
@@ -144,7 +144,7 @@ impl Observers {
         with.finished(now, Poll::Screen);
     }
 
-    /// Until nothing moves any more and that was told.
+    /// Publishes the rate until it is zero and that was published.
     fn follow_rate(&mut self, with: &mut ProgressContext<'_>, now: Instant) {
         let moves = with.engine.jobs().next().is_some() || self.published.rate.0 > 0;
         let enabled = moves && self.hub().is_watched();

@@ -22,7 +22,7 @@ pub(crate) struct TerminalProgress {
     has_spoken: bool, // since something moves
     since_draw: u64,
     paces: VecDeque<(Instant, u64)>, // bytes between two draws
-    logged: String,                  // the last line; a pause of weeks is told once
+    logged: String,                  // the last line; a pause of weeks is logged once
 }
 
 impl TerminalProgress {

@@ -4,9 +4,9 @@ use bergamot_feed::{Failure, FailureKind, Fetch, Headers, Limits, Outcome, Reply
 use bergamot_net::http::{Client, HttpError, Reach, Request, Response};
 use bergamot_types::{UnixTime, Url};
 
-/// Asks for a feed, reads what comes, and judges it.
+/// Fetches a feed, parses the response and classifies errors.
 pub(crate) async fn fetch(client: &Client, now: UnixTime, fetch: Fetch) -> Reply {
-    // Whoever configured it vouches for its own address; where it leads to is another matter.
+    // The configured URL may be a private address; a redirect to a private address has to be allowed separately.
     let reach = if fetch.allow_private { Reach::Anywhere } else { Reach::FirstAnywhere };
     let request = Request {
         reach,
@@ -19,7 +19,7 @@ pub(crate) async fn fetch(client: &Client, now: UnixTime, fetch: Fetch) -> Reply
     reply(&fetch.url, answer, move |reply| reply.judged(now, &judge)).await
 }
 
-/// The same for an address that anybody may have named.
+/// The same for a URL from a client, which is not trusted.
 pub(crate) async fn look(client: &Client, url: &Url, reach: Reach) -> Reply {
     let answer = client.get(Request { reach, ..Request::new(url) }).await;
     reply(url, answer, |reply| reply).await

@@ -1,5 +1,5 @@
-//! What control interfaces ask of the feeds: methods of [`FeedDriver`], in the main loop, and of [`Handle`],
-//! beside it.
+//! The feed requests of control interfaces: methods of [`FeedDriver`], in the main loop, and of [`Handle`], in the
+//! task of a request.
 
 use bergamot_api::Refusal;
 use bergamot_api::feeds::{Feed, FeedChoice, FeedError, FeedItem, FeedPreview};
@@ -70,7 +70,7 @@ impl FeedDriver {
         Ok((items, given_up.collect()))
     }
 
-    /// Whoever asks for one feed wants to know why nothing will come of it.
+    /// A request for one feed is refused with the reason if that feed cannot be polled.
     fn readable(&self, id: FeedId) -> Result<FeedId, Refusal> {
         let Some(standing) = self.machine.standing(clock::now().date, id) else {
             return Ok(id);
@@ -144,7 +144,7 @@ impl Handle {
 
     pub(crate) async fn try_feed(&self, trial: FeedPreview) -> Result<Vec<FeedItem>, Refusal> {
         let settings = settings_of(trial)?;
-        // Anybody may have named that address, as with those of NZBs.
+        // The URL comes from a client, so it is restricted as the URLs of NZBs are.
         let reach = self.settings.get().reach(&settings.url);
         let reply = self.look(settings.url.clone(), reach).await?;
         let document = document_of(reply)?;
@@ -155,7 +155,7 @@ impl Handle {
     async fn look(&self, url: Url, reach: Reach) -> Result<Reply, Refusal> {
         let asked = url.clone();
         let (call, web) = self.ask(|reply| Call::BeginFeedPreview { url: asked, reply }).await??;
-        // Even if whoever asked leaves meanwhile, the host has to be free again.
+        // In a task of its own: the host has to be released even if the client disconnects.
         let handle = self.clone();
         let looking = tokio::spawn(async move {
             let reply = client::look(web.client(), &url, reach).await;

@@ -1,5 +1,5 @@
-//! Days of a feed on a virtual clock, over real HTTP: the machine and the client against a server that
-//! is told hour by hour what to answer.
+//! Tests of feeds over days on a virtual clock, over real HTTP: the machine and the client against a server with
+//! scripted responses.
 
 use std::time::Duration;
 
@@ -49,7 +49,7 @@ impl Day {
         }
     }
 
-    /// Does what is due until `feed` has been asked once more.
+    /// Does what is due until `feed` has been polled once more.
     fn ask(&mut self, feed: FeedId) {
         loop {
             match self.feeds.begin(self.now, feed) {
@@ -261,7 +261,7 @@ fn a_redirect_into_a_private_network_is_refused_unless_allowed() {
     let mut day = Day::new(|_| good(&[]));
     day.answered(FEED, Answer::redirect(302, &way_in));
     assert_eq!(&*day.error().code, "url.forbidden");
-    assert_eq!(inner.requests().len(), 0, "nobody knocked");
+    assert_eq!(inner.requests().len(), 0, "no connection to the private host");
     let mut allowed = settings(&day.site, "/feed");
     allowed.allow_private = true;
     day.feeds.configure(vec![allowed]);
@@ -270,7 +270,7 @@ fn a_redirect_into_a_private_network_is_refused_unless_allowed() {
     assert_eq!(day.taken, ["inner"]);
 }
 
-/// What a server may take is bounded by the client; here it is enough that it is told apart.
+/// The timeout of the client bounds a request; a timeout has an error code of its own and counts as transient.
 #[test]
 fn a_server_that_says_nothing_is_given_up_upon() {
     let mut day = Day::new(|_| Answer::silence());

@@ -68,7 +68,7 @@ pub(crate) enum FeedEvent {
         feed: FeedId,
         result: Result<(), StoreFailure>,
     },
-    /// What became of each item that was to become a job.
+    /// The result of each item that was to be added as a job.
     Taken {
         feed: FeedId,
         results: Vec<(ItemKey, Result<(), Failure>)>,
@@ -76,8 +76,8 @@ pub(crate) enum FeedEvent {
 }
 
 impl FeedDriver {
-    /// A timer starts a run again and again, so each run of feeds alone heeds earlier refusals; a
-    /// daemon that is started tries again.
+    /// A run that only polls feeds is started periodically by a timer, so it keeps the refused logins of earlier
+    /// runs; a daemon tries them again at its start.
     pub(crate) fn new(
         memory: Memory,
         config: &Config,
@@ -92,7 +92,7 @@ impl FeedDriver {
                 let name = machine.settings(feed).map_or("", |it| &it.name);
                 warn!(
                     feed = %Shown(name), code = %error.code,
-                    "not asked, for it refused the login before ({}); change its settings, or start \
+                    "not polled, for it refused the login before ({}); change its settings, or start \
                      the daemon, to try again", error.message
                 );
             }
@@ -170,7 +170,7 @@ impl FeedDriver {
         });
     }
 
-    /// By the way that everybody takes who adds an NZB by its address.
+    /// Adds the items by the same call that adds an NZB by its URL for control interfaces.
     fn take_items(&self, with: &FeedContext<'_>, feed: FeedId, takes: Vec<Take>) {
         let (handle, events) = (self.handle.clone(), self.handle.events.clone());
         let has_job = |take: &Take| with.jobs.of_item(&take.key.to_string()).is_some();
@@ -257,7 +257,7 @@ impl FeedDriver {
         self.set_target(with, feed);
     }
 
-    /// The names of those whose login was refused.
+    /// The names of the feeds whose login was refused.
     pub(crate) fn refused(&self) -> Vec<String> {
         self.machine.refusals().map(|(feed, _)| self.name_or_empty(feed)).collect()
     }
@@ -337,8 +337,8 @@ impl FeedDriver {
         self.machine.is_active()
     }
 
-    /// Asks for the host of an NZB: one call at a time, and none while it wants to be left alone, by feeds
-    /// and jobs alike.
+    /// Reserves the host of an NZB: one call per host at a time, and none during its back-off. Feeds and jobs share
+    /// this limit.
     pub(crate) fn begin_nzb(
         &mut self,
         now: UnixTime,
@@ -414,9 +414,9 @@ pub(crate) fn instant_of(date: UnixTime) -> Instant {
 /// The parameter by which a job knows the item it came from.
 pub(crate) use bergamot_jobs::ITEM;
 
-/// What the machine says counts; this is for those who look at targets.
+/// For the views of targets only: the machine of the feeds decides when a feed is polled.
 const USUAL_INTERVAL: Duration = Duration::from_secs(60 * 60);
-/// What could not be done just now is not looked at in the same moment again.
+/// A target that could not run is not tried again at once.
 const SOON: Duration = Duration::from_secs(1);
 const LONGEST_NAP: Duration = Duration::from_secs(60 * 60);
 

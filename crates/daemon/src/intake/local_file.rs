@@ -1,4 +1,4 @@
-//! Reads NZBs of this machine that a client names by their path, on a blocking thread.
+//! [`read`]: reads an NZB on this machine that a client names by its path, on a blocking thread.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-/// Why a file is not taken. What is not there and what is none of theirs look the same, so that nobody
-/// learns what else there is on this machine.
+/// Why a file is not taken. A missing file and one outside the allowed directories give the same error, so that
+/// clients cannot probe for files on this machine.
 #[derive(Debug, Error)]
 pub(crate) enum LocalNzbError {
     #[error("there is no such file in the watch folder or in control.local_directories")]

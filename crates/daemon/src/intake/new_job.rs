@@ -20,7 +20,7 @@ use crate::settings::JobSettings;
 use crate::shared::Current;
 use bergamot_jobs::queue_order;
 
-/// May be asked from any thread that can wait for the disk.
+/// Its methods block on the disk; they may be called from any thread that can.
 #[derive(Clone, Debug)]
 pub(crate) struct NewJobs {
     pub(crate) spool: Arc<Spool>,
@@ -28,7 +28,7 @@ pub(crate) struct NewJobs {
     bottom: Arc<AtomicI64>, // the rank of the last in the queue
 }
 
-/// What somebody wants of a new job, beside what its NZB says.
+/// The properties requested for a new job, beside those in its NZB.
 #[derive(Clone, Debug, Default)]
 pub struct Wishes {
     /// The name of its file, which may hold a category and a password.
@@ -59,7 +59,7 @@ impl NewJobs {
         self.settings.get().accept_duplicates
     }
 
-    /// What the name of an NZB file tells.
+    /// The name, category and password in the name of an NZB file.
     pub(crate) fn label(&self, file_name: &str) -> Label {
         let settings = self.settings.get();
         Label::parse(file_name, |text| settings.directories.category(text).is_some())
@@ -117,7 +117,7 @@ impl NewJobs {
     }
 
     /// Takes an NZB that came over a control interface. What cannot be downloaded becomes history at
-    /// once, so that whoever sent it can look up why.
+    /// once, so that the client can look up the reason.
     pub(crate) fn receive(&self, wishes: &Wishes, content: &[u8]) -> Result<Record, StoreError> {
         let nzb = match bergamot_nzb::read(content, &Limits::default()) {
             Ok(nzb) => nzb,
@@ -196,7 +196,7 @@ impl SpoolView for NewJobs {
 }
 
 impl Wishes {
-    /// What somebody sent, and what is wanted of it.
+    /// Splits a request of a control interface into the properties of the job and the content.
     pub(crate) fn of(new: NewJob) -> (Self, Content) {
         let mut parameters = Parameters::default();
         new.parameters.iter().for_each(|it| parameters.set(&it.name, &it.value));

@@ -43,7 +43,7 @@ pub(crate) fn read_nzb(spool: &Spool, record: &Record) -> Result<Nzb, NzbReadErr
     Ok(nzb)
 }
 
-/// A damaged NZB is told as such, whatever its parser made of it.
+/// A damaged NZB is reported as damaged, whatever error its parser returned.
 pub(crate) fn read_one(
     spool: &Spool,
     job: JobId,

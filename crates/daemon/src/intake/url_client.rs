@@ -35,11 +35,11 @@ pub(crate) struct FetchError {
     /// A code and a sentence.
     pub(crate) why: String,
     pub(crate) again: Retry,
-    /// What the account is told rather than the address.
+    /// The state of the account, where the error is about that rather than about the URL.
     pub(crate) account: Account,
 }
 
-/// Whether it may help to ask again.
+/// Whether and when the fetch is retried.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Retry {
     Never,
@@ -50,7 +50,7 @@ pub(crate) enum Retry {
     After(Duration),
 }
 
-/// How it stands with the account at an indexer; whoever fetches for a feed heeds it.
+/// The state of the account at an indexer; for NZBs of a feed it limits further requests.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Account {
     Denied,
@@ -127,7 +127,7 @@ fn missed(error: &HttpError) -> FetchError {
     FetchError { cause: Cause::Fetch, why, again, account: Account::Good }
 }
 
-/// A server that asks for a pause gets it; one that explains itself is quoted.
+/// Uses the pause that the server requests (Retry-After), and quotes its error message.
 fn refused(error: &HttpError, response: &Response) -> FetchError {
     let mut missed = missed(error);
     if matches!(response.status(), 401 | 403) {

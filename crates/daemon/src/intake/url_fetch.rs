@@ -41,7 +41,7 @@ pub(crate) struct Fetches {
 struct Attempts {
     count: u32,
     why: String, // the last one did
-    /// What the disk did not take of it, in bytes: no host is asked again before it does.
+    /// Bytes that could not be written to the disk: no request is sent again before there is room for them.
     unwritten: Option<u64>,
 }
 
@@ -80,7 +80,7 @@ impl Fetches {
         context.with.targets.set(clock::now().instant, Poll::Url(job), wanted);
     }
 
-    /// Begins to fetch in a task, if its host may be asked.
+    /// Begins to fetch in a task, if a request to its host is allowed now.
     pub(crate) fn begin(&mut self, context: &mut FetchContext<'_>, job: JobId) {
         let Some((record, url)) = to_be_fetched(context.with.jobs, job) else {
             return self.stop(context, job);
@@ -105,7 +105,7 @@ impl Fetches {
         self.running.insert(job, running);
     }
 
-    /// A host is asked once at a time, and left alone when it wants to be, by feeds and jobs alike.
+    /// One request per host at a time, and none during its back-off; feeds and jobs share this limit.
     fn may_fetch(&mut self, context: &mut FetchContext<'_>, record: &Record, url: &Url) -> bool {
         let (now, job) = (clock::now(), record.id);
         let until = match context.feeds.begin_nzb(now.date, url, job) {
@@ -257,7 +257,7 @@ impl Fetches {
     }
 }
 
-/// None if it has come or ended, or has no address that could be asked.
+/// None if its NZB has come, it has ended, or it has no valid URL.
 fn to_be_fetched(jobs: &JobList, job: JobId) -> Option<(Record, Url)> {
     let record = jobs.record(job)?;
     let is_wanted = record.life == JobState::Fetching && record.outcome.is_none();
@@ -283,7 +283,8 @@ pub(crate) fn item_of(record: &Record) -> Option<ItemKey> {
     record.parameters.get(ITEM)?.parse().ok()
 }
 
-/// What is said to the account of a feed holds for the feed and its host; people may know better.
+/// An error about the account of a feed applies to the feed and its host. For a job that a user added it applies to
+/// that job only.
 fn host_outcome(missed: &FetchError, item: Option<&ItemKey>) -> NzbOutcome {
     match (missed.again, missed.account, item) {
         (Retry::After(pause), ..) => NzbOutcome::Limited(pause),
@@ -297,7 +298,7 @@ fn host_outcome(missed: &FetchError, item: Option<&ItemKey>) -> NzbOutcome {
     }
 }
 
-/// What people have said counts before what came with the NZB.
+/// Values set by users take precedence over those that came with the NZB.
 fn fill_in(record: &mut Record, url: &Url, arrived: FetchedNzb) {
     record.fingerprint = arrived.fingerprint;
     record.contents = arrived.contents;
@@ -317,13 +318,13 @@ fn fill_in(record: &mut Record, url: &Url, arrived: FetchedNzb) {
     }
 }
 
-/// For what waits for somebody else, who wakes it.
+/// For jobs that are woken by an event; the timer is only a fallback.
 const LONG_PAUSE: Duration = Duration::from_secs(60 * 60);
 
 /// For what the disk has no room for.
 const DISK_PAUSE: Duration = Duration::from_secs(5);
 
-/// For what waits for its turn at a host, should nobody wake it.
+/// For jobs that wait for their turn at a host, in case they are not woken.
 const UNTIL_WOKEN: Duration = Duration::from_secs(60);
 
 /// Then three times as long each time.

@@ -1,4 +1,5 @@
-//! What the address of an NZB answered: an NZB, an archive of them, or something else; read on a blocking thread.
+//! [`FetchedNzb`]: what the response from the URL of an NZB contained: an NZB, an archive of them, or something else.
+//! Read on a blocking thread.
 
 use std::io::{self, Cursor, Read};
 use std::time::Duration;
@@ -103,8 +104,8 @@ impl NewJobs {
         self.receive(&wishes, content).map(Some).map_err(|error| unwritten(&error, content))
     }
 
-    /// Only people learn of these, so nothing is tried again for their sake: they come last, and what
-    /// the disk does not take of them is told in the log alone.
+    /// Adds refused members to the history, for information only: they come last, and a record that cannot be
+    /// written is logged and not retried.
     fn refuse_members(
         &self,
         record: &Record,
@@ -187,7 +188,7 @@ fn read(content: Vec<u8>) -> Result<(Nzb, Vec<u8>), MemberError> {
     Ok((nzb.map_err(MemberError::Nzb)?, content))
 }
 
-/// What the headers tell of an NZB.
+/// The headers of a response that describe its NZB.
 #[derive(Debug, Default)]
 struct Headers {
     name: Option<String>,
@@ -228,7 +229,7 @@ fn dnzb_name(name: &str) -> String {
     format!("*DNZB:{}", known.unwrap_or(&name))
 }
 
-/// Addresses among them may hold the key of an account, and everybody may read parameters.
+/// URLs among them may contain the API key of an account, and every client can read parameters.
 fn shown_value(value: &str) -> String {
     let shown = Url::parse(value).map_or_else(|_| value.to_owned(), |url| url.to_string());
     shown.chars().take(LONGEST_PARAMETER).collect()
@@ -241,7 +242,7 @@ fn last_part(name: &str) -> String {
 /// A ZIP archive may come in gzip, as anything may; an NZB in gzip is left as it is.
 fn out_of_gzip(body: Vec<u8>) -> Result<Vec<u8>, FetchError> {
     let mut head = Vec::new();
-    // What cannot be unpacked is told by whoever reads on.
+    // An error of decompression is reported by the code that reads the rest.
     let _ = MultiGzDecoder::new(body.as_slice()).take(4).read_to_end(&mut head);
     if !Zip::is_one(&head) {
         return Ok(body);

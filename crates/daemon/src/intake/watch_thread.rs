@@ -1,7 +1,7 @@
-//! [`WatchThread`]: takes NZB files from the watch folder into the spool.
+//! [`WatchThread`]: takes NZB files from the watch folder into the spool, in a thread of its own.
 //!
-//! One thread of its own, for it waits for the disk: a file is read to its end, spooled, synced and
-//! recorded, and only then renamed; many of them together, for that takes little longer than one.
+//! It blocks on the disk: a file is read to its end, spooled, fsynced and recorded, and only then renamed. Many
+//! files are taken in one batch, which takes little longer than one file.
 
 use std::io::{BufReader, Seek};
 use std::path::Path;
@@ -27,7 +27,7 @@ pub(crate) struct WatchThread {
     events: EventSender,
 }
 
-/// Tells the watch thread to scan. Dropped, it ends the watch thread.
+/// Wakes the watch thread for a scan. Dropping it ends the watch thread.
 #[derive(Debug)]
 pub(crate) struct WatchWaker(mpsc::Sender<()>);
 
@@ -53,7 +53,7 @@ enum Decision {
     Refuse(String),
     /// It breaks off, and may still be growing.
     Truncated(String),
-    /// Our own disk is in the way.
+    /// The state directory cannot be written to at present.
     Hold(String),
 }
 
@@ -174,7 +174,7 @@ impl WatchThread {
         }
     }
 
-    /// Brings them into the spool, and tells of those that are there.
+    /// Adds them to the spool, and reports those that were added.
     fn accept(&mut self, candidates: &mut Vec<Candidate>) {
         self.claim(candidates);
         let additions = candidates.iter_mut().map(|candidate| {
@@ -202,7 +202,7 @@ impl WatchThread {
         format!("{} {}:{seconds}.{nanoseconds:09}", self.shown(&found.path), identity.inode)
     }
 
-    /// A path as people may see it; a password in the name of the file is not for them.
+    /// A path for logs and views, without a password in the name of the file.
     fn shown(&self, path: &Path) -> String {
         let shown = Shown(&path.to_string_lossy()).to_string();
         match self.new_jobs.label(&file_name(path)).password {

@@ -75,7 +75,7 @@ impl Probes {
             (Poll::Probe(job), Wanted { kind, interval, priority, enabled: true })
         };
         let wanted = waiting.into_iter().filter(|_| settings.enabled).map(probe);
-        // Most small jobs have come and gone by then.
+        // Most small jobs are complete by then.
         let soon = now + A_MOMENT;
         let is_probe = |target| matches!(target, Poll::Probe(_));
         let (gone, _) = with.targets.reconcile(soon, is_probe, wanted);
@@ -164,7 +164,7 @@ fn end(with: &mut ProbeContext<'_>, job: JobId, result: Result<(), ()>) {
 }
 
 /// Servers are probed while there are jobs, so that a wrong password is known before it is needed. One that is
-/// in use, or known to be in trouble, tells by itself.
+/// in use, or has a known error, needs no probe: its connections report its state.
 fn set_server_targets(with: &mut ProbeContext<'_>, now: Instant) {
     let enabled = with.settings.enabled && with.jobs.queued_count() > 0;
     let probe = Wanted { kind: Lane::Upkeep, interval: SERVER_INTERVAL, priority: 0, enabled };
@@ -173,7 +173,8 @@ fn set_server_targets(with: &mut ProbeContext<'_>, now: Instant) {
     with.targets.reconcile(now, is_server, wanted);
 }
 
-/// A sample of what is over in no time would cost more than it tells.
+/// The delay of the first sample: most small jobs are complete by then, and sampling them would cost more than
+/// it is worth.
 const A_MOMENT: Duration = Duration::from_secs(1);
 
 /// Between two probes of a server that is not in use.

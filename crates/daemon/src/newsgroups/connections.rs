@@ -1,8 +1,8 @@
-//! [`Sessions`]: connections for something else than articles: what is asked about newsgroups. Part of
-//! [`Newsgroups`](crate::newsgroups::poll::Newsgroups); each connection is a task of its own.
+//! [`Sessions`]: the connections that carry newsgroup requests instead of articles. Part of
+//! [`Newsgroups`](crate::newsgroups::poll::Newsgroups), in the main loop; each connection is a task of its own.
 //!
-//! The engine says when there is a connection for a request, and when it is wanted back. Then the
-//! request hangs up at once; what it has is kept, and the rest is asked for again.
+//! The engine grants a connection for a request, and recalls it when downloads need it. Then the request
+//! closes the connection at once; what was received is kept, and the rest is requested again.
 //!
 //! A connection outlives the request it was opened for while a newsgroup is active: each server has at
 //! most one such [`OpenSession`], and further requests to it go over that one. To the engine it is the first
@@ -47,14 +47,14 @@ struct PendingRequest {
     is_under_way: bool,
 }
 
-/// What is asked of a server.
+/// A request to a server.
 #[derive(Clone, Debug)]
 pub(crate) enum SessionRequest {
     Headers(Fetch),
     List(GroupQuery),
 }
 
-/// What the connection of `lease` has to tell.
+/// A report of the connection of `lease`.
 #[derive(Debug)]
 pub(crate) struct SessionReport {
     pub(crate) lease: ErrandId,
@@ -62,13 +62,13 @@ pub(crate) struct SessionReport {
     pub(crate) news: SessionEvent,
 }
 
-/// What follows from what a connection told.
+/// What follows from the report of a connection.
 pub(crate) struct SessionResult {
     pub(crate) server: ServerId,
     /// For the engine.
     pub(crate) engine_events: Vec<EngineEvent>,
     pub(crate) received: u64,
-    /// Why the connection ended, if not by our will.
+    /// Why the connection ended, if the daemon did not close it.
     pub(crate) error: Option<String>,
     /// The request that is over.
     pub(crate) over: Option<(ErrandId, SessionRequest, Result<Answer, RequestError>)>,

@@ -1,6 +1,6 @@
-//! What control interfaces ask of newsgroups: methods of [`Handle`], in the task of a request.
+//! The newsgroup requests of control interfaces: methods of [`Handle`], in the task of a request.
 //!
-//! The loop only hands out what is known, which is shared; pages and posts are made beside it.
+//! The main loop only returns a shared pointer to the headers it has; pages and posts are made in the task.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -78,7 +78,7 @@ impl Handle {
         answered(waiting).await?;
         let asked = group.clone();
         let known = self.ask(|reply| Call::KnownHeaders { group: asked, reply }).await?;
-        // There may be no room for a group beside others that are asked for.
+        // The headers of other requested groups may have taken all the memory.
         known.ok_or_else(|| Refusal::Unavailable(format!("the headers of {group} were dropped")))
     }
 }

@@ -102,7 +102,7 @@ impl Newsgroups {
         self.groups.live().next().is_none()
     }
 
-    /// Asks for a group; the answer comes when there is something to see.
+    /// Requests the headers of a group. The reply is sent when `need` is fulfilled.
     pub(crate) fn request(
         &mut self,
         with: &mut GroupContext<'_>,
@@ -240,7 +240,7 @@ impl Newsgroups {
     ) {
         let now = clock::now().instant;
         self.tried.remove(group);
-        // A server that answers that it does not have the group works: it is asked at the usual period.
+        // A server that replies that it does not have the group works: it is polled at the usual interval.
         let outcome = match &result {
             Ok(_) | Err(Failure::NoSuchGroup(_)) => Ok(()),
             Err(failure) => Err(failure.clone()),
@@ -289,7 +289,7 @@ impl Newsgroups {
         self.request_headers(with, fetch);
     }
 
-    /// Asks which groups there are.
+    /// Requests the list of all groups.
     pub(crate) fn list_groups(
         &mut self,
         with: &mut GroupContext<'_>,
@@ -306,7 +306,7 @@ impl Newsgroups {
         answer
     }
 
-    /// `failure` is the answer where no server is left to be asked.
+    /// `failure` is the reply if no server is left to try.
     fn request_list(
         &mut self,
         with: &mut GroupContext<'_>,
@@ -375,7 +375,7 @@ impl GroupContext<'_> {
         if servers.is_empty() { Err(asleep.unwrap_or(otherwise)) } else { Ok(servers) }
     }
 
-    /// Servers that may be asked for headers, the best first: not those that count what they give.
+    /// Servers that headers may be read from, the best first. Servers with a quota are left out.
     fn header_servers(&self, tried: &[ServerId]) -> Vec<ServerId> {
         let settings = self.engine.settings();
         let usable = settings.servers.iter().filter(|server| {

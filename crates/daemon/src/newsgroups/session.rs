@@ -58,7 +58,7 @@ pub(crate) enum SessionEvent {
 
 impl Session {
     /// Carries out requests until no sender is left, the connection is recalled, or the server
-    /// ends it. What was sent and not begun by then comes back as recalled. `Closed` is told once.
+    /// ends it. Requests that were queued and not begun by then are reported as recalled. `Closed` is reported once.
     pub(crate) async fn run(mut self, report: impl Fn(SessionEvent)) {
         let end = self.carry_out(&report).await;
         self.requests.close();
@@ -90,7 +90,7 @@ impl Session {
             let received =
                 connection.received() - std::mem::replace(&mut counted, connection.received());
             let has_ended = matches!(result, Err(RequestError::Session(SessionError::Ended(_))));
-            // A server may close what it has not heard of for a while: a new connection will do.
+            // A server may close an idle connection: the request is repeated on a new one.
             let result =
                 if has_ended && !is_first { Err(SessionError::Recalled.into()) } else { result };
             let outcome = RequestOutcome { result, was_ready: true, received };
@@ -196,7 +196,7 @@ impl Reading {
     }
 }
 
-/// Numbers that were not asked for are not listened to.
+/// Numbers outside the requested range are ignored.
 async fn read_range(
     session: &mut bergamot_net::Session,
     range: Option<ArticleRange>,

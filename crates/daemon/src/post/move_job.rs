@@ -1,5 +1,5 @@
-//! [`Move`]: a move of a job's directory to its destination that the writer was told to do. Kept in
-//! [`DiskWork`](crate::download::disk_work::DiskWork) until the writer has done it.
+//! [`Move`]: a move of a job's directory to its destination, queued for or running on the writer's threads.
+//! Owned by [`DiskWork`](crate::download::disk_work::DiskWork), in the main loop, until the writer reports its end.
 
 use std::sync::Arc;
 

@@ -15,7 +15,7 @@ pub(crate) struct JournalBuffer {
     write_at: Option<Instant>,
     taken_back: BTreeSet<JobId>, // among what waits is something that takes a claim back
     unsynced: BTreeSet<JobId>,
-    identities: HashMap<FileKey, FileIdentity>, // of which the journals were told
+    identities: HashMap<FileKey, FileIdentity>, // as recorded in the journals
     sync_at: Option<Instant>,
     last_mark: u64,
 }
@@ -46,7 +46,7 @@ impl JournalBuffer {
         }
     }
 
-    /// Tells the journal which file is written to, where it does not know.
+    /// Records the identity of the file that is written to, if the journal does not have it.
     fn note_identity(&mut self, now: Instant, file: FileKey, identity: Option<FileIdentity>) {
         if let Some(identity) = identity
             && self.identities.insert(file, identity) != Some(identity)
@@ -72,7 +72,7 @@ impl JournalBuffer {
         self.sync_at.get_or_insert(now + SYNC_EVERY);
     }
 
-    /// A job whose waiting entries take a claim back.
+    /// A job whose buffered entries retract earlier ones.
     pub(crate) fn next_taken_back(&mut self) -> Option<JobId> {
         self.taken_back.pop_first()
     }

@@ -1,8 +1,8 @@
 //! [`JournalThread`]: writes the journals of the jobs that are being downloaded, in a thread of its own.
 //!
 //! What was written to the files of a job goes to its journal within a second, which is enough to
-//! outlive the process. Every few seconds the files are synced, and the journal thread vouches for what was
-//! noted before that: so much outlives the machine.
+//! survive a crash of the process. Every few seconds the files are fsynced, and then a mark in the journal says
+//! that all entries before it survive a crash of the machine.
 
 use std::collections::HashMap;
 use std::io;
@@ -41,7 +41,7 @@ enum Command {
         job: JobId,
         number: u64,
     },
-    /// Tell when everything appended for the job so far has been written.
+    /// Report when everything appended for the job so far has been written.
     Report {
         job: JobId,
         ticket: Ticket,
@@ -187,7 +187,7 @@ impl Worker {
         }
     }
 
-    /// Downloads stop while something cannot be noted: after a crash it would be downloaded once more.
+    /// Downloads stop while a journal cannot be written: after a crash the articles would be downloaded again.
     fn write(
         &mut self,
         job: JobId,

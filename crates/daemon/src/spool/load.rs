@@ -28,7 +28,7 @@ pub(crate) enum Loaded {
     Done(Box<Record>),
     /// It never will be, and that is on record.
     Failed(Box<Record>),
-    /// There is no room for it, or what it is to lie on is not there.
+    /// There is not enough free space for it, or its volume is not mounted.
     Held {
         why: String,
     },
@@ -132,8 +132,8 @@ impl Prepared {
         matches!(&self.found, Ok(Found::Resumed(taken)) if !taken.recovered.suspects.is_empty())
     }
 
-    /// Reads them, which may take long. If one cannot be read, nothing is known of what lies in it: the
-    /// job waits and is loaded again, and its journal says what it did.
+    /// Reads them, which may take long. If one cannot be read, its content is unknown: the job waits and is loaded
+    /// again, and its journal stays as it was.
     pub(crate) fn read_suspects(&mut self) {
         let Ok(Found::Resumed(taken)) = &mut self.found else { return };
         if let Err(error) = taken.read_suspects(self.record.id) {
@@ -347,7 +347,7 @@ pub(crate) fn clear_up(record: &Record, incomplete: &Root, destination: &Root) -
 fn lying(directory: &JobDir) -> Result<Lying, DiskError> {
     let parts = directory.parts()?.into_iter();
     let named = directory.finished()?.into_iter().filter_map(|(name, status)| {
-        // What is hidden is a mark of ours, and what is no UTF-8 has another owner.
+        // Hidden files are marks of the daemon; names that are not UTF-8 are not from the daemon.
         let name = name.into_string().ok().filter(|name| !name.starts_with('.'))?;
         Some((name, status))
     });

@@ -14,7 +14,7 @@ use crate::service_thread::service_task;
 use crate::settings::JobSettings;
 use crate::spool::load_error::LoadError;
 
-/// Whose directories are being opened. Jobs are loaded in the order in which that was begun: a share
+/// Jobs whose directories are being opened. They are loaded in the order in which that was begun: a share
 /// that hangs delays the others by one timeout.
 #[derive(Debug)]
 pub(crate) struct LoadQueue {

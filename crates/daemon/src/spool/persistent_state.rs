@@ -158,7 +158,7 @@ impl PersistentState {
     }
 }
 
-/// How long a disk is left alone that would not take a note.
+/// The retry interval after a failed write of a journal.
 pub(crate) const RETRY_EVERY: Duration = Duration::from_secs(5);
 
 /// What of the three seconds of a stop is left to these threads.

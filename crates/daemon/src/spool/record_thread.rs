@@ -21,7 +21,7 @@ use crate::spool::load_error::LoadError;
 
 enum Command {
     ForgetCrashes(JobId),
-    /// Deletes a job that is gone: what lies in its directory, and, if so, its record.
+    /// Deletes the files of a job that is gone, and, if so, its record.
     Clear {
         record: Box<Record>,
         and_record: bool,
@@ -46,7 +46,7 @@ struct Load {
     opened: Result<Opened, LoadError>,
 }
 
-/// Sends the record thread on commands; what comes of them happens to the daemon.
+/// Sends commands to the record thread; their results are sent to the main loop as events.
 #[derive(Debug)]
 pub(crate) struct RecordThread(mpsc::Sender<Command>);
 
@@ -97,7 +97,7 @@ impl RecordThread {
         self.send(Command::ForgetCrashes(job));
     }
 
-    /// A job is to be downloaded once more: what its journal says does not hold any more.
+    /// A job is to be downloaded again from the beginning: the entries of its journal are void.
     pub(crate) fn drop_journal(&self, job: JobId) {
         self.send(Command::DropJournal(job));
     }
@@ -150,8 +150,8 @@ impl Given {
     }
 }
 
-/// Attempts to load jobs of which the files are being read back. What comes of one does not count once the
-/// job has ended, lost its journal or files, or is loaded anew: its journal and record are another's by then.
+/// Loads of jobs whose files are being read back. The result of one is discarded once the job has ended, lost its
+/// journal or files, or is loaded anew: its journal and record have changed by then.
 #[derive(Debug, Default)]
 struct Reading(HashMap<JobId, u64>);
 
@@ -179,7 +179,7 @@ impl Reading {
 struct Round {
     loads: Vec<Load>,
     updates: Vec<Record>,
-    forgotten: Vec<JobId>, // whose journals are not needed: jobs end in the midst of others that begin
+    forgotten: Vec<JobId>, // their journals are deleted; jobs end while others are loaded
 }
 
 impl Round {
@@ -223,7 +223,7 @@ impl Worker {
         while let Some(command) = next.take().or_else(|| commands.recv().ok()) {
             match command {
                 Command::ForgetCrashes(job) => {
-                    // If that cannot be written, it is parked once more.
+                    // If that cannot be written, the job is parked again.
                     let _ = self.spool.ended(job);
                 }
                 Command::Clear { record, and_record } => self.clear(record, and_record),
@@ -404,7 +404,7 @@ impl Worker {
         }
     }
 
-    /// Only what lies in the job's own directory.
+    /// Only files in the job's own directory.
     fn delete(&self, record: &Record) -> Result<(), DiskError> {
         let Some(name) = record.directory.as_deref().and_then(SafeName::recorded) else {
             return Ok(());

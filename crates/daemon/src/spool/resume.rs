@@ -1,10 +1,10 @@
-//! [`Recovered`]: what is left of a job after its directory was closed, by its journal and the files that are there.
-//! Runs in the record thread.
+//! [`Recovered`]: what can be resumed of a job, from its journal and the files in its directory. Runs in the record
+//! thread.
 //!
-//! A file that has the identity and the size of which the journal tells is trusted. One that is missing
-//! costs what was written of it. Any other is a [`Suspect`]: it is read and compared with the checksums of
-//! its articles, and only what differs is fetched again. An older journal tells neither; there a file of the
-//! right name and size is trusted.
+//! A file with the identity and the size recorded in the journal is trusted. The articles of a missing file are
+//! fetched again. Any other file is a [`Suspect`]: it is read and compared with the checksums of its articles, and
+//! only what differs is fetched again. Journals of older versions record neither identity nor size; with these a
+//! file of the right name and size is trusted.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -15,7 +15,7 @@ use bergamot_store::{Entry, Finished, Replay};
 use bergamot_types::{ByteCount, FileStatus, SafeName};
 use bergamot_writer::Sum;
 
-/// What lies in the directory of a job.
+/// The files in the directory of a job.
 #[derive(Debug, Default)]
 pub(crate) struct Lying {
     /// Unfinished files by their places in the NZB.
@@ -31,14 +31,14 @@ pub(crate) struct Recovered {
     pub(crate) written: Vec<Restored>,
     /// To be read before anything is known of them.
     pub(crate) suspects: Vec<Suspect>,
-    /// What the journal has to be told before anything is written again.
+    /// Entries to be appended to the journal before anything is written again.
     pub(crate) corrections: Vec<Entry>,
     /// There were suspects only because the file system gives files other inode numbers: all of them were
     /// read and held what they should.
     pub(crate) is_proven: bool,
 }
 
-/// A finished file that lies there.
+/// A finished file in the directory of the job.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct RecoveredFile {
     pub(crate) file: FinishedFile,
@@ -46,14 +46,14 @@ pub(crate) struct RecoveredFile {
     pub(crate) status: FileStatus,
 }
 
-/// A file that is not the one of which the journal tells, or not as long.
+/// A file with another identity or size than the journal recorded.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Suspect {
     pub(crate) index: u32,
     /// If it has one.
     pub(crate) name: Option<String>,
     pub(crate) status: FileStatus,
-    /// What should lie in it.
+    /// The articles that it should contain.
     pub(crate) written: Vec<Restored>,
     /// All of the file's articles are among that.
     is_complete: bool,
@@ -89,8 +89,8 @@ impl Suspect {
 }
 
 impl Recovered {
-    /// A suspect was read; `agrees` says for each of its articles whether it lies there. Whether a file
-    /// that has its name has to be unfinished again.
+    /// A suspect was read; `agrees` says for each of its articles whether the file contains it. Returns whether a
+    /// file with its final name has to become an unfinished one again.
     pub(crate) fn note_read(&mut self, suspect: Suspect, agrees: &[bool]) -> bool {
         let Suspect { index, name, status, written, is_complete, .. } = suspect;
         let size: u64 = written.iter().map(|it| it.part.length).sum();
@@ -131,7 +131,7 @@ impl Recovered {
     }
 }
 
-/// `older` are finished files that the record itself tells of.
+/// `older` are finished files that the record itself lists.
 pub(crate) fn recover(
     nzb: &Nzb,
     replay: Replay,
@@ -232,7 +232,7 @@ fn by_file(written: Vec<Restored>) -> BTreeMap<u32, Vec<Restored>> {
     by_file
 }
 
-/// Where an article lies in its file; unknown if it does not say so and was joined with the others.
+/// The offset of an article in its file; unknown if it has none of its own and was joined with the others.
 fn offset_of(it: &Restored, slot: Option<u64>) -> Option<u64> {
     it.part.begin.or_else(|| u64::from(it.segment).checked_mul(slot?))
 }
@@ -241,8 +241,8 @@ fn end_of(it: &Restored, slot: Option<u64>) -> Option<u64> {
     Some(offset_of(it, slot)?.saturating_add(it.part.length))
 }
 
-/// How far articles that do not say where they belong lie apart in an unfinished file. Killed between the
-/// two steps of its end, it may be joined already: then it is as long as all of them together.
+/// The distance between articles without an offset in an unfinished file. If the process was killed between joining
+/// and renaming the file, it may be joined already: then it is as long as all of them together.
 fn slot_in(nzb: &Nzb, index: u32, status: FileStatus, written: &[Restored]) -> Option<u64> {
     let size: u64 = written.iter().map(|it| it.part.length).sum();
     let is_joined = written.len() > 1
@@ -258,8 +258,8 @@ fn is_complete(nzb: &Nzb, index: u32, written: &[Restored]) -> bool {
     !written.is_empty() && written.len() == listed
 }
 
-/// A file that got its name in the last moment, which nobody took note of: all of its parts are on
-/// record, the unfinished file is gone, and one of that size, if possible of that name, is there.
+/// Finds a file that was renamed to its final name just before a crash, without an entry in the journal: all of its
+/// parts are recorded, the unfinished file is gone, and a file of that size, if possible of that name, is there.
 fn adopted(
     nzb: &Nzb,
     index: u32,
@@ -420,7 +420,7 @@ mod tests {
         assert_eq!(suspects(&swapped), [0, 1]);
     }
 
-    /// UU-encoded articles do not say where they belong: they lie in slots.
+    /// UU-encoded articles have no offset: they are written to slots.
     #[test]
     fn articles_without_a_place_are_looked_for_in_their_slots() {
         let silent = |segment| {

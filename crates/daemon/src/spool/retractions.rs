@@ -2,7 +2,7 @@
 //! Owned by the main loop.
 //!
 //! When written articles turn out to be wrong, or a file is begun anew, the journal has to say so on disk
-//! before the bytes change: after a crash it would vouch for bytes that are not there. The main loop does
+//! before the bytes change: after a crash it would list articles that are not there. The main loop does
 //! not wait for the journal thread; it holds the disk orders of that job back instead. They are bounded by
 //! the memory budget of the engine, as all writes are.
 

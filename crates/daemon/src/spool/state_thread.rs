@@ -1,8 +1,8 @@
-//! [`StateThread`]: writes what is used of the quotas, what users have chosen, the traffic of each server and the state of
-//! the feeds, in a thread of its own.
+//! [`StateThread`]: writes the usage of quotas, the settings changed at run time, the traffic of each server and the
+//! state of the feeds, in a thread of its own.
 //!
-//! It has nothing else to do, for nothing is fetched until it has written; the record thread may be busy
-//! with a large NZB.
+//! It is apart from the record thread, which may be busy with a large NZB: no article is fetched until the quota
+//! records are on disk.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -108,12 +108,12 @@ impl StateThread {
         ))
     }
 
-    /// Tells `done` when they are on disk.
+    /// Calls `done` when they are on disk.
     pub(crate) fn write_settings(&self, settings: RuntimeSettings, done: Waiter) {
         self.send(Command::Settings(Box::new(settings), done));
     }
 
-    /// Tells `done` when it is on disk.
+    /// Calls `done` when it is on disk.
     pub(crate) fn write_feeds(&self, memory: Memory, done: Waiter) {
         let mut next = self.feeds.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *next {
@@ -145,7 +145,7 @@ impl StateThread {
         self.write(Some(number), records);
     }
 
-    /// The last word.
+    /// Writes the final state, at the end of the daemon.
     pub(crate) fn close(&mut self, records: &QuotaRecords) {
         self.write(None, records);
     }
@@ -251,7 +251,7 @@ fn keep(files: &mut FeedFiles, next: &NextFeeds) {
     }
 }
 
-/// Whoever reads it meanwhile sees the old one or the new one.
+/// Writes a new file and renames it: a concurrent reader gets the old content or the new one.
 fn write_whole(path: &Path, text: &str) -> io::Result<()> {
     let beside = path.with_added_extension("new");
     std::fs::write(&beside, text)?;

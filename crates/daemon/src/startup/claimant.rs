@@ -1,4 +1,5 @@
-//! `DaemonId`: the id under which this daemon claims files of the watch folder, kept in its state.
+//! `DaemonId`: the id under which this daemon claims files of the watch folder, kept in a state file. Read before the
+//! main loop runs.
 
 use std::path::Path;
 

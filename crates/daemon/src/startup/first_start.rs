@@ -20,7 +20,7 @@ pub struct FirstStart {
     pub api_key: Place,
 }
 
-/// Where a secret is: in a file of ours, unless somebody has set it already.
+/// Where a secret is stored: in a file that the first start writes, unless it is configured already.
 #[derive(Debug, Eq, PartialEq)]
 pub enum Place {
     File(PathBuf),
@@ -81,8 +81,9 @@ pub fn prepare(
     Ok(Some(FirstStart { config: path, password, api_key }))
 }
 
-/// Where it lies beside the configuration; elsewhere it may be that of somebody else, or on a disk that is
-/// not there. Without one the daemon says so, and whatever is wrong with the settings, too.
+/// Creates the watch folder if it is below the directory of the configuration. Elsewhere it may belong to another
+/// program, or to a disk that is not mounted. Errors are ignored: the daemon reports a missing watch folder, and
+/// errors of the settings, when it starts.
 fn make_watch_folder(path: &Path, directory: &Path, environment: &Environment) {
     let watch = config::Config::read(path, environment).map(|config| config.directories.watch);
     if let Some(watch) = watch.ok().filter(|watch| watch.starts_with(directory)) {
@@ -102,7 +103,7 @@ pub fn container_layout() -> Vec<Setting> {
     .into()
 }
 
-/// Nobody but us may read it, for it may hold secrets; and it is whole or not there.
+/// Readable by its owner only, since it may hold secrets. It is created completely or not at all.
 fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if path.try_exists()? {
         return Err(io::ErrorKind::AlreadyExists.into());

@@ -1,4 +1,5 @@
-//! Opens the spool, for the daemon and for commands that bring jobs while none runs.
+//! [`Handover`]: adds jobs to the spool while no daemon runs, in the process of the command; and `open_spool`, which
+//! the daemon uses as well before its main loop runs.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -33,8 +34,8 @@ pub(crate) fn open_spool(state: &Path, config: &Config) -> anyhow::Result<(Spool
     Ok((spool, found))
 }
 
-/// The group of the control socket, if the socket lies in the state directory: its members have to get
-/// there.
+/// The group of the control socket, if the socket is in the state directory: its members need to traverse that
+/// directory.
 fn group_to_let_pass(state: &Path, control: &Control) -> Option<u32> {
     let is_inside = match &control.socket {
         Socket::None => false,
@@ -65,7 +66,8 @@ impl Handover {
         Ok(Self(new_jobs))
     }
 
-    /// Behind all others of its priority. What cannot be downloaded is told, and is in the history.
+    /// Adds the job behind all others of its priority. An NZB that cannot be downloaded is reported, and added to the
+    /// history.
     pub fn add(&self, wishes: &Wishes, nzb: &[u8]) -> anyhow::Result<()> {
         let record = self.0.receive(wishes, nzb)?;
         match record.reason() {

@@ -1,4 +1,5 @@
-//! Directories that only their owner may enter, whatever the umask: names of jobs and records lie there.
+//! [`keep_private`]: creates directories with mode 0700 regardless of the umask, since they hold the names and records
+//! of jobs. Runs before the main loop.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown};
@@ -7,7 +8,7 @@ use std::path::Path;
 use rustix::process::geteuid;
 
 /// Makes the directory if need be, and takes from others what an older version or the umask of its day
-/// gave them. What fails here is told when the directory is used; some shares know no modes.
+/// gave them. Errors are ignored here and reported when the directory is used; some shares have no modes.
 pub(crate) fn keep_private(path: &Path) {
     if let Some(parent) = path.parent() {
         let _ = fs::create_dir_all(parent);

@@ -1,4 +1,4 @@
-//! Rebuilds jobs whose record is damaged from their NZBs, at the start of the daemon.
+//! [`Rebuilt`]: the jobs with a damaged record, rebuilt from their NZBs. Runs before the main loop.
 
 use bergamot_jobs::Record;
 use bergamot_store::Spool;

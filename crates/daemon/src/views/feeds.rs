@@ -1,4 +1,4 @@
-//! What can be seen of the feeds. Pure but for the clock.
+//! The views of feeds, their items and their errors. Pure but for the clock.
 
 use bergamot_api::feeds::{Feed, FeedError, FeedItem, FeedItemState, FeedState, FeedVerdict};
 use bergamot_feed::{Document, Fate, FeedId, Feeds, Judge, Judged, PollError, State, Verdict};

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, HashMap};
 
 use bergamot_types::JobId;
 
-/// A run of numbers for each job, given when somebody first asks and good until the daemon ends.
+/// A run of numbers for each job, assigned at its first request and valid until the daemon ends.
 #[derive(Debug)]
 pub(crate) struct FileIds {
     last: u32,
     first_of: HashMap<JobId, u32>,
-    /// By the first number of each: whose it is, and the last number.
+    /// By the first number of each run: the job it belongs to, and the last number.
     runs: BTreeMap<u32, (JobId, u32)>,
 }
 
@@ -36,7 +36,7 @@ impl FileIds {
         first
     }
 
-    /// Whose file it is, if somebody asked for it before.
+    /// The job that the file belongs to, if its numbers are assigned.
     pub(crate) fn job_of(&self, file: u32) -> Option<JobId> {
         let (_, (job, last)) = self.runs.range(..=file).next_back()?;
         (file <= *last).then_some(*job)

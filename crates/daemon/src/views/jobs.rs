@@ -28,8 +28,8 @@ impl View<'_> {
         }
     }
 
-    /// What has left the queue since is told of as it ended: so it is never in neither of two lists
-    /// that are read at the same time. What is no more, or back in the queue, is left out.
+    /// A job that has left the queue since is listed as ended, so that it is always in at least one of two lists that
+    /// are read at the same time. Jobs that were deleted, or are back in the queue, are left out.
     pub(crate) fn listed(&self, shelf: ListKind, ids: &[JobId]) -> Vec<Job> {
         let records = ids.iter().filter_map(|id| self.jobs.record(*id));
         let is_there = |record: &&Record| match shelf {
@@ -39,7 +39,7 @@ impl View<'_> {
         records.filter(is_there).map(|record| self.job_view(record)).collect()
     }
 
-    /// Those of the part asked for, and how many there are in all.
+    /// The jobs of the requested page, and the number of all that match.
     fn wanted(&self, shelf: ListKind, which: &JobFilter) -> (usize, Vec<&Record>) {
         let hidden = |record: &Record| record.outcome.as_ref().is_some_and(|it| it.hidden);
         let wanted = |record: &&Record| is_wanted(record, which);
@@ -130,7 +130,7 @@ impl View<'_> {
         }
     }
 
-    /// In thousandths. A job whose end is not on disk yet is through with its last stage.
+    /// In thousandths. A job whose end is not on disk yet has completed its last stage.
     fn stage_progress(&self, record: &Record) -> u16 {
         let is_ending = record.outcome.is_some() && self.jobs.is_queued(record.id);
         match self.post.status(record.id) {
@@ -144,7 +144,7 @@ impl View<'_> {
         self.engine.job_status(clock::now(), job).map_or(0, |status| status.in_flight)
     }
 
-    /// A job whose end is not on disk yet is still being moved, as far as anybody knows.
+    /// A job whose end is not on disk yet is shown as being moved.
     pub(crate) fn state_of(&self, record: &Record) -> JobState {
         let ended = record.outcome.as_ref().filter(|_| !self.jobs.is_queued(record.id));
         match (ended.map(|outcome| outcome.ending), record.life) {

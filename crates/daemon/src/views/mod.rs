@@ -1,4 +1,4 @@
-//! What control interfaces are shown, made of the state of the main loop.
+//! The views that control interfaces show, made from the state of the main loop.
 
 pub(crate) mod config;
 pub(crate) mod counters;

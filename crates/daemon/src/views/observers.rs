@@ -1,5 +1,5 @@
-//! [`Observers`]: what is measured and counted for users, and where they are told of it: the event hub and
-//! the terminal. Owned by the main loop. What they are told is in `events/`.
+//! [`Observers`]: the counters and measurements shown to users, with the event hub and the terminal they are sent to.
+//! Owned by the main loop. What is sent, and how often, is decided in `events/`.
 
 use std::time::Instant;
 

@@ -119,5 +119,5 @@ fn date_of(instant: Instant) -> UnixTime {
     })
 }
 
-/// Jobs that wait for their NZBs may be many thousands; nobody reads so far.
+/// Jobs that wait for their NZBs may be many thousands; a longer list is of no use.
 const MOST_SHOWN: usize = 1000;

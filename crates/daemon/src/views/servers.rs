@@ -60,7 +60,7 @@ fn period(period: Period) -> &'static str {
     }
 }
 
-/// When an instant ahead of us will be, by the calendar.
+/// The calendar time of a future instant.
 fn date_of(instant: Instant) -> UnixTime {
     let now = clock::now();
     let ahead = instant.saturating_duration_since(now.instant).as_secs();

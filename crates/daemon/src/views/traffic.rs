@@ -156,5 +156,5 @@ fn key(name: &str) -> String {
     name.to_lowercase()
 }
 
-/// A crash costs the counters so much; they are for people, not for quotas.
+/// A crash loses the counts of at most this time. They are for display only; quotas have their own records.
 const KEEP_EVERY: Duration = Duration::from_secs(30);

@@ -75,7 +75,7 @@ impl View<'_> {
             quota_reached: self.quota_is_reached(),
             feed_active: self.feeds.is_active(),
             standing_by: self.engine.servers().all(|server| server.in_flight == 0),
-            // A disk may take its time, so it is asked beside the loop.
+            // Reading the free space may block, so it is filled in outside the loop.
             complete_disk: Disk::default(),
             incomplete_disk: Disk::default(),
             warnings: self.present_warnings(),
@@ -107,7 +107,7 @@ impl View<'_> {
         matches!(self.engine.hold(), Some(Hold::Quota { .. }))
     }
 
-    /// Whatever keeps everything from being downloaded, as a pause: people ask for that first.
+    /// What stops all downloads at present, as a pause; the first thing that a status display shows.
     pub(crate) fn download_pause(&self) -> Option<Paused> {
         if self.pauses.download.is_some() {
             return self.pauses.download.as_ref().map(Into::into);
@@ -254,7 +254,7 @@ impl View<'_> {
         })
     }
 
-    /// What `/metrics` shows. The disks and the process are asked beside the loop.
+    /// What `/metrics` shows. The figures of disks and of the process are read outside the loop.
     pub(crate) fn measure(&self, past: PastSums, quotas: Vec<Quota>) -> Measured {
         let mut queue = QueueSums::default();
         for record in self.jobs.queued() {

@@ -57,7 +57,7 @@ pub enum Action<W> {
     Settle(Box<Record>),
     /// The NZB of a job is not wanted any more.
     StopFetching(JobId),
-    /// Asks for the free space of the volumes. Answered by [`Surveyed`](super::Event::Surveyed).
+    /// Reads the free space of the volumes. Answered by [`Surveyed`](super::Event::Surveyed).
     Survey(SurveyRequest),
     Tell(EngineEvent),
     /// Writes a record. Answered by [`Written`](super::Event::Written).

@@ -40,7 +40,7 @@ pub(super) struct Core<W> {
     waits_for_room: bool,
 }
 
-/// Who waits until a record is on disk.
+/// A caller or a step that waits until a record is on disk.
 #[derive(Debug)]
 enum Waiter<W> {
     Caller(W),
@@ -290,5 +290,5 @@ impl<W> Core<W> {
     }
 }
 
-/// How long a disk that did not take a record or load a job is left alone.
+/// The retry interval after a record could not be written or a job not be loaded.
 pub(super) const DISK_PAUSE: Duration = Duration::from_secs(5);

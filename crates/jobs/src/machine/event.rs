@@ -132,7 +132,7 @@ pub struct Ready {
     /// As it was loaded, with the directory that it has.
     pub record: Record,
     pub nzb: Nzb,
-    /// Files that lie in the directory under their names, each with whether it is verified.
+    /// Finished files in the directory, each with whether it is verified.
     pub finished: Vec<(u32, bool)>,
     /// Articles that were written before.
     pub written: Vec<Restored>,

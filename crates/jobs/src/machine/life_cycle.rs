@@ -1,4 +1,4 @@
-//! The life cycle of jobs: added, started, put back, ended, removed, tried again. Methods of [`Core`].
+//! The life cycle of jobs: added, started, put back, ended, removed, retried. Methods of [`Core`]. Pure.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -390,7 +390,7 @@ impl<W> Core<W> {
         }
     }
 
-    /// What is deleted is named, so that a user can find out what became of a download.
+    /// Logs the names of deleted jobs, so that a user can find out why a download is gone.
     fn log_pruned(&self, record: &Record, why: &str) {
         let (job, name) = (record.id, Shown(&record.name));
         match record.directory.as_deref() {

@@ -29,9 +29,9 @@ pub struct SplitRequest {
     pub parent: Record,
     /// Rising.
     pub files: Vec<u32>,
-    /// Without fingerprint and contents, which its NZB tells.
+    /// Without fingerprint and contents, which are computed from its NZB.
     pub new: Record,
-    /// The parent is not in the engine, so its journal tells which files are begun; those cannot be split.
+    /// The parent is not in the engine, so its journal says which files are begun; those cannot be split.
     pub check_begun: bool,
 }
 

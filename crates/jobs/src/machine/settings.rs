@@ -1,4 +1,4 @@
-//! [`Settings`] of all jobs, and [`JobDirectories`]: where jobs lie. Plain data.
+//! [`Settings`] of all jobs, and [`JobDirectories`]: the directories of jobs by category. Plain data.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ pub struct Settings {
     /// A job may have the articles of another.
     pub accept_duplicates: bool,
     pub wants_par2_volumes: bool,
-    /// How old a post has to be before it is asked for.
+    /// The age of a post before its articles are requested.
     pub propagation_delay: Duration,
     pub propagation: Propagation,
     /// What is kept free on each volume.

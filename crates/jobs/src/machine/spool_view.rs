@@ -1,4 +1,5 @@
-//! [`SpoolView`]: what [`Jobs`](super::Jobs) asks of the spool, answered at once.
+//! [`SpoolView`]: the queries of [`Jobs`](super::Jobs) to the spool. Answered at once, from memory; called on the
+//! thread of the machine.
 
 use std::fmt;
 

@@ -51,7 +51,7 @@ impl SpoolView for PlainSpool {
     }
 }
 
-/// The machine with an engine that is told all that the machine tells it. Callers are numbers.
+/// The machine with an engine that gets all events the machine sends it. Callers are numbers.
 struct World {
     jobs: Jobs<u32>,
     engine: Engine,
@@ -73,7 +73,7 @@ impl World {
         world
     }
 
-    /// Tells the machine, and returns what it orders then.
+    /// Passes the event to the machine, and returns its actions.
     fn tell(&mut self, event: Event) -> Vec<Action<u32>> {
         self.jobs.handle(self.now, &self.engine, event);
         self.actions()

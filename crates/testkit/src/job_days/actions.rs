@@ -1,5 +1,5 @@
-//! What the machine of jobs orders, as the driver of a simulated day carries it out, and what comes of it.
-//! Methods of [`World`].
+//! Carries out the actions of the machine of jobs on a simulated day, and reports their results. Methods of
+//! [`World`]. Single-threaded.
 
 use std::sync::Arc;
 
@@ -145,7 +145,7 @@ impl World {
         }
     }
 
-    /// The engine is told of no job that it does not have.
+    /// The machine sends the engine no event about a job that the engine does not have.
     fn check_told(&self, event: &EngineEvent) -> Checked {
         let job = match event {
             EngineEvent::FileDropped(file)
@@ -167,7 +167,7 @@ impl World {
         };
         match self.driver.engine.job(job) {
             Some(_) => Ok(()),
-            None => violated!("the engine does not have job {job}, and is told {event:?}"),
+            None => violated!("the engine does not have job {job}, and gets {event:?}"),
         }
     }
 

@@ -1,5 +1,5 @@
-//! [`Disk`]: the volumes that jobs are downloaded to and delivered on. It owns what lies there, and does
-//! what it is told after a while, or fails. Single-threaded, in virtual time.
+//! [`Disk`]: the volumes that jobs are downloaded to and delivered on. It owns their files, and carries out each
+//! order after a delay, or fails. Single-threaded, in virtual time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -91,7 +91,7 @@ impl Disk {
         Self { day, directories, delivered, busy: BTreeMap::new(), last_error }
     }
 
-    /// What the disk said last, as failures of jobs tell it.
+    /// The last error of the disk, as failures of jobs record it.
     pub(crate) fn last_error(&self) -> LastError {
         self.last_error.clone()
     }

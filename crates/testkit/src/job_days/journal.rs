@@ -1,4 +1,4 @@
-//! [`Journal`]: what is noted of the files of one job, and what of that outlives the process. Pure.
+//! [`Journal`]: the entries for the files of one job, and which of them survive a crash. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -54,7 +54,7 @@ impl Journal {
         lost > 0
     }
 
-    /// Which files it tells of, be it true or not.
+    /// The files that it has entries for, whether they are on the disk or not.
     pub(crate) fn begun_files(&self) -> BTreeSet<u32> {
         let file = |entry: &Entry| match entry {
             Entry::Note(Note::Forgotten { file }) => file.file,

@@ -14,7 +14,7 @@ use super::disk::DiskTask;
 #[derive(Debug)]
 pub(crate) enum Planned {
     // Of the process.
-    /// A new job is in the spool, and the machine hears of it.
+    /// A new job is in the spool, and is reported to the machine.
     Accepted(Box<Record>),
     /// The first request on a connection is answered.
     Answer(ConnectionId),
@@ -57,7 +57,7 @@ pub(crate) enum Planned {
         job: JobId,
         new: Result<Box<Record>, EditRefusal>,
     },
-    /// The volumes were looked at.
+    /// The free space of the volumes was read.
     SurveyDone(machine::SurveyRequest),
     // Of the world.
     Act,

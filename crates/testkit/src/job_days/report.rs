@@ -1,4 +1,4 @@
-//! [`Campaign`]: a range of seeds of days of jobs, played on all cores; [`Report`]: what they came to.
+//! [`Campaign`]: a range of seeds of days of jobs, played on all cores; [`Report`]: their counts and results.
 
 use std::fmt;
 use std::ops::Range;

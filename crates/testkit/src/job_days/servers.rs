@@ -147,7 +147,7 @@ impl Servers {
         let &(ticket, place) = line.asked.front()?;
         let has = self.day.posts.has(server, place, timeline.now);
         if has && !line.admitted.contains(&ticket) {
-            // It has come to the server since it was asked for.
+            // The article has reached the server since it was requested.
             return None;
         }
         line.asked.pop_front();

@@ -43,7 +43,7 @@ pub(crate) struct Site {
     pub(crate) loaded: BTreeMap<JobId, Box<str>>,
     /// Jobs whose NZBs are being fetched.
     pub(crate) fetching: BTreeSet<JobId>,
-    /// The machine has heard of something since the last checks.
+    /// The machine has got an event since the last checks.
     pub(crate) is_touched: bool,
 }
 
@@ -69,14 +69,15 @@ impl Site {
         }
     }
 
-    /// Tells the machine; its actions are polled by the caller.
+    /// Passes an event to the machine; the caller polls its actions.
     pub(crate) fn tell_jobs(&mut self, engine: &Engine, event: Event) {
         self.timeline.note(|| format!("jobs <- {event:?}"));
         self.is_touched = true;
         self.jobs.handle(self.timeline.time(), engine, event);
     }
 
-    /// Tells the steps after a download, and carries out their orders. Returns what the engine is to hear.
+    /// Passes an event to the machine of post-processing, and carries out its orders. Returns the events for the
+    /// engine.
     pub(crate) fn tell_post(&mut self, engine: &Engine, event: StepEvent) -> Vec<EngineEvent> {
         let now = self.timeline.time().instant;
         let (mut answers, mut events) = (Vec::new(), vec![event]);
@@ -124,7 +125,7 @@ impl Site {
         let record = self.jobs.list().record(job).filter(|record| record.outcome.is_none());
         let (Some(_), Some(directory)) = (record, self.open.get(&job).cloned()) else {
             let ended = StepEvent::TaskEnded { ticket, result: Ok(()) };
-            return vec![ended, StepEvent::JobRemoved(job)]; // the last is told first
+            return vec![ended, StepEvent::JobRemoved(job)]; // the last is handled first
         };
         let known = engine.job(job).map(|known| known.files()).unwrap_or_default();
         let whole =

@@ -37,10 +37,10 @@ pub(crate) struct Spool {
     queue: VecDeque<Op>,
     /// Directories that jobs had at the start, or were given since.
     known: BTreeSet<Box<str>>,
-    /// Directories that jobs were given, and of which the machine has not heard.
+    /// Directories assigned to jobs and not yet reported to the machine.
     given: ById<Box<str>>,
-    /// Loads whose files are read beside the queue, by their numbers. What comes of one does not count once
-    /// something else was done with the job.
+    /// Loads whose files are read beside the queue, by their numbers. The result of one is discarded once another
+    /// operation has changed the job.
     reading: ById<u64>,
     last_answer: Duration,
 }
@@ -53,14 +53,14 @@ pub(crate) struct Stored {
     pub(crate) version: u64,
 }
 
-/// What the thread of the spool is told to do.
+/// An operation in the queue of the spool's thread.
 #[derive(Debug)]
 pub(crate) enum Op {
     DeleteFiles(Box<Record>),
     DropJournal(JobId),
     ForgetCrashes(JobId),
     ForgetJournal(JobId),
-    /// The machine has heard which directory the job has.
+    /// The directory of the job was reported to the machine.
     Heard(JobId),
     Load {
         number: u64,
@@ -431,7 +431,7 @@ impl Spool {
         Ok(Loaded::Ready(Box::new(ready)))
     }
 
-    /// With what the journal says, as far as it lies there; what it does not know is deleted.
+    /// Resumes what the journal lists and the disk has; files that the journal does not list are deleted.
     fn resume(
         &mut self,
         disk: &mut Disk,

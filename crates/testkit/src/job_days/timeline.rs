@@ -1,5 +1,5 @@
-//! [`Timeline`]: the time of a simulated day, what is planned, chance, and what has happened so far. Every
-//! model of the day is given it. Single-threaded.
+//! [`Timeline`]: the virtual time of a simulated day, its planned events, its random numbers, and the log of what
+//! has happened. Passed to every model of the day. Single-threaded.
 
 use std::fmt::Write;
 use std::time::{Duration, Instant};
@@ -103,7 +103,7 @@ impl Timeline {
         *self.fired.entry(kind).or_default() += 1;
     }
 
-    /// Only where the day is told as a text.
+    /// Adds a line to the log, if the day keeps one.
     pub(crate) fn note(&mut self, what: impl FnOnce() -> String) {
         let (now, date) = (self.now, self.time().date);
         if let Some(log) = &mut self.log {

@@ -1,5 +1,5 @@
-//! What users do on a simulated day: drawn when they do it, for it depends on the jobs that there are.
-//! Methods of [`World`].
+//! The random actions of users on a simulated day, drawn when they happen, since they depend on the jobs at that
+//! time. Methods of [`World`]. Single-threaded.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ impl World {
         }
     }
 
-    /// A new job, which is in the spool before the machine hears of it.
+    /// A new job, which is in the spool before it is reported to the machine.
     fn add(&mut self, by_url: bool) -> Checked {
         let site = &mut *self.site.get();
         let mut record = new_record(site);
@@ -68,7 +68,7 @@ impl World {
         Ok(())
     }
 
-    /// The machine hears of a new job.
+    /// Reports a new job to the machine.
     pub(crate) fn accept(&mut self, record: Record) -> Checked {
         let (job, has_ended) = (record.id, record.outcome.is_some());
         let useless = {
@@ -88,7 +88,7 @@ impl World {
         useless.into_iter().try_for_each(|job| self.promise(job))
     }
 
-    /// Somebody waits until the last change of the job is on disk.
+    /// A caller waits until the last change of the job is on disk.
     fn promise(&mut self, job: JobId) -> Checked {
         let site = &mut *self.site.get();
         let known = site.jobs.list().record(job);

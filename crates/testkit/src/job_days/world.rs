@@ -293,7 +293,7 @@ impl World {
         }
     }
 
-    /// A full volume is told before the engine hears that a write failed.
+    /// A full volume is reported to the machine of jobs before the engine gets the failed write.
     fn note_full(&mut self, result: Result<(), DiskTrouble>, volume: u64) -> Checked {
         match result {
             Err(DiskTrouble::Full) => {

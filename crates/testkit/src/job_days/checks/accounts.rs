@@ -1,4 +1,4 @@
-//! [`Accounts`]: what became of every job that was ever added, and whose files may be deleted. Pure.
+//! [`Accounts`]: the fate of every job that was ever added, and the jobs whose files may be deleted. Pure.
 
 use std::collections::BTreeSet;
 
@@ -12,20 +12,20 @@ use crate::violation::{Checked, violated};
 #[derive(Debug, Default)]
 pub(crate) struct Accounts {
     fates: ById<Fate>,
-    /// Whose files users, or the health of the job, want to be gone.
+    /// Jobs whose files may be deleted: by a user, or because of the health of the job.
     deletions: BTreeSet<JobId>,
-    /// Users want these to be gone altogether.
+    /// Jobs that users have removed altogether.
     removals: BTreeSet<JobId>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Fate {
-    /// It is on the disk, and the machine has not heard of it.
+    /// It is on the disk, and not yet reported to the machine.
     Arriving,
     Present,
     /// It may still be on the disk.
     Leaving,
-    /// A caller was told so.
+    /// Its removal was acknowledged.
     Gone,
 }
 
@@ -34,7 +34,7 @@ impl Accounts {
         self.fates.insert(job, Fate::Arriving);
     }
 
-    /// The machine has heard of it.
+    /// The job was reported to the machine.
     pub(crate) fn on_told(&mut self, job: JobId) {
         self.fates.insert(job, Fate::Present);
     }
@@ -86,7 +86,7 @@ impl Accounts {
         self.fates.insert(job, Fate::Gone);
     }
 
-    /// What the next process finds: every job is there that nobody has removed, and no other.
+    /// What the next process finds: exactly the jobs that were not removed.
     pub(crate) fn restart(&mut self, spool: &Spool) -> Checked {
         for (job, fate) in &mut self.fates {
             let is_there = spool.stored(*job).is_some();

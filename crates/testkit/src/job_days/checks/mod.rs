@@ -1,8 +1,8 @@
-//! [`Checks`]: the invariants of a simulated day of jobs. It owns what was promised to callers, what became
-//! of every job, and what the machine owes. Pure.
+//! [`Checks`]: the invariants of a simulated day of jobs. It owns the acknowledged changes, the fate of every job,
+//! and the answers that the machine still has to give. Pure.
 //!
-//! - `versions`: which state of each record is on the disk, and which was promised to be
-//! - `accounts`: what became of every job; what may be deleted
+//! - `versions`: which state of each record is on the disk, and which was acknowledged to be
+//! - `accounts`: the fate of every job; which files may be deleted
 //! - `states`: the machine, the engine and the driver agree on what every job is doing
 
 mod accounts;

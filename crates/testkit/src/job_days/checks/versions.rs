@@ -54,7 +54,7 @@ impl Versions {
         found.map_or(known.version.saturating_sub(1), |(version, _)| *version)
     }
 
-    /// A caller was told that this version is on the disk.
+    /// A caller got the acknowledgement that this version is on the disk.
     pub(crate) fn on_promised(&mut self, spool: &Spool, job: JobId, version: u64) -> Checked {
         // It may be gone again, or part of another.
         let Some(stored) = spool.stored(job) else { return Ok(()) };

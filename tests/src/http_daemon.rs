@@ -1,4 +1,4 @@
-//! A daemon that programs talk to, behind a password.
+//! [`HttpDaemon`]: a running daemon with an HTTP port, a password and three posts ready to be downloaded.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -11,15 +11,17 @@ use bergamot_newsd::{Articles, Generated};
 use serde_json::Value;
 
 use crate::daemon::{Daemon, PATIENCE};
+use crate::faulty_server_test::post;
 use crate::home::Home;
 use crate::news::News;
 use crate::nzb::{file, nzb};
-use crate::trial::post;
 
-/// A daemon with one server, which has the articles of [`Steered::JOBS`]; their NZBs lie beside its
-/// configuration, and with them `missing.nzb`, of which nobody has anything.
+/// Use it for tests of clients and dialects over HTTP: NZBGet's and SABnzbd's interfaces, Sonarr, events and metrics.
+///
+/// It has one server with the articles of [`HttpDaemon::JOBS`]. Their NZBs are in its home, and with them
+/// `missing.nzb`, none of whose articles exist.
 #[derive(Debug)]
-pub struct Steered {
+pub struct HttpDaemon {
     pub home: Home,
     pub news: News,
     pub daemon: Daemon,
@@ -27,7 +29,7 @@ pub struct Steered {
     posts: Vec<Arc<Generated>>,
 }
 
-/// What came over HTTP.
+/// An HTTP response.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
@@ -35,7 +37,7 @@ pub struct Answer {
     pub body: String,
 }
 
-impl Steered {
+impl HttpDaemon {
     pub const JOBS: [&str; 3] = ["first", "second", "third"];
     pub const USER: &str = "ann";
     /// Clients write it into headers and URLs, and each in its own way.
@@ -110,7 +112,7 @@ impl Steered {
     }
 }
 
-/// Asks by HTTP, in so many words.
+/// Sends one HTTP request, with the start line and the headers as given.
 ///
 /// # Panics
 /// When there is no answer.

@@ -1,4 +1,4 @@
-//! Posts that are added while servers run, and what was asked of them when.
+//! [`ServedPosts`]: the posts of a news server, which grow while it runs, with a record of every article served.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,15 +6,16 @@ use std::time::Instant;
 
 use bergamot_newsd::{Articles, Generated};
 
-/// The posts behind a server, with a list of every article that was handed out.
+/// Use it for tests that add posts while the server runs, or that check which articles were fetched when, and
+/// which of them twice.
 #[derive(Debug, Default)]
-pub struct Library {
-    shelves: Mutex<Shelves>,
+pub struct ServedPosts {
+    state: Mutex<State>,
 }
 
-/// One article, once.
+/// One response with an article.
 #[derive(Clone, Copy, Debug)]
-pub struct Loan {
+pub struct ServedArticle {
     pub at: Instant,
     pub post: usize,
     pub file: usize,
@@ -24,39 +25,39 @@ pub struct Loan {
 }
 
 #[derive(Debug, Default)]
-struct Shelves {
+struct State {
     posts: Vec<Arc<Generated>>,
     numbers: HashMap<String, usize>, // of posts, by what the ids of one have in common
-    loans: Vec<Loan>,
+    served: Vec<ServedArticle>,
 }
 
-impl Library {
-    /// Adds a post and gives its number.
+impl ServedPosts {
+    /// Adds a post and returns its number.
     pub fn add(&self, post: Generated) -> usize {
-        let mut shelves = self.shelves();
-        let number = shelves.posts.len();
-        shelves.numbers.insert(common(&post.id(0, 1)).to_owned(), number);
-        shelves.posts.push(Arc::new(post));
+        let mut state = self.state();
+        let number = state.posts.len();
+        state.numbers.insert(common(&post.id(0, 1)).to_owned(), number);
+        state.posts.push(Arc::new(post));
         number
     }
 
-    /// What was handed out since the last time this was asked.
-    pub fn take_loans(&self) -> Vec<Loan> {
-        std::mem::take(&mut self.shelves().loans)
+    /// The articles served since the last call.
+    pub fn take_served(&self) -> Vec<ServedArticle> {
+        std::mem::take(&mut self.state().served)
     }
 
     fn find(&self, id: &str) -> Option<(usize, Arc<Generated>)> {
-        let shelves = self.shelves();
-        let number = *shelves.numbers.get(common(id))?;
-        Some((number, shelves.posts[number].clone()))
+        let state = self.state();
+        let number = *state.numbers.get(common(id))?;
+        Some((number, state.posts[number].clone()))
     }
 
-    fn shelves(&self) -> MutexGuard<'_, Shelves> {
-        self.shelves.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Articles for Library {
+impl Articles for ServedPosts {
     fn contains(&self, id: &str) -> bool {
         self.find(id).is_some_and(|(_, post)| post.contains(id))
     }
@@ -68,7 +69,7 @@ impl Articles for Library {
         let mut numbers = id.split('.').map_while(|word| word.parse().ok());
         if let (true, Some(file), Some(part)) = (is_there, numbers.next(), numbers.next()) {
             let (file, bytes) = (file as usize, (out.len() - before) as u64);
-            self.shelves().loans.push(Loan { at: Instant::now(), post, file, part, bytes });
+            self.state().served.push(ServedArticle { at: Instant::now(), post, file, part, bytes });
         }
         is_there
     }

@@ -1,4 +1,4 @@
-//! A daemon and the line to it: somebody steers it by its socket, and kills it.
+//! [`SocketDaemon`]: a running daemon with its home, its configuration and a client of its control socket.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -10,16 +10,18 @@ use crate::daemon::Daemon;
 use crate::home::Home;
 use crate::news::News;
 
+/// Use it for tests that call the native JSON-RPC interface over the control socket, or that kill the daemon and
+/// start it again with the same state. For HTTP and passwords use [`HttpDaemon`](crate::HttpDaemon).
 #[derive(Debug)]
-pub struct Helm {
+pub struct SocketDaemon {
     pub home: Home,
     pub config: String,
     pub daemon: Daemon,
     client: Client,
 }
 
-impl Helm {
-    /// With one server.
+impl SocketDaemon {
+    /// Starts it in a new home, with the first server of `news`.
     pub fn start(news: &News, connections: u32) -> Self {
         Self::start_in(Home::new(), news.section(0, &format!("connections = {connections}")))
     }
@@ -32,6 +34,7 @@ impl Helm {
         Self { home, config, daemon, client }
     }
 
+    /// Kills the daemon with SIGKILL and starts it again with the same home and configuration.
     pub fn kill_and_start(self) -> Self {
         self.daemon.kill();
         Self::start_in(self.home, self.config)
@@ -39,6 +42,7 @@ impl Helm {
 
     /// # Panics
     /// When it is refused.
+    /// Returns the result of a call.
     pub fn call(&mut self, method: &str, params: Value) -> Value {
         let answer = self.client.call(method, params.clone());
         answer.unwrap_or_else(|error| panic!("{method} {params}: {error}"))

@@ -1,4 +1,5 @@
-//! What a daemon has promised of its queue, held against what it says of it after it died.
+//! [`AcknowledgedState`]: a model of the queue from the acknowledged changes, compared with the daemon's own
+//! [`Listing`] after a kill.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +14,7 @@ pub struct Entry {
     pub paused: bool,
     /// A parameter that clients know their jobs by.
     pub drone: String,
-    /// Its files, in their order, where somebody asked for them.
+    /// Its files, in their order, if they were listed.
     pub files: Vec<u64>,
 }
 
@@ -30,11 +31,11 @@ pub enum Ended {
     Completed,
     Deleted,
     Failed,
-    /// The daemon holds its own deaths against it.
+    /// Failed because the daemon crashed repeatedly while it was loaded.
     Parked,
 }
 
-/// Something asked of the daemon.
+/// A change requested of the daemon.
 #[derive(Clone, Debug)]
 pub struct Change {
     pub name: String,
@@ -44,9 +45,12 @@ pub struct Change {
     pub leads: bool,
 }
 
-/// All that was acknowledged. A change that was asked for and not answered may be done or not.
+/// Use it for tests that kill the daemon while clients change the queue: [`ask`](Self::ask) before each request,
+/// [`done`](Self::done) or [`refused`](Self::refused) after its answer, [`compare`](Self::compare) after each start.
+///
+/// A change that was requested and not answered may be done or not.
 #[derive(Debug, Default)]
-pub struct Promises {
+pub struct AcknowledgedState {
     queue: Vec<Entry>,
     past: BTreeSet<String>,
     parked: BTreeMap<String, Entry>,
@@ -102,7 +106,7 @@ impl Listing {
     }
 }
 
-impl Promises {
+impl AcknowledgedState {
     pub fn queue(&self) -> &[Entry] {
         &self.queue
     }
@@ -117,7 +121,7 @@ impl Promises {
         self.parked.values().next().cloned()
     }
 
-    /// From here on it may be done.
+    /// The change is sent: from here on it may be done.
     pub fn ask(&mut self, change: Change) {
         self.pending = Some((change, Answer::NoneYet));
     }
@@ -132,10 +136,10 @@ impl Promises {
         self.pending = None;
     }
 
-    /// The error says what is not as it was promised.
+    /// The error says which acknowledged change is missing, or which other one was made.
     pub fn compare(&mut self, listing: Listing) -> Result<(), String> {
         let Listing { mut queue, past, ids } = listing;
-        // Of one that is just ending nobody tells the files any more.
+        // The files of a job that is just ending cannot be listed any more.
         for entry in queue.iter_mut().filter(|entry| entry.files.is_empty()) {
             if let Some(known) = self.queue.iter().find(|known| known.name == entry.name) {
                 entry.files.clone_from(&known.files);

@@ -1,4 +1,4 @@
-//! A job that meets a hostile server, and a good one afterwards in the same process.
+//! [`FaultyServerTest`]: a daemon with servers that misbehave, and the checks that hold at the end of every such test.
 
 use std::fs;
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use crate::daemon::Daemon;
 use crate::home::Home;
 use crate::news::{News, content_of};
 
-/// One daemon and the servers it is to survive.
+/// Use it for tests with hostile, broken or unreachable servers.
 ///
-/// Every server wants a login, so that each trial also shows that no password reaches the log; and
-/// every server has the articles of a control job, which [`Trial::end`] downloads.
+/// Every server requires a login, so that each test also shows that no password reaches the log. Every server has
+/// the articles of a control job, which [`FaultyServerTest::end`] downloads to show that the daemon still works.
 #[derive(Debug)]
-pub struct Trial {
+pub struct FaultyServerTest {
     pub home: Home,
     pub news: News,
     pub daemon: Daemon,
@@ -23,22 +23,22 @@ pub struct Trial {
     control: Arc<Generated>,
 }
 
-/// What is left to look at when all is over.
+/// The log, the files and the transcripts of a test after the daemon has stopped.
 #[derive(Debug)]
-pub struct Aftermath {
+pub struct FinishedTest {
     pub home: Home,
     pub news: News,
     pub log: Vec<String>,
 }
 
-impl Trial {
+impl FaultyServerTest {
     /// `head` is what stands before the servers in the configuration; each server comes with its
     /// further keys.
     pub fn start<'a>(head: &str, servers: impl IntoIterator<Item = (Options, &'a str)>) -> Self {
         Self::start_in(Home::new(), head, servers)
     }
 
-    /// As [`Trial::start`], in a home that was prepared.
+    /// As [`FaultyServerTest::start`], in a home that was prepared.
     pub fn start_in<'a>(
         home: Home,
         head: &str,
@@ -80,7 +80,7 @@ impl Trial {
         line
     }
 
-    /// A job that nobody can complete: it fails, and leaves nothing where finished jobs lie.
+    /// A job that cannot be completed: it fails, and leaves nothing in the directory of finished jobs.
     pub fn fails(&mut self, name: &str, nzb: &str) -> String {
         self.home.drop_nzb(&format!("{name}.nzb"), nzb);
         let line = self.daemon.wait_failed(name);
@@ -96,7 +96,7 @@ impl Trial {
     }
 
     /// The control job completes, the daemon stops in good order, and nothing leaked.
-    pub fn end(mut self) -> Aftermath {
+    pub fn end(mut self) -> FinishedTest {
         let control = self.control.clone();
         let line = self.completes("control", &control);
         assert!(line.contains("verified=true"), "{line}");
@@ -105,11 +105,11 @@ impl Trial {
         let leak = log.iter().find(|line| line.contains(PLANTED));
         assert_eq!(leak, None, "no password in the log");
         home.assert_contained();
-        Aftermath { home, news, log }
+        FinishedTest { home, news, log }
     }
 }
 
-impl Aftermath {
+impl FinishedTest {
     /// Whether some line of the log holds all of `words`.
     pub fn said(&self, words: &[&str]) -> bool {
         self.log.iter().any(|line| words.iter().all(|word| line.contains(word)))
@@ -122,7 +122,7 @@ impl Aftermath {
     }
 
     /// # Panics
-    /// When the daemon thought that an article was lost.
+    /// When the daemon logged that no server has an article.
     pub fn assert_nothing_lost(&self) {
         assert!(!self.said(&["no server has"]), "{}", self.log.join("\n"));
     }
@@ -139,7 +139,7 @@ pub fn ids(post: &Generated) -> Vec<String> {
     (1..=post.parts(0)).map(|number| post.id(0, number)).collect()
 }
 
-/// The password of every trial.
+/// The password of every test.
 pub const PLANTED: &str = "pl4nted pässword";
 
 const CONTROL_SEED: u64 = 0xc0;

@@ -1,5 +1,5 @@
-//! [`Gated`]: a generated post of which each file is held up at one of its articles until a test lets it
-//! pass, for tests that pause a file in its midst.
+//! [`HeldPost`]: a generated post whose articles from a given part on are held back, file by file, until the test
+//! releases them.
 
 use std::collections::BTreeSet;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -8,8 +8,9 @@ use bergamot_newsd::{Articles, Generated};
 
 use crate::daemon::PATIENCE;
 
+/// Use it for tests that stop a download at a known article, such as those that pause a half-written file.
 #[derive(Debug)]
-pub struct Gated {
+pub struct HeldPost {
     post: Generated,
     held_from: u32, // parts from this number on
     state: Mutex<State>,
@@ -24,7 +25,7 @@ struct State {
     open: BTreeSet<usize>,
 }
 
-impl Gated {
+impl HeldPost {
     pub fn new(post: Generated, held_from: u32) -> Self {
         Self { post, held_from, state: Mutex::default(), changed: Condvar::new() }
     }
@@ -68,7 +69,7 @@ fn place(id: &str) -> Option<(usize, u32)> {
     Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
 }
 
-impl Articles for Gated {
+impl Articles for HeldPost {
     fn contains(&self, id: &str) -> bool {
         self.post.contains(id)
     }
