@@ -41,7 +41,7 @@ fn only_what_is_not_written_is_fetched() {
 #[test]
 fn a_file_that_was_all_written_only_gets_its_name() {
     let mut world = resumed(&[3, 1, 0, 2]);
-    assert_eq!((world.connections(), world.disk.processing.len()), (0, 0), "nobody need be asked");
+    assert_eq!((world.connections(), world.disk.processing.len()), (0, 0), "no server is asked");
     world.names(Ok(()));
     assert_eq!(world.disk.processing, [1]);
     world.processes(Ok(()));

@@ -110,7 +110,7 @@ mod tests {
         let unmounted = MountCheck::Unmounted("/mnt/nas".into());
         assert_eq!(judged(&mounts(&[SYSTEM])), unmounted);
         assert_eq!(judged(&mounts(&[SYSTEM, ("/", "/mnt", "tmpfs")])), unmounted);
-        assert_eq!(judged(&Mounts::default()), MountCheck::Unchanged, "nobody can tell");
+        assert_eq!(judged(&Mounts::default()), MountCheck::Unchanged, "no mounts are known");
     }
 
     #[test]

@@ -453,7 +453,7 @@ mod tests {
     }
 
     fn load(job: u32) -> Command {
-        let opened = Err(LoadError::Passing("nobody looked".to_owned()));
+        let opened = Err(LoadError::Passing("it was not opened".to_owned()));
         Command::Load(Load { number: 0, record: record(job), opened })
     }
 

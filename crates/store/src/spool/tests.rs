@@ -289,7 +289,7 @@ fn jobs_without_an_nzb_and_nzbs_without_a_job_are_told_of() {
     fs::remove_file(home.path().join("00000002.nzb")).unwrap();
     fs::write(home.path().join("00000007.nzb"), "<nzb/>").unwrap();
     fs::create_dir(home.path().join("00000008.job")).unwrap();
-    fs::write(home.path().join("letter.txt"), "a stranger's").unwrap();
+    fs::write(home.path().join("letter.txt"), "of another program").unwrap();
     let (spool, found) = Spool::open(home.path()).unwrap();
     assert_eq!((found.without_nzb, found.records.len()), (vec![queued.id], 2));
     assert_eq!(found.set_aside.len(), 1);
